@@ -3,6 +3,8 @@
 # make quick       the unit tests, for the inner loop
 # make agents      the real agents, installed by npm into build/agents, on a scripted model
 # make test        everything that CI runs
+# make docs        the documentation site, in build/site
+# make reference   the tables of docs/ that are made from the code
 # make corpus      lint, list and collect the skills of every repository in the folder DIR
 #
 # All you need is Python 3.11 or later. The first run creates .venv, later ones reuse it.
@@ -18,7 +20,7 @@ UNIT := _util checks engine lint measure models reports results skills stats tri
 # The tests start Python many times, which is faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-agent quick test format lint types layers programs tests agents wheel corpus bench pictures clean
+.PHONY: demo demo-agent quick test docs format lint types layers programs tests agents wheel corpus bench reference pictures clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
@@ -31,7 +33,7 @@ demo-agent: $(VENV)/.user
 	  --model scripted:examples/harbour_model.py:answer --skill-no-history -v
 	@echo "A script played the model: this shows how an agent's trial goes, and measures nothing."
 
-test: lint types layers tests agents wheel
+test: lint types layers docs tests agents wheel
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
@@ -47,11 +49,12 @@ types: $(VENV)/.dev
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
-# The tests of the HTML report need a browser, those of agents bubblewrap. CI installs both;
-# elsewhere they are skipped without.
+# The tests of the HTML report need two browsers and axe-core, those of agents bubblewrap. CI
+# installs all; elsewhere they are skipped without.
 programs:
 	@missing=; \
 	command -v chromium >/dev/null || missing="chromium fonts-dejavu-core"; \
+	command -v firefox-esr >/dev/null || command -v firefox >/dev/null || missing="$$missing firefox-esr"; \
 	command -v bwrap >/dev/null || missing="$$missing bubblewrap"; \
 	if [ -n "$$CI" ] && [ -n "$$missing" ] && command -v apt-get >/dev/null; then \
 	  as_root=$$([ "$$(id -u)" = 0 ] || command -v sudo || true); \
@@ -59,6 +62,8 @@ programs:
 	  $$as_root env DEBIAN_FRONTEND=noninteractive \
 	    apt-get install -y -qq --no-install-recommends $$missing; \
 	fi
+	@test -e build/axe/node_modules/axe-core || ! command -v npm >/dev/null || \
+	  npm install --silent --no-audit --no-fund --ignore-scripts --prefix build/axe axe-core@4
 
 tests: $(VENV)/.dev programs
 	$(BIN)/python -m coverage erase
@@ -83,9 +88,18 @@ corpus: $(VENV)/.user
 	@test -d "$(DIR)" || { echo "Name a folder of repositories: make corpus DIR=…"; exit 2; }
 	$(BIN)/python tests/try_corpus.py $(CORPUS) "$(DIR)"
 
-# Takes a few minutes on an otherwise idle machine; BENCH=calls runs one benchmark.
+# Takes half an hour on an otherwise idle machine; BENCH=calls runs one benchmark, BENCH=--write
+# puts all tables into docs/performance.md.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py $(BENCH)
+
+# Warnings are errors: a link that leads nowhere, a page that the menu lacks.
+docs: $(VENV)/.dev
+	$(BIN)/python -m mkdocs build --strict
+
+# The tables of docs/ that are made from the code.
+reference: $(VENV)/.dev
+	$(BIN)/python docs/make_reference.py
 
 # The pictures of docs/reports.md; needs Chromium.
 pictures: $(VENV)/.dev

@@ -4,22 +4,18 @@ python benchmarks/bare.py URL SKILL_FOLDER IN_FLIGHT httpx|aiohttp
 """
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 
 import openai
 
-from material import BASE_SYSTEM, MODEL
+from material import MODEL, questions
 from peak import note_peak
 
 
 async def main(url: str, folder: Path, in_flight: int, transport: str) -> None:
     http_client = openai.DefaultAioHttpClient() if transport == "aiohttp" else None
     gate = asyncio.Semaphore(in_flight)
-    skill = (folder / "SKILL.md").read_text(encoding="utf-8").partition("\n---\n")[2].strip()
-    cases = json.loads((folder / "skill_meta.json").read_bytes())["cases"]
-    systems = (BASE_SYSTEM, f"{BASE_SYSTEM}\n\n{skill}")
 
     async with openai.AsyncOpenAI(
         api_key="none", base_url=url, max_retries=0, http_client=http_client
@@ -37,7 +33,7 @@ async def main(url: str, folder: Path, in_flight: int, transport: str) -> None:
                 )
             return "lamp" in (completion.choices[0].message.content or "")
 
-        calls = [ask(system, case["input"]) for case in cases for system in systems]
+        calls = [ask(system, question) for system, question in questions(folder)]
         assert all(await asyncio.gather(*calls))
 
 

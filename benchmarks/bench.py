@@ -1,9 +1,14 @@
-"""Run all benchmarks, or the named ones; see README.md.
+"""Run all benchmarks, or the named ones; see README.md. The tables are Markdown.
 
-python benchmarks/bench.py [calls] [busy] [agents] [startup] [scale]
+python benchmarks/bench.py [NAME …] [--write]
+
+The names: compared calls busy agents startup scale store cluster.
+
+--write puts the tables into docs/performance.md, too.
 """
 
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Callable
@@ -11,14 +16,15 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tabulate import tabulate
-
 from agents import served
+from cluster import cluster
+from compared import compared
+from environments import versions
 from material import MODEL, write_empty_test, write_scripted, write_skill
 from measure import HERE, Measured, difference, measure, middle, pytest_command, side_by_side
 from serve import ANSWER, Rules, busy, busy_server, server
-
-Row = list[str]
+from storing import store
+from tables import PAGE, limited, note, show, written
 
 CASES: Final = 500
 CALLS: Final = CASES * 2
@@ -47,11 +53,6 @@ SITUATIONS: Final[dict[str, tuple[int, float, Rules]]] = {
     "4 a second, with headers": (40, 0.2, {"requests": [4, 8], "told": "openai"}),
     "no limit, 2 s": (20, 2.0, {}),
 }
-
-
-def limited(value: float, limit: float, unit: str = "") -> Row:
-    """A value and its limit."""
-    return [f"{value:.2f}{unit}", f"≤ {limit:.2f}{unit}", "ok" if value <= limit else "ABOVE"]
 
 
 def calls(folder: Path) -> None:
@@ -206,6 +207,7 @@ def startup(folder: Path) -> None:
                 measure, pytest_command("--skill", skill, "--model", scripted), folder
             ),
             "one case, openai SDK": partial(measure, pytest_command(*of_server), folder),
+            "one case, stored answers": partial(measure, pytest_command(*of_server[:-1]), folder),
         }
         for run in commands.values():
             run()  # compile modules and warm the disk cache
@@ -221,11 +223,13 @@ def startup(folder: Path) -> None:
     sdk = difference(runs["python, import openai"], runs["python"])
     scripted_cost = difference(runs["one case, scripted model"], plain)
     sdk_cost = difference(runs["one case, openai SDK"], plain) - sdk
+    by_plain = middle(runs["one case, stored answers"]).wall / middle(plain).wall
     inert = 1000 * difference(runs["pytest, plugin inert"], plain)
     limits = [
         ["inert, above plain pytest", *limited(inert, 20, " ms")],
         ["one case, scripted model, above plain pytest", *limited(scripted_cost, 0.4, " s")],
         ["one case, openai SDK, above plain pytest + its import", *limited(sdk_cost, 0.4, " s")],
+        ["one case, stored answers, by plain pytest", *limited(by_plain, 0.55 / 0.35)],
     ]
     show("Limits", limits)
 
@@ -250,36 +254,51 @@ def scale(folder: Path) -> None:
     show("Scale, all answers stored", rows, ["", "wall s", "ms/case", "peak MB"])
 
     few, many = medians
+    page = folder / "page.html"
+    measure([*pytest_command(*options), "--skill-html", str(page)], folder)
     limits = [
-        [f"{SCALES[1]:,} cases", *limited(many.wall, 60, " s")],
+        [f"{SCALES[1]:,} cases", *limited(many.wall, 8, " s")],
         [f"{SCALES[1]:,} by {SCALES[0]:,} cases", *limited(many.wall / few.wall, 4.4)],
-        [f"{SCALES[1]:,} cases", *limited(many.peak, 400, " MB")],
+        [f"{SCALES[1]:,} cases", *limited(many.peak, 150, " MB")],
+        [f"page of {SCALES[1]:,} cases", *limited(page.stat().st_size / 1e6, 15, " MB")],
     ]
     show("Limits", limits)
 
 
-def show(title: str, rows: list[Row], head: Row | None = None) -> None:
-    table = tabulate(rows, headers=head or (), disable_numparse=True, tablefmt="simple")
-    print(f"\n{title}\n\n{table}", flush=True)
-
-
+WRITE: Final = "--write"
 BENCHMARKS: Final = {
+    "compared": compared,
     "calls": calls,
     "busy": busy_servers,
     "agents": agents,
     "startup": startup,
     "scale": scale,
+    "store": store,
+    "cluster": cluster,
 }
 
 
-def main(names: list[str]) -> None:
+def _machine() -> str:
+    """The processor, as far as the system tells, and the number of cores."""
+    known = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = [line.partition(":")[2].strip() for line in known if line.startswith("model name")]
+    return f"{os.cpu_count()} cores ({next(iter(names), platform.machine())}), {platform.system()}"
+
+
+def main(words: list[str]) -> None:
+    names = [word for word in words if word != WRITE]
+    page = PAGE if WRITE in words else None
     for name in names or list(BENCHMARKS):
         if name not in BENCHMARKS:
             sys.exit(f"{name}: no such benchmark (known: {', '.join(BENCHMARKS)})")
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before the first run")
+    started = f"{_machine()}, load {os.getloadavg()[0]:.1f} before the first run; {versions()}"
+    print(started)
+    note(started)
+    written("machine", page)
     for name in names or list(BENCHMARKS):
         with tempfile.TemporaryDirectory() as folder:
             BENCHMARKS[name](Path(folder))
+        written(name, page)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,14 @@ def write_skill(folder: Path, cases: int) -> Path:
     return folder
 
 
+def questions(folder: Path) -> list[tuple[str, str]]:
+    """What both arms of all cases ask: system text and question."""
+    skill = (folder / "SKILL.md").read_text(encoding="utf-8").partition("\n---\n")[2].strip()
+    cases = json.loads((folder / "skill_meta.json").read_bytes())["cases"]
+    systems = (BASE_SYSTEM, f"{BASE_SYSTEM}\n\n{skill}")
+    return [(system, case["input"]) for case in cases for system in systems]
+
+
 def write_scripted(file: Path, answer: str) -> str:
     """Write a model that gives this answer at once; return its name."""
     file.write_text(json.dumps([{"answer": answer}]), encoding="utf-8")

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from environments import own
 from peak import FOLDER
 
 HERE: Final = Path(__file__).parent
@@ -28,9 +29,8 @@ class Measured:
 
 
 def pytest_command(*args: str | Path) -> list[str]:
-    """pytest as users have it, without hypothesis."""
-    without = ["-p", "no:hypothesispytest"]
-    return [sys.executable, "-m", "pytest", "-q", "-p", "peak", *without, *map(str, args)]
+    """pytest as users have it."""
+    return [own(), "-m", "pytest", "-q", "-p", "peak", *map(str, args)]
 
 
 def measure(command: Sequence[str], folder: Path) -> Measured:

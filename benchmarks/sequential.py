@@ -1,12 +1,12 @@
 """What frugal runs (3..12) save compared with 12 runs of everything, and how often each errs.
 
+Calls are per case and arm. The bias, in points, is that of letting cases rest, without any looks.
+
 python benchmarks/sequential.py [repeats]    takes some minutes
 """
 
 import random
 import sys
-from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -14,39 +14,40 @@ from tabulate import tabulate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from pytest_upskill.stats import look, look_plan, paired_lift
-from support.simulated import Chances, Passes, World, ask, rates, worlds
+from pytest_upskill.stats import look_plan, paired_lift, rest_after
+from support.simulated import World, ask, frugal, rates, weighted, worlds
 
 PLAN: Final = look_plan(3, 12)
 CASES: Final = (8, 12, 20, 40)
 LIFTS: Final = (0, 0.2, 0.4, 0.6)
 
 
-def looks(draw: random.Random, chances: Chances) -> Iterator[tuple[int, Passes]]:
-    """The passes after each step of the plan."""
-    counts = [(0, 0)] * len(chances)
-    for before, runs in pairwise((0, *PLAN)):
-        more = ask(draw, chances, runs - before)
-        counts = [(b + c, s + t) for (b, s), (c, t) in zip(counts, more, strict=True)]
-        yield runs, counts
-
-
-def compare(world: World, cases: int, repeats: int) -> tuple[int, int, int, int, int]:
-    """How often frugal, 6 and 12 runs show a lift; the frugal runs, and their missed intervals."""
+def compare(world: World, cases: int, repeats: int) -> list[float]:
+    """How often frugal, 6 and 12 runs show a lift; calls per case and arm; misses; the bias."""
     draw = random.Random(f"{world.name} {world.lift} {cases}")
-    frugal_shown = frugal_runs = missed = 0
-    fixed_shown = dict.fromkeys(PLAN, 0)
+    found = [0.0] * 6
     for _ in range(repeats):
-        stopped = False
-        for runs, counts in looks(draw, world.cases(draw, cases)):
-            pairs = rates(counts, runs)
-            fixed_shown[runs] += paired_lift(pairs, runs).shown
-            if not stopped and not (seen := look(pairs, runs, PLAN)).open:
-                stopped = True
-                frugal_runs += runs
-                frugal_shown += seen.lift.shown
-                missed += not seen.lift.low - 1e-9 <= world.lift <= seen.lift.high + 1e-9
-    return frugal_shown, fixed_shown[6], fixed_shown[12], frugal_runs, missed
+        chances = world.cases(draw, cases)
+        seen, _, calls = frugal(draw, chances, PLAN)
+        by_6, by_12 = (paired_lift(rates(ask(draw, chances, n), n), n).shown for n in (6, 12))
+        covered = seen.lift.low - 1e-9 <= world.lift <= seen.lift.high + 1e-9
+        shown = seen.lift.shown and not seen.open
+        # Of the choice of cases alone: no look stops it.
+        everything = [
+            [(draw.random() < b, draw.random() < s) for _ in range(PLAN[-1])] for b, s in chances
+        ]
+        lifts = [s - b for b, s in map(_rested, everything)]
+        true = sum(s - b for b, s in chances) / cases
+        bias = sum(lifts) / cases - true
+        values = (shown, by_6, by_12, calls / (2 * cases), not covered, bias)
+        found = [one + value for one, value in zip(found, values, strict=True)]
+    return found
+
+
+def _rested(case: list[tuple[bool, bool]]) -> tuple[float, float]:
+    rest = rest_after(PLAN)
+    alike = len(set(case[:rest])) == 1
+    return weighted(case[:rest] if alike else case, rest)
 
 
 def main() -> None:
@@ -59,23 +60,24 @@ def main() -> None:
             found = [compare(world, cases, repeats) for world in some]
             total = repeats * len(some)
             means = [sum(column) / total for column in zip(*found, strict=True)]
-            frugal, by_6, by_12, runs, missed = means
+            shown, by_6, by_12, calls, missed, bias = means
             most = max(one[0] for one in found) / repeats
             rows.append(
                 [
                     f"{lift:.0%}",
                     cases,
-                    f"{runs:.1f}",
-                    f"{1 - runs / PLAN[-1]:.0%}",
-                    f"{frugal:.1%}",
+                    f"{calls:.1f}",
+                    f"{1 - calls / PLAN[-1]:.0%}",
+                    f"{shown:.1%}",
                     f"{by_6:.1%}",
                     f"{by_12:.1%}",
                     f"{most:.1%}" if lift == 0 else "",
                     f"{1 - missed:.1%}",
+                    f"{100 * bias:+.2f}",
                 ]
             )
-    headers = ["lift", "cases", "runs", "saved", "shown", "by 6 runs", "by 12"]
-    headers += ["at most", "coverage"]
+    headers = ["lift", "cases", "calls", "saved", "shown", "by 6 runs", "by 12"]
+    headers += ["at most", "coverage", "bias"]
     print(tabulate(rows, headers))
 
 

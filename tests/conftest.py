@@ -4,14 +4,16 @@ import asyncio
 import os
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from support.browser import Browser, Page
+    from support.browser import Page
+    from support.chromium import Chromium
+    from support.firefox import Firefox
     from support.shell import Shell
 
 # Development tools are imported inside the fixtures: pytest loads this file for `make demo` too,
@@ -99,6 +101,14 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(CACHE))
 
 
+@pytest.fixture(autouse=True)
+def forgotten_keys() -> Iterator[None]:
+    """Keys that a test told are masked in this process, but not in other tests."""
+    yield
+    if keys := sys.modules.get("pytest_upskill._util.keys"):
+        keys._told.clear()
+
+
 @pytest.fixture
 def pytester(
     slow_imports: None,  # noqa: ARG001
@@ -143,18 +153,35 @@ def bwrap() -> None:
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Browser]":
-    from support.browser import running_browser
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Chromium]":
+    from support.chromium import Chromium
 
-    with running_browser(tmp_path_factory.mktemp("chromium")) as browser:
+    with closing(Chromium(tmp_path_factory.mktemp("chromium"))) as browser:
         yield browser
 
 
+@pytest.fixture(scope="session")
+def firefox(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Firefox]":
+    from support.firefox import Firefox
+
+    with closing(Firefox(tmp_path_factory.mktemp("firefox"))) as browser:
+        yield browser
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test of a ``Page`` runs in both browsers, one of a ``ChromiumPage`` in Chromium only."""
+    own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "page" in metafunc.fixturenames and "page" not in own:  # a page of the docs
+        only = getattr(metafunc.function.__annotations__.get("page"), "__module__", "")
+        browsers = ["chromium"] if only == "support.chromium" else ["chromium", "firefox"]
+        metafunc.parametrize("page", browsers, indirect=True)
+
+
 @pytest.fixture
-def page(browser: "Browser") -> "Iterator[Page]":
-    page = browser.new_page()
+def page(request: pytest.FixtureRequest) -> "Iterator[Page]":
+    """A tab of a browser."""
+    page = request.getfixturevalue(request.param).new_page()
     page.size(1280)
-    page.media()
     yield page
     page.close()
 

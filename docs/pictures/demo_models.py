@@ -1,30 +1,37 @@
-"""Scripted models for the pictures: each gives the right answer with its own probability.
+"""Models for the pictures, as a conftest.py: each gives the right answer with its own probability.
 
 The same question always gets the same answer, so pictures change only with the program.
 """
 
 import json
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 
+from pytest_upskill import Answer, Model, Question, Usage
 from pytest_upskill.skills.skill import estimated_tokens
-from pytest_upskill.trials.answer import Answer, Usage
-from pytest_upskill.trials.trial import FOLLOW_SKILL, Question
+from pytest_upskill.trials.trial import FOLLOW_SKILL
 
 CASES = Path(__file__).parent / "skills/wick/skill_meta.json"  # in the project it is copied to
 
 
-def small(question: Question) -> Answer:
-    return _answer(question, without=0.1, with_skill=0.65, wordy=1)
+class Demo(Model):
+    """A model that knows some of it."""
+
+    def __init__(self, *, without: float, with_skill: float, wordy: int) -> None:
+        self._answer = partial(_answer, without=without, with_skill=with_skill, wordy=wordy)
+
+    async def ask(self, question: Question) -> Answer:
+        return self._answer(question)
 
 
-def medium(question: Question) -> Answer:
-    return _answer(question, without=0.2, with_skill=0.95, wordy=2)
-
-
-def large(question: Question) -> Answer:
-    return _answer(question, without=0.5, with_skill=0.97, wordy=3)
+def pytest_upskill_models() -> dict[str, Callable[[str], Model]]:
+    return {
+        "small": lambda _: Demo(without=0.1, with_skill=0.65, wordy=1),
+        "medium": lambda _: Demo(without=0.2, with_skill=0.95, wordy=2),
+        "large": lambda _: Demo(without=0.5, with_skill=0.97, wordy=3),
+    }
 
 
 def _answer(question: Question, *, without: float, with_skill: float, wordy: int) -> Answer:

@@ -1,4 +1,4 @@
-"""Make the pictures of docs/reports.md (`make pictures`). Needs Chromium for the HTML page."""
+"""Make the pictures of the README and of docs/ (`make pictures`). Needs Chromium for the page."""
 
 import os
 import shlex
@@ -10,29 +10,28 @@ from pathlib import Path
 from typing import Final
 
 from support.terminal import run_on_terminal
-from terminal_svg import terminal_svg
+from terminal_svg import animated_svg, terminal_svg
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 PRICES: Final = {"small": "0.10 0.40", "medium": "1.00 5.00", "large": "5.00 25.00"}
+ALL: Final = "--model small --model medium --model large"
 COMMANDS: Final = {
-    "summary-120": (
-        120,
-        "pytest --skill skills/wick --model scripted:m.py:small --model scripted:m.py:medium "
-        "--model scripted:m.py:large --skill-runs 3 --tb=no --no-header",
-    ),
+    "summary-120": (120, f"pytest --skill skills/wick {ALL} --skill-runs 3 --tb=no --no-header"),
     "failure-120": (
         120,
-        "pytest --skill skills/wick --model scripted:m.py:small --skill-runs 3 -k undo-command "
-        "--no-header",
+        "pytest --skill skills/wick --model small --skill-runs 3 -k undo-command --no-header",
     ),
 }
+RUN: Final = "pytest --skill skills/wick --model small --model large --skill-runs 3"  # README
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder)
         _make_project(project)
+        written = f"$ {RUN}\r\n" + _run(project, RUN, 80, PYTEST_ADDOPTS="--tb=no --no-header")
+        (HERE / "run.svg").write_text(animated_svg(written, 80, f"Output of {RUN}"), "utf-8")
         for name, (columns, command) in COMMANDS.items():
             written = f"$ {command}\r\n" + _run(project, command, columns)
             text = terminal_svg(written, columns, f"Output of {command}")
@@ -45,16 +44,21 @@ def main() -> None:
 def _make_project(project: Path) -> None:
     """Write a project with the skill wick and three models."""
     shutil.copytree(ROOT / "skills/wick", project / "skills/wick")
-    shutil.copy(HERE / "demo_models.py", project / "m.py")
-    prices = [f"scripted:m.py:{name} {price}" for name, price in PRICES.items()]
-    lines = ["[pytest]", "skill_prices =", *(f"    {line}" for line in prices)]
+    shutil.copy(HERE / "demo_models.py", project / "conftest.py")
+    prices = [f"{name} {price}" for name, price in PRICES.items()]
+    lines = [
+        "[pytest]",
+        "skill_max_cost = 1",
+        "skill_prices =",
+        *(f"    {line}" for line in prices),
+    ]
     (project / "pytest.ini").write_text("\n".join(lines), encoding="utf-8")
 
 
-def _run(project: Path, command: str, columns: int) -> str:
+def _run(project: Path, command: str, columns: int, **settings: str) -> str:
     kept = {name: os.environ[name] for name in os.environ.keys() - {"CI", "NO_COLOR", "COLUMNS"}}
     path = f"{Path(sys.executable).parent}:{kept['PATH']}"
-    environ = {**kept, "PATH": path, "TERM": "xterm-256color"}
+    environ = {**kept, "PATH": path, "TERM": "xterm-256color", **settings}
     return run_on_terminal(shlex.split(command), project, environ, 24, columns)
 
 

@@ -22,7 +22,7 @@ a message spells them: pytest's options, the options of a command, parameters in
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 DEFAULT: Final = "default"  # the origin of a value that nobody gave
 
@@ -162,7 +162,7 @@ class ModelError(UpskillError):
         transient: bool = False,
         rate_limited: bool = False,
         retry_after: float | None = None,
-        paid: tuple[int | None, ...] | None = None,
+        paid: tuple[Any, ...] | None = None,
         no_tools: bool = False,
     ) -> None:
         self.problem = problem
@@ -182,7 +182,9 @@ class ModelError(UpskillError):
 
     def _parts(self, tries: str) -> Text:
         hint = (self._hint,) if isinstance(self._hint, str) else self._hint
-        return (self.problem, tries, *((". ", *hint) if self.hint else ()))
+        more = (tries, *((". ", *hint) if self.hint else ()))
+        # A server's own words may end with a period.
+        return (self.problem.rstrip(". ") if any(more) else self.problem, *more)
 
 
 class CheckError(UpskillError):

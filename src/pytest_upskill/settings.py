@@ -1,8 +1,9 @@
 """The settings of a run: frozen, and independent of where they were written."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
+
+from ._util.values import frozen
 
 DEFAULT_RUNS: Final = 1
 STUDY_RUNS: Final = (2, 8)  # of a study: at first, and at most
@@ -13,6 +14,7 @@ DEFAULT_TIMEOUT: Final = 120.0
 DEFAULT_AGENT_TIMEOUT: Final = 600.0
 DEFAULT_MAX_TURNS: Final = 30
 DEFAULT_TRIGGER_RUNS: Final = 3
+ENOUGH_QUERIES: Final = 10  # of a kind: with fewer, even a perfect result shows little
 TRIGGER_TURNS: Final = 5  # of an agent, until a query counts as decided
 DEFAULT_CONCURRENCY: Final = 64
 DEFAULT_HISTORY_MB: Final = 200
@@ -23,10 +25,11 @@ INI_FILES: Final = (  # where pytest looks for its settings, in its order
 )
 
 Triggers = Literal["only", "also", "off"]  # whether queries of triggers are tested
+Batch = Literal["wait", "submit"]  # whether a run waits for its batches, or ends
 Score = Literal["pass", "checks"]  # what a lift is of: pass rates, or shares of checks passed
 
 
-@dataclass(frozen=True)
+@frozen
 class Gates:
     """What a run must reach to pass; rates and growth are shares of 1, None is no limit."""
 
@@ -51,7 +54,7 @@ class Gates:
         return self.of_cases or self.of_triggers
 
 
-@dataclass(frozen=True)
+@frozen
 class Settings:
     """All settings of a run, with their defaults."""
 
@@ -62,7 +65,7 @@ class Settings:
     models_file: Path | None = None  # the upskill.config.yaml that named the models, if it did
     base_url: str | None = None  # the server for model names that no provider knows
     judge: str | None = None  # the model that grades rubrics
-    prices: tuple[str, ...] = ()  # lines "NAME INPUT OUTPUT [CACHED]", USD per million tokens
+    prices: tuple[str, ...] = ()  # lines "NAME INPUT OUTPUT [CACHED [WRITTEN]]", USD per million
 
     agents: tuple[str, ...] = ("chat",)  # who carries out the cases
     sandbox: str = "auto"  # where agents run
@@ -71,6 +74,8 @@ class Settings:
     noise: int = 0  # bundled skills that agents have in both arms, too
     max_turns: int = DEFAULT_MAX_TURNS  # of an agent
     agents_at_once: int | None = None  # None: twice the cores; memory limits both
+    cluster: str | None = None  # the address of a Dask cluster that carries out trials of agents
+    cluster_send_keys: bool = False  # its workers get the keys of this process
     allow_network: bool = False  # for cases that say they need it
 
     runs: int = DEFAULT_RUNS  # of each trial; with first_runs, the most
@@ -90,6 +95,10 @@ class Settings:
     concurrency: int = DEFAULT_CONCURRENCY  # calls in flight, over all workers
     max_tokens: int | None = None  # budget of the run
     max_cost: float | None = None  # budget of the run in USD
+
+    prompt_cache: bool = True  # use the providers' caches of what questions start with
+    batch: Batch | None = None  # ask through the provider's batch API
+    batch_fallback: bool = False  # ask one by one what failed there
 
     fresh: bool = False  # ignore stored answers and replace them
     record_file: Path | None = None  # write the answers here

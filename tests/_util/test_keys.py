@@ -13,6 +13,7 @@ from pytest_upskill._util.credentials import without_credentials
 from pytest_upskill._util.keys import know, without_keys
 
 KEY = "sk-proj-" + "Ab3+/dEf" * 4 + "9Z"
+AWS_SECRET = "/JalrXUtnFEMI+K7MDENG/bPxRfiCYzQ4tLk8sVo"
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +31,8 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     [
         *((name, KEY, KEY) for name in ("OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "HF_TOKEN")),
         *((name, KEY, KEY) for name in ("GITHUB_TOKEN", "PGPASSWORD", "DB_PASS", "my_secret")),
+        *((name, KEY, KEY) for name in ("AWS_BEARER_TOKEN_BEDROCK", "AZURE_OPENAI_AD_TOKEN")),
+        ("AWS_SECRET_ACCESS_KEY", AWS_SECRET, AWS_SECRET),
         ("ANTHROPIC_API_KEY", f" {KEY}\n", KEY),
         ("SMTP_PASSWORD", "correct-horse-battery", "correct-horse-battery"),
         ("DB_PASSWORD", "hunter2", "hunter2"),

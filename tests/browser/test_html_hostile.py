@@ -26,14 +26,25 @@ def test_a_hostile_run_stays_text(page: Page, tmp_path: Path) -> None:
     page.js("document.querySelectorAll('.open').forEach(button => button.click())")
     page.js("document.querySelectorAll('[data-run=\"1\"]').forEach(button => button.click())")
     assert page.js("document.querySelectorAll('.detail .card').length") == 2 * opened
+    page.js("document.querySelectorAll('details').forEach(found => { found.open = true })")
+    page.wait("document.querySelectorAll('.step').length > 100")
+    page.wait("document.querySelectorAll('.skill-view').length === 3")
     answers = page.js(ALL_TEXT)
+    page.js("document.querySelectorAll('[data-skill-show=diff]').forEach(one => one.click())")
+    page.js(
+        "document.querySelectorAll('.opened')[0].querySelectorAll('.to-place').forEach("
+        "one => one.click())"
+    )
+    page.js("document.querySelector('[data-text=raw]').click()")
     page.js("document.querySelectorAll('[data-show=diff]').forEach(button => button.click())")
     page.js("document.querySelectorAll('*').forEach(element => element.focus?.())")
     page.js("new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))")
     assert page.js("typeof window.hit") == "undefined"
     assert page.js("document.scripts.length") == 2
-    foreign = "img, iframe, base, animate, object, embed, form, textarea, [onload], [onerror]"
-    foreign += ", [onfocus], [autofocus], a:not([href^='#']), style ~ style"
+    foreign = "img, iframe, base, animate, object, embed, form, [onload], [onerror]"
+    foreign += (
+        ", textarea:not([id^='note-']), [onfocus], [autofocus], a:not([href^='#']), style ~ style"
+    )
     assert page.js(f"document.querySelectorAll({json.dumps(foreign)}).length") == 0
     assert page.js("document.querySelector('.opened pre').textContent").startswith(PAYLOADS[0])
     assert page.js("getComputedStyle(document.body).display") == "block"

@@ -8,7 +8,9 @@ import pytest
 
 from pytest_upskill.reports.html.case_data import anchor
 from pytest_upskill.results.run import RunResults
+from support.agent_runs import agent_run
 from support.browser import CONTRASTS, Page
+from support.chromium import ChromiumPage
 from support.made import made_run
 from support.pages import readable_run, write_page
 
@@ -73,16 +75,19 @@ def test_names_in_the_plot_of_six_models_do_not_collide(
     records = [replace(r, cost=0.001 + 0.0001 * int(r.model[-1])) for r in made.records]
     page.size(width)
     page.open(write_page(replace(made, records=tuple(records)), tmp_path))
-    names = page.boxes(".plane .name")
+    names = page.js(  # without the halo around them, which may overlap
+        "[...document.querySelectorAll('.plane .name')].map(name => name.getBBox()).map(box =>"
+        " ({left: box.x, right: box.x + box.width, top: box.y, bottom: box.y + box.height}))"
+    )
     assert len(names) == 6
     for number, one in enumerate(names):
         for two in names[number + 1 :]:
             apart = one["right"] <= two["left"] or two["right"] <= one["left"]
-            assert apart or one["bottom"] <= two["top"] + 3 or two["bottom"] <= one["top"] + 3
+            assert apart or one["bottom"] <= two["top"] + 4 or two["bottom"] <= one["top"] + 4
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_enough_contrast(page: Page, report: Path, scheme: str) -> None:
+def test_text_has_enough_contrast(page: ChromiumPage, report: Path, scheme: str) -> None:
     page.media(scheme=scheme)
     page.open(report, f"#{LINKED}")
     page.click(f"#{LINKED} + .detail [data-show=diff]")
@@ -113,28 +118,32 @@ def wide_run() -> RunResults:
     return made_run(skills=("gate", "release-notes-for-libraries", "wick"), models=models)
 
 
-@pytest.mark.parametrize("width", [360, 390, 1000, 1280])
+@pytest.mark.parametrize("width", [360, 720, 860, 1280])
 def test_tables_of_five_models_fit(page: Page, tmp_path: Path, width: int) -> None:
     page.size(width)
     page.open(write_page(wide_run(), tmp_path))
     cells = page.boxes(":is(.numbers, .matrix) :is(th, td, .word)")
     assert len(cells) > 150
+    assert page.js(
+        "[...document.querySelectorAll('.scroll')].every(e => e.scrollWidth <= e.clientWidth)"
+    )
     assert all(cell["left"] >= 0 and cell["right"] <= width for cell in cells)
     first, second = page.boxes(".matrix tbody tr:first-child > *")[:2]
     is_card = first["bottom"] <= second["top"]
-    assert is_card == (width < 600)
+    assert is_card == (width < 1056)
     names = page.js(
         "[...document.querySelectorAll('.numbers tr:last-child td')].map(cell =>"
         " [cell.dataset.name, getComputedStyle(cell, '::before').content])"
     )
     assert {name for name, _ in names} >= {"with", "tokens", "errors", "verdict"}
-    assert all(shown == (f'"{name}"' if is_card else "none") for name, shown in names)
+    for name, shown in names:  # Firefox tells the rule, not what comes of it
+        assert shown in ([f'"{name}"', "attr(data-name)"] if is_card else ["none"])
     page.screenshot(SCREENSHOTS / f"skills-{width}-light.png")
 
 
 def test_a_scrolling_table_has_a_shadow_and_sticky_names(page: Page, tmp_path: Path) -> None:
-    page.size(760)
-    page.open(write_page(wide_run(), tmp_path))
+    page.size(1060)
+    page.open(write_page(agent_run(), tmp_path))
     found = "document.querySelector('.numbers').parentElement"
     assert page.js(f"{found}.scrollWidth > {found}.clientWidth")
     assert page.js(f"getComputedStyle({found}).backgroundAttachment") == "local, scroll"
@@ -146,14 +155,14 @@ def test_a_scrolling_table_has_a_shadow_and_sticky_names(page: Page, tmp_path: P
     assert table["right"] == pytest.approx(box["right"], abs=1)
 
 
-def test_printing_keeps_opened_cases_and_hides_controls(page: Page, report: Path) -> None:
+def test_printing_keeps_opened_cases_and_hides_controls(page: ChromiumPage, report: Path) -> None:
     page.size(700)  # a sheet of A4 without its margins
     page.open(report, f"#{LINKED}")
     page.media(kind="print")
     assert page.js("document.documentElement.scrollWidth") == 700
     assert page.texts(".filters, .controls, nav, .share") == []
     assert len(page.texts(".card")) == 2
-    assert len(page.texts("pre")) == 3
+    assert len(page.texts(".card .answer")) == 2
     assert page.js("getComputedStyle(document.querySelector('pre')).maxHeight") == "none"
     assert page.js("document.querySelector('.plot').checkVisibility()")
     assert page.call("Page.printToPDF")["data"]
@@ -161,7 +170,7 @@ def test_printing_keeps_opened_cases_and_hides_controls(page: Page, report: Path
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_screenshots_are_kept(page: Page, report: Path, width: int, scheme: str) -> None:
+def test_screenshots_are_kept(page: ChromiumPage, report: Path, width: int, scheme: str) -> None:
     """For people to look at: build/screenshots."""
     page.size(width)
     page.media(scheme=scheme)

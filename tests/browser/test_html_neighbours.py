@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from support.browser import CONTRASTS, Page
+from support.browser import CONTRASTS
+from support.chromium import ChromiumPage
 from support.made import made_run
 from support.made_matrix import LONG, made_matrix
 from support.pages import PAYLOADS, write_page
@@ -22,7 +23,7 @@ def matrix_page(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("width", [390, 1200])
-def test_the_matrix_fits_its_window(page: Page, matrix_page: Path, width: int) -> None:
+def test_the_matrix_fits_its_window(page: ChromiumPage, matrix_page: Path, width: int) -> None:
     page.size(width)
     page.open_without_script(matrix_page)
     assert page.js("document.documentElement.scrollWidth") <= width
@@ -37,7 +38,7 @@ def test_the_matrix_fits_its_window(page: Page, matrix_page: Path, width: int) -
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_matrix_can_be_read(page: Page, matrix_page: Path, scheme: str) -> None:
+def test_the_matrix_can_be_read(page: ChromiumPage, matrix_page: Path, scheme: str) -> None:
     page.media(scheme=scheme)
     page.open_without_script(matrix_page)
     found: list[tuple[float, str, str]] = page.js(CONTRASTS)
@@ -45,7 +46,7 @@ def test_the_matrix_can_be_read(page: Page, matrix_page: Path, scheme: str) -> N
     assert [pair for pair in found if pair[0] < 4.5] == []
 
 
-def test_all_numbers_of_a_pair_open_by_keyboard(page: Page, matrix_page: Path) -> None:
+def test_all_numbers_of_a_pair_open_by_keyboard(page: ChromiumPage, matrix_page: Path) -> None:
     page.open_without_script(matrix_page)
     page.js("document.querySelector('td.hurts summary').focus()")
     assert page.js("document.querySelector('td.hurts details').open") is False

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.checks import KINDS, grade, parse_checks, spans
+from pytest_upskill.checks import KINDS, grade, parse_checks, places, spans
 from pytest_upskill.trials.answer import Answer
 
 
 def found(answer: str, expected: Any) -> list[str]:
     checks = parse_checks(expected, KINDS, ())
-    return [answer[start:stop] for start, stop in spans(checks, answer)]
+    located = spans(places(checks, [1] * len(checks), answer))
+    return [answer[start:stop] for start, stop in located]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ letters = st.text(alphabet="abAßée\u0301İıﬀ \n각ᄀ", max_size=12)
 @given(letters, letters.filter(str.strip))
 def test_spans_are_ordered_and_agree_with_the_check(answer: str, part: str) -> None:
     checks = parse_checks({"contains": part}, KINDS, ())
-    found = spans(checks, answer)
+    found = spans(grade(checks, Answer(answer)))
     assert [place for span in found for place in span] == sorted(
         {place for span in found for place in span}
     )
@@ -77,3 +78,35 @@ def test_spans_are_ordered_and_agree_with_the_check(answer: str, part: str) -> N
         assert inside.passed
     elif answer.isascii():
         assert not inside.passed
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "parts"),
+    [
+        ("a b", {"contains": ["b", "a", "c"]}, [(["b"], []), (["a"], []), ([], [])]),
+        ("a b", {"contains_any": ["b", "a"]}, [(["b", "a"], [])]),
+        ("a b", {"not_contains": ["b", "c"]}, [([], ["b"]), ([], [])]),
+        ("a b", {"not": {"contains": "a"}}, [([], ["a"])]),
+        ("a b", {"not": {"not_contains": "a"}}, [(["a"], [])]),
+        ("a b", {"any_of": [{"contains": "a"}, {"not_regex": "b"}]}, [(["a"], ["b"])]),
+        (
+            "a b",
+            {"max_words": 3, "regex": ["a", "."]},
+            [([], []), (["a"], []), (["a", " ", "b"], [])],
+        ),
+        ("", {"contains": "a"}, [([], [])]),
+    ],
+)
+def test_each_grade_has_its_places(answer: str, expected: Any, parts: Any) -> None:
+    def texts(found: Any) -> list[str]:
+        return [answer[start:stop] for start, stop in found]
+
+    grades = grade(parse_checks(expected, KINDS, ()), Answer(answer))
+    assert [(texts(one.found), texts(one.unwanted)) for one in grades] == parts
+
+
+def test_an_answer_has_a_limited_number_of_places() -> None:
+    checks = parse_checks({"contains": [f"{n}" for n in range(200)]}, KINDS, ())
+    grades = grade(checks, Answer(" ".join(f"{n}" for n in range(200)) * 10))
+    assert len(grades) == 200
+    assert sum(len(one.found) for one in grades) == 500

@@ -23,6 +23,7 @@ from pytest_upskill.errors import CasesError
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.records import Grade
 from support.checking import graded, passes, reason, refused
+from support.folders import new_folder
 
 
 def test_any_of_needs_one_group() -> None:
@@ -276,7 +277,7 @@ VALUES = st.recursive(
 def test_any_expected_gives_checks_or_a_cases_error(
     tmp_path_factory: pytest.TempPathFactory, expected: Any
 ) -> None:
-    file: Path = tmp_path_factory.mktemp("any") / "cases.json"
+    file: Path = new_folder(tmp_path_factory) / "cases.json"
     file.write_text(json.dumps([{"input": "q", "expected": expected}]))
     with suppress(CasesError):
         ((_, checks),) = load_checked_cases(file).whole()

@@ -1,6 +1,8 @@
 """The JSON schema for editors agrees with the code."""
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import pytest_upskill
-from pytest_upskill.checks import load_checked_cases
+from pytest_upskill.checks import KINDS, load_checked_cases
+from pytest_upskill.checks.descriptions import ABOUT
 from pytest_upskill.checks.skill_meta_schema import schema_of_cases
 from pytest_upskill.cli import main
 from pytest_upskill.errors import CasesError
@@ -136,7 +139,61 @@ def test_schema_has_every_check_and_key() -> None:
     keys = schema["$defs"]["CaseForm"]["properties"]
     assert {*WHOLE, "output_file", "validator_config"} == set(keys)
     assert "sandbox" in schema["properties"]
-    assert all("description" in key for name, key in keys.items() if name != "expected")
+
+
+def properties(schema: Any, path: str = "") -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The place, the name and the schema of each property, at any depth."""
+    inside = schema.items() if isinstance(schema, dict) else ()
+    for name, own in schema.get("properties", {}).items() if isinstance(schema, dict) else ():
+        yield f"{path}/{name}", name, own
+    for key, value in inside if isinstance(schema, dict) else enumerate(schema):
+        if isinstance(value, dict | list) and key not in ("examples", "default", "required"):
+            yield from properties(value, f"{path}/{key}")
+
+
+def test_an_editor_can_tell_what_every_property_means() -> None:
+    schema = schema_of_cases()
+    found = list(properties(schema))
+    assert len(found) > 150
+    for place, name, own in found:
+        text = own.get("description", "")
+        assert text.split("Example:")[0].strip().endswith((".", ".'", "…", "]", "}")), place
+        # Not just the name again.
+        words = set(re.findall(r"[a-z]+", text.lower())) - set(name.strip("$").split("_"))
+        assert len(words) >= 3, place
+        assert len(text) < 330, place
+    for place, own in schema["$defs"].items():
+        assert own["description"], place
+        texts = [one["description"] for one in own.get("properties", {}).values()]
+        assert len(set(texts)) == len(texts), place
+
+
+def test_every_kind_of_check_is_described_and_nothing_else() -> None:
+    assert set(ABOUT) == {*KINDS, "python", "all_of", "any_of", "not"}
+    texts = [about.text for about in ABOUT.values()]
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("name", ABOUT)
+def test_the_example_of_a_check_is_a_good_one(name: str, tmp_path: Path) -> None:
+    (tmp_path / "checks.py").write_text("def is_haiku(answer): return True\n")
+    data = [{"input": "q", "expected": {name: ABOUT[name].example}}]
+    assert problems(data) == []
+    file = tmp_path / "skill_meta.json"
+    file.write_text(json.dumps(data))
+    load_checked_cases(file, allow_code=True).whole()
+
+
+def test_examples_of_the_docs_match_the_schema() -> None:
+    page = (ROOT / "docs/cases.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `\w+`.*? \| `(\{.*?\})` \| ", page, re.M)
+    assert len(rows) > 40
+    for row in rows:
+        assert problems([{"input": "q", "expected": json.loads(row)}]) == [], row
+    short = {"number": 42, "code": "python", "json_path": "$.a"}
+    several = {"json_path": ["$.a", {"path": "$.b", "equals": None}]}
+    inside = {"files": {"a.json": {"number": 3, "json_path": ["$.a"]}}}
+    assert problems([{"input": "q", "expected": [short, several, inside]}]) == []
 
 
 ODD: st.SearchStrategy[Any] = st.sampled_from([None, True, 1, 0.5, "x", " ", [], ["x"], {}])

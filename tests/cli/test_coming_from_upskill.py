@@ -192,6 +192,6 @@ def test_its_skills_run_as_it_saved_them(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "tests.json").write_text('[{"input": "How?", "expected": {"contains": "gate up"}}]')
     model = write_script(tmp_path / "a.json")
     shown = shell.output([COMMAND, "eval", "gate-keeping", "-m", model], tmp_path)
-    assert "2 passed" in shown.splitlines()[-1]
+    assert " 2 passed" in shown
     shown = shell.output([COMMAND, "eval", "Old Gate", "-t", "tests.json", "-m", model], tmp_path)
-    assert "1 passed" in shown.splitlines()[-1]
+    assert " 1 passed" in shown

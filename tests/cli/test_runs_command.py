@@ -20,6 +20,7 @@ from pytest_upskill.settings import Gates
 from support.agent_runs import agent_run
 from support.kit import write_script, write_skill
 from support.made import STARTED, helps, made_record, made_run
+from support.pages import data_of
 from support.terminal import run_on_terminal, seen
 
 BIG = 10**9
@@ -284,6 +285,28 @@ def test_compare_fails_only_if_asked_and_worse(
     assert data["pairs"][0]["left_out"]["edited"] == 0
     text = shown(capsys, "compare", *pair, "--fail-if-worse", status=status)
     assert ("Failed: gate on haiku: worse, -83 points" in text) == bool(status)
+
+
+def test_compare_writes_a_page_with_both_runs(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = runs(project / ".upskill/runs")[1::-1]
+    text = shown(capsys, "compare", "last~1", "last", "--html", "both.html")
+    assert f"both.html: {after.id} compared with {before.id}" in text
+    assert "fell: case-" in text  # the text is printed too
+    data = data_of((project / "both.html").read_text("utf-8"))
+    assert data["before"]["id"] == before.id
+    assert {test["change"] for test in data["tests"]} == {"broke", None}
+    (project / "a.json").write_bytes(results_bytes(read_run(before.path)))
+    shown(capsys, "--html", "again.html", "compare", "a.json", after.id[-6:], "--json")
+    assert data_of((project / "again.html").read_text("utf-8"))["before"]["id"] == "a.json"
+
+
+def test_compare_overwrites_no_input(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (before,) = runs(project / ".upskill/runs")[1:2]
+    (project / "a.json").write_bytes(results_bytes(read_run(before.path)))
+    assert main(["runs", "compare", "a.json", "last", "--html", "a.json"]) == 2
+    assert "--html a.json: an input uses the same file" in capsys.readouterr().err
 
 
 def test_compare_takes_files_of_other_machines(

@@ -100,6 +100,19 @@ def test_replies_are_in_the_order_of_the_questions() -> None:
     assert model.closed
 
 
+def test_replies_keep_no_lock_of_their_own_until_the_end_of_the_run() -> None:
+    with engine_of(("m", Recorder())) as engine:
+        engine.ask([question("a"), question("b")])
+        replies = engine.replies_to([question("a").key, question("b").key]) or []
+        assert len({id(reply._condition) for reply in replies}) == 1
+        assert [reply.result(timeout=0) for reply in replies] == engine.ask(
+            [question("a"), question("b")]
+        )
+        seen = list[Reply]()
+        replies[0].add_done_callback(lambda reply: seen.append(reply.result()))
+        assert texts(seen) == ["A"]
+
+
 def test_plan_is_asked_in_order_before_anyone_waits() -> None:
     wanted = [question(str(number)) for number in range(20)]
     with engine_of(("m", model := Recorder()), concurrency=1) as engine:

@@ -16,6 +16,7 @@ from pytest_upskill.engine.recording import (
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.trial import Question, Trial
+from support.folders import new_folder
 from support.strategies import ANSWERS
 
 QUESTION = Question("haiku", "", (("user", "q"),), 9, 1)
@@ -40,7 +41,7 @@ def test_recording_keeps_files_and_transcript(
     tmp_path_factory: pytest.TempPathFactory, answers: list[Answer]
 ) -> None:
     recorded = [Recorded(TRIAL, step, f"k{step}", one) for step, one in enumerate(answers)]
-    file = tmp_path_factory.mktemp("any") / "a.jsonl"
+    file = new_folder(tmp_path_factory) / "a.jsonl"
     file.write_text(recorded_lines(recorded))
     for loaded, answer in zip(load_recording(file).values(), answers, strict=True):
         assert loaded.seconds == round(answer.seconds or 0, 3)

@@ -16,6 +16,7 @@ from pytest_upskill.engine.store import Store
 from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage, extras_to_json
 from pytest_upskill.trials.transcript import Turn
+from support.folders import new_folder
 from support.kit import write_damaged_store
 from support.strategies import ANSWERS
 
@@ -43,6 +44,14 @@ CREATE TABLE IF NOT EXISTS answers (
     stop TEXT NOT NULL,
     seconds REAL NOT NULL,
     created REAL NOT NULL
+) WITHOUT ROWID
+"""
+
+OLD_EXTRAS = """
+CREATE TABLE IF NOT EXISTS extras (
+    key TEXT PRIMARY KEY,
+    created REAL NOT NULL,
+    data TEXT NOT NULL
 ) WITHOUT ROWID
 """
 
@@ -116,7 +125,7 @@ def test_answer_is_stored_whole_or_not_at_all(
     tmp_path_factory: pytest.TempPathFactory, answer: Answer
 ) -> None:
     messages: list[str] = []
-    store = Store(tmp_path_factory.mktemp("any") / "a.sqlite", messages.append)
+    store = Store(new_folder(tmp_path_factory) / "a.sqlite", messages.append)
     store.put("k", "m", answer)
     surrogate = any(0xD800 <= ord(char) < 0xE000 for char in answer.text)
     assert store.get("k") == (None if surrogate else stored(answer))
@@ -137,6 +146,102 @@ def test_store_of_an_older_version_still_works(tmp_path: Path) -> None:
     store.put("k", "m", WHOLE)
     assert store.get("k") == stored(WHOLE)
     store.close()
+
+
+def old_store(file: Path, answers: int) -> None:
+    """As version 0.1 made it, with extras as the next one wrote them."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as old:
+        old.execute("PRAGMA journal_mode=WAL")
+        old.execute(OLD_SCHEMA)
+        old.execute(OLD_EXTRAS)
+        old.execute("PRAGMA user_version=1")
+        text = json.dumps(extras_to_json(WHOLE.files, WHOLE.transcript))
+        for number in range(answers):
+            old.execute(OLD_PUT, (f"k{number}", "m", *OLD_ROW, 1e9 + number))
+            old.execute("INSERT INTO extras VALUES (?,?,?)", (f"k{number}", 1e9 + number, text))
+
+
+def tables_without_row_ids(file: Path) -> list[str]:
+    with closing(sqlite3.connect(file)) as connection:
+        sql = "SELECT name FROM sqlite_master WHERE sql LIKE '%WITHOUT ROWID%' ORDER BY name"
+        return [name for (name,) in connection.execute(sql)]
+
+
+def test_an_answer_takes_hardly_more_room_than_its_text(tmp_path: Path) -> None:
+    store = Store(tmp_path / "a.sqlite")
+    for number in range(200):
+        store.put(f"{number:064x}", "m", replace(ANSWER, text="x" * 1500))
+    assert store.size().size / 200 < 2400
+    store.close()
+
+
+def test_an_old_store_is_copied_into_the_new_form_with_all_answers(tmp_path: Path) -> None:
+    old_store(file := tmp_path / "a.sqlite", 50)
+    assert tables_without_row_ids(file) == ["answers", "extras"]
+    store = Store(file, pytest.fail)
+    assert [store.get(f"k{number}") for number in range(50)] == [stored(WHOLE)] * 50
+    assert store.size().oldest == 1e9
+    store.close()
+    assert tables_without_row_ids(file) == []
+
+
+def test_a_large_old_store_is_copied_when_it_is_pruned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_SOON_COPIED", 0)
+    old_store(file := tmp_path / "a.sqlite", 50)
+    store = Store(file, pytest.fail)
+    assert store.get("k49") == stored(WHOLE)
+    assert tables_without_row_ids(file) == ["answers", "extras"]
+    assert store.prune(1e9 + 10) == 10
+    assert [store.get(f"k{number}") for number in range(10, 50)] == [stored(WHOLE)] * 40
+    store.close()
+    assert tables_without_row_ids(file) == []
+
+
+def test_an_old_store_that_another_run_writes_is_used_as_it_is(tmp_path: Path) -> None:
+    old_store(file := tmp_path / "a.sqlite", 5)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        store = Store(file, pytest.fail)
+        assert store.get("k4") == stored(WHOLE)
+        other.execute("ROLLBACK")
+    assert tables_without_row_ids(file) == ["answers", "extras"]
+    store.put("new", "m", WHOLE)
+    assert store.get("new") == stored(WHOLE)
+    store.close()
+    Store(file, pytest.fail).close()
+    assert tables_without_row_ids(file) == []
+
+
+def test_a_run_sees_answers_while_another_copies_the_store(tmp_path: Path) -> None:
+    old_store(file := tmp_path / "a.sqlite", 5)
+    with closing(sqlite3.connect(file, isolation_level=None)) as old:
+        assert old.execute(OLD_GET, ("k1",)).fetchone() == OLD_ROW
+        Store(file, pytest.fail).close()
+        assert old.execute(OLD_GET, ("k2",)).fetchone() == OLD_ROW
+        old.execute(OLD_PUT, ("k3", "m", *OLD_ROW, time.time()))
+    store = Store(file, pytest.fail)
+    assert store.get("k3") == stored(ANSWER)
+    store.close()
+
+
+def test_answers_are_found_past_a_damaged_index(tmp_path: Path) -> None:
+    store = Store(file := tmp_path / "answers.sqlite")
+    for number in range(300):
+        store.put(f"{number:064x}", "m", replace(ANSWER, text="gate up " * 40))
+    store.close()
+    with closing(sqlite3.connect(file)) as connection:
+        sql = "SELECT rootpage FROM sqlite_master WHERE name='sqlite_autoindex_answers_1'"
+        [page] = connection.execute(sql).fetchone()
+        [size] = connection.execute("PRAGMA page_size").fetchone()
+    data = bytearray(file.read_bytes())
+    data[(page - 1) * size : page * size] = b"\xff" * size
+    file.write_bytes(data)
+    store = Store(file)
+    assert all(store.get(f"{number:064x}") for number in range(300))
+    store.close()
+    assert len(asides(tmp_path)) == 1
 
 
 def test_older_version_can_share_the_store(tmp_path: Path) -> None:

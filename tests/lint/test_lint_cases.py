@@ -14,6 +14,7 @@ from pytest_upskill.lint import Finding, lint_skill
 from pytest_upskill.lint.case_rules import near_duplicates
 from pytest_upskill.skills.case import Case
 from pytest_upskill.stats.power import cases_for_lift
+from support.folders import new_folder
 from support.kit import case, write_skill
 from support.strategies import CASES, EVALS, META, VALUES
 
@@ -31,6 +32,13 @@ def lint_case(folder: Path, question: str, expected: Any, **more: Any) -> list[F
 
 def brief(found: list[Finding]) -> list[tuple[str, str]]:
     return [(finding.level, finding.code) for finding in found]
+
+
+def test_an_example_that_nobody_edited_is_told(tmp_path: Path) -> None:
+    cases = [{**case("one", "a"), "tags": ["edit-me"]}, {**case("two", "b"), "tags": ["own"]}]
+    (finding,) = lint(write_skill(tmp_path / "gate", cases))
+    assert (finding.level, finding.code) == ("warning", "example")
+    assert 'remove the tag "edit-me"' in finding.hint
 
 
 def test_good_cases_have_no_findings(tmp_path: Path) -> None:
@@ -320,7 +328,7 @@ CHECKED = st.lists(
 def test_lint_does_not_raise_on_any_json(
     tmp_path_factory: pytest.TempPathFactory, data: Any
 ) -> None:
-    skill = write_skill(tmp_path_factory.mktemp("any") / "gate")
+    skill = write_skill(new_folder(tmp_path_factory) / "gate")
     (skill / "a.txt").write_text("a")
     (skill / "skill_meta.json").write_text(json.dumps(data))
     for finding in lint(skill):
@@ -333,7 +341,7 @@ def test_lint_does_not_raise_on_any_json(
 def test_lint_does_not_raise_on_any_cases_file(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
-    skill = write_skill(tmp_path_factory.mktemp("any") / "gate")
+    skill = write_skill(new_folder(tmp_path_factory) / "gate")
     (skill / "skill_meta.json").write_bytes(data)
     assert all(finding.code for finding in lint(skill))
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.lint import Finding, lint_skill
+from support.folders import new_folder
 from support.kit import BODY, write_skill, write_skill_md
 
 HEAD = "---\nname: gate\ndescription: About a gate.\n---\n\n"
@@ -307,7 +308,7 @@ PIECES = st.sampled_from(
 def test_lint_does_not_raise_on_any_skill_md(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
-    for finding in lint_text(tmp_path_factory.mktemp("any"), data):
+    for finding in lint_text(new_folder(tmp_path_factory), data):
         assert finding.line >= 1
         assert finding.message
 

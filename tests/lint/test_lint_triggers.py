@@ -31,7 +31,7 @@ def brief(found: list[Finding]) -> list[tuple[str, str, int]]:
 
 
 def test_a_good_set_has_no_findings(tmp_path: Path) -> None:
-    assert lint(tmp_path, [*queries(9, should=True), *queries(8, should=False)]) == []
+    assert lint(tmp_path, [*queries(10, should=True), *queries(10, should=False)]) == []
 
 
 def test_a_set_without_queries_is_an_error(tmp_path: Path) -> None:
@@ -60,17 +60,17 @@ def test_one_finding_about_how_many_there_are(
 def test_a_lopsided_set_is_told(tmp_path: Path) -> None:
     many = [
         {"query": f"Kindly {verb} the {topic} now", "should_trigger": True}
-        for verb in ("lift", "paint")
+        for verb in ("lift", "paint", "move")
         for topic in TOPICS
     ]
-    (found,) = lint(tmp_path, [*many, *queries(9, should=False)])
+    (found,) = lint(tmp_path, [*many, *queries(10, should=False)])
     assert found.code == "trigger-unbalanced"
-    message = "20 queries that should trigger, but 9 queries that should not trigger"
+    message = "30 queries that should trigger, but 10 queries that should not trigger"
     assert found.message == message
 
 
 def test_each_problem_has_its_line(tmp_path: Path) -> None:
-    good = [*queries(9, should=True), *queries(9, should=False)]
+    good = [*queries(10, should=True), *queries(10, should=False)]
     bad = [
         {"query": "Use gate_keeper on the farm", "should_trigger": True},
         {"query": "Tell me of the gate keeper", "should_trigger": False},  # a near miss, perhaps
@@ -95,7 +95,7 @@ def test_near_repeats_are_told_unless_they_end_differently(tmp_path: Path) -> No
         {"query": f"{start} soon", "should_trigger": True},
         {"query": f"{start} now", "should_trigger": False},
     ]
-    found = lint(tmp_path, [*alike, *queries(9, should=True), *queries(9, should=False)])
+    found = lint(tmp_path, [*alike, *queries(10, should=True), *queries(10, should=False)])
     assert brief(found) == [("warning", "trigger-duplicate", 6)]
 
 

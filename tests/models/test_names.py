@@ -11,6 +11,7 @@ import pytest
 
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models import Model, ModelSpec, Provider, local, names
+from pytest_upskill.models.clouds import Cloud
 from pytest_upskill.models.names import ALIASES, PROVIDERS
 from pytest_upskill.models.port import ModelName, Progress, price_of
 from pytest_upskill.models.scripted import ScriptedModel
@@ -239,7 +240,7 @@ def test_an_unknown_name_is_refused_with_a_guess(name: str, hint: str) -> None:
         ("sonnet4", "unknown model", 'Use "sonnet" for the newest one, or anthropic:ID.'),
         ("responses.gpt-5.low", '"responses" is not supported', "Use openai.gpt-5.low."),
         ("cli.claude-code.sonnet", '"cli" is not supported', "use the model that the agent uses"),
-        ("bedrock.amazon.nova", '"bedrock" is not supported', "a gateway"),
+        ("bedrock.amazon.nova", "only Claude is asked on Bedrock", "anthropic.claude"),
         ("hf.a/b:groq?top_p=1", 'parameters after "?" are not supported', "Use hf.a/b:groq, or"),
         ("generic.m?top_p=1", 'parameters after "?" are not supported', "Use generic.m."),
     ],
@@ -253,7 +254,7 @@ def test_a_name_of_fast_agent_is_refused_with_what_to_use_instead(
 
 
 @pytest.mark.parametrize(
-    "prefix", ["xai", "groq", "deepseek", "aliyun", "azure", "tensorzero", "moonshot"]
+    "prefix", ["xai", "groq", "deepseek", "aliyun", "zai", "tensorzero", "moonshot"]
 )
 def test_other_providers_of_fast_agent_are_reached_as_a_server_of_your_own(prefix: str) -> None:
     error = refused(f"{prefix}.some-model")
@@ -266,7 +267,7 @@ def test_other_providers_of_fast_agent_are_reached_as_a_server_of_your_own(prefi
     assert resolve(f"{prefix}.some-model", SERVER, {}).model_id == f"{prefix}.some-model"
 
 
-@pytest.mark.parametrize("name", ["zzz", "", "nope", "mistral/large", "bedrock:x"])
+@pytest.mark.parametrize("name", ["zzz", "", "nope", "mistral/large", "cohere:x"])
 def test_an_unknown_name_is_refused_with_what_would_work(name: str) -> None:
     error = refused(name)
     assert error.problem == "unknown model"
@@ -339,10 +340,11 @@ def test_a_key_is_found_in_each_of_its_variables(provider: str, variable: str) -
     spec = ModelSpec(f"{provider}:x", PROVIDERS[provider], "x")
     env = {**dict.fromkeys(PROVIDERS[provider].key_envs, " "), variable: " sk-secret\n"}
     assert spec.provider.key_in(env) == (variable, "sk-secret")
-    require(spec, env)
+    if not isinstance(spec.provider, Cloud):  # which need more than that
+        require(spec, env)
 
 
-@pytest.mark.parametrize("provider", sorted(set(names.HOSTED) - set(KEYED)))
+@pytest.mark.parametrize("provider", ["generic", "ollama"])
 def test_a_model_of_your_own_needs_no_key(provider: str) -> None:
     spec = ModelSpec("x", PROVIDERS[provider], "x")
     require(spec, {})

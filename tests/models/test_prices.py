@@ -1,6 +1,7 @@
 """What models cost: the data of genai-prices, and what the ini file says instead."""
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,8 +9,8 @@ import pytest
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.names import ALIASES, resolve
 from pytest_upskill.models.port import ModelName, price_of
-from pytest_upskill.models.prices import FREE, Price, cost, parse_prices
-from pytest_upskill.trials.answer import Usage
+from pytest_upskill.models.prices import FREE, Price, by_batch, cost, parse_prices
+from pytest_upskill.trials.answer import Usage, total_usage
 
 MILLION = 1_000_000
 
@@ -166,9 +167,9 @@ def test_without_usage_or_price_the_cost_is_not_known(usage: Usage) -> None:
 def test_prices_of_the_settings_win_by_name_or_id() -> None:
     own = parse_prices(["haiku 1.00 5.00 0.10", "  my/model   2 3", "local 0.5 .5"])
     assert own == {
-        "haiku": Price(1, 5, 0.1),
-        "my/model": Price(2, 3, 2),
-        "local": Price(0.5, 0.5, 0.5),
+        "haiku": Price(1, 5, 0.1, written=1.25),
+        "my/model": Price(2, 3, 2, written=2.5),
+        "local": Price(0.5, 0.5, 0.5, written=0.625),
     }
     for name in ("haiku", "my/model", "generic.my/model", "local"):
         assert price(name, **own) in own.values()
@@ -179,10 +180,10 @@ def test_prices_of_the_settings_win_by_name_or_id() -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("haiku", "not a name with two or three prices"),
-        ("", "not a name with two or three prices"),
-        ("haiku 1", "not a name with two or three prices"),
-        ("haiku 1 2 3 4", "not a name with two or three prices"),
+        ("haiku", "not a name with two to four prices"),
+        ("", "not a name with two to four prices"),
+        ("haiku 1", "not a name with two to four prices"),
+        ("haiku 1 2 3 4 5", "not a name with two to four prices"),
         ("haiku $1 5", "'$1' is not a price of 0 or more"),
         ("haiku 1 -5", "'-5' is not a price of 0 or more"),
         ("haiku 1 5 nan", "'nan' is not a price of 0 or more"),
@@ -196,3 +197,22 @@ def test_an_invalid_line_is_an_error(line: str, problem: str) -> None:
     assert repr(line) in caught.value.where
     assert problem in caught.value.problem
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "usage", [Usage(500, 10, 200, 100), Usage(2000, 10, 0), Usage(9000, 0, 9000), Usage(0, 7)]
+)
+def test_an_answer_that_came_by_batch_costs_half(usage: Usage) -> None:
+    known = Price(1, 2, 0.1, STEPPED.steps, written=1.25)
+    halved = cost(known, replace(usage, batch=True))
+    assert halved == pytest.approx((cost(known, usage) or 0) / 2)
+    assert cost(by_batch(known), usage) == pytest.approx(halved)
+    assert cost(FREE, replace(usage, batch=True)) == 0
+    assert cost(None, replace(usage, batch=True)) is None
+
+
+def test_several_answers_came_by_batch_if_all_of_them_did() -> None:
+    batch, plain = Usage(1, 1, 0, batch=True), Usage(1, 1, 0)
+    assert total_usage([batch, batch]) == Usage(2, 2, 0, batch=True)
+    assert total_usage([batch, plain]) == Usage(2, 2, 0)  # never cheaper than it was
+    assert total_usage([]) == Usage(0, 0, 0)

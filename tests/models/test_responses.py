@@ -40,13 +40,13 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789")
 
 
-def only_responses(script: Callable[[Asked], Reply]) -> Callable[[Asked], Reply | Fault]:
+def only_responses(script: Callable[[Asked], Reply | Fault]) -> Callable[[Asked], Reply | Fault]:
     """A server that takes tools in Responses only."""
     return lambda asked: ELSEWHERE if asked.protocol == "openai" and asked.tools else script(asked)
 
 
 def talk(
-    script: Callable[[Asked], Reply], first: Question = QUESTION, effort: str | None = None
+    script: Callable[[Asked], Reply | Fault], first: Question = QUESTION, effort: str | None = None
 ) -> tuple[list[Answer], list[Asked]]:
     """Ask until there are no more calls, each of which gets the result "a.txt"."""
 
@@ -173,7 +173,8 @@ def test_a_server_that_failed_says_why() -> None:
     with pytest.raises(ModelError, match="the server failed: out of tea") as caught:
         talk(with_output(status="failed", error={"message": "out of tea"}))
     assert caught.value.transient
-    assert caught.value.paid == (10, 5, 0, 0)
+    assert caught.value.paid
+    assert caught.value.paid[:4] == (10, 5, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -211,3 +212,20 @@ def test_questions_without_tools_stay_where_they_are() -> None:
     [answer], asked = talk(lambda _: Reply("Hello."), replace(QUESTION, tools=()))
     assert answer.text == "Hello."
     assert [one.protocol for one in asked] == ["openai"]
+
+
+def test_turns_of_an_agent_have_a_key_for_the_cache_unless_the_server_refuses_it() -> None:
+    turn = replace(QUESTION, shared=("system", "steps"))
+    _, asked = talk(list_then_tell, turn)
+    keys = {one.body["prompt_cache_key"] for one in asked if one.protocol == "responses"}
+    assert len(keys) == 1
+    assert not any("prompt_cache_key" in one.body for one in talk(list_then_tell)[1])
+
+    def refuses(asked: Asked) -> Reply | Fault:
+        if "prompt_cache_key" in asked.body:
+            return Fault("status", 400, message="unknown parameter: prompt_cache_key")
+        return list_then_tell(asked)
+
+    answers, asked = talk(refuses, turn)
+    assert [one.text for one in answers] == ["I look.", "There is a.txt."]
+    assert ["prompt_cache_key" in one.body for one in asked[1:]] == [True, False, False]

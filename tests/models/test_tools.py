@@ -22,6 +22,7 @@ from support.loopback import Asked, Fault, LoopbackServer, Reply
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}}
 BASH = Tool("bash", "Run a command.", json.dumps(SCHEMA))
 QUESTION = Question("m", "Be brief.", (("user", "What is here?"),), 64, 1, tools=(BASH,))
+TURN = replace(QUESTION, shared=("system", "steps"))  # as the engine asks for an agent
 LS = ("bash", {"command": "ls"})
 Script = Callable[[Asked], Reply | Fault]
 
@@ -70,7 +71,8 @@ def talk(provider: str, script: Script, *results: str) -> tuple[list[Answer], li
 
     async def run(spec: ModelSpec) -> list[Answer]:
         model = await spec.provider.open(spec, 20)
-        question, answers = QUESTION, [await model.ask(QUESTION)]
+        question = TURN if provider == "anthropic" else QUESTION
+        answers = [await model.ask(question)]
         for result in results:
             question = after(question, answers[-1], result)
             answers.append(await model.ask(question))
@@ -577,10 +579,9 @@ def marks_in(body: object) -> int:
     return json.dumps(body).count("cache_control")
 
 
-def test_only_the_turns_of_agents_are_marked_for_the_cache() -> None:
-    plain = replace(QUESTION, tools=())
+def test_only_what_is_shared_is_marked_for_the_cache() -> None:
     with LoopbackServer(lambda _: Reply("Hello.")) as server:
-        ask(spec_of("anthropic", server.url), plain, QUESTION, replace(QUESTION, system=""))
+        ask(spec_of("anthropic", server.url), QUESTION, TURN, replace(TURN, system=""))
     assert [marks_in(asked.body) for asked in server.asked] == [0, 2, 2]
     _, turn, without_system = (asked.body for asked in server.asked)
     assert turn["messages"] == [
@@ -606,9 +607,10 @@ def test_the_end_of_the_turn_before_is_marked_too() -> None:
 def test_other_servers_get_no_marks() -> None:
     other = MessagesProvider("mine", "mine:a", key_envs=("MINE_KEY",))
     with LoopbackServer(lambda _: Reply("Hello.")) as server:
-        ask(ModelSpec("m", other, "m", server.url), QUESTION)
-        ask(spec_of("openai", server.url), QUESTION)
-    assert [marks_in(asked.body) for asked in server.asked] == [0, 0]
+        ask(spec_of("openai", server.url), TURN)
+    assert [marks_in(asked.body) for asked in server.asked] == [0]
+    assert other.caches_from(ModelSpec("m", other, "m")) is None
+    assert other.caches_from(ModelSpec("m", other, "claude-opus-4-6")) == 4096
 
 
 @pytest.mark.parametrize(
@@ -618,7 +620,7 @@ def test_other_servers_get_no_marks() -> None:
 def test_a_server_that_refuses_marks_gets_none_from_then_on(status: int, message: str) -> None:
     refusal = Fault("status", status, message=message)
     with LoopbackServer(lambda one: refusal if marks_in(one.body) else Reply("Hello.")) as server:
-        answers = ask(spec_of("anthropic", server.url), QUESTION, QUESTION)
+        answers = ask(spec_of("anthropic", server.url), TURN, TURN)
     assert [answer.text for answer in answers] == ["Hello.", "Hello."]
     assert [marks_in(asked.body) for asked in server.asked] == [2, 0, 0]
 
@@ -630,8 +632,8 @@ def test_marks_are_not_blamed_for_other_refusals() -> None:
     async def ask_twice(spec: ModelSpec) -> None:
         model = await spec.provider.open(spec, 20)
         with pytest.raises(ModelError, match=r"400 from .*: no"):
-            await model.ask(QUESTION)
-        await model.ask(QUESTION)
+            await model.ask(TURN)
+        await model.ask(TURN)
         await model.close()
 
     with LoopbackServer(lambda _: refusals.pop() if refusals else Reply("Hello.")) as server:

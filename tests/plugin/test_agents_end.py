@@ -52,6 +52,11 @@ def command(server: LoopbackServer, *args: str) -> list[str]:
     return [sys.executable, "-m", "pytest", *model, "-v", *args]
 
 
+def where(workers: str) -> tuple[str, str]:
+    """The option for workers: of xdist, or of a cluster."""
+    return ("--skill-cluster" if workers.startswith("local:") else "-n", workers)
+
+
 def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(folder / "tmp")}
 
@@ -82,14 +87,14 @@ def sleeping(seconds: str) -> list[int]:
 def run_with_agents_at_work(
     folder: Path, server: LoopbackServer, sleep: str, workers: str
 ) -> "Iterator[subprocess.Popen[str]]":
-    args, env = command(server, "-n", workers), environment(folder)
+    args, env = command(server, *where(workers)), environment(folder)
     output = (folder / "output.txt").open("w")
     with output, started(args, cwd=folder, env=env, stdout=output) as run:
         until(lambda: len(sleeping(sleep)) == 2)
         yield run
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", "2", "local:2"])
 def test_ctrl_c_ends_agents(tmp_path: Path, workers: str) -> None:
     write_project(tmp_path, "slow 1", "slow 2")
     with LoopbackServer(model := Model()) as server:
@@ -101,7 +106,7 @@ def test_ctrl_c_ends_agents(tmp_path: Path, workers: str) -> None:
     assert "Traceback" not in (tmp_path / "output.txt").read_text()
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", "2", "local:2"])
 def test_kill_leaves_no_process_and_no_mount_and_the_next_run_goes_on(
     tmp_path: Path, workers: str
 ) -> None:
@@ -115,7 +120,7 @@ def test_kill_leaves_no_process_and_no_mount_and_the_next_run_goes_on(
         before = len(server.asked)
         assert [one.question for one in server.asked].count("quick 1") == 2
         model.sleep = "0"
-        args = command(server, "-n", workers, "--skill-json", "r.json")
+        args = command(server, *where(workers), "--skill-json", "r.json")
         done = subprocess.run(args, cwd=tmp_path, env=environment(tmp_path), check=False)
         assert done.returncode == 0
         asked = sorted(one.question for one in server.asked[before:])

@@ -120,7 +120,9 @@ def test_without_a_judge_a_file_of_rubrics_is_one_error(
     result = run_skills(pytester, model)
     result.assert_outcomes(errors=1)
     shown, _, summary = result.stdout.str().partition("short test summary")
-    assert shown.count("this needs a judge") == summary.count("this needs a judge") == 1
+    assert shown.count("this needs a judge") == 1
+    # In pytest's short summary, and in the last lines.
+    assert summary.count("this needs a judge") == 2
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])

@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_upskill.reports.markdown import MARKER
-from support.kit import case, write_script, write_skill
+from support.kit import case, ending, gates, write_script, write_skill
 
 CASES = [case("Open?", "gate up", id="open"), case("Shut?", "gate up", id="shut")]
 
@@ -25,13 +25,13 @@ def test_the_job_summary_is_appended_once(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     pytester.runpytest_inprocess(*args, workers, "--skill-min-lift", "1", "--skill-confident")
     lines = summary.read_text().splitlines()
-    assert lines[:5] == ["Before.", MARKER, "## Skills", "", "**Failed:**"]
+    assert lines[:5] == ["Before.", MARKER, "## ❌ Skills", "", "**Failed:**"]
     assert lines[6].startswith("- gate on scripted:a.json: lowest likely lift is ")
     rows = [line for line in lines if line.startswith("|")]
     assert rows[0] == "| model | without | with | lift | tokens | verdict |"
     assert rows[2].startswith("| scripted:a.json | 0% | 100% | +100 (")
     assert rows[2].endswith("| no effect shown |")
-    assert lines.count("## Skills") == 1
+    assert lines.count("## ❌ Skills") == 1
 
 
 def test_a_job_summary_that_cannot_be_written_is_reported(
@@ -40,9 +40,8 @@ def test_a_job_summary_that_cannot_be_written_is_reported(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path))
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(
-        ["upskill: could not write the job summary (GITHUB_STEP_SUMMARY): *"]
-    )
+    told = "! could not write the job summary (GITHUB_STEP_SUMMARY): "
+    assert ending(result)[0].startswith(told)
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
@@ -60,12 +59,12 @@ def test_a_regression_is_an_annotation_at_its_case(
     file = f"{pytester.path.name}/skills/gate/skill_meta.json"
     result.stdout.fnmatch_lines(
         [
-            f"::error file={file},line=1,title=skill regression::gate on *: open: 0 of *",
-            f"::error file={file},line=3,title=skill regression::gate on *: shut: 0 of *",
+            f"::error file={file},line=1,title=skill regression::*: open: regression: 0 of *",
+            f"::error file={file},line=3,title=skill regression::*: shut: regression: 0 of *",
             "::error title=skill gate::gate on scripted:a.json: lift is 0 points*",
         ]
     )
-    assert result.outlines[-1].startswith("upskill: gate: ")
+    assert len(gates(result)) == 3
 
 
 def test_annotations_are_escaped(
@@ -80,3 +79,23 @@ def test_annotations_are_escaped(
     regression, gate = [line for line in result.outlines if line.startswith("::error")]
     assert regression.startswith("::error file=a%2Cb/gate/skill_meta.json,line=1,title=")
     assert "pass rate is 0%25 (minimum 80%25)" in gate
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_failed_and_broken_cases_are_annotations_at_their_lines(
+    pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    file = pytester.path / "skills/gate/skill_meta.json"
+    broken = '{"id": "odd", "input": "?", "expected": {"contians": ["x"]}}'
+    file.write_text(f"{file.read_text().removesuffix(']}')},\n\n\n{broken}]}}")
+    write_script(pytester.path / "a.json", knows="Push it.")
+    result = pytester.runpytest_inprocess(*args, workers)
+    own = [line for line in result.outlines if line.startswith("::")]
+    where = "::error file=skills/gate/skill_meta.json,line="
+    assert [line.partition(" passed; ")[0] for line in own[1:]] == [
+        f"{where}1,title=skill failed::gate on scripted:a.json: open: 0 of 1",
+        f"{where}3,title=skill failed::gate on scripted:a.json: shut: 0 of 1",
+    ]
+    assert own[0].startswith(f"{where}6,title=skill broken::skills/gate/skill_meta.json:6: ")
+    assert "contians: unknown check" in own[0]

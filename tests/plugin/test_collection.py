@@ -191,10 +191,10 @@ def test_collect_only_shows_how_many_calls_a_run_would_make(pytester: pytest.Pyt
     args = ["--collect-only", "--skill", "skills", "--model", "haiku", "--skill-runs", "3"]
     result = pytester.runpytest_inprocess(*args)
     result.stdout.fnmatch_lines(
-        ["upskill: a run would make up to 12 calls: 2 tests × 2 arms × 3 runs"]
+        ["upskill: a run would make up to 12 calls, *$*: 2 tests × 2 arms × 3 runs"]
     )
     result = pytester.runpytest_inprocess(*args, "--skill-no-baseline")
-    result.stdout.fnmatch_lines(["upskill: a run would make up to 6 calls: 2 tests × 1 arm × *"])
+    result.stdout.fnmatch_lines(["upskill: a run would make up to 6 calls, *: 2 tests × 1 arm × *"])
 
 
 def test_setup_plan_asks_nothing(pytester: pytest.Pytester) -> None:

@@ -5,6 +5,7 @@ import csv
 import pytest
 
 from support.hook_runs import example, records, run, workers
+from support.kit import ending
 
 
 @workers
@@ -45,7 +46,7 @@ def test_finished_results_outlive_a_broken_hook(
     result = run(pytester, "-n", workers)
     result.assert_outcomes(passed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert f"upskill: {message}" in result.stdout.str()
+    assert any(line.startswith(f"✘ {message}") for line in ending(result))
     assert "still here" in result.outlines
     assert len(records(pytester)) == 2
 

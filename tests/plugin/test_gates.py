@@ -1,12 +1,13 @@
 """--skill-min-lift and the other gates decide the exit status."""
 
 import json
+from fnmatch import fnmatch
 from typing import Any
 
 import pytest
 
 from pytest_upskill.results.from_json import read_run
-from support.kit import case, write_script, write_skill
+from support.kit import case, gates, write_script, write_skill
 
 
 @pytest.fixture
@@ -40,10 +41,8 @@ def test_a_gate_makes_a_green_run_red(
         assert (result.ret, gate(pytester)) == (0, {"passed": True, "reasons": []})
     else:
         assert result.ret == pytest.ExitCode.TESTS_FAILED
-        result.stdout.fnmatch_lines(
-            ["*= 8 passed in *", f"upskill: gate: gate on scripted:answers.json: {reason}"]
-        )
-        assert "upskill: gate:" in result.outlines[-1]
+        [told] = gates(result)
+        assert fnmatch(told, f"gate on scripted:answers.json: {reason}")
         assert not gate(pytester)["passed"]
         assert len(gate(pytester)["reasons"]) == 1
 
@@ -77,7 +76,7 @@ def test_a_gate_without_evidence_fails(
     args = ["--skill", "skills", "--model", model, "-n", workers, "-W", "default"]
     result = pytester.runpytest_inprocess(*args, *GATES, "--skill-markdown", "r.md")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert result.outlines[-1] == f"upskill: gate: gate: can't pass: {why}"
+    assert gates(result) == [f"gate: can't pass: {why}"]
     assert f"**Failed:**\n\n- gate: can't pass: {why}" in (pytester.path / "r.md").read_text()
 
 
@@ -94,9 +93,9 @@ def test_skills_without_a_verdict_are_named_and_fail_only_gates(
     )
     result = pytester.runpytest_inprocess(*args, *GATES)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert result.outlines[-2:] == [
-        "upskill: gate: wall: can't pass: no cases",
-        "upskill: gate: door: can't pass: all cases are skipped",
+    assert gates(result) == [
+        "wall: can't pass: no cases",
+        "door: can't pass: all cases are skipped",
     ]
     # Somebody who selects some cases knows that others are not tested.
     assert pytester.runpytest_inprocess(*args, *GATES, "-k", "q1 or q2").ret == 0
@@ -109,7 +108,7 @@ def test_a_model_without_any_case_fails_a_gate(pytester: pytest.Pytester, model:
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     why = "can't pass: no case is for this model"
-    assert result.outlines[-1] == f"upskill: gate: scripted:other.json: {why}"
+    assert gates(result) == [f"scripted:other.json: {why}"]
 
 
 def test_a_model_whose_cases_all_passed_is_not_said_to_have_none_by_lf(
@@ -133,7 +132,7 @@ def test_a_gate_of_the_command_line_needs_evidence_one_of_the_ini_file_only_of_s
     args = ["--skill", "skills", "--model", model, "test_other.py", "-k", "test_other"]
     result = pytester.runpytest_inprocess(*args, *GATES)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert result.outlines[-1] == "upskill: gate: can't pass: nothing was tested"
+    assert gates(result) == ["can't pass: nothing was tested"]
     ini = ["[pytest]", "skill_min_lift = 0.2", "skill_paths = skills", f"skill_models = {model}"]
     pytester.makeini("\n".join(ini))
     assert pytester.runpytest_inprocess("-k", "test_other").ret == 0
@@ -170,7 +169,7 @@ def test_a_run_that_stopped_early_fails_its_gates(pytester: pytest.Pytester, mod
     args = ["--skill", "skills", "--model", model, "-x", "--skill-min-pass-rate", "0.1"]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "can't pass: 1 case not run" in result.outlines[-1]
+    assert "can't pass: 1 case not run" in gates(result)[-1]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.kit import case, write_script, write_skill
+from support.kit import case, gates, write_script, write_skill
 
 INI = "[pytest]\nskill_paths = skills\nskill_models = scripted:answers.json\n"
 
@@ -91,6 +91,6 @@ def test_without_header_and_summary_the_gate_is_told_all_the_same(
         wanted.replace("open", "who"), *quiet, "--skill-min-pass-rate", "1"
     )
     assert result.ret == 1
-    assert result.outlines[-1].startswith("upskill: gate: gate on scripted:answers.json")
+    assert gates(result)[0].startswith("gate on scripted:answers.json")
     result = pytester.runpytest_inprocess("--last-failed", *quiet)
     result.assert_outcomes(failed=1)

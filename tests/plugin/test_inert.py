@@ -32,12 +32,15 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
     result.assert_outcomes(passed=1)
     assert loaded(pytester) == [
         "pytest_upskill",
+        "pytest_upskill._util",
+        "pytest_upskill._util.values",
         "pytest_upskill.errors",
         "pytest_upskill.plugin",
         "pytest_upskill.plugin.arguments",
         "pytest_upskill.plugin.hookspecs",
         "pytest_upskill.plugin.option",
         "pytest_upskill.plugin.options",
+        "pytest_upskill.plugin.plain_imports",
         "pytest_upskill.plugin.skill_code",
         "pytest_upskill.settings",
     ]
@@ -55,9 +58,60 @@ def test_no_sdk_is_loaded_before_a_model_needs_it(
     args = [model if arg == "scripted" else arg for arg in args]
     result = pytester.runpytest_subprocess("--skill", "skills", *args)
     assert result.ret == 0
-    heavy = {"anthropic", "openai", "xllamacpp", "genai_prices", "httpx2", "aiohttp"}
-    heavy |= {"regex", "jsonschema", "opentelemetry"}
+    heavy = {"anthropic", "openai", "xllamacpp", "aiohttp", "regex", "jsonschema", "opentelemetry"}
+    if "haiku" not in args:  # which has a price, for the estimate
+        heavy |= {"genai_prices", "httpx2"}
     assert not set(loaded(pytester)) & heavy
+
+
+REWRITTEN = """
+    import json
+    import sys
+
+    from _pytest.assertion.rewrite import AssertionRewritingHook
+
+    def pytest_unconfigure(config):
+        modules = {name: sys.modules[name] for name in sys.modules if "upskill" in name}
+        by_pytest = [name for name, module in modules.items()
+            if isinstance(module.__loader__, AssertionRewritingHook)]
+        changed = [name for name, module in modules.items() if "@pytest_ar" in vars(module)]
+        compiled = [name for name in modules if modules[name].__cached__ and
+            not modules[name].__cached__.endswith(f"{sys.implementation.cache_tag}.pyc")]
+        found = [sorted(by_pytest), changed, compiled]
+        (config.rootpath / "loaded.json").write_text(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_pytest_rewrites_none_of_our_modules(pytester: pytest.Pytester, workers: str) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeconftest(REWRITTEN)
+    model = write_script(pytester.path / "a.json")
+    assert (
+        pytester.runpytest_subprocess("--skill", "skills", "--model", model, "-n", workers).ret == 0
+    )
+    by_pytest, changed, compiled = json.loads((pytester.path / "loaded.json").read_text())
+    # pytest has these before our finder is there, and leaves them as they are.
+    first = ["pytest_upskill", "pytest_upskill.plugin", "pytest_upskill.plugin.plain_imports"]
+    assert by_pytest == first
+    assert not changed
+    assert not compiled
+
+
+def test_pytest_rewrites_the_modules_of_others(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        """
+        import pytest
+        pytest.register_assert_rewrite("helpers")
+        pytest_plugins = ["helpers"]
+        """
+    )
+    pytester.makepyfile(
+        helpers="def same(one, other):\n    assert one == other",
+        test_it="import helpers\n\ndef test_it():\n    helpers.same([1, 2], [1, 3])",
+    )
+    result = pytester.runpytest_subprocess("--skill-runs", "1")
+    result.stdout.fnmatch_lines(["*At index 1 diff: 2 != 3*"])
 
 
 def test_an_option_without_a_skill_is_reported_as_ignored(pytester: pytest.Pytester) -> None:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from pytest_upskill.cli import main
-from support.kit import case, write_skill
+from support.kit import case, ending, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.shell import started
 
@@ -43,6 +43,10 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
     assert len(server.asked) == 4
     assert "1 complete case, " in rest
     assert "; 20 cases" in rest
+    assert "\n✘ interrupted: KeyboardInterrupt; 20 of 21 tests did not run\n" in rest
+    assert (
+        "\nall answers so far are kept: the same command continues\nnext: pytest --skill " in rest
+    )
     assert "Traceback" not in rest
     data = json.loads((pytester.path / "r.json").read_text())
     assert {record["case"] for record in data["records"]} == {"quick"}
@@ -76,7 +80,7 @@ def test_a_run_that_is_stopped_is_interrupted_everywhere(
     result = pytester.runpytest_inprocess(*args, "--skill-markdown", "r.md")
     assert result.ret == exitstatus
     text = f"interrupted: {reason}; 2 of 4 tests did not run"
-    assert result.outlines[-1] == f"upskill: {text}"
+    assert ending(result)[0] == f"✘ {text}"
     assert f"**Interrupted:**\n\n- {text}\n" in (pytester.path / "r.md").read_text()
     assert json.loads((pytester.path / "r.json").read_text())["interrupted"] == reason
     assert main(["report", "r.json"]) == 1

@@ -69,8 +69,9 @@ def test_a_rubric_is_judged_text_by_text(
     result = run(pytester, server, "-n", workers)
     result.assert_outcomes(passed=1, failed=1)
     if workers == "0":
-        assert "upskill: up to 6 calls: 2 tests × 2 arms × 1 run, and 2 by the judge" in (
-            result.outlines
+        assert (
+            "upskill: up to 6 calls, cost not known: 2 tests × 2 arms × 1 run, and 2 by the judge"
+            in (result.outlines)
         )
     made = records(pytester.path)
     checks = made["polite", "skill"]["checks"]

@@ -25,7 +25,7 @@ def test_a_wrong_line_is_a_usage_error_with_the_file(pytester: pytest.Pytester, 
     result.stderr.fnmatch_lines(
         [
             f"ERROR: {file}: skill_prices: 'haiku 1,00 5,00': '1,00' is not a price of 0 or more",
-            "  Write NAME INPUT OUTPUT ?CACHED?, in USD per million tokens, as in: *",
+            "  Write NAME INPUT OUTPUT ?CACHED ?WRITTEN??, in USD per million tokens, as in: *",
         ]
     )
 

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_upskill.reports.markdown import MARKER
 from pytest_upskill.results.from_json import read_run
-from support.kit import case, write_script, write_skill
+from support.kit import case, ending, write_script, write_skill
 from support.pages import data_of
 
 
@@ -52,8 +52,8 @@ def test_a_report_that_cannot_be_written_does_not_stop_the_others(
 ) -> None:
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
-    broken = ["--skill-json", "--skill-csv", "--skill-markdown"]
-    files = ["r.json", "r.csv", "r.md"]
+    broken = ["--skill-json", "--skill-markdown", "--skill-csv"]
+    files = ["r.json", "r.md", "r.csv"]
     replace_path: Callable[..., Path] = Path.replace
 
     def refuse(draft: Path, target: Path) -> Path:
@@ -67,8 +67,9 @@ def test_a_report_that_cannot_be_written_does_not_stop_the_others(
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *given)
     assert result.ret == 1
     result.assert_outcomes(passed=1)
-    for flag in broken:
-        result.stdout.fnmatch_lines([f"upskill: {flag} *: can't be written: no space left*"])
+    for flag, line in zip(broken, ending(result), strict=False):
+        assert line.startswith(f"✘ {flag} ")
+        assert "can't be written: no space left" in line
     assert (pytester.path / "bench/iteration-1/benchmark.json").is_file()
     assert (pytester.path / "answers.jsonl").is_file()
     assert not list(pytester.path.glob(".r.*"))
@@ -93,7 +94,7 @@ def test_markdown_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None
     args = ["--skill", "skills", "--model", model, "--skill-markdown", "comment.md", workers]
     assert pytester.runpytest_inprocess(*args).ret == 1
     text = (pytester.path / "comment.md").read_text()
-    assert text.startswith(f"{MARKER}\n## Skills\n\n**Failed:**\n\n- 1 test failed")
+    assert text.startswith(f"{MARKER}\n## ❌ Skills\n\n**Failed:**\n\n- 1 test failed")
     folded = re.findall("<summary>(.*?)</summary>", html.unescape(text))
     assert folded == [f"shut on {model}: passed 0 of 1"]
     pytester.runpytest_inprocess(*args, "--skill-accept")

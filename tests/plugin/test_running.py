@@ -119,6 +119,17 @@ def test_the_older_name_of_the_address_of_openai_counts(
     result.stdout.fnmatch_lines(["*OPENAI_API_BASE name different servers; OPENAI_BASE_URL is*"])
 
 
+def test_an_address_that_no_model_uses_is_told(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate", [case("How does it open?", "gate up")])
+    pytester.makefile(".py", models="def answer(question):\n    return 'gate up'")
+    args = ["--skill", "skills", "--model", "scripted:models.py:answer"]
+    result = pytester.runpytest(*args, "--skill-base-url", "http://127.0.0.1:9/v1")
+    result.assert_outcomes(passed=1)
+    told = "*--skill-base-url is not used by scripted:models.py:answer*"
+    result.stdout.fnmatch_lines([told])
+    pytester.runpytest(*args).stdout.no_fnmatch_line(told)
+
+
 def test_the_two_arms_differ_by_the_skill_and_by_nothing_else(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,7 +319,7 @@ def test_written_files_are_listed_and_problems_come_last(
         [
             "upskill: written: run.json",
             "*1 passed*",
-            "upskill: --skill-csv nowhere/run.csv: can't be written: is a directory",
+            "✘ --skill-csv nowhere/run.csv: can't be written: is a directory",
         ]
     )
     same = pytester.runpytest_inprocess(*args, "--skill-json", "x", "--skill-html", "./x")

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from support.judges import judge_says
-from support.kit import BODY, case, write_script, write_skill
+from support.kit import BODY, case, gates, write_script, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
 
 WORDS: Final = ("gate", "up", "please", "now", "thanks", "slowly", "never")
@@ -128,8 +128,8 @@ def test_own_cases_can_be_scored_by_checks(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess(*args, "--skill-min-lift", "0.6")
     result.assert_outcomes(failed=6)
     result.stdout.fnmatch_lines(["*: helps: +50 points of checks (+*"])
-    gate = f"upskill: gate: gate on {model}: lift of checks is +50 points (minimum +60)"
-    assert result.outlines[-1] == gate
+    gate = f"gate on {model}: lift of checks is +50 points (minimum +60)"
+    assert gates(result) == [gate]
 
 
 def test_cases_of_an_evals_file_elsewhere_are_scored_by_checks(

@@ -35,7 +35,7 @@ def test_questions_that_wait_for_a_rate_limit_are_counted(
         address = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
         result = pytester.runpytest_inprocess("--skill", "skills", *address)
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["upskill: 2 of 6 answers, 0 in flight, 4 waiting to retry*"])
+    result.stdout.fnmatch_lines(["upskill: 2 of 6 answers, 4 waiting to retry*"])
 
 
 class Terminal(io.StringIO):
@@ -61,13 +61,27 @@ def test_a_line_is_cleared_before_anything_is_written() -> None:
     assert shown[:2] == ["test_x.py ..F", ""]
 
 
-def test_a_line_in_a_log_is_on_its_own() -> None:
+def test_a_line_in_a_log_waits_for_the_end_of_a_row() -> None:
     file = GuardedFile(io.StringIO())
     file.write("test_x.py .")
     file.log("LINE")
-    file.log("LINE")
     file.write(".\n")
-    assert file.file.getvalue() == "test_x.py .\nLINE\nLINE\n.\n"  # type: ignore[attr-defined]
+    file.log("LINE")
+    assert file.file.getvalue() == "test_x.py ..\nLINE\n"  # type: ignore[attr-defined]
+
+
+def test_a_line_in_a_log_comes_before_a_row_that_is_held_back() -> None:
+    file = GuardedFile(io.StringIO())
+    file.hold(holds=True)
+    assert file.write("skill_meta.json ") == 16
+    file.log("LINE")
+    file.write(".")
+    file.log("LINE")
+    file.write("F  [100%]\n.")
+    assert file.file.getvalue() == "LINE\nLINE\nskill_meta.json .F  [100%]\n"  # type: ignore[attr-defined]
+    file.hold(holds=False)
+    file.write("s")
+    assert file.file.getvalue().endswith("[100%]\n.s")  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -117,7 +131,9 @@ def test_on_a_terminal_it_leaves_no_trace(
     assert steady(screen) == steady(wanted)
 
 
-@pytest.mark.parametrize("options", [[], ["-v"], ["-n2"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "options", [[], ["-v"], ["-q"], ["-s"], ["-n2"], ["-n2", "-v"]], ids=" ".join
+)
 def test_in_a_log_there_is_a_plain_line_now_and_then(
     pytester: pytest.Pytester,
     slow: list[str],
@@ -131,6 +147,23 @@ def test_in_a_log_there_is_a_plain_line_now_and_then(
     assert lines
     assert all(re.fullmatch(r"upskill: \d+ of 24 answers, .* tokens?", line) for line in lines)
     assert "\x1b" not in result.stdout.str()
+    rows = [line for line in result.outlines if line.endswith("%]")]
+    if "-v" not in options:
+        assert sum("." * 12 in line for line in result.outlines) == 1
+        assert len(rows) == ("-s" not in options)  # pytest shows no percentage then
+    elif "-n2" not in options:
+        assert len(rows) == 12
+        assert all("PASSED" in row for row in rows)
+
+
+def test_other_tests_are_named_in_a_log_before_they_run(
+    pytester: pytest.Pytester, slow: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_line, "LOG_EVERY", 0.1)
+    pytester.makepyfile(test_crash="import os\n\ndef test_crash():\n    os._exit(3)")
+    result = pytester.runpytest_subprocess(*slow, "skills", "test_crash.py", "-v")
+    assert result.ret == 3
+    assert result.outlines[-1].startswith("test_crash.py::test_crash")
 
 
 class FakeTally:
@@ -157,7 +190,11 @@ class FakeConfig:
 
     def __init__(self) -> None:
         self.writer = SimpleNamespace(_file=io.StringIO(), fullwidth=80)
-        self.pluginmanager = SimpleNamespace(getplugin=lambda _: None)
+        self.pluginmanager = SimpleNamespace(
+            getplugin=lambda _: None,
+            hasplugin=lambda _: False,
+            register=lambda *_: None,
+        )
 
     def get_terminal_writer(self) -> Any:
         return self.writer

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support.kit import gates
+
 QUERIES = {
     "Fill in this form": True,
     "Complete the tax form": True,
@@ -114,8 +116,7 @@ def test_gates_decide(project: pytest.Pytester, opened: str, options: list[str],
     result = run(project, *options)
     assert result.ret == (1 if last else 0)
     if last:
-        end = result.stdout.str().splitlines()[-1]
-        assert end == f"upskill: gate: pdf on scripted:model.py:answer: {last}"
+        assert gates(result) == [f"pdf on scripted:model.py:answer: {last}"]
 
 
 def test_a_gate_without_queries_does_not_pass(project: pytest.Pytester) -> None:
@@ -127,7 +128,7 @@ def test_a_gate_without_queries_does_not_pass(project: pytest.Pytester) -> None:
         project, "--skill-triggers", "also", "--skill-min-recall", "0.1", "-k", "greet"
     )
     assert deselected.ret == 1
-    deselected.stdout.fnmatch_lines(["upskill: gate: pdf: can't pass: no query was tested"])
+    assert gates(deselected) == ["pdf: can't pass: no query was tested"]
 
 
 def test_gates_of_cases_and_a_run_of_triggers_alone(project: pytest.Pytester) -> None:
@@ -158,12 +159,10 @@ def test_queries_are_accepted_and_compared(project: pytest.Pytester) -> None:
     opens(project, "Sign:pdf\ntax:pdf")
     worse = run(project, "--skill-trigger-runs", "5")
     worse.assert_outcomes(passed=4, failed=1)
-    worse.stdout.fnmatch_lines(
-        [
-            "*better than accepted:*",
-            "upskill: gate: pdf on scripted:model.py:answer: regression: "
-            "trigger-fill-in-this-form: 0 of 5 passed (accepted: 5 of 5, *)",
-        ]
+    worse.stdout.fnmatch_lines(["*better than accepted:*"])
+    assert gates(worse)[0].startswith(
+        "pdf on scripted:model.py:answer: regression: "
+        "trigger-fill-in-this-form: 0 of 5 passed (accepted: 5 of 5, "
     )
 
 
@@ -172,7 +171,7 @@ def test_the_queries_together_regress(project: pytest.Pytester) -> None:
     opens(project, "Sign:pdf")
     result = run(project)
     result.assert_outcomes(passed=3, failed=2)
-    last = result.stdout.str().splitlines()[-1]
+    last = gates(result)[-1]
     assert "regression of all queries together: 9 of 15 runs passed (accepted: 15 of 15" in last
 
 
@@ -190,7 +189,7 @@ def test_gone_and_changed_queries_are_told(project: pytest.Pytester) -> None:
     cases = {"cases": [{"id": "greet", "input": "Say hi", "expected": {"contains": ["hi"]}}]}
     project.path.joinpath("pdf/skill_meta.json").write_text(json.dumps(cases))
     gone = run(project, "--skill-triggers", "also")
-    assert "accepted, but gone from the file: trigger-complete-the-tax-form" in gone.stdout.str()
+    assert "accepted, but gone from the file: trigger-complete-the-tax-form" in gates(gone)[0]
     assert run(project, "--skill-triggers", "off").ret == 0
     dropped = run(project, "--skill-triggers", "also", "--skill-accept")
     assert "dropped: trigger-complete-the-tax-form" in " ".join(dropped.stdout.str().split())

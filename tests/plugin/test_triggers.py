@@ -70,7 +70,7 @@ def test_a_model_chooses_by_itself(pytester: pytest.Pytester, model: str, worker
             "Query (skills/gate/evals/triggers.json:6, should open the skill):",
             "  Let the cart through",
             "  runs 1, 2, 3: not opened: answered without it",
-            f"To run it again: pytest '{start}let-the-cart-through?{model}?'",
+            f"  -vv '{start}let-the-cart-through?{model}?'*",
             "opened in 3 of 3, should be less than half",
             "Query (skills/gate/evals/triggers.json:14, should not open the skill):",
         ]
@@ -107,7 +107,7 @@ def test_queries_are_not_asked_of_chat_unless_told(pytester: pytest.Pytester, mo
     )
     off = run_skills(pytester, model, "--skill-triggers", "off")
     off.assert_outcomes(passed=1)
-    assert "triggers" not in off.stdout.str()
+    assert "of triggers" not in off.stdout.str()
     run_skills(pytester, model, "--skill-triggers", "also").assert_outcomes(passed=3, failed=2)
 
 
@@ -360,8 +360,8 @@ def test_the_command_that_runs_a_query_again(pytester: pytest.Pytester, model: s
         args += ["--skill-with", "../other/boat", "--skill-trigger-runs", "1", "-k", "paint"]
         result = pytester.runpytest_inprocess(*args)
         result.assert_outcomes(failed=1, deselected=3)
-        (line,) = lines_with(result, "To run it again: pytest ")
-        words = shlex.split(line.partition("pytest ")[2])
+        text = result.stdout.str().partition("To run it again: pytest ")[2]
+        words = shlex.split(text.replace("\\\n", "").splitlines()[0])
         again = pytester.runpytest_inprocess(*words)
     again.assert_outcomes(failed=1)
     assert "opened in 1 of 1, should be less than half" in again.stdout.str()

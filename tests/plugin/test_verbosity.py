@@ -10,7 +10,7 @@ import pytest
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Marks
 from pytest_upskill.reports.terminal.live import item_numbers
 from pytest_upskill.trials.records import Record
-from support.kit import BODY, case, commit_all, write_script, write_skill
+from support.kit import BODY, case, commit_all, ending, write_script, write_skill
 from support.terminal import run_on_terminal, seen
 
 FAKE = """
@@ -58,7 +58,7 @@ def test_the_numbers_come_before_the_name_under_xdist(
             "[[]gw?] [[]*%] PASSED 3/3 · * tokens *::opens*",
         ]
     )
-    assert "baseline" not in result.stdout.str()
+    assert "· baseline" not in result.stdout.str()
 
 
 def test_a_test_in_python_has_its_numbers_too(pytester: pytest.Pytester) -> None:
@@ -150,20 +150,23 @@ def test_both_answers_are_side_by_side_on_a_wide_terminal(
     assert "With the skill: failed" in narrow
 
 
-def test_q_is_one_line_right_below_the_dots(
-    pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_q_shows_only_the_last_lines(
+    pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    result = pytester.runpytest_inprocess(*args, "-q", "-k", "opens")
-    assert result.outlines[-3].startswith(".")
-    assert re.fullmatch(
-        r"gate  script\S+  33% ?→ ?100%  \+67 \(.*\)  \d+ ?→ ?\d+ tokens  "
-        r"no effect shown \(1 of 3 cases\)",
-        result.outlines[-2],
-    )
-    failed = pytester.runpytest_inprocess(*args, "-q")
-    failed.stdout.fnmatch_lines(["=*= skills =*=", "gate  scripted*", "=*short test summary*"])
-    assert "model " not in failed.stdout.str()
+    result = pytester.runpytest_inprocess(*args, "-q", "-k", "opens", workers)
+    passed = next(n for n, line in enumerate(result.outlines) if line.startswith("1 passed"))
+    assert result.outlines[passed - 1].startswith(".")
+    line, spent, after = ending(result)
+    assert re.fullmatch(rf"· gate no effect shown on {MODEL} \+67 \(.*\); only 1 of 3 cases", line)
+    assert re.fullmatch(r"spent \d+ tokens, 6 calls", spent)
+    assert after.startswith("next: pytest --skill skills ")
+    failed = pytester.runpytest_inprocess(*args, "-q", workers)
+    text = failed.stdout.str()
+    assert "= skills =" not in text
+    assert "\nmodel " not in text
+    assert ending(failed)[0].endswith("; 1 of 3 tests failed")
 
 
 @pytest.mark.parametrize("quiet", ["-qq", "--no-summary"])
@@ -172,7 +175,8 @@ def test_a_failed_gate_is_reported_without_a_summary_too(
 ) -> None:
     result = pytester.runpytest_inprocess(*args, quiet, "-k", "opens", "--skill-min-lift", "0.9")
     assert result.ret == 1
-    assert result.outlines[-1].startswith(f"upskill: gate: gate on {MODEL}: lift is +67 points")
+    told = f"✘ gate: gate on {MODEL}: lift is +67 points"
+    assert any(line.startswith(told) for line in result.outlines)
     assert not any("→" in line or "= skills =" in line for line in result.outlines)
 
 
@@ -189,7 +193,7 @@ def test_q_reports_problems(pytester: pytest.Pytester) -> None:
     (pytester.path / "a.json").write_text('[{"system": "gate up", "answer": "gate"}]')
     args = ["--skill", "skills", "--model", "scripted:a.json", "-q"]
     result = pytester.runpytest_inprocess(*args)
-    result.stdout.fnmatch_lines(["gate  scripted:a.json  *incomplete (1 error)"])
+    assert ending(result)[0] == "✘ gate incomplete on scripted:a.json (1 answer missing)"
 
 
 def test_a_failure_looks_the_same_in_a_worker(
@@ -216,8 +220,9 @@ def test_a_terminal_without_the_characters_gets_ascii(
         text = pytester.runpytest_subprocess(*args, *more).stdout.str()
         assert text.isascii()
         assert "\\u" not in text
-        assert "->" in text
+        assert ("->" in text) is (more != ["-q"])  # there is no table
         assert ">>gate up<<" in text
+        assert "\nFAIL gate no effect shown on " in text
 
 
 def test_many_skills_are_a_matrix_and_v_has_the_tables(pytester: pytest.Pytester) -> None:
@@ -235,7 +240,7 @@ def test_many_skills_are_a_matrix_and_v_has_the_tables(pytester: pytest.Pytester
             "-v shows the table of each skill.",
         ]
     )
-    assert "model " not in result.stdout.str()
+    assert "model  " not in result.stdout.str()
     verbose = pytester.runpytest_inprocess(*args, "-v")
     verbose.stdout.fnmatch_lines(
         ["skill * scripted:b.json", "gate6 · *", "gate0 on scripted:a.json: *", "No effect shown *"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.reports.html import html_report
-from pytest_upskill.reports.html.case_data import rows_of
+from pytest_upskill.reports.html.case_rows import rows_of
 from pytest_upskill.results.regressions import could_flip
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
@@ -33,6 +33,44 @@ def passing(*flags: str) -> RunResults:
         return (baseline if arm == "baseline" else skill)[run - 1] == "1"
 
     return made_run(cases=len(flags), runs=3, passes=passes)
+
+
+def test_each_arm_has_states_of_its_own() -> None:
+    first, second = rows_of(passing("000 111", "110 101"))
+    assert first.states_of("baseline") == ["failed"]
+    assert first.states_of("skill") == []
+    assert second.states_of("baseline") == second.states_of("skill") == ["flaky"]
+    assert first.states_of("previous") == []
+    missing = made_run(cases=1)
+    records = [
+        replace(record, outcome="errored") if record.arm == "baseline" else record
+        for record in missing.records
+    ]
+    (row,) = rows_of(replace(missing, records=tuple(records)))
+    assert row.states_of("baseline") == ["errored"]
+    assert "errored" not in row.states_of("skill")
+
+
+def test_outcomes_are_those_that_the_run_counts() -> None:
+    results = made_run(
+        cases=4,
+        passes=lambda number, *_: number == 0,
+        accepted={0: accepted_count(0), 1: accepted_count(0), 2: accepted_count(20, 20)},
+    )
+    lost = tuple(record for record in results.records if record.case != "case-3")
+    results = replace(results, records=lost)
+    outcomes = [row.outcome for row in rows_of(results)]
+    assert outcomes == ["passed", "failed as expected", "failed", "not run"]
+    assert outcomes.count("failed") == len(results.failed)
+    assert [row.changes for row in rows_of(results)] == [["improved"], [], ["regressed"], ["new"]]
+
+
+def test_changes_since_a_git_ref_are_told() -> None:
+    def passes(number: int, _model: str, arm: Arm, _run: int) -> bool:
+        return number == {"previous": 0, "skill": 1}.get(arm)
+
+    results = made_run(cases=3, passes=passes, arms=("baseline", "previous", "skill"))
+    assert [row.changes for row in rows_of(results)] == [["worse"], ["better"], []]
 
 
 def test_states_match_their_definitions() -> None:

@@ -80,7 +80,7 @@ def test_a_failure_is_harmless() -> None:
 
 def test_a_long_failure_is_shortened_except_with_vv() -> None:
     question, answer = "q" * 2_600, "a" * 11_600
-    short = failure_text(question, [record(output=answer)])
+    short = failure_text(question, [marked(output=answer)])
     assert "[… 2,000 characters left out …]" in short
     assert "[… 10,000 characters left out …]" in short
     assert len(short) < 3_000
@@ -172,9 +172,9 @@ def test_answers_are_side_by_side_from_110_columns_on() -> None:
 @pytest.mark.parametrize("width", [60, 80, 109, 120])
 def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> None:
     words = "the gate opens " * 20 + "門" * 99
-    records = [record(output=words), record("baseline", output=words)]
+    records = [marked(output=words), marked("baseline", output=words)]
     expected = {"contains": words}
-    text = failure_text(words, records, expected=expected, found=found_gate, look=Look(width))
+    text = failure_text(words, records, expected=expected, look=Look(width))
     lines = text.split("\n")
     assert max(map(text_width, lines)) <= width
     asked = lines[3 : lines.index("", 3)]
@@ -182,6 +182,7 @@ def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> N
     assert all(line.startswith("  | ") for line in asked)
     assert all(line.startswith("  ") for line in lines if "門" in line)
     assert text.count("»gate«") == 2 * 20
+    records = [record(output=words), record("baseline", output=words)]
     whole = failure_text(words, records, expected=expected, look=Look(width, verbosity=2))
     assert whole.split("\n").count(f"  | {words}") == 3
     assert f'  contains: "{words}"' in whole.split("\n")
@@ -196,38 +197,41 @@ def test_three_answers_take_160_columns() -> None:
     assert "│" not in text
 
 
-def found_gate(answer: str) -> list[tuple[int, int]]:
-    return [(n, n + 4) for n in range(len(answer)) if answer.startswith("gate", n)]
+def marked(arm: Any = "skill", *, output: str) -> Record:
+    """A record whose check found every "gate"."""
+    made = record(arm, output=output)
+    places = tuple((n, n + 4) for n in range(len(output)) if output.startswith("gate", n))
+    return replace(made, checks=tuple(replace(one, found=places) for one in made.checks[:1]))
 
 
 def test_found_text_is_marked() -> None:
-    records = [record(output="a gate\nand gate")]
-    text = failure_text("gate?", records, expected={"contains": "x"}, found=found_gate)
+    records = [marked(output="a gate\nand gate")]
+    text = failure_text("gate?", records, expected={"contains": "x"})
     assert "  | a »gate«\n  | and »gate«" in text
     assert "  | gate?" in text
     assert 'Expected (found text is marked »like this«):\n  contains: "x"' in text
-    plain = failure_text("gate?", records, expected={"contains": "x"})
+    plain = failure_text("gate?", [record(output="a gate")], expected={"contains": "x"})
     assert "»" not in plain
     assert "Expected:" in plain
 
 
 def test_marks_survive_a_cut_and_hidden_ones_are_mentioned() -> None:
     answer = "gate" + "." * 1193 + "gate" + "." * 5000 + "gate" + "." * 394 + "gate"
-    text = failure_text("How?", [record(output=answer)], found=found_gate)
+    text = failure_text("How?", [marked(output=answer)])
     assert text.count("»") == text.count("«") == 4
     assert ".»gat«\n" in text
     assert "\n  | »te«" in text
     assert "including found" not in text
     hidden = "." * 3000 + "gate" + "." * 3000
-    text = failure_text("How?", [record(output=hidden)], found=found_gate)
+    text = failure_text("How?", [marked(output=hidden)])
     assert "[… 4,404 characters left out, including found text …]" in text
 
 
 def test_a_failure_has_an_ascii_form() -> None:
-    records = [record(output="gate " * 900), record("baseline", output="no gate")]
+    records = [marked(output="gate " * 900), marked("baseline", output="no gate")]
     look = Look(width=120, marks=ASCII_MARKS)
     expected = {"contains": "x" * 300}
-    text = failure_text("q" * 900, records, expected=expected, found=found_gate, look=look)
+    text = failure_text("q" * 900, records, expected=expected, look=look)
     assert text.isascii()
     assert ">>gate<<" in text
     assert " | Without it" in text

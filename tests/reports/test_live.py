@@ -1,6 +1,8 @@
 """The text of the progress line."""
 
-from typing import Final
+from dataclasses import replace
+from fnmatch import fnmatch
+from typing import Any, Final
 
 import pytest
 
@@ -14,6 +16,24 @@ def test_agents_at_work_are_told_with_their_turns() -> None:
     assert progress_line(progress, 79) == (
         "upskill: 4 of 12 answers, 3 agents at work (12 turns), 900 tokens"
     )
+
+
+@pytest.mark.parametrize(
+    ("known", "waits"),
+    [
+        ({}, "starting"),
+        ({"opening": "loading the anthropic SDK"}, "loading the anthropic SDK"),
+        ({"agents": 2}, "2 agents starting"),
+        ({"agents": 2, "opening": "loading the openai SDK"}, "2 agents starting, loading the op*"),
+        ({"done": 3}, "waiting for others"),
+    ],
+)
+def test_what_a_run_waits_for_is_said_if_nothing_is_in_flight(
+    known: dict[str, Any], waits: str
+) -> None:
+    line = progress_line(replace(Progress(0, 12, 0, 0, 0, None, None), **known), 200)
+    assert "0 in flight" not in line
+    assert fnmatch(line, f"upskill: ? of 12 answers, {waits}*")
 
 
 HALF: Final = Progress(
@@ -30,7 +50,7 @@ def test_the_line_has_all_numbers() -> None:
 
 def test_the_line_counts_waiting_questions() -> None:
     line = progress_line(Progress(1, 40, 0, 0, 0, None, None, pausing=16), 79)
-    assert line == "upskill: 1 of 40 answers, 0 in flight, 16 waiting to retry, 0 tokens"
+    assert line == "upskill: 1 of 40 answers, 16 waiting to retry, 0 tokens"
 
 
 @pytest.mark.parametrize("width", [0, 5, 30, 50, 79])

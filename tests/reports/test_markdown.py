@@ -86,7 +86,7 @@ def hostile(text: str, results: RunResults | None = None) -> RunResults:
 
 def test_the_outcome_comes_first_then_tables_then_regressions() -> None:
     text = markdown_summary(regressed(), ["a note"], failed=2)
-    assert text.startswith(f"{MARKER}\n## Skills\n\n**Failed:**\n\n- 2 tests failed")
+    assert text.startswith(f"{MARKER}\n## ❌ Skills\n\n**Failed:**\n\n- 2 tests failed")
     page = Page(text)
     assert page.texts["h3"] == ["gate", "Regressions", "Failed cases"]
     assert page.texts["summary"] == [

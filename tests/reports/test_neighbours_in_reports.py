@@ -72,12 +72,6 @@ def test_of_many_skills_only_what_is_shown_is_told() -> None:
     assert any(line.startswith("skill-1 with skill-2: ") for line in whole)
 
 
-def test_quiet_runs_tell_sentences_only() -> None:
-    lines = neighbour_lines(made_matrix(), Look(80, verbosity=-1))
-    assert not any("lift alone" in line for line in lines)
-    assert any("pdf loses 20 points (5 to 35)" in line for line in lines)
-
-
 def test_ascii_is_enough() -> None:
     "\n".join(neighbour_lines(made_matrix(SIX[:4]), Look(80, ASCII_MARKS))).encode("ascii")
 

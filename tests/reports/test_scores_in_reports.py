@@ -12,7 +12,8 @@ from pytest_upskill.reports.history.run_lines import comparison_lines, run_lines
 from pytest_upskill.reports.history.trend import history_lines, plot_lines
 from pytest_upskill.reports.history.trend_page import trend_page
 from pytest_upskill.reports.html import html_report
-from pytest_upskill.reports.html.case_data import Limits, page_data, rows_of
+from pytest_upskill.reports.html.case_data import Limits, page_data
+from pytest_upskill.reports.html.case_rows import rows_of
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.numbers import LIFT, metrics
 from pytest_upskill.reports.terminal.failure import failure_text
@@ -69,13 +70,6 @@ def test_shares_stand_for_counts_that_differ_from_case_to_case() -> None:
 def test_one_check_each_has_no_column_of_its_own() -> None:
     assert "checks" not in shown(checked_run([(0, 1)] * 6, of=1, score="pass"), 120)[2]
     assert "checks" in shown(checked_run([(0, 7)] * 6, score="pass"), 120)[2]
-
-
-def test_quiet_lines_say_what_they_are_of() -> None:
-    (line,) = shown(CHECKS, 120, -1)
-    assert line.split("  ")[2:4] == ["10% → 83% of checks", "+74 (+40 to +86)"]
-    (line,) = shown(PASS, 120, -1)
-    assert "of checks" not in line
 
 
 @pytest.mark.parametrize(

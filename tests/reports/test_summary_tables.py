@@ -1,4 +1,4 @@
-"""The tables of a run: of a skill, a matrix for many rows, a line per row with -q."""
+"""The tables of a run: of a skill, a matrix for many rows."""
 
 import re
 from dataclasses import replace
@@ -297,7 +297,7 @@ def test_a_matrix_is_painted_and_harmless() -> None:
         (9, 10, None),  # not needed
     ],
 )
-@pytest.mark.parametrize(("number", "verbosity"), [(1, 0), (1, -1), (13, 0)])
+@pytest.mark.parametrize(("number", "verbosity"), [(1, 0), (13, 0)])
 def test_a_lift_is_painted_only_if_the_verdict_says_that_it_is_shown(
     before: int, after: int, style: dict[str, bool] | None, number: int, verbosity: int
 ) -> None:
@@ -311,59 +311,3 @@ def test_a_lift_is_painted_only_if_the_verdict_says_that_it_is_shown(
     skills = [SkillInfo(one.skill, "p", "0" * 64, 9) for one in rows]
     summary_lines(skills, verdicts_of(rows), Look(120, ASCII_MARKS, paint, verbosity))
     assert painted.get(f"{10 * (after - before):+d}") == style
-
-
-def test_q_is_one_line_for_each_skill_and_model() -> None:
-    rows = [row("local", "wick", 0, 10), row("haiku", "door", 9, 10, errored=2, not_run=1)]
-    assert lines(*rows, width=100, verbosity=-1, notes=["Trouble."]) == [
-        "wick  local   0% → 100%  +100 (+61 to +100)  812 → 640 tokens  helps",
-        "door  haiku  90% → 100%  +10 (-24 to +40)    812 → 640 tokens  "
-        "incomplete (2 errors, 1 not run)",
-        "Trouble.",
-    ]
-    ascii_lines = lines(*rows, width=100, verbosity=-1, marks=ASCII_MARKS)
-    assert "0% -> 100%" in ascii_lines[0]
-
-
-def test_q_mentions_subsets() -> None:
-    rows = [row("local", "wick", 0, 10), row("haiku", "door", 9, 10, errored=2)]
-    subsets = {("wick", "local"): "10 of 12 cases", ("door", "haiku"): "10 of 11 cases"}
-    for width in (80, 120):
-        shown = lines(*rows, width=width, verbosity=-1, subsets=subsets)
-        assert shown[0].endswith("  helps (10 of 12 cases)")
-        assert shown[1].endswith("  incomplete (2 errors, 10 of 11 cases)")
-        assert max(map(text_width, shown)) <= width
-    # Where there is no room for it, the numbers stay.
-    assert lines(*rows, width=60, verbosity=-1, subsets=subsets)[0].endswith("  helps")
-    alone = without_baseline("haiku", "gate")
-    assert lines(alone, verbosity=-1, subsets={("gate", "haiku"): "1 of 2 cases"}) == [
-        "gate  haiku  83%  -  23,456 tokens  (1 of 2 cases)"
-    ]
-
-
-def test_q_keeps_models_distinct_at_any_width() -> None:
-    names = [f"scripted:a-long-name-of-a-model-{kind}.json" for kind in ("good", "poor", "odd")]
-    before = 0
-    for width in range(50, 160):
-        shown = lines(*(row(name, "wick", 0, 10) for name in names), width=width, verbosity=-1)
-        models = [line.split()[1] for line in shown]
-        assert len(set(models)) == 3
-        assert max(map(text_width, shown)) <= width
-        assert len(models[0]) >= before
-        before = len(models[0])
-
-
-def test_q_without_a_baseline_has_what_is_known() -> None:
-    shown = lines(without_baseline("haiku", "gate"), verbosity=-1)
-    assert shown == ["gate  haiku  83%  -  23,456 tokens"]
-
-
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_q_fits_the_terminal(width: int) -> None:
-    big = {"baseline_tokens": 123_456.0, "skill_tokens": 234_567.0}
-    rows = [row(LONG_MODEL, "conventional-commits-" * 2, 5, 5, errored=12, **big)]
-    rows += [row("haiku", "日本語" * 9, 5, 5, **PAID), row("x" * 60, "door", 0, 10)]
-    shown = lines(*rows, width=width, verbosity=-1)
-    assert len(shown) == 3
-    assert max(map(text_width, shown)) <= width
-    assert all(re.search(r"50% ?→ ?50%|0% ?→ ?100%", line) for line in shown)

@@ -58,15 +58,6 @@ def test_the_queries_of_all_skills_are_counted() -> None:
     assert said == "5 queries that need their skill, 5 that don't × 3 runs"
 
 
-def test_with_q_there_is_a_line_for_each() -> None:
-    assert shown(RUN, verbosity=-1) == (
-        "gate  claude/haiku  recall 70% (48% to 85%)  false alarms 5% (1% to 24%)"
-    )
-    quiet = shown(MIXED, verbosity=-1).splitlines()
-    assert "gate  haiku         recall 100%  false alarms 0%  incomplete (1 error)" in quiet
-    assert f"haiku: {MODELS_CHOICE}." in quiet
-
-
 def test_with_v_there_is_a_rate_for_each_query() -> None:
     lines = [" ".join(line.split()) for line in shown(RUN, verbosity=1).splitlines()]
     assert "Please trigger-needs-14 yes 0 of 3 docs-writer 2" in lines
@@ -77,7 +68,6 @@ def test_with_v_there_is_a_rate_for_each_query() -> None:
 def test_a_subset_is_told() -> None:
     some = replace(RUN, triggers=RUN.triggers[:3])
     assert "gate on claude/haiku: ran only 3 of 40 queries." in shown(some)
-    assert shown(some, 120, verbosity=-1).splitlines()[0].endswith("(3 of 40 queries)")
 
 
 def test_many_skills_have_their_verdicts_with_v() -> None:

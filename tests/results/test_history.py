@@ -34,6 +34,7 @@ from pytest_upskill.results.history import (
     worth_keeping,
 )
 from pytest_upskill.results.to_json import results_report, results_text
+from support.folders import new_folder
 from support.made import STARTED, made_record, made_run
 from support.made_triggers import made_triggers
 
@@ -56,6 +57,12 @@ def test_a_run_is_named_by_its_start_and_reads_back_whole(tmp_path: Path) -> Non
     assert results_text(read_run(file)) == results_text(results)
     assert json.loads(gzip.decompress(file.read_bytes()))["versions"] == results.versions
     assert [entry.name for entry in file.parent.iterdir()] == [file.name]
+
+
+@pytest.mark.parametrize("cases", [0, 1, 3])
+def test_a_file_has_the_text_of_the_report(cases: int) -> None:
+    report = results_report(made_run(cases=cases))
+    assert gzip.decompress(packed(report)).decode() == json.dumps(report, ensure_ascii=False)
 
 
 def test_a_list_reads_only_the_head_of_a_file(tmp_path: Path) -> None:
@@ -92,7 +99,7 @@ def test_a_file_without_a_head_is_read_whole(tmp_path: Path) -> None:
 def test_a_damaged_file_is_a_results_error(
     tmp_path_factory: pytest.TempPathFactory, junk: bytes, at: int, lost: int
 ) -> None:
-    file = tmp_path_factory.mktemp("damaged") / "run.json.gz"
+    file = new_folder(tmp_path_factory) / "run.json.gz"
     file.write_bytes(PACKED[:at] + junk + PACKED[at + lost :])
     for read in (read_head, read_run):
         with suppress(ResultsError):
@@ -120,7 +127,7 @@ def test_any_names_of_skills_and_models_are_kept(
     tmp_path_factory: pytest.TempPathFactory, skill: str, model: str
 ) -> None:
     results = made_run(skills=(skill + "\ud800\0",), models=(model,), cases=1)
-    head = read_head(keep(results, tmp_path_factory.mktemp("runs"), BIG))
+    head = read_head(keep(results, new_folder(tmp_path_factory), BIG))
     assert [(row.skill, row.model) for row in head.rows] == [(skill + "\ud800\0", model)]
 
 

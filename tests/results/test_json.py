@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from pytest_upskill.errors import ResultsError
 from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.rerun import Rerun
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_bytes, results_text
 from pytest_upskill.settings import Gates
 from pytest_upskill.skills.skill import UnseenFile
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import Count, SkillInfo, Unmatched
-from pytest_upskill.trials.records import Record
+from pytest_upskill.trials.records import Grade, Record
 from pytest_upskill.trials.trial import Arm
 from support.agent_runs import agent_run
 from support.made import accepted_count, made_record, made_run
@@ -28,8 +29,9 @@ from support.made_triggers import made_triggers
 SCHEMA = {
     "": "schema started seconds skills summary records gate "
     "cases tests gates looks broken unmatched interrupted lost untested models commit versions "
-    "agents bundled_skills matrix parts triggers trigger_records trigger_tests with_skills noise",
-    "skills": "name path digest tokens against score seen_files unseen_files",
+    "agents bundled_skills matrix parts triggers trigger_records trigger_tests with_skills noise "
+    "rerun judge prompt_cache_saved",
+    "skills": "name path digest tokens against score seen_files unseen_files text previous_text",
     "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
     "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
     "checks_passed checks_total errored verdict baseline_score skill_score "
@@ -315,3 +317,28 @@ def test_an_impossible_number_of_a_record_is_named(tmp_path: Path, key: str, val
     (tmp_path / "r.json").write_text(json.dumps(data))
     with pytest.raises(ResultsError, match=rf"records\[0\]\.{key}: "):
         read_run(tmp_path / "r.json")
+
+
+def test_places_and_texts_of_skills_are_read_back(tmp_path: Path) -> None:
+    made = made_run(cases=1)
+    (skill,) = made.skills
+    grades = (
+        Grade("contains", True, "", found=((0, 4), (7, 9))),
+        Grade("not_contains", False, "", unwanted=((2, 3),)),
+    )
+    rerun = Rerun(("--skill-runs", "3"), ("--model", "haiku"), "..")
+    results = replace(
+        made,
+        skills=(replace(skill, text="# Gate", previous_text="# Gates"),),
+        records=tuple(replace(one, checks=grades) for one in made.records),
+        rerun=rerun,
+    )
+    again = read_run(written(results, tmp_path))
+    assert [(one.found, one.unwanted) for one in again.records[0].checks] == [
+        (((0, 4), (7, 9)), ()),
+        ((), ((2, 3),)),
+    ]
+    assert (again.skills[0].text, again.skills[0].previous_text) == ("# Gate", "# Gates")
+    assert again.rerun == rerun
+    report = json.loads(results_text(results))
+    assert "found" not in report["records"][0]["checks"][1]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.errors import InputError
+from support.folders import new_folder
 from support.strategies import CASES, EVALS, META, VALUES
 
 
@@ -34,7 +35,7 @@ def is_read_or_refused(folder: Path, data: bytes) -> bool:
 def test_any_json_loads_or_raises_cases_error(
     tmp_path_factory: pytest.TempPathFactory, data: Any
 ) -> None:
-    assert is_read_or_refused(tmp_path_factory.mktemp("any"), json.dumps(data).encode())
+    assert is_read_or_refused(new_folder(tmp_path_factory), json.dumps(data).encode())
 
 
 @settings(deadline=None)
@@ -42,4 +43,4 @@ def test_any_json_loads_or_raises_cases_error(
 def test_any_content_loads_or_raises_cases_error(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
-    assert is_read_or_refused(tmp_path_factory.mktemp("any"), data)
+    assert is_read_or_refused(new_folder(tmp_path_factory), data)

@@ -171,6 +171,7 @@ MARKDOWN = st.lists(st.sampled_from(MARKS) | st.text(max_size=3), max_size=40).m
 
 @given(MARKDOWN, st.sampled_from(["section", "paragraph"]), st.booleans(), st.data())
 @example("", "section", False, None)
+@example("#######\r#", "section", False, None)
 def test_all_parts_together_are_the_text(
     body: str, by: By, bare: bool, data: st.DataObject | None
 ) -> None:
@@ -184,8 +185,7 @@ def test_all_parts_together_are_the_text(
     left = parted.without({part.name for part in left_out})
     assert blank_lines(left) <= blank_lines(text)
     # A text without a newline at its end has none when its last part is gone.
-    plain = (one.removeprefix("\ufeff").split("\n") for one in (text, left))
-    lines, others = ([line.rstrip("\r") for line in one] for one in plain)
+    lines, others = (re.split(r"\r\n|\r|\n", one.removeprefix("\ufeff")) for one in (text, left))
     rest = iter(lines)
     assert all(line in rest for line in others if line.strip())  # in their order
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.skills.frontmatter import Fault
 from pytest_upskill.skills.skill import Skill, load_skill, name_of
+from support.folders import new_folder
 from support.kit import BODY, refused, skill_or_error, write_skill, write_skill_md
 
 GOOD = "name: gate\ndescription: About a gate.\n"
@@ -305,7 +306,7 @@ def test_any_text_loads_or_raises_skill_error(
     tmp_path_factory: pytest.TempPathFactory, text: str, closed: bool
 ) -> None:
     written = f"---\n{text}\n---\nx\n" if closed else f"---{text}"
-    file = write_skill_md(tmp_path_factory.mktemp("any"), written)
+    file = write_skill_md(new_folder(tmp_path_factory), written)
     found = skill_or_error(file)
     assert name_of(file)
     if not isinstance(found, Skill):

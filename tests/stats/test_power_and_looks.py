@@ -1,7 +1,8 @@
 """Power, and when frugal runs stop."""
 
 import random
-from math import ceil
+from itertools import product
+from math import ceil, prod
 
 import pytest
 from scipy import stats as scipy_stats
@@ -14,9 +15,12 @@ from pytest_upskill.stats import (
     look_plan,
     paired_lift,
     plan_level,
+    rest_after,
     runs_needed,
+    steps,
+    weights,
 )
-from support.simulated import ask, rates
+from support.simulated import ask, frugal, rates
 
 PLAN = (3, 6, 12)
 
@@ -122,31 +126,70 @@ def test_one_run_stops_only_on_a_shown_lift() -> None:
     assert not look([(0, 1)] * 12, 1, (1, 2, 4)).open
 
 
-def frugal(draw: random.Random, chances: list[tuple[float, float]]) -> tuple[bool, int]:
-    """Whether a frugal run showed a lift, and after how many runs."""
-    counts = [(0, 0)] * len(chances)
-    for before, runs in zip((0, *PLAN), PLAN, strict=False):
-        more = ask(draw, chances, runs - before)
-        counts = [(b + c, s + t) for (b, s), (c, t) in zip(counts, more, strict=True)]
-        seen = look(rates(counts, runs), runs, PLAN)
-        if not seen.open:
-            return seen.lift.shown, runs
-    raise AssertionError("a plan has an end")
+def test_a_run_may_stop_after_every_run_but_show_a_lift_at_looks_only() -> None:
+    assert steps(PLAN) == list(range(3, 13))
+    assert steps((9, 18, 20)) == [9, 12, 15, 18, 20]
+    assert steps((5,)) == [5]
+    assert not look([(0, 1)] * 10, 3, PLAN).open
+    assert look([(0, 1)] * 10, 4, PLAN).open
 
 
-def test_frugal_runs_keep_the_error_rate_and_save_half() -> None:
+def test_cases_rest_once_it_is_known_how_they_go() -> None:
+    assert rest_after(PLAN) == 6
+    assert rest_after((5, 10)) == 5
+    assert rest_after((3, 6)) is None  # that is the end anyway
+    assert rest_after((1, 2, 4)) is None
+
+
+@pytest.mark.parametrize("chance", [0.05, 0.5, 0.8, 0.95])
+def test_the_rate_of_a_case_that_may_rest_is_unbiased(chance: float) -> None:
+    rest, most, mean, plain = 5, 8, 0.0, 0.0
+    for runs in product((True, False), repeat=most):
+        likely = prod(chance if passed else 1 - chance for passed in runs)
+        asked = runs[:rest] if len(set(runs[:rest])) == 1 else runs
+        own = weights(asked, rest)
+        assert sum(own) == pytest.approx(1)
+        mean += likely * sum(weight for weight, passed in zip(own, asked, strict=True) if passed)
+        plain += likely * sum(asked) / len(asked)
+    assert mean == pytest.approx(chance)
+    if chance != 0.5:
+        assert abs(plain - chance) > 0.005  # what the weights are for
+
+
+def test_runs_count_alike_unless_the_case_went_on_after_its_rest() -> None:
+    assert weights([1, 1, 0], 6) == [1 / 3] * 3
+    assert weights([1, 1, 0], None) == [1 / 3] * 3
+    assert weights([1] * 6, 6) == [1 / 6] * 6
+    assert weights([1] * 8, 6) == [1 / 8] * 8  # a case with runs of its own never rests
+    own = weights([1, 1, 1, 1, 1, 0, 1, 1], 6)
+    assert own[5] > own[0]
+
+
+def test_frugal_runs_keep_the_error_rate_and_save_more_than_half() -> None:
     draw = random.Random(8)
-    shown = runs = 0
+    shown = calls = 0
     for _ in range(800):
         chances = [(chance, chance) for chance in (draw.random() for _ in range(12))]
-        found, needed = frugal(draw, chances)
-        shown, runs = shown + found, runs + needed
+        seen, _, made = frugal(draw, chances, PLAN)
+        shown, calls = shown + seen.lift.shown, calls + made
     assert shown / 800 <= 0.05
-    assert runs / 800 <= 6.5
+    assert calls / 800 / 24 <= 5.5
 
 
 def test_frugal_runs_show_a_large_lift_at_a_third_of_the_calls() -> None:
     draw = random.Random(9)
-    found = [frugal(draw, [(0.2, 0.65)] * 12) for _ in range(200)]
-    assert sum(shown for shown, _ in found) / 200 > 0.95
-    assert sum(runs for _, runs in found) / 200 < 5
+    found = [frugal(draw, [(0.2, 0.65)] * 12, PLAN) for _ in range(200)]
+    assert sum(seen.lift.shown for seen, _, _ in found) / 200 > 0.95
+    assert sum(runs for _, runs, _ in found) / 200 < 5
+
+
+def test_cases_that_always_go_the_same_way_are_not_asked_to_the_end() -> None:
+    draw = random.Random(10)
+    chances = [(0.0, 0.0)] * 8 + [(0.3, 0.7)] * 8
+    found = [frugal(draw, chances, PLAN, rests=rests) for rests in (True, False) for _ in range(99)]
+    by_rest = {True: found[:99], False: found[99:]}
+    long = {
+        rests: [calls / runs for _, runs, calls in some if runs > 9]
+        for rests, some in by_rest.items()
+    }
+    assert max(long[True]) < 0.85 * min(long[False])

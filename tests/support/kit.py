@@ -1,6 +1,7 @@
 """A skill on disk, and a model that knows what the skill says."""
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -53,6 +54,20 @@ def run_skills(pytester: pytest.Pytester, model: str, *args: str) -> pytest.RunR
     return result
 
 
+def ending(result: pytest.RunResult) -> list[str]:
+    """What follows pytest's own last line, each line unwrapped."""
+    lines = result.outlines
+    last = max(n for n, line in enumerate(lines) if re.search(r" in \d+\.\d+s", line))
+    text = "\n".join(line for line in lines[last + 1 :] if not line.startswith("!!"))
+    return re.sub(r"( \\)?\n  ", " ", text).splitlines()
+
+
+def gates(result: pytest.RunResult) -> list[str]:
+    """Why a run did not pass its gates, as its last lines tell."""
+    mark = "✘ gate: "
+    return [line.removeprefix(mark) for line in ending(result) if line.startswith(mark)]
+
+
 def commit_all(folder: Path) -> None:
     """Commit everything in a folder to the branch main of a new git repository."""
     person = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
@@ -98,5 +113,5 @@ def write_damaged_store(file: Path) -> None:
         store.put(f"k{number}", "m", Answer("gate up " * 40))
     store.close()
     data = bytearray(file.read_bytes())
-    data[9000:20000] = b"x" * 11000
+    data[30_000:41_000] = b"x" * 11_000  # some of the answers; not what comes first, the indexes
     file.write_bytes(data)

@@ -1,5 +1,8 @@
 """A real HTTP/1.1 server on 127.0.0.1 that speaks four model protocols and misbehaves on demand.
 
+Also as the clouds have them: /model/ID/invoke (Bedrock), …/models/ID:rawPredict and POST /token
+(Google), /openai/deployments/ID/chat/completions (Azure).
+
 It answers POST /v1/messages (Anthropic), POST /v1/chat/completions and /v1/responses (OpenAI) and
 /v1beta/models/ID:generateContent (Google), all with any path prefix, plain or as a stream, and GET
 /v1/models. A script decides what it answers: a
@@ -25,6 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any, Literal, Self
+from urllib.parse import unquote
 
 from support.streams import error_event, events
 
@@ -45,6 +49,7 @@ Kind = Literal[
     "error_later",
 ]
 
+GOOGLE_TOKEN = "ya29.loopback-0123456789abcdef"
 ANTHROPIC_STOP = {"end": "end_turn", "length": "max_tokens", "refusal": "refusal"}
 # OpenAI reports a refusal in a field of the message, not in the finish reason.
 GEMINI_STOP = {"end": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
@@ -72,7 +77,9 @@ class Asked:
     question: str  # the text of the last user message that is more than results of tools
     attempt: int  # 1 the first time this came in (as far as fields here tell), then 2, …
     results: tuple[str, ...] = ()  # of all tools so far
-    path_model: str = ""  # as Google's paths name it
+    path_model: str = ""  # as Google's and Bedrock's paths name it
+    target: str = ""  # path and query
+    content: bytes = b""
 
     @property
     def model(self) -> str:
@@ -228,8 +235,11 @@ class LoopbackServer:
             ("/v1/messages", "/v1/chat/completions", "/v1beta/openai/chat/completions")
         )
         known |= method == "POST" and path.endswith(("/v1/responses", *GEMINI_VERBS))
+        in_cloud = method == "POST" and path.endswith(("/invoke", ":rawPredict"))
+        known |= in_cloud or (method == "POST" and "/openai/deployments/" in path)
         # Even on an unknown path, the client must be able to read the error.
         is_anthropic = path.endswith("/messages") if known else "anthropic-version" in headers
+        is_anthropic |= in_cloud
         protocol: Protocol = "anthropic" if is_anthropic else "openai"
         if path.endswith("/responses"):
             protocol = "responses"
@@ -239,6 +249,9 @@ class LoopbackServer:
             return _answer(json.dumps({"totalTokens": 4711}).encode())
         if method == "POST" and path.endswith("/v1/messages/count_tokens"):
             return _answer(json.dumps({"input_tokens": 4711}).encode())
+        if method == "POST" and path == "/token":
+            token = {"access_token": GOOGLE_TOKEN, "expires_in": 3600, "token_type": "Bearer"}
+            return _answer(json.dumps(token).encode())
         if method == "GET" and path.endswith("/v1/models"):
             model = {"id": "loopback", "object": "model", "created": 0, "owned_by": "loopback"}
             return _answer(json.dumps({"object": "list", "data": [model]}).encode())
@@ -261,6 +274,10 @@ class LoopbackServer:
                 if action.retry_after:
                     told["retry-after"] = action.retry_after
                 more = _lines(told)
+                if path.endswith("/invoke"):
+                    refused = json.dumps({"message": action.message}).encode()
+                    more += f"x-amzn-errortype: {action.error_type}\r\n"
+                    return _answer(refused, JSON, action.status, more)
                 return _error(
                     *(protocol, action.status, action.message, action.error_type, more),
                     action.details,
@@ -281,7 +298,11 @@ class LoopbackServer:
             assert (query == "alt=sse") == (verb == "streamGenerateContent"), target
             headers = {**headers, ":stream": "yes" if query else ""}
             said = list(_contents(body))
-        else:
+        elif target.endswith("/invoke"):
+            model = unquote(target.split("/")[-2])
+        elif target.endswith(":rawPredict"):
+            model = unquote(target.rpartition("/")[2].removesuffix(":rawPredict"))
+        if protocol != "gemini":
             said = _input(body) if protocol == "responses" else body["messages"]
         texts = [(message["role"], _text(message.get("content"))) for message in said]
         system = "\n".join(text for role, text in texts if role in ("system", "developer"))
@@ -297,7 +318,8 @@ class LoopbackServer:
         same = (protocol, model or str(body.get("model", "")), system, question, results)
         self._attempts[same] += 1
         attempt = self._attempts[same]
-        self.asked.append(Asked(protocol, headers, body, system, question, attempt, results, model))
+        asked = Asked(protocol, headers, body, system, question, attempt, results, model)
+        self.asked.append(replace(asked, target=target, content=content))
         return self.asked[-1]
 
 

@@ -210,14 +210,13 @@ def made_summary(
 def lines(
     *rows: Summary,
     notes: Sequence[str] = (),
-    subsets: Mapping[tuple[str, str], str] | None = None,
     **look: Any,
 ) -> list[str]:
     """What a terminal shows of them; it has 120 columns if ``look`` says nothing else."""
     names = dict.fromkeys(row.skill for row in rows)
     skills = [GATE, *(SkillInfo(n, f"skills/{n}", "1" * 64, 99) for n in names if n != "gate")]
     terminal = Look(**{"width": 120, **look})
-    return summary_lines(skills, verdicts_of(rows), terminal, notes, subsets or {})
+    return summary_lines(skills, verdicts_of(rows), terminal, notes)
 
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)

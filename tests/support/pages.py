@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.html import html_report
+from pytest_upskill.results.rerun import Rerun
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.activity import Activity
@@ -213,7 +214,11 @@ def hostile_run() -> RunResults:
         return PAYLOADS[int(case.removeprefix("case-"))]
 
     def record(old: Record) -> Record:
-        checks = (Grade(PAYLOADS[2], False, ALL_PAYLOADS),)
+        places = ((0, 3), (2, 40), (30, 10**6))
+        checks = (
+            Grade(PAYLOADS[2], False, ALL_PAYLOADS, found=places),
+            Grade("contains", False, ALL_PAYLOADS, unwanted=places),
+        )
         error = ALL_PAYLOADS if old.run == 2 else None
         outcome = "errored" if old.run == 2 else old.outcome
         answer = f"{old.arm}\n{ALL_PAYLOADS}"
@@ -233,9 +238,12 @@ def hostile_run() -> RunResults:
             expected=accepted_count(1)._replace(date=PAYLOADS[3]),
         )
 
+    texts = {"text": f"---\n{ALL_PAYLOADS}\n---\n{ALL_PAYLOADS}", "previous_text": ALL_PAYLOADS}
+    hostile: dict[str, Any] = {"path": ALL_PAYLOADS, "against": PAYLOADS[2], **texts}
     return replace(
         made,
-        skills=tuple(replace(s, path=ALL_PAYLOADS, against=PAYLOADS[2]) for s in made.skills),
+        skills=tuple(replace(s, **hostile) for s in made.skills),
+        rerun=Rerun(PAYLOADS, PAYLOADS, PAYLOADS[0]),
         model_ids=dict.fromkeys(models, ALL_PAYLOADS),
         records=tuple(map(record, made.records)),
         tests=tuple(map(test, made.tests)),
@@ -268,7 +276,7 @@ def large_run(cases: int = 200) -> RunResults:
 class Elements(HTMLParser):
     """Every element with its attributes and texts; fails if one is not closed."""
 
-    VOID = frozenset({"meta", "link", "br", "img", "input"})
+    VOID = frozenset({"meta", "link", "br", "img", "input", "wbr"})
 
     def __init__(self, page: str) -> None:
         super().__init__()

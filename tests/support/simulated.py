@@ -4,6 +4,8 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from pytest_upskill.stats import Look, look, rest_after, steps, weights
+
 Chances = list[tuple[float, float]]  # per case: to pass without the skill, and with it
 Passes = list[tuple[int, int]]
 
@@ -28,6 +30,36 @@ def ask(draw: random.Random, chances: Chances, runs: int) -> Passes:
     return [
         (passes(draw, baseline, runs), passes(draw, skill, runs)) for baseline, skill in chances
     ]
+
+
+def frugal(
+    draw: random.Random, chances: Chances, plan: tuple[int, ...], *, rests: bool = True
+) -> tuple[Look, int, int]:
+    """The last look of frugal runs, after how many runs it was, and the calls that it took."""
+    most, rest = plan[-1], rest_after(plan) if rests else None
+    cases = [
+        [(draw.random() < baseline, draw.random() < skill) for _ in range(most)]
+        for baseline, skill in chances
+    ]
+    for runs in steps(plan):
+        rested = [rest and runs > rest and len(set(case[:rest])) == 1 for case in cases]
+        asked = [
+            case[: rest if is_resting else runs]
+            for case, is_resting in zip(cases, rested, strict=True)
+        ]
+        seen = look([weighted(case, rest) for case in asked], runs, plan)
+        if not seen.open:
+            return seen, runs, 2 * sum(map(len, asked))
+    raise AssertionError("a plan has an end")
+
+
+def weighted(case: list[tuple[bool, bool]], rest: int | None) -> tuple[float, float]:
+    """The rates of a case."""
+    own = weights(case, rest)
+    baseline, skill = (
+        sum(w for w, run in zip(own, case, strict=True) if run[arm]) for arm in (0, 1)
+    )
+    return baseline, skill
 
 
 def shares(draw: random.Random, chances: Chances, runs: int) -> list[tuple[float, float]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Final
 
 from pytest_upskill.agents.port import Agent, Call, Room, Sandbox, SandboxKind
 from pytest_upskill.agents.recorder import Recorder
@@ -84,6 +85,9 @@ class FakeAgent(Agent):
 
 class FakeTrials:
     """Trials whose agent asks its model a few times and answers with what it said."""
+
+    places: Final = None
+    note: Final = ""
 
     def __init__(self, turns: int = 2, memory: int = 50) -> None:
         self._turns = turns

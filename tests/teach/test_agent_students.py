@@ -207,7 +207,6 @@ def test_an_author_writes_cases_that_end_in_files(project: Project) -> None:
     assert '"leaves"' in author.question
     assert "a file" in author.question
     saved = json.loads((project.skill / "skill_meta.json").read_text())
-    key = "cases" if "cases" in saved else "tests"
-    assert all(one["expected"]["files"]["lamp.txt"] for one in saved[key])
+    assert all(one["expected"]["files"]["lamp.txt"] for one in saved["cases"])
     # The result is a skill like any other: its cases are those of an agent from now on.
     assert main(["lint", str(project.skill)]) == 0

@@ -262,7 +262,8 @@ def test_cases_are_written_beside_a_file_without_any(
         status, shown, _ = project.run(*words)
     assert status == 0, shown
     written = json.loads((folder / "skill_meta.json").read_text())
-    assert len(written["tests"]) == 4
+    assert len(written["cases"]) == 4
+    assert "tests" not in written
     if isinstance(data, dict):
         assert written["metadata"] == data["metadata"]
 

@@ -110,9 +110,9 @@ def test_keys_are_masked_in_all_of_an_agents_answer(monkeypatch: pytest.MonkeyPa
 def test_usage_keeps_only_counts(value: Any) -> None:
     is_count = type(value) in (int, float) and 0 <= value <= 2**53 and value == int(value)
     expected = int(value) if is_count else None
-    assert vars(Usage(value, value, value, value)) == dict.fromkeys(
-        ("input", "output", "cached", "written"), expected
-    )
+    usage = Usage(value, value, value, value, value)
+    names = ("input", "output", "cached", "written")
+    assert vars(usage) == {**dict.fromkeys(names, expected), "batch": False}
 
 
 def test_tokens_written_to_a_cache_are_in_the_json_if_there_are_any() -> None:

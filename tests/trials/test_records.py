@@ -16,6 +16,7 @@ from pytest_upskill.trials.records import (
     errored_record,
     graded_record,
     load_records,
+    with_judge,
 )
 from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Question, Trial
@@ -142,8 +143,10 @@ def test_json_of_a_record_has_every_field() -> None:
     files = (AnswerFile.of("a", b""),)
     turns = (Turn("user", "q"),)
     done = Activity(3, 2, True, read=("a.md",))
-    answer = Answer("x", Usage(9, 5, 0, 7), files=files, transcript=turns, activity=done)
+    usage = Usage(9, 5, 0, 7, batch=True)
+    answer = Answer("x", usage, files=files, transcript=turns, activity=done)
     record = graded_record(dataclasses.replace(TRIAL, agent="loop"), answer, ())
+    record = with_judge(record, 3, Usage(9, 8, 7, 6, batch=True))
     written = record.to_json()
     of_activity = {
         "turns",
@@ -158,6 +161,7 @@ def test_json_of_a_record_has_every_field() -> None:
     assert of_activity < written.keys()
     assert written.keys() - of_activity == set(names) - {"activity"}
     assert record.usage == answer.usage
+    assert record.judge_usage == Usage(9, 8, 7, 6, batch=True)
 
 
 def test_json_of_a_completion_never_changes() -> None:

@@ -134,10 +134,12 @@ def test_any_field_changes_the_key(change: dict[str, Any]) -> None:
 
 def test_every_field_is_in_the_key() -> None:
     # A field added later must get a line above; the number of verdicts is in the schema,
-    # and the mark in the messages.
-    fields = {field.name for field in dataclasses.fields(Question)} - {"verdicts", "mark"}
+    # the mark in the messages, and what is shared shapes no answer.
+    apart = {"verdicts", "mark", "shared"}
+    fields = {field.name for field in dataclasses.fields(Question)} - apart
     sent = {"model", "system", "messages", "max_output", "run", "schema"}
     assert fields == sent | {"tools", "steps", "task", "choice"}
+    assert dataclasses.replace(QUESTION, shared=("system",)).key == QUESTION.key
 
 
 TASK = Task("loop", "1", max_turns=5)

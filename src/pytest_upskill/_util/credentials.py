@@ -41,6 +41,17 @@ def without_credentials(text: str, known: Iterable[str] = ()) -> str:
 
 def shown_command(words: Iterable[str]) -> str:
     """A command line to print; whoever runs it puts the credentials back."""
+    return " ".join(shown_words(words))
+
+
+def shown_words(words: Iterable[str]) -> list[str]:
+    """The words of such a command, quoted for a shell."""
+    # A folder may have any name, also one that a terminal acts on.
+    return [shlex.quote(harmless(word).replace("\n", "\\n")) for word in masked_words(words)]
+
+
+def masked_words(words: Iterable[str]) -> list[str]:
+    """The words of a command without what is, or looks like, a credential."""
     shown, hide = list[str](), False
     for word in words:
         if hide and not word.startswith("-"):
@@ -48,5 +59,4 @@ def shown_command(words: Iterable[str]) -> str:
         else:
             shown.append(_ASSIGNED.sub(rf"\1{HIDDEN}", without_credentials(word)))
         hide = _FLAG.fullmatch(word) is not None
-    # A folder may have any name, also one that a terminal acts on.
-    return shlex.join(harmless(word).replace("\n", "\\n") for word in shown)
+    return shown

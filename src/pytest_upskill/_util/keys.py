@@ -20,7 +20,8 @@ from urllib.parse import quote, quote_plus, unquote
 
 HIDDEN: Final = "***"
 _VARIABLE: Final = re.compile(
-    r"\w*(?:KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)|\w*_(?:PASS|PWD|AUTH)",
+    r"\w*(?:KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)|\w*_(?:PASS|PWD|AUTH)"
+    r"|\w*_BEARER_TOKEN_\w*",
     re.I,
 )
 _URL: Final = re.compile(r"\s*[A-Za-z][\w+.:-]*://")
@@ -45,6 +46,8 @@ _PLACEHOLDERS: Final = frozenset(
 # The token of an agent's door: there is one per trial, too many to know.
 _DOOR: Final = re.compile(r"(?<![A-Za-z0-9])door-[\w-]{32}(?![\w-])")
 _PATH: Final = re.compile(r"[/~.]|[A-Za-z]:[\\/]")
+# A secret of AWS may begin with a slash.
+_AWS_SECRET: Final = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*\d)[A-Za-z0-9+/]{40}")
 _SHORTEST: Final = 8
 _SHORTEST_MIXED: Final = 6  # of letters and digits
 _LONGEST_WORD: Final = 11  # a longer one is no part of an ordinary text
@@ -66,6 +69,8 @@ def know(*values: str) -> None:
 
 def without_keys(text: str) -> str:
     """The text without the keys of this process, however they are coded."""
+    if len(text) < _SHORTEST_MIXED:
+        return text
     if "door-" in text:
         text = _DOOR.sub(HIDDEN, text)
     forms = _forms(_in_environment(_state_of_environment()).union(_told))
@@ -133,7 +138,7 @@ def _of_headers(value: str) -> Iterator[str]:
 def _is_key(value: str) -> bool:
     """Whether a value may be masked everywhere: no path, no number, no word that others use."""
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-    if len(value) < (_SHORTEST_MIXED if mixed else _SHORTEST) or _PATH.match(value):
+    if len(value) < (_SHORTEST_MIXED if mixed else _SHORTEST) or _is_path(value):
         return False
     words = re.findall(r"[a-z]+", value.lower())
     if mixed:
@@ -141,6 +146,10 @@ def _is_key(value: str) -> bool:
     if not words or _PLACEHOLDERS.issuperset(words):
         return len(value) >= _CODED_FROM and not words
     return len(words) > 1 or len(value) > _LONGEST_WORD or not value.islower()
+
+
+def _is_path(value: str) -> bool:
+    return bool(_PATH.match(value)) and not _AWS_SECRET.fullmatch(value)
 
 
 @lru_cache(maxsize=32)

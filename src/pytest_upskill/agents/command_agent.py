@@ -3,9 +3,10 @@
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from .._util.values import frozen
 from ..errors import SettingsError
 from ..models import ModelSpec
 from ..models.port import ProtocolName
@@ -22,7 +23,7 @@ _NOT_FOUND: Final = 127  # the exit status of a shell that did not find a progra
 CONTEXT: Final = 128_000  # tokens, for agents that want to know: most models take as many
 
 
-@dataclass(frozen=True)
+@frozen
 class Job:
     """What an agent is to do, and where it finds its model."""
 
@@ -35,7 +36,7 @@ class Job:
     max_output: int  # tokens of a reply
 
 
-@dataclass(frozen=True)
+@frozen
 class Launch:
     """How an agent is started in its workspace."""
 

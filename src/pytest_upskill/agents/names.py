@@ -53,13 +53,17 @@ class Roster:
     def __init__(self, agents: Agents = AGENTS) -> None:
         self._agents = agents
         self._made: dict[str, Agent] = {}
-        self._pins: dict[str, str] = {}
+        self.pins: dict[str, str] = {}  # versions that are asked for
         self.versions: dict[str, str] = {}  # those that are known
 
     @property
     def names(self) -> tuple[str, ...]:
         """Besides chat, which is none."""
         return tuple(self._agents)
+
+    def is_ours(self, name: str) -> bool:
+        """Whether it comes with us, and not from a conftest.py."""
+        return self._agents[name] is AGENTS.get(name)
 
     def agent(self, name: str) -> Agent:
         if name not in self._made:
@@ -79,8 +83,8 @@ class Roster:
         if at and (not pin or name == CHAT):
             hint = "Leave it out." if pin else "For example: claude@2.1.325."
             raise SettingsError("agents", "no version to ask for", hint, value=text)
-        if at and self._pins.setdefault(name, pin) != pin:
-            problem = f"{name}@{self._pins[name]} is asked for, too"
+        if at and self.pins.setdefault(name, pin) != pin:
+            problem = f"{name}@{self.pins[name]} is asked for, too"
             hint = "One run has one version of an agent: leave one of them out."
             raise SettingsError("agents", problem, hint, value=text)
         return name
@@ -111,7 +115,7 @@ class Roster:
         SettingsError if another one is asked for.
         """
         for name, version in versions.items():
-            pin = self._pins.get(name, version)
+            pin = self.pins.get(name, version)
             if pin != version:
                 problem, hint = self._other(name, version, pin)
                 if recording:

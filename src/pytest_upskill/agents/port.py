@@ -3,10 +3,11 @@
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from .._util.texts import slug
+from .._util.values import frozen
 from ..models import Model, ModelSpec
 from ..models.port import PROTOCOLS, ProtocolName
 from ..trials.answer import Answer, Reply
@@ -27,7 +28,7 @@ class SandboxError(Exception):
     """A sandbox could not be opened, or broke: the trial is errored, not failed."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Limits:
     """What may be used inside of a sandbox, by all of its processes together."""
 
@@ -39,7 +40,7 @@ class Limits:
     output: int = 2**20  # bytes of output that a command's result keeps; the rest is dropped
 
 
-@dataclass(frozen=True)
+@frozen
 class Mount:
     """A folder or file of the host that can be read inside."""
 
@@ -47,7 +48,7 @@ class Mount:
     inside: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Room:
     """How to furnish a sandbox."""
 
@@ -64,7 +65,7 @@ class Room:
         return {"PATH": f"{path}:{PACKAGES}/bin", "PYTHONPATH": PACKAGES}
 
 
-@dataclass(frozen=True)
+@frozen
 class Ran:
     """What came of a command: its output and errors in one text, in order.
 
@@ -83,7 +84,7 @@ class Ran:
         return f"signal {-self.exit}" if self.exit < 0 else f"exit {self.exit}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """A file, a link or an empty folder in the workspace."""
 
@@ -172,7 +173,7 @@ class Call(Protocol):
     async def __call__(self, question: Question, send: Send | None = None) -> Reply: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class InstalledSkill:
     """An installed skill as an agent needs it."""
 

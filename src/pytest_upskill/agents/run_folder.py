@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,17 @@ from typing import Final
 _NEW: Final = "pytest-upskill-new-"
 _RUN: Final = "pytest-upskill-run-"
 _HOUR: Final = 3600.0
+
+
+_ending: dict[int, Callable[[], None]] = {}  # by process
+
+
+def end_run_folder() -> None:
+    """Remove the folder of this process now: it may be killed later, or go on for days."""
+    if end := _ending.pop(os.getpid(), None):
+        run_folder.cache_clear()
+        atexit.unregister(end)
+        end()
 
 
 @functools.cache
@@ -34,6 +46,7 @@ def run_folder() -> Path:
                 os.close(locked)
 
     atexit.register(end)
+    _ending[owner] = end
     return folder
 
 

@@ -6,13 +6,13 @@ start with the same bytes. Only what it leaves in the workspace counts.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Final
 
 from .._util.files import read_file
 from .._util.texts import digest, one_line, plain
+from .._util.values import frozen
 from ..trials.task import StartFile, Task
 from .port import NoAnswerError, Room, Sandbox, SandboxKind
 from .snapshot import TooLargeError, Workspace, contents, fill, is_safe, packed, unpack
@@ -22,7 +22,7 @@ _SHOWN: Final = 300  # characters of what a setup said
 RoomOf = Callable[[Task], Awaitable[Room]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Start:
     """How a workspace starts."""
 
@@ -55,11 +55,10 @@ class Setups:
                 raise NoAnswerError(f"the path {file.path!r} leads out of the workspace")
         if not task.setup:
             return Start(None, task.files)
-        key = digest(task.setup, task.image, repr(task.needs), *(one.digest for one in task.files))
+        key = key_of(task)
         if key not in self._starts:
             target = self._folder / f"start-{key}"
-            self._starts[key] = asyncio.create_task(self._run(task, target))
-            self._begun.append(self._starts[key])
+            self._begin(key, self._run(task, target))
         running = self._starts[key]
         self._waiting[key] += 1
         try:
@@ -70,6 +69,15 @@ class Setups:
             if not self._waiting[key] and not running.done():
                 running.cancel()
                 del self._starts[key]
+
+    def know(self, task: Task, made: bytes, seconds: float) -> None:
+        """What the setup of a task made on another machine."""
+        if (key := key_of(task)) not in self._starts:
+            self._begin(key, _kept(self._folder / f"start-{key}", made, seconds))
+
+    def _begin(self, key: str, work: Coroutine[None, None, Start]) -> None:
+        self._starts[key] = asyncio.create_task(work)
+        self._begun.append(self._starts[key])
 
     async def close(self) -> None:
         for running in self._begun:
@@ -93,8 +101,17 @@ class Setups:
                 raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
         finally:
             await closed(sandbox)
-        await asyncio.to_thread(target.write_bytes, made)
-        return Start(target, (), ran.seconds)
+        return await _kept(target, made, ran.seconds)
+
+
+def key_of(task: Task) -> str:
+    """The same for all trials that have the same setup and the same files."""
+    return digest(task.setup, task.image, repr(task.needs), *(one.digest for one in task.files))
+
+
+async def _kept(target: Path, made: bytes, seconds: float) -> Start:
+    await asyncio.to_thread(target.write_bytes, made)
+    return Start(target, (), seconds)
 
 
 async def closed(sandbox: Sandbox) -> None:

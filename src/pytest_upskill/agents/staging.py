@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -12,19 +13,22 @@ from ..trials.installing import digest_of_copy, files_to_install
 from ..trials.task import Installed, StartFile
 from .port import InstalledSkill, NoAnswerError
 
+FilesOf = Callable[[Installed], Sequence[StartFile]]
+
 
 class Staging:
     """The copies of a run, each made when a trial first needs it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, files_of: FilesOf = files_to_install) -> None:
         self._folder = folder
+        self._files_of = files_of
         self._copies: dict[Installed, asyncio.Future[InstalledSkill]] = {}
 
     async def installed_skill(self, installed: Installed) -> InstalledSkill:
         """NoAnswerError if the skill has changed since the run began, or can't be read."""
         if installed not in self._copies:
             target = self._folder / f"skill-{len(self._copies)}"
-            making = asyncio.to_thread(installed_skill, installed, target)
+            making = asyncio.to_thread(installed_skill, installed, target, self._files_of)
             self._copies[installed] = asyncio.ensure_future(making)
         # Shielded, as one trial that is cancelled must not take the copy from the others.
         return await asyncio.shield(self._copies[installed])
@@ -34,10 +38,12 @@ class Staging:
         await asyncio.gather(*self._copies.values(), return_exceptions=True)
 
 
-def installed_skill(installed: Installed, target: Path) -> InstalledSkill:
+def installed_skill(
+    installed: Installed, target: Path, files_of: FilesOf = files_to_install
+) -> InstalledSkill:
     """Copy a skill's files into a folder of its name in a new one."""
     try:
-        files = files_to_install(installed)
+        files = files_of(installed)
     except InputError as error:
         raise NoAnswerError(f"the skill {installed.name} can't be read: {error}") from None
     if digest_of_copy(files) != installed.digest:

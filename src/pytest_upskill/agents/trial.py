@@ -10,12 +10,14 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
 
+from .._util.files import read_file
 from .._util.keys import without_keys
 from .._util.texts import one_line
 from ..models import ModelSpec
 from ..models.prices import Price, cost
 from ..trials.activity import Activity
 from ..trials.answer import Answer, NoAnswer, Reply
+from ..trials.installing import files_to_install
 from ..trials.task import Needs, Task
 from ..trials.trial import Question
 from .activation import keys_of
@@ -37,7 +39,7 @@ from .recorder import PriceOf, Recorder
 from .run_folder import remove, run_folder
 from .setup import Setups, Start, closed
 from .snapshot import fill
-from .staging import Staging
+from .staging import FilesOf, Staging
 
 _GRACE: Final = 5.0  # seconds for an agent to end
 _COLLECTING: Final = 120.0  # seconds to furnish a sandbox, and to read what is left in it
@@ -50,6 +52,9 @@ _ENDED: Final = ("decided", "max_turns", "time")  # by us
 class AgentTrials:
     """Carries out the trials of a run, in the engine's loop."""
 
+    places: Final = None  # as many as there is room for
+    note: Final = ""
+
     def __init__(
         self,
         agent_named: Callable[[str], Agent],
@@ -57,12 +62,14 @@ class AgentTrials:
         timeout: float,
         spec_of: Callable[[str], ModelSpec],
         price_of: Callable[[str], Price | None] = lambda _: None,
+        files_of: FilesOf = files_to_install,
     ) -> None:
         self._agent_named = agent_named
         self._sandbox_kind = sandbox_kind
         self._timeout = timeout
         self._spec_of = spec_of
         self._price_of = price_of
+        self._files_of = files_of
         self._agents: dict[str, Agent] = {}
         self._workshop: Workshop | None = None
 
@@ -73,12 +80,10 @@ class AgentTrials:
     async def run(self, question: Question, call: Call) -> Reply:
         """What came of a trial; nothing is raised but cancellation."""
         assert question.task
-        if self._workshop is None:
-            self._workshop = Workshop(self._sandbox_kind(), self._timeout)
         agent = self._agent(question.task.agent)
         price = partial(cost, self._price_of(question.model))
         spec = self._spec_of(question.model)
-        return await run_trial(agent, question, call, self._workshop, spec, price)
+        return await run_trial(agent, question, call, self._open_workshop(), spec, price)
 
     async def close(self) -> None:
         for agent in self._agents.values():
@@ -86,6 +91,27 @@ class AgentTrials:
                 await agent.close()
         if self._workshop:
             await self._workshop.close()
+
+    async def set_up(self, task: Task) -> Reply:
+        """Run the setup of a task, for trials on other machines: the workspace that it made."""
+        try:
+            start = await self._open_workshop().setups.start_of(task)
+            made = await asyncio.to_thread(read_file, start.file) if start.file else b""
+        except NoAnswerError as error:
+            return NoAnswer(str(error))
+        except SandboxError as error:
+            return NoAnswer(f"{task.agent}: {one_line(without_keys(str(error)), 500)}")
+        return Answer("", seconds=start.seconds, workspace=made)
+
+    def start_from(self, task: Task, made: Answer) -> None:
+        """Trials of a task start from what its setup made on another machine."""
+        setups = self._open_workshop().setups
+        setups.know(task, made.workspace, made.seconds or 0.0)
+
+    def _open_workshop(self) -> "Workshop":
+        if self._workshop is None:
+            self._workshop = Workshop(self._sandbox_kind(), self._timeout, self._files_of)
+        return self._workshop
 
     def _agent(self, name: str) -> Agent:
         if name not in self._agents:
@@ -96,11 +122,13 @@ class AgentTrials:
 class Workshop:
     """What the trials of a run share."""
 
-    def __init__(self, kind: SandboxKind, timeout: float) -> None:
+    def __init__(
+        self, kind: SandboxKind, timeout: float, files_of: FilesOf = files_to_install
+    ) -> None:
         self.kind = kind
         self.timeout = timeout
         self._folder = Path(mkdtemp(dir=run_folder()))
-        self.staging = Staging(self._folder)
+        self.staging = Staging(self._folder, files_of)
         self.setups = Setups(kind, self._folder, timeout, self.room_of)
         # Workspaces that are read at once: each may take a hundred megabytes.
         self.collecting = asyncio.Semaphore(_AT_ONCE)

@@ -5,7 +5,7 @@ file_checks or activity_checks if it looks at an agent's work; the one in judgin
 alone.
 """
 
-from .check import AnyCheck, Check, CheckContext, Combined, Kind, Span, spans, walk
+from .check import AnyCheck, Check, CheckContext, Combined, Kind, places, spans, walk
 from .grading import grade
 from .judging import rubric_of
 from .parse import (
@@ -29,12 +29,12 @@ __all__ = [
     "CheckedCase",
     "Combined",
     "Kind",
-    "Span",
     "checks_of",
     "function_kind",
     "grade",
     "load_checked_cases",
     "parse_checks",
+    "places",
     "python_kind",
     "rubric_of",
     "spans",

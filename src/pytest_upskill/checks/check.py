@@ -3,21 +3,23 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, Literal
+from dataclasses import field, replace
+from itertools import islice
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter
 
 from .._util.texts import harmless, one_line
+from .._util.values import frozen
 from ..errors import CheckError
 from ..skills.case import Case
 from ..trials.answer import Answer
+from ..trials.records import Grade, Span
 from .time_budget import OutOfTimeError, not_counted, seconds_left, time_budget
 from .workspace import Workspace
 
 # Passed or not, and the reason. None means undecided: it fails, also inside of a "not".
 Result = tuple[bool | None, str]
-Span = tuple[int, int]
 
 _WHY: Final = {
     "length": " (cut off by the output limit)",
@@ -27,11 +29,12 @@ _SAYS_WHY: Final = ("refused", "stop")
 _LONGEST_REASON: Final = 200
 _LONGEST_QUOTE: Final = 100
 _HIGHLIGHTING: Final = 0.5  # seconds
+_MOST_PLACES: Final = 500  # in an answer
 _NO_AGENT: Final = "only an agent's answer can be checked for this, and this is a plain completion"
 _NO_SKILL: Final = "no skill to look at in this arm, so it counts as passed: the others decide"
 
 
-@dataclass(frozen=True)
+@frozen
 class CheckContext:
     """What a check looks at. Which arm answered is hidden from it."""
 
@@ -65,7 +68,7 @@ Evaluate = Callable[[CheckContext], Iterable[Result]]
 Find = Callable[[str, Any, bool], Iterable[Span | None]]  # answer, value, case_sensitive
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     """A kind of check, such as ``contains``.
 
@@ -75,6 +78,8 @@ class Kind:
     runs Python of others, which never sees an empty answer. ``needs_agent``: it looks at what only
     an agent leaves behind. ``of_skill``: it looks at how the skill was used, so it passes where
     there is none; else every baseline would fail, and every skill would seem to help.
+    ``unwanted``: what it finds must not be there. ``whole`` has what it asks for where others must
+    be able to ask it again: it is not cut.
     """
 
     name: str
@@ -84,9 +89,11 @@ class Kind:
     calls_code: bool = False
     needs_agent: bool = False
     of_skill: bool = False
+    unwanted: bool = False
+    whole: Callable[[Any], Sequence[str]] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Check:
     """One check of a case, with its argument."""
 
@@ -103,6 +110,8 @@ class Check:
 
     def asks(self, number: int) -> list[str]:
         """What it looks for, as text, for each of its ``number`` results."""
+        if self.kind.whole and len(texts := self.kind.whole(self.argument)) == number:
+            return list(texts)
         single = not isinstance(self.written, list) or len(self.written) != number
         return [_as_text(part) for part in ([self.written] * number if single else self.written)]
 
@@ -139,7 +148,7 @@ class Check:
             raise CheckError(f"check {self.name} raised {one_line(repr(error), 200)}") from error
 
 
-@dataclass(frozen=True)
+@frozen
 class Combined:
     """Groups of checks that count as one check."""
 
@@ -194,19 +203,60 @@ def wants_refusal(group: Iterable[AnyCheck]) -> bool:
     )
 
 
-def spans(checks: Iterable[AnyCheck], text: str) -> list[Span]:
-    """Where in an answer is what the checks look for: in order, and none overlaps or touches."""
-    found = (
-        span
-        for check in walk(checks)
-        if check.kind.find
-        for span in check.kind.find(text, check.argument, check.case_sensitive)
-    )
-    places, merged = list[Span](), list[Span]()
+class Places(NamedTuple):
+    """Where in an answer is what a check looks for, and where is what must not be there."""
+
+    found: tuple[Span, ...] = ()
+    unwanted: tuple[Span, ...] = ()
+
+
+def places(checks: Sequence[AnyCheck], results: Sequence[int], text: str) -> list[Places]:
+    """One for each result of the checks, of which there are so many; only as time allows."""
+    made: list[tuple[list[Span], list[Span]]] = [([], []) for _ in range(sum(results))]
     with time_budget(_HIGHLIGHTING), suppress(OutOfTimeError):
-        for place in found:
-            places += [place] if place else []
-    for start, stop in sorted(places):
+        for span, number, unwanted in islice(_found(checks, results, text), _MOST_PLACES):
+            made[number][unwanted].append(span)
+    return [Places(tuple(found), tuple(unwanted)) for found, unwanted in made]
+
+
+def _found(
+    checks: Sequence[AnyCheck], results: Sequence[int], text: str
+) -> Iterator[tuple[Span, int, bool]]:
+    """Each place, the number of its result, and whether it is of what must not be there."""
+    first = 0
+    for check, number in zip(checks, results, strict=True):
+        for at, part in enumerate(_parts(check, number), start=first):
+            for unwanted, one in _located(part):
+                if one.kind.find:
+                    for span in one.kind.find(text, one.argument, one.case_sensitive):
+                        if span:
+                            yield span, at, unwanted
+        first += number
+
+
+def _parts(check: AnyCheck, number: int) -> Sequence[AnyCheck]:
+    """A check with a result for each of its texts as so many checks."""
+    if isinstance(check, Combined) or not isinstance(check.argument, list):
+        return [check][:number]
+    if len(check.argument) != number:
+        return [check][:number]
+    return [replace(check, argument=[one]) for one in check.argument]
+
+
+def _located(check: AnyCheck, unwanted: bool = False) -> Iterator[tuple[bool, Check]]:
+    """Every plain check, and whether it is about what must not be there."""
+    if isinstance(check, Check):
+        yield unwanted is not check.kind.unwanted, check
+        return
+    for group in check.groups:
+        for one in group:
+            yield from _located(one, unwanted is not (check.name == "not"))
+
+
+def spans(found: Iterable[Places | Grade]) -> list[Span]:
+    """Where in an answer checks found something: in order, and none overlaps or touches."""
+    merged = list[Span]()
+    for start, stop in sorted(span for one in found for span in (*one.found, *one.unwanted)):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
         else:

@@ -176,9 +176,15 @@ def _parsed_language(written: str) -> str:
 
 
 class CodeForm(Strict):
-    language: Annotated[Text, AfterValidator(language_name)]
-    parses: bool = False
-    defines: Defined | None = None
+    """A block of code in a language; the last three are for Python."""
+
+    language: Annotated[Text, AfterValidator(language_name)] = Field(
+        description="As written behind the fence: python, toml, sh, …"
+    )
+    parses: bool = Field(
+        False, description="Whether the block must parse; for python, json, toml, yaml and shell."
+    )
+    defines: Defined | None = None  # these are described as the checks of the same names
     imports: Imported | None = None
     calls: Called | None = None
 

@@ -37,10 +37,12 @@ _SHOWN: Final = 160  # characters of the output
 class CommandForm(ConditionsForm):
     """A command that is run in a copy of the workspace. Its output is checked like an answer."""
 
-    run: Text = Field(description="A command line for the shell.")
-    exit: int | None = Field(0, description="The exit status it must have; null for any.")
-    timeout: Annotated[float, Field(gt=0, le=_MOST_SECONDS, description="In seconds.")] = (
-        _DEFAULT_SECONDS
+    run: Text = Field(description="A command line for the shell, such as 'pytest -q'.")
+    exit: int | None = Field(
+        0, description="The exit status that it must have (default: 0); null for any."
+    )
+    timeout: Annotated[float, Field(gt=0, le=_MOST_SECONDS)] = Field(
+        _DEFAULT_SECONDS, description="Seconds that it may take (default: 60)."
     )
     hidden_files: dict[Annotated[Text, AfterValidator(relative)], TextOrFile] | None = Field(
         None,

@@ -116,8 +116,11 @@ def _valid_path(path: str) -> str:
 class PathForm(Strict):
     """``equals`` may be null, which differs from leaving it out."""
 
-    path: Annotated[str, AfterValidator(_valid_path)]
-    equals: Any = None
+    path: Annotated[str, AfterValidator(_valid_path)] = Field(
+        description='Where the value is: "$.items[0].id", "$.items[-1]", "$.items[*].id" or '
+        "\"$['odd key']\"."
+    )
+    equals: Any = Field(None, description="The value that must be there; left out, any will do.")
 
 
 def _as_path_forms(value: Any) -> Any:
@@ -225,8 +228,14 @@ _NOISE: Final = 1e-9
 
 
 class NumberForm(Strict):
-    value: Annotated[float, Field(allow_inf_nan=False)]
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """A number, and how far off it may be."""
+
+    value: Annotated[float, Field(allow_inf_nan=False)] = Field(
+        description="The number that is wanted."
+    )
+    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        0.0, description="How much more or less it may be (default: exactly the value)."
+    )
 
 
 def _as_number_form(value: Any) -> Any:

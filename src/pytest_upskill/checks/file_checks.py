@@ -41,12 +41,16 @@ class Expected(NamedTuple):
 class FileForm(ConditionsForm):
     """What is asked of a file. Its text is checked as that of an answer is."""
 
-    exists: bool | None = Field(None, description="Whether it is there.")
-    absent: bool | None = Field(None, description="Whether it is not there.")
+    exists: bool | None = Field(None, description="True: the file has to be there.")
+    absent: bool | None = Field(None, description="True: there must be no such file.")
     equals_file: Text | None = Field(
-        None, description="A file in the skill's folder with the same content."
+        None,
+        description="A file in the skill's folder with the same content, best below evals/, "
+        "which no agent sees: 'evals/expected.csv'.",
     )
-    max_bytes: Annotated[int, Field(ge=1)] | None = None
+    max_bytes: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="The largest size that it may have."
+    )
 
 
 class Asked(NamedTuple):

@@ -1,10 +1,10 @@
 """From trials to records: ask, judge and grade."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from .._util.values import frozen
 from ..errors import CheckError
 from ..skills.case import Case
 from ..skills.skill import Skill
@@ -12,7 +12,7 @@ from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.records import Grade, Record, errored_record, graded_record, with_judge
 from ..trials.task import Task
 from ..trials.trial import Hidden, Rubric, Trial
-from .check import AnyCheck, CheckContext, Result, walk, wants_refusal
+from .check import AnyCheck, CheckContext, Result, places, walk, wants_refusal
 from .command_check import commands_in
 from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
 from .time_budget import time_budget
@@ -36,17 +36,19 @@ def grade(
     left = workspace or Workspace(answer)
     context = CheckContext(answer, case, rulings=rulings or {}, nothing=answer.nothing, left=left)
     context = context.within(checks)
-    grades = []
+    given, numbers = list[tuple[str, bool, str, float, bool, str]](), list[int]()
     with time_budget():
         for check in checks:
             results = list(check.results(context))
+            numbers.append(len(results))
             for (passed, reason), asks in zip(results, check.asks(len(results)), strict=True):
                 how = (check.weight, check.required, asks)
-                grades.append(Grade(check.name, passed is True, reason, *how))
-    return tuple(grades)
+                given.append((check.name, passed is True, reason, *how))
+    found = places(checks, numbers, answer.text)
+    return tuple(Grade(*one, *at) for one, at in zip(given, found, strict=True))
 
 
-@dataclass(frozen=True)
+@frozen
 class ToGrade:
     """A trial, its case, and the checks of its answer."""
 

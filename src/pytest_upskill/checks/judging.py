@@ -6,11 +6,12 @@ the words that it is sent would void them all.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from .._util.texts import one_line, shortened
 from .._util.tokens import without_tokens
+from .._util.values import frozen
 from ..skills.case import Role
 from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage, total_usage
 from ..trials.trial import Question, Rubric
@@ -60,7 +61,7 @@ def _ruled(context: CheckContext) -> Iterator[Result]:
         yield (None, context.nothing) if context.nothing else context.rulings[text]
 
 
-JUDGE: Final = Kind("judge", TEXTS, _ruled)
+JUDGE: Final = Kind("judge", TEXTS, _ruled, whole=lambda to_judge: to_judge.texts)
 KINDS: Final = (JUDGE,)
 
 
@@ -85,7 +86,7 @@ def _read(asked: Question, reply: Answer) -> list[Ruling] | str:
     return read_reply(reply.text, asked.verdicts or 0, asked.mark, judged)
 
 
-@dataclass(frozen=True)
+@frozen
 class Rulings:
     """The judge's rulings on one answer: passed or not, and why, for each text of the rubric.
 

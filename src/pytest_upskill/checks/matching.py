@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from .check import Span
+from ..trials.records import Span
 from .time_budget import OutOfTimeError, seconds_left
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ An object in ``expected`` is a group: its keys are checks, all of which must pas
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -14,6 +14,7 @@ from pydantic import Field, TypeAdapter
 
 from .._util.json_forms import FormError, Location, Problem, Strict, read_form
 from .._util.texts import guess
+from .._util.values import frozen
 from ..settings import MOST_RUNS
 from ..skills.case import Case, broken_case, load_cases
 from ..skills.loaded import BrokenCase, LoadedCases
@@ -59,10 +60,20 @@ _NONE_REQUIRED: Final = (
 class GroupForm(Strict):
     """The settings of a group."""
 
-    case_sensitive: bool | None = None
-    weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    required: bool | None = None
-    judge_votes: Annotated[int, Field(ge=1, le=MOST_RUNS)] | None = None
+    case_sensitive: bool | None = Field(
+        None, description="Whether upper and lower case differ in this group (default: false)."
+    )
+    weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        None, description="How much each check of this group counts in the score (default: 1)."
+    )
+    required: bool | None = Field(
+        None,
+        description="False: this group counts in the score, but the case passes without it "
+        "(default: true).",
+    )
+    judge_votes: Annotated[int, Field(ge=1, le=MOST_RUNS)] | None = Field(
+        None, description="How often the judge is asked; the majority rules (default: 1)."
+    )
     judge_files: Paths | None = Field(
         None, description="Files of an agent that the judge sees whole; patterns may be used."
     )
@@ -140,7 +151,7 @@ def checks_of(
     return (*written, Check(kind, value, written=value))
 
 
-@dataclass(frozen=True)
+@frozen
 class _Around:
     """The known kinds, and the settings of the groups around a group."""
 

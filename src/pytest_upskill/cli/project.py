@@ -15,12 +15,12 @@ from ..skills.upskill_config import read_config
 
 _LONGEST: Final = 10_000_000  # bytes
 # Where an ini file has its settings for pytest.
-_TABLES: Final = {
+TABLES: Final = {
     **dict.fromkeys(INI_FILES, (("pytest",),)),
     "pyproject.toml": (("tool", "pytest", "ini_options"), ("tool", "pytest")),
     "setup.cfg": (("tool:pytest",),),
 }
-_DEFAULT_SKILLS: Final = "skills"  # upskill's default
+DEFAULT_SKILLS: Final = "skills"  # upskill's default
 
 
 def ini_paths(start: Path, key: str) -> list[Path]:
@@ -39,16 +39,22 @@ def ini_lines(start: Path, key: str) -> tuple[Path, list[str]]:
 
 
 def _found(start: Path, key: str) -> tuple[Path, Any]:
-    """The ini file that pytest would use here, and the value of a key.
+    """The ini file that pytest would use here, and the value of a key."""
+    found = ini_settings(start)
+    return (found[0], found[1].get(key, [])) if found else (start / INI_FILES[0], [])
+
+
+def ini_settings(start: Path) -> tuple[Path, dict[str, Any]] | None:
+    """The ini file that pytest would use here, and what it says to pytest; None if there is none.
 
     A file that can't be read is ignored: pytest reports it better.
     """
     for folder in (start, *start.parents):
-        for name, tables in _TABLES.items():
+        for name, tables in TABLES.items():
             table = _table(folder / name, tables)
             if table is not None:
-                return folder / name, table.get(key, [])
-    return start / INI_FILES[0], []
+                return folder / name, table
+    return None
 
 
 def require_ini_outside(start: Path, skill: Path) -> None:
@@ -67,7 +73,7 @@ def require_ini_outside(start: Path, skill: Path) -> None:
 def project_root(start: Path) -> Path:
     """The folder of the ini file, else that of the git repository, else the root."""
     above = (start, *start.parents)
-    with_ini = (f for f in above if any(_table(f / n, t) is not None for n, t in _TABLES.items()))
+    with_ini = (f for f in above if any(_table(f / n, t) is not None for n, t in TABLES.items()))
     with_git = (folder for folder in above if (folder / ".git").exists())
     return next(with_ini, None) or next(with_git, above[-1])
 
@@ -126,7 +132,7 @@ def find_skill(written: str, env: Mapping[str, str]) -> Path:
     if path.name != written:
         raise InputError(written, "no such file or folder", "Check the path.")
     config = read_config(Path.cwd(), env)
-    kept = config.skills_dir or Path.cwd() / _DEFAULT_SKILLS
+    kept = config.skills_dir or Path.cwd() / DEFAULT_SKILLS
     if os.path.isdir(kept / written):  # noqa: PTH112
         return kept / written
     raise InputError(

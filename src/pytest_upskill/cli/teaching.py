@@ -108,10 +108,10 @@ def run_teaching(
     given: argparse.Namespace, run: Callable[[TeachContext], Taught], **context: Any
 ) -> tuple[str, int]:
     """Run a command that makes a skill or cases."""
-    return run_shown(given, run, _shown, **context)
+    return run_shown(given, run, shown_teaching, **context)
 
 
-def _shown(taught: Taught, width: int) -> Shown:
+def shown_teaching(taught: Taught, width: int) -> Shown:
     report = report_lines(taught, width)
     lines = [*([""] if report else []), *report, *result_lines(taught)]
     return Shown(lines, taught_data(taught), status_of(taught))

@@ -4,10 +4,10 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final, Protocol
 
 from .._util.memory import available
+from .._util.values import frozen
 from ..agents.port import Call, Send
 from ..errors import Spell, UpskillError
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
@@ -20,12 +20,28 @@ from .store import KnownAnswers
 _SHARE: Final = 0.8  # of the memory that is available, for agents
 
 
+class Calls(Call, Protocol):
+    """The calls of a trial, those included that were made elsewhere."""
+
+    def paid(self, usage: Usage) -> None:
+        """A call of the trial was answered on another machine."""
+
+
 class Trials(Protocol):
     """Who carries out trials."""
 
-    def memory_of(self, agent: str) -> int: ...
+    @property
+    def places(self) -> int | None:
+        """How many can be handed out at once; None: as many as there is room for here."""
 
-    async def run(self, question: Question, call: Call) -> Reply: ...
+    @property
+    def note(self) -> str:
+        """What is to be told of them at the end."""
+
+    def memory_of(self, agent: str) -> int:
+        """Megabytes of this machine."""
+
+    async def run(self, question: Question, call: Calls) -> Reply: ...
 
     async def close(self) -> None: ...
 
@@ -50,6 +66,18 @@ class _AtWork:
     memory: int  # megabytes
     task: "asyncio.Task[None] | None" = None
     spent: list[Usage] = field(default_factory=list)  # on calls that were answered
+
+
+@frozen
+class _Calls:
+    make: Callable[["_AtWork", Question, Send | None], Coroutine[None, None, Reply]]
+    one: _AtWork
+
+    async def __call__(self, question: Question, send: Send | None = None) -> Reply:
+        return await self.make(self.one, question, send)
+
+    def paid(self, usage: Usage) -> None:
+        self.one.spent.append(usage)
 
 
 class AgentJobs:
@@ -83,15 +111,19 @@ class AgentJobs:
         return len(self._at_work)
 
     @property
+    def is_busy(self) -> bool:
+        return bool(self._at_work or self._waiting)
+
+    @property
     def turns(self) -> int:
         """Replies that the agents at work have got so far."""
         return sum(len(one.spent) for one in list(self._at_work))
 
     @property
     def note(self) -> str:
-        """That there was less memory than places, if that is so."""
+        """That there was less memory than places, if that is so, or what became of a cluster."""
         if not self._held_back:
-            return ""
+            return self._trials.note if self._trials else ""
         return (
             f"Fewer than {self._at_once} agents ran at once: one takes about "
             f"{self._held_back:,} MB, and {self._memory:,.0f} MB of memory could be used."
@@ -106,12 +138,26 @@ class AgentJobs:
         for job in self._waiting:
             if reason := dead.get(job.question.model):
                 job.settle(NoAnswer(reason))
-            elif len(self._at_work) < self._at_once and (one := self._placed(job)):
+            elif len(self._at_work) < self._places and (one := self._placed(job)):
                 self._at_work.append(one)
                 one.task = start(self._work(one))
             else:
                 left.append(job)
         self._waiting = left
+
+    @property
+    def _places(self) -> int:
+        elsewhere = self._trials.places if self._trials else None
+        return self._at_once if elsewhere is None else elsewhere
+
+    def end(self, job: Job) -> None:
+        """End one of them."""
+        if job in self._waiting:
+            self._waiting.remove(job)
+            job.settle(NoAnswer(STOPPED))
+        for one in self._at_work:
+            if one.job is job and one.task and not one.task.cancelling():
+                one.task.cancel()
 
     def stop(self, reason: str) -> None:
         """End all of them."""
@@ -142,7 +188,7 @@ class AgentJobs:
     async def _work(self, one: _AtWork) -> None:
         assert self._trials
         try:
-            reply = await self._trials.run(one.job.question, partial(self._call, one))
+            reply = await self._trials.run(one.job.question, _Calls(self._call, one))
         except asyncio.CancelledError:
             reply = NoAnswer(STOPPED)
         except UpskillError as error:
@@ -159,7 +205,7 @@ class AgentJobs:
         one.job.settle(reply)
         self._pump()
 
-    async def _call(self, one: _AtWork, question: Question, send: Send | None = None) -> Reply:
+    async def _call(self, one: _AtWork, question: Question, send: Send | None) -> Reply:
         """A call of a trial: it goes by the trial's number, and is stored with the trial."""
         lane, job = self._lane_of(question.model), Job(question, one.job.number, send=send)
         job.part = True

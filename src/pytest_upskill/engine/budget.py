@@ -35,6 +35,14 @@ class _Amount(NamedTuple):
     usd: float
 
 
+class Allowance(NamedTuple):
+    """What a trial may spend that is carried out on another machine; None is no limit."""
+
+    tokens: int | None = None
+    usd: float | None = None
+    whole: bool = True  # all that is left: there will be no more
+
+
 class Unanswered(NamedTuple):
     """A call that was paid though there is no answer; ``told``: the server counted it."""
 
@@ -99,6 +107,7 @@ class Budget:
         # could wait for nothing.
         self._held: dict[str, list[_Amount]] = defaultdict(list)  # two agents may ask the same
         self._at_risk: dict[str, str] = {}  # by model, the call that may turn out dearer
+        self._dearest: dict[tuple[str, str], _Amount] = {}  # trial, by agent and model
         self.unanswered: list[Unanswered] = []
         self.refused = False  # whether any question was refused
 
@@ -134,6 +143,40 @@ class Budget:
             return False
         return True
 
+    def hold_worst(self, question: Question) -> bool:
+        """Reserve what a question of a batch could spend at most; False if it does not fit.
+
+        A batch is all in flight at once, and nothing is learned before its end.
+        """
+        if not self._is_limited:
+            return True
+        worst = self._worst_in_batch(question)
+        fits = self._fits(worst)
+        if fits:
+            self._held[question.key].append(worst)
+        return fits
+
+    def hold_paid(self, question: Question) -> None:
+        """Reserve the same for a question that an earlier run has submitted."""
+        if self._is_limited:
+            self._held[question.key].append(self._worst_in_batch(question))
+
+    def _worst_in_batch(self, question: Question) -> _Amount:
+        worst = self._counts[question.model].worst(question)
+        return self._at_most(question, *worst, batch=True)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether anything is reserved, which may cost less in the end."""
+        return bool(self._held)
+
+    def why_not(self, question: Question) -> Text:
+        """Why a question of a batch does not fit."""
+        self.refused = True
+        if self._most_cost is None:
+            return self._reached(question, f"{self._tokens:,}", f"{self._most_tokens:,} tokens")
+        return self._reached(question, dollars(self._cost), f"${plain(self._most_cost)}")
+
     def settle(self, question: Question, paid: Usage | None, *, answered: bool = True) -> None:
         """Replace what was reserved by what was paid; None is nothing.
 
@@ -162,6 +205,80 @@ class Budget:
             told = bool(usage.input) and usage.output is not None
             self.unanswered.append(Unanswered(question.model, usage, told))
 
+    # Trials that are carried out on other machines.
+
+    def allot(self, question: Question) -> Allowance | None:
+        """Reserve what a trial may spend; None if it must wait for others.
+
+        Nobody knows before what a trial takes. So the first of an agent on a model may spend all
+        that is left, and goes alone; others get twice as much as the dearest so far, and a call.
+        """
+        if not self._is_limited:
+            return Allowance()
+        wanted = None
+        if dearest := self._dearest.get(_kind(question)):
+            call = self._at_most(question, *self._counts[question.model].likely(question))
+            tokens, usd = 2 * dearest.tokens + call.tokens, 2 * dearest.usd + call.usd
+            wanted = _Amount(question.model, tokens, usd)
+        is_share = wanted is not None and self._fits(wanted)
+        if not is_share:
+            if self._all_held():
+                return None
+            wanted = _Amount(
+                question.model,
+                max(0, (self._most_tokens or 0) - self._tokens),
+                max(0.0, (self._most_cost or 0.0) - self._cost),
+            )
+        assert wanted
+        self._held[question.key].append(wanted)
+        return Allowance(
+            None if self._most_tokens is None else wanted.tokens,
+            None if self._most_cost is None else wanted.usd,
+            whole=not is_share,
+        )
+
+    def spend(
+        self,
+        question: Question,
+        tokens: int,
+        usd: float,
+        unanswered: Sequence[Unanswered] = (),
+        *,
+        wanted_more: bool = False,
+    ) -> None:
+        """Replace what was reserved for a trial by what it spent, or could have used up."""
+        held = self._held.get(question.key, [])
+        allotted = held[-1] if held and wanted_more else _Amount(question.model, 0, 0.0)
+        self._release(question)
+        self.unanswered += unanswered
+        for one in unanswered:
+            amount = self._amount(question, one.usage)
+            tokens, usd = tokens + amount.tokens, usd + amount.usd
+        self._tokens += tokens
+        self._cost += usd
+        tokens, usd = max(tokens, allotted.tokens), max(usd, allotted.usd)
+        before = self._dearest.get(_kind(question), _Amount(question.model, 0, 0.0))
+        dearest = _Amount(question.model, max(before.tokens, tokens), max(before.usd, usd))
+        self._dearest[_kind(question)] = dearest
+
+    def price(self, question: Question, usages: Sequence[Usage]) -> float:
+        """What calls cost in USD, if there is a limit in USD."""
+        return sum(self._amount(question, usage).usd for usage in usages)
+
+    def reached(self, question: Question) -> Text:
+        """Why a trial that has spent all that was left goes no further."""
+        self.refused = True
+        if self._most_cost is not None:
+            spent, limit = dollars(self._cost), f"${plain(self._most_cost)}"
+        else:
+            spent, limit = f"{self._tokens:,}", f"{self._most_tokens or 0:,} tokens"
+        return self._reached(question, spent, limit)
+
+    @property
+    def spent(self) -> tuple[int, float]:
+        """Tokens and USD; without a limit in USD, nobody looks prices up."""
+        return self._tokens, self._cost
+
     def _release(self, question: Question) -> None:
         if held := self._held.get(question.key):
             held.pop()
@@ -186,10 +303,13 @@ class Budget:
             self._most_cost is None or usd <= self._most_cost
         )
 
-    def _at_most(self, question: Question, asked: int, answered: int) -> _Amount:
+    def _at_most(
+        self, question: Question, asked: int, answered: int, *, batch: bool = False
+    ) -> _Amount:
         """What so many tokens could cost: the provider may cache them, or not."""
         kinds = ((0, 0), (asked, 0), (0, asked))
-        return max(self._amount(question, Usage(asked, answered, *kind)) for kind in kinds)
+        usages = (Usage(asked, answered, *kind, batch=batch) for kind in kinds)
+        return max(self._amount(question, usage) for usage in usages)
 
     def _amount(self, question: Question, usage: Usage) -> _Amount:
         usd = 0.0
@@ -211,6 +331,10 @@ class Budget:
         if self._is_mostly_left:
             problem = f"this call could exceed the budget ({spent} of {limit} spent)"
         return (f"{question.model}: {problem}: ", *hint)
+
+
+def _kind(question: Question) -> tuple[str, str]:
+    return question.task.agent if question.task else "", question.model
 
 
 def _size(question: Question) -> int:

@@ -4,6 +4,7 @@ Damage is what SQLite calls so, and nothing else: a locked or later store, a ful
 and a row that does not fit say nothing about the data.
 """
 
+import math
 import os
 import shutil
 import sqlite3
@@ -19,7 +20,11 @@ from .._util.files import replace_file, why_unwritable
 
 _VERSION: Final = 1
 _WAIT_MS: Final = 10_000
+_WAIT_LITTLE_MS: Final = 200  # for what can be done another time
+_SOON_COPIED: Final = 30_000_000  # bytes, in less than half a second
 _LITTLE: Final = 100_000  # bytes; SQLite needs some for the files beside a store
+# With row ids: a table without them is its own index, and an index puts rows of more than a
+# thousand bytes on pages of their own. That took twice the room, and twice the time to find one.
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY,
@@ -29,7 +34,7 @@ CREATE TABLE IF NOT EXISTS answers (
     stop TEXT NOT NULL,
     seconds REAL NOT NULL,
     created REAL NOT NULL
-) WITHOUT ROWID
+)
 """
 # What few answers have is in a table of its own because older versions, which may share the store,
 # insert into ``answers`` by position. An answer and its extras have the same ``created``, so extras
@@ -39,8 +44,10 @@ CREATE {kind} IF NOT EXISTS extras (
     key TEXT PRIMARY KEY,
     created REAL NOT NULL,
     data TEXT NOT NULL
-) WITHOUT ROWID
+)
 """
+_MOST_ROWS: Final = 10_000_000  # more is a damaged number
+_AT_ONCE: Final = 32
 _HUGE: Final = 2**40  # bytes; no store is that large
 _DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _OF_A_ROW: Final = {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH}
@@ -76,12 +83,38 @@ def opened(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute(_SCHEMA)
         connection.execute(_EXTRAS.format(kind="TABLE"))
+        if _size(connection) < _SOON_COPIED:
+            with_row_ids(connection)
         if version == 0:  # a healthy store is opened without writing
             connection.execute(f"PRAGMA user_version={_VERSION}")
     except sqlite3.Error:
         connection.close()
         raise
     return connection
+
+
+def with_row_ids(connection: sqlite3.Connection) -> None:
+    """Copy the tables of an older version, as a whole or not at all; then it is left as it is."""
+    like = "type='table' AND name IN ('answers', 'extras') AND sql LIKE '%WITHOUT ROWID%'"
+    find = f"SELECT name FROM sqlite_master WHERE {like}"
+    with suppress(sqlite3.Error):
+        if not connection.execute(find).fetchall():
+            return
+        try:
+            connection.execute(f"PRAGMA busy_timeout={_WAIT_LITTLE_MS}")
+            connection.execute("BEGIN IMMEDIATE")
+            # Another run may have done it in the meantime.
+            for (name,) in connection.execute(find).fetchall():
+                schema = _SCHEMA if name == "answers" else _EXTRAS.format(kind="TABLE")
+                connection.execute(f"ALTER TABLE {name} RENAME TO old_{name}")
+                connection.execute(schema)
+                connection.execute(f"INSERT INTO {name} SELECT * FROM old_{name}")
+                connection.execute(f"DROP TABLE old_{name}")
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            connection.execute(f"PRAGMA busy_timeout={_WAIT_MS}")
 
 
 def opened_for_reading(file: Path) -> sqlite3.Connection | None:
@@ -137,7 +170,21 @@ def readable_rows(connection: sqlite3.Connection) -> list[Row]:
                 break
             except (sqlite3.Error, ValueError):
                 continue
+    for row in _rows_by_number(connection):
+        rows.setdefault(row[0], row)
     return list(rows.values())
+
+
+def _rows_by_number(connection: sqlite3.Connection) -> Iterator[Row]:
+    """The same past the index of the keys, which may be what is damaged."""
+    sql = f"{SELECT} WHERE answers.rowid BETWEEN ? AND ?"
+    most = 0
+    with suppress(sqlite3.Error):
+        [most] = connection.execute("SELECT COALESCE(MAX(rowid), 0) FROM answers").fetchone()
+    for first in range(1, min(most, _MOST_ROWS) + 1, _AT_ONCE):
+        with suppress(sqlite3.Error, ValueError):
+            found = connection.execute(sql, (first, first + _AT_ONCE - 1))
+            yield from (row for row in found if isinstance(row[0], str))
 
 
 def rows_of_truncated(file: Path) -> list[Row]:
@@ -218,6 +265,11 @@ def _connected(file: Path | str) -> sqlite3.Connection:
     connection = sqlite3.connect(file, isolation_level=None, uri=isinstance(file, str))
     connection.execute(f"PRAGMA busy_timeout={_WAIT_MS}")
     return connection
+
+
+def _size(connection: sqlite3.Connection) -> int:
+    sizes = (connection.execute(f"PRAGMA {of}").fetchone() for of in ("page_count", "page_size"))
+    return math.prod(int(size) for (size,) in sizes)
 
 
 def _version(connection: sqlite3.Connection) -> int:

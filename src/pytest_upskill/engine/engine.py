@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
+from typing import Final
 
 from .._util.texts import plain
 from ..checks.judging import first_questions, is_worth_keeping
@@ -26,13 +27,16 @@ from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.plan import Plan
 from ..trials.trial import Question, Rubric
 from .agent_jobs import AgentJobs, Trials
+from .batches import Batches, ByBatch, Waiting
 from .budget import Budget
 from .lane import Job, Lane
 from .pace import PATIENCE, Limit, pause
+from .prefixes import Prefixes
 from .reasons import STOPPED, adapter_error, minutes, unexpected
 from .store import KnownAnswers
 
 OpenModel = Callable[[str], Awaitable[Model]]
+_LOOK_EVERY: Final = 0.1  # seconds
 
 
 class Engine:
@@ -50,6 +54,8 @@ class Engine:
         open_trials: Callable[[], Trials] | None = None,
         agents_at_once: int | None = None,
         takes_tools: Callable[[str], bool] = lambda _: True,
+        caches_from: Callable[[str], int | None] = lambda _: None,
+        by_batch: ByBatch | None = None,
     ) -> None:
         self._open_model = open_model
         self.budget = budget or Budget()
@@ -57,6 +63,7 @@ class Engine:
         self._concurrency = concurrency
         self._timeout = timeout
         self._takes_tools = takes_tools
+        self._caches_from = caches_from
         self._spell = spell
         self._jobs: dict[str, Job] = {}
         self._settled: list[Job] = []
@@ -71,6 +78,9 @@ class Engine:
         self._tasks: set[asyncio.Task[None]] = set()
         ways = (self._lane, self._pump, self._answers, self.budget, spell)
         self._agents = AgentJobs(open_trials, agents_at_once, *ways)
+        self._batches: Batches | None = None
+        if by_batch:
+            self._batches = Batches(by_batch, self._answers, self.budget, spell, self._pump)
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -80,6 +90,8 @@ class Engine:
     def start(self, plan: Plan) -> None:
         """Start asking everything in a plan, and the judge about each answer as it arrives."""
         trials = list(plan.trials())
+        if self._batches:
+            self._batches.planned |= plan.known_keys
         replies = self._submit(trial.question for trial in trials)
         for trial, reply in zip(trials, replies, strict=True):
             if trial.rubric:
@@ -88,6 +100,39 @@ class Engine:
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """Wait for the replies to these questions; each is asked once per run."""
         return [future.result() for future in self._submit(questions)]
+
+    def submit(self, question: Question) -> "Future[Reply]":
+        """The reply to come."""
+        return self._submit([question])[0]
+
+    def end(self, key: str) -> None:
+        """End a trial, if it is still at work."""
+        if self._loop and (job := self._jobs.get(key)):
+            self._loop.call_soon_threadsafe(self._safely, self._agents.end, job)
+
+    def forget(self, key: str) -> None:
+        """Forget a question that has its reply: it may be asked again."""
+        if self._loop:  # on whose thread it was settled, and noted as such
+            self._loop.call_soon_threadsafe(self._safely, self._forget, key)
+
+    def step(self) -> Waiting | None:
+        """Wait until all is asked that can be; what batches will answer later, if any will."""
+
+        async def is_through() -> bool:
+            pending = self._batches.pending if self._batches else set[Job]()
+            return all(job.reply.done() or job in pending for job in list(self._jobs.values()))
+
+        with self._lock:
+            loop = self._running_loop()
+        # On the engine's thread, where a question of a judge follows an answer at once.
+        while not asyncio.run_coroutine_threadsafe(is_through(), loop).result():
+            time.sleep(_LOOK_EVERY)
+        return self.waiting
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """Batches that have not ended."""
+        return self._batches.waiting if self._batches else None
 
     def replies_to(self, keys: Sequence[str]) -> "list[Future[Reply]] | None":
         """The replies to questions given by key; None if one of them is unknown."""
@@ -123,6 +168,12 @@ class Engine:
     @property
     def in_flight(self) -> int:
         return self._in_flight
+
+    @property
+    def opening(self) -> list[str]:
+        """Models that can't be asked yet: their SDK is being imported, or their server started."""
+        lanes = list(self._lanes.values())
+        return [one.name for one in lanes if one.opening and not (one.model or one.dead)]
 
     @property
     def agents_at_work(self) -> tuple[int, int]:
@@ -221,6 +272,11 @@ class Engine:
     def _note_settled(self, job: Job, _: "Future[Reply]") -> None:
         self._settled.append(job)
 
+    def _forget(self, key: str) -> None:
+        with self._lock:
+            if job := self._jobs.pop(key, None):
+                self._settled.remove(job)
+
     def _enqueue(self, jobs: list[Job]) -> None:
         for job in jobs:
             name = job.question.model
@@ -230,6 +286,8 @@ class Engine:
                 continue
             if job.question.task:
                 self._agents.add(job)
+            elif self._batches and self._batches.takes(job.question):
+                self._lane(name).by_batch.append(job)
             else:
                 self._lane(name).add(job)
         for name in self._proven & self._lanes.keys():
@@ -238,7 +296,8 @@ class Engine:
 
     def _lane(self, name: str) -> Lane:
         if name not in self._lanes:
-            self._lanes[name] = Lane(name, Chooser(takes_tools=self._takes_tools(name)))
+            chooser = Chooser(takes_tools=self._takes_tools(name))
+            self._lanes[name] = Lane(name, chooser, prefixes=Prefixes(self._caches_from(name)))
         return self._lanes[name]
 
     def _pump(self) -> None:
@@ -246,11 +305,13 @@ class Engine:
         for lane in self._lanes.values():
             if self._stopped or lane.dead:
                 lane.settle_all(lane.dead or self._reason)
-            elif lane.waiting and lane.model is None and not lane.opening:
+            elif (lane.waiting or lane.by_batch) and lane.model is None and not lane.opening:
                 lane.opening = True
                 self._begin(self._open(lane))
         if self._stopped:
             self._agents.stop(self._reason)
+            if self._batches:
+                self._batches.stop(self._reason)
         dead = {name: lane.dead for name, lane in self._lanes.items() if lane.dead}
         self._agents.begin(dead, self._begin)
         waiting = set[Lane]()  # for calls in flight, which may spend less than they reserved
@@ -271,12 +332,17 @@ class Engine:
             job = lane.take(now)
             job.task = self._begin(self._run(lane, job))
         self._set_alarm(now)
+        busy = self._agents.is_busy or any(lane.is_busy for lane in self._lanes.values())
+        if self._batches and not busy and not self._stopped:
+            self._batches.begin(self._lanes.values(), self._begin)
 
     def _set_alarm(self, now: float) -> None:
         """Come back when the first lane opens that has to wait for its time."""
         if self._alarm:
             self._alarm.cancel()
-        times = [lane.opens_at(now) for lane in self._lanes.values() if lane.has_room()]
+        lanes = self._lanes.values()
+        times = [lane.opens_at(now) for lane in lanes if lane.has_room()]
+        times += [lane.held_until for lane in lanes if lane.held]
         first = min((time for time in times if time > now), default=None)
         self._alarm = None
         if first is not None:
@@ -335,6 +401,8 @@ class Engine:
         try:
             async with asyncio.timeout(max(0.0, self._timeout - job.spent)):
                 question = job.question.without_keys()
+                if job.shared:
+                    question = replace(question, shared=job.shared)
                 if job.send:
                     answer = await job.send(lane.model)
                 elif question.choice:

@@ -1,21 +1,25 @@
 """The questions to one model on their way: queued, limited, asked again."""
 
 import asyncio
+import math
 from bisect import insort
 from collections import deque
 from collections.abc import MutableSequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from heapq import merge
 from random import Random
-from typing import Final
+from threading import Condition
+from typing import Any, Final
 
 from ..agents.port import Send
 from ..errors import ModelError
 from ..models import Model
 from ..models.choosing import Chooser
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
-from ..trials.trial import Question
+from ..trials.trial import Question, Shared
 from .pace import LONG, PATIENCE, Limit, Pace
+from .prefixes import Prefixes, Use
 from .quotas import Quotas
 
 _MAX_ATTEMPTS: Final = 5
@@ -27,13 +31,27 @@ _MOST_FATAL: Final = 3
 _NO_LIMIT: Final = 1_000_000
 
 
+_settled: Final = Condition()
+
+
+class ReplyToCome(Future[Reply]):
+    """A reply that keeps nothing but itself once it is there: it stays until the run ends."""
+
+    _done_callbacks: list[Any]
+
+    def set_result(self, result: Reply) -> None:
+        super().set_result(result)
+        self._done_callbacks.clear()  # they were called
+        self._condition = _settled  # nobody waits any more, and each takes 800 bytes
+
+
 @dataclass(eq=False)
 class Job:
     """A question, its attempts so far, and the reply to come."""
 
     question: Question
     number: int
-    reply: "Future[Reply]" = field(default_factory=Future)
+    reply: "Future[Reply]" = field(default_factory=ReplyToCome)
     attempts: int = 0  # without refused ones
     refused: int = 0
     spent: float = 0.0  # seconds of attempts, and of the pauses after them
@@ -42,7 +60,10 @@ class Job:
     paid: Usage | None = None  # for the last attempt; None is nothing
     send: Send | None = None  # asks in place of the model's ``ask``
     part: bool = False  # a call of a trial, whose number it has
+    use: Use | None = None  # of the provider's cache
+    shared: tuple[Shared, ...] = ()  # what the provider should keep, by the last attempt
     task: "asyncio.Task[None] | None" = None  # of the last attempt
+    submitted: int = 0  # times in a batch that refused it
 
     def may_retry(self, wait: float, error: ModelError, timeout: float) -> bool:
         """Whether to ask again after ``wait`` seconds."""
@@ -63,6 +84,11 @@ class Lane:
     refused: list[Job] = field(default_factory=list)  # wait for the server, before all others
     stubborn: deque[Job] = field(default_factory=deque)  # refused often, wait for all others
     pausing: set[Job] = field(default_factory=set)  # wait after an error
+    held: list[Job] = field(default_factory=list)  # wait for the first with their prefix
+    held_until: float = math.inf
+    prefixes: Prefixes = field(default_factory=Prefixes)
+    by_batch: list[Job] = field(default_factory=list)  # gathered for one
+    submitting: bool = False
     model: Model | None = None
     limit: Limit | None = None
     opening: bool = False
@@ -79,6 +105,10 @@ class Lane:
 
     def add(self, job: Job) -> None:
         """Put a job in its place, by number; most come last."""
+        if not job.part:
+            job.use = self.prefixes.use_of(job.question)
+        elif job.send is None and self.prefixes.least is not None:
+            job.shared = ("system", "steps")  # which the next turn sends again
         if self.waiting and self.waiting[-1].number > job.number:
             insort(self.waiting, job, key=lambda job: job.number)
         else:
@@ -86,7 +116,7 @@ class Lane:
 
     def forget(self, job: Job) -> None:
         """Nobody waits for a job any more."""
-        for queue in (self.waiting, self.refused, self.stubborn):
+        for queue in (self.waiting, self.refused, self.stubborn, self.held):
             if job in queue:
                 queue.remove(job)
         self.pausing.discard(job)
@@ -105,6 +135,7 @@ class Lane:
 
     def ready(self, now: float) -> bool:
         """Whether the next question may be asked now."""
+        self._hold(now)
         return self.has_room() and self.opens_at(now) <= now
 
     def opens_at(self, now: float) -> float:
@@ -134,6 +165,8 @@ class Lane:
         job.attempts += 1
         job.call = self._pace.start(now)
         self._quotas.start(job.call, now)
+        if job.use:
+            job.shared = self.prefixes.start(job.use, now)
         return job
 
     def drop(self) -> Job:
@@ -146,6 +179,26 @@ class Lane:
         """Where the next question is, if there is any."""
         return self.refused or self.waiting or self.stubborn
 
+    def _hold(self, now: float) -> None:
+        """Take questions out of the way that wait until their prefix is in the cache."""
+        if now >= self.held_until:
+            self._release()
+        while (queue := self._queue()) and (use := queue[0].use):
+            if (until := use.waits_until(now)) <= now:
+                break
+            self.held.append(self.drop())
+            self.held_until = min(self.held_until, until)
+
+    def _release(self) -> None:
+        self.waiting = deque(merge(self.held, self.waiting, key=lambda job: job.number))
+        self.held.clear()
+        self.held_until = math.inf
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether questions are being asked, or wait for that, one by one."""
+        return bool(self.in_flight or self._queue() or self.pausing or self.held)
+
     @property
     def to_retry(self) -> int:
         """How many questions wait to be asked again."""
@@ -154,6 +207,8 @@ class Lane:
     def give_back(self, job: Job) -> None:
         """The call ended, somehow."""
         assert self.limit is not None
+        if job.use and self.prefixes.end(job.use):
+            self._release()
         self._quotas.ended(job.call)
         self.in_flight -= 1
         self.limit.in_flight -= 1
@@ -164,6 +219,8 @@ class Lane:
         self.fatal = 0
         self.limit.answered()
         self._pace.answered(job.call)
+        if job.use:
+            self.prefixes.answered(job.use, job.asked)
         self._quotas.answered(job.call, answer.quotas, answer.usage)
 
     def is_hopeless(self) -> bool:
@@ -187,6 +244,8 @@ class Lane:
         job.attempts -= 1
         job.refused += 1
         self._quotas.refused(job.call, now)
+        if job.use:
+            self.prefixes.refused(job.use)
         if not self._pace.refused_again(job.call):
             self.limit.refused()
         if self.in_flight > 1:
@@ -207,7 +266,10 @@ class Lane:
     def settle_all(self, reason: str) -> None:
         """Answer all that still waits with ``reason``."""
         jobs = [*self.refused, *self.waiting, *self.stubborn, *self.pausing]
+        jobs += [*self.held, *self.by_batch]
+        self.by_batch.clear()
         self.refused.clear()
+        self.held.clear()
         self.stubborn.clear()
         self.waiting.clear()
         self.pausing.clear()

@@ -6,6 +6,7 @@ from .._util.keys import without_keys
 from .._util.texts import one_line
 
 STOPPED: Final = "not asked: the run was stopped"
+GOES_ON: Final = "not answered yet: the run was stopped, and its batch goes on"
 
 
 def minutes(seconds: float) -> str:

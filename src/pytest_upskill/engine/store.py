@@ -11,11 +11,11 @@ import time
 import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.texts import counted, digest
+from .._util.values import frozen
 from ..errors import shown
 from ..trials.answer import (
     Answer,
@@ -34,10 +34,11 @@ FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
 _WORTH_PACKING: Final = 1000  # characters
 _MOST_DAMAGES: Final = 3  # of one run; then the disk is broken, not the store
+_UNKNOWN: Final = -1.0  # seconds, in a column that is never null
 _ERRORS: Final = (sqlite3.Error, OSError, OverflowError, UnicodeEncodeError)
 
 
-@dataclass(frozen=True)
+@frozen
 class StoreSize:
     """What a store holds."""
 
@@ -77,9 +78,12 @@ class Store:
         extras = extras_to_json(answer.files, answer.transcript, answer.activity)
         if usage.written:
             extras["written"] = usage.written
+        if usage.batch:
+            extras["batch"] = True
         counts = (usage.input, usage.output, usage.cached)
+        seconds = _UNKNOWN if answer.seconds is None else answer.seconds
         self._unsaved[key] = (
-            *(key, model, answer.text, *counts, answer.stop, answer.seconds, time.time()),
+            *(key, model, answer.text, *counts, answer.stop, seconds, time.time()),
             _packed(extras, answer.workspace),
         )
         self._carried.discard(key)
@@ -103,9 +107,12 @@ class Store:
             return None  # which was told
         try:
             with closing(self._connection.cursor()) as cursor:
+                # VACUUM leaves nothing of them; wiping each one before takes as long again.
+                cursor.execute("PRAGMA secure_delete=OFF")
                 cursor.execute("DELETE FROM answers WHERE created < ?", (before,))
                 forgotten = cursor.rowcount
                 cursor.execute("DELETE FROM extras WHERE created < ?", (before,))
+            database.with_row_ids(self._connection)
             with suppress(sqlite3.Error):  # which needs room on the disk
                 self._connection.execute("VACUUM")
         except sqlite3.Error as error:
@@ -255,7 +262,8 @@ def _answer(row: Row) -> Answer | None:
     try:
         more, workspace = _unpacked(extras)
         files, transcript = extras_from_json(more)
-        usage = Usage(tokens_in, tokens_out, cached, more.get("written", 0))
+        counts = (tokens_in, tokens_out, cached, more.get("written", 0))
+        usage = Usage(*counts, more.get("batch", False))
         activity = activity_from_json(more)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error):
         return None
@@ -294,6 +302,10 @@ class KnownAnswers:
     def get(self, _question: Question) -> Reply | None:
         return None
 
+    def key_of(self, _question: Question) -> str | None:
+        """What an answer is stored under; None if it is not."""
+        return None
+
     def put(self, _question: Question, _answer: Answer) -> None:
         pass
 
@@ -321,18 +333,18 @@ class StoredAnswers(KnownAnswers):
         self._store: Store | None = None
 
     def get(self, question: Question) -> Reply | None:
-        key = self._key(question)
+        key = self.key_of(question)
         return None if self._fresh or key is None else self._opened().get(key)
 
     def put(self, question: Question, answer: Answer) -> None:
-        if key := self._key(question):
+        if key := self.key_of(question):
             self._opened().put(key, question.model, answer)
 
     def close(self) -> None:
         if self._store:
             self._store.close()
 
-    def _key(self, question: Question) -> str | None:
+    def key_of(self, question: Question) -> str | None:
         identity = self._identity(question.model)
         return None if identity is None else digest(identity, question.content)
 

@@ -5,7 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -15,6 +15,7 @@ from pydantic import AfterValidator, TypeAdapter
 from .._util.files import read_file
 from .._util.json_forms import FormError, Location, json_path, line_of
 from .._util.texts import counted, guess
+from .._util.values import frozen
 from ..checks import (
     KINDS,
     TAKEN,
@@ -33,7 +34,7 @@ from ..checks.parse import RESERVED, kinds_of_skill, with_checks
 from ..checks.python_checks import place_of_function
 from ..errors import CasesError, CheckError, NoCasesError, Setting, shown
 from ..errors import Text as Message
-from ..skills.case import Case, load_cases
+from ..skills.case import EDIT_ME, Case, load_cases
 from ..skills.folder import read_skill_file
 from ..skills.loaded import LoadedCases
 from ..stats.power import cases_for_lift
@@ -58,7 +59,7 @@ _NONSENSE: Final = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Written:
     """A check as written in the file, with its path; ``wanted`` is False inside ``not``."""
 
@@ -255,6 +256,11 @@ def _of_questions(source: _File, cases: Sequence[Case], lift: float) -> Iterator
         message = f"{second.id}: almost the same question as {first.id} (line {first.line})"
         hint = "Ask something different: repeats add no evidence."
         yield source.finding("warning", "near-duplicate", second.place, message, hint)
+    for case in cases:
+        if EDIT_ME in case.tags:
+            message = f"{case.id}: an example, which says nothing about the skill"
+            hint = f'Ask what users ask, then remove the tag "{EDIT_ME}".'
+            yield source.finding("warning", "example", case.place, message, hint)
     asked = [case for case in cases if case.skip is None]
     number, (best, worst) = len({sample_of(case) for case in asked}), cases_for_lift(lift)
     if cases and number < best:

@@ -6,12 +6,12 @@ from typing import Final
 
 from .._util.texts import counted
 from ..errors import shown
+from ..settings import ENOUGH_QUERIES
 from ..skills.case import Case
 from ..skills.triggers import LoadedTriggers, Trigger, load_triggers, names_skill
 from .case_rules import near_duplicates
 from .finding import Finding, Level, finding_of
 
-ENOUGH: Final = 8  # queries of a kind: with fewer, even a perfect result shows little
 _LOPSIDED: Final = 2  # one kind has more than this many times as many queries as the other
 
 
@@ -56,12 +56,13 @@ def _numbers(loaded: LoadedTriggers, folder: Path) -> Iterator[Finding]:
     if not should or not should_not:
         code = "trigger-one-kind"
         message = f"{_counted(loaded.triggers)}, and none that {_kind(bool(should_not))}"
-    elif min(len(should), len(should_not)) < ENOUGH:
+    elif min(len(should), len(should_not)) < ENOUGH_QUERIES:
         code = "trigger-few"
         few = min(should, should_not, key=len)
         message = f"{_counted(few)}: too few to show much"
         how = (
-            f"Have at least {ENOUGH} of each kind, or run pytest-upskill triggers {shown(folder)}."
+            f"Have at least {ENOUGH_QUERIES} of each kind, or run pytest-upskill triggers "
+            f"{shown(folder)}."
         )
     elif max(len(should), len(should_not)) > _LOPSIDED * min(len(should), len(should_not)):
         code = "trigger-unbalanced"

@@ -1,27 +1,34 @@
 """From model names to an engine: the one way for pytest, the commands and Python."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .._util.keys import know, password_of
 from ..agents.fitting import fitting_models
 from ..agents.names import Roster
 from ..engine.agent_jobs import Trials
+from ..engine.batch_files import BatchFiles
+from ..engine.batches import ByBatch
 from ..engine.budget import Budget
 from ..engine.engine import Engine
 from ..engine.recording import ReplayedAnswers, load_recording, recorded_versions
 from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
-from ..errors import Setting, SettingsError, Spell, Text, shown
+from ..errors import Setting, SettingsError, Spell, Text, shown, spelled
 from ..models import Model, ModelSpec
 from ..models.names import PROVIDERS, Providers, resolve
 from ..models.port import Download, ModelName, NamedBy, Progress, price_of
 from ..models.prices import Price
 from ..settings import Settings
 from ..trials.subject import CHAT, Subject
+from ..trials.trial import Trial
+from .run_estimate import Known, known_calls
+
+if TYPE_CHECKING:
+    from ..engine.cluster import Cluster
 
 DEFAULT_MODEL: Final = "local"
 
@@ -51,6 +58,7 @@ class Assembly:
         self._prices = prices or {}
         self._providers = providers
         self.roster = roster or Roster()
+        self.cluster: Cluster | None = None
 
     def add(self, wanted: ModelName, role: str = "") -> str:
         """Resolve a model, and return the name that questions to it go to.
@@ -89,12 +97,56 @@ class Assembly:
     def price_of(self, name: str) -> Price | None:
         return price_of(self.specs[name], self._prices)
 
-    def require(self, download: Download, subjects: Iterable[Subject] = ()) -> None:
-        """Raise SettingsError before the first call if a key, a package or a file is missing."""
+    def opening(self, name: str) -> str:
+        """What it takes before a model can be asked, in words."""
+        return self.specs[name].provider.opening
+
+    def require(
+        self,
+        download: Download,
+        subjects: Collection[Subject] = (),
+        *,
+        elsewhere: Collection[str] = (),
+    ) -> None:
+        """Raise SettingsError before the first call if a key, a package or a file is missing.
+
+        Models that only agents ask are not looked at if they are asked ``elsewhere``.
+        """
         by_agents = {one.model for one in subjects if one.agent != CHAT}
         for name, spec in self.specs.items():
+            if name in elsewhere:
+                continue
             by = replace(spec.by, agent=name in by_agents)
             spec.provider.require(replace(spec, by=by), os.environ, download)
+
+    def asked_elsewhere(self, settings: Settings, subjects: Collection[Subject]) -> set[str]:
+        """The models that only workers of a cluster ask, with keys of their own."""
+        if not settings.cluster or settings.cluster_send_keys:
+            return set()
+        here = {one.model for one in subjects if one.agent == CHAT} | {settings.judge}
+        return {one.model for one in subjects} - here
+
+    def join_cluster(self, settings: Settings, subjects: Collection[Subject]) -> "Cluster":
+        """Have the trials of agents carried out on a cluster; SettingsError if it can't."""
+        from ..engine.cluster import Cluster, brief_of
+
+        by_agents = [one for one in subjects if one.agent != CHAT]
+        agents = tuple(dict.fromkeys(one.agent for one in by_agents))
+        for agent in agents:
+            if not self.roster.is_ours(agent):
+                problem = "an agent of a conftest.py is not known to the workers of a cluster"
+                hint = ("Drop ", Setting("cluster"), ".")
+                raise SettingsError("agents", problem, hint, value=agent)
+        specs = {one.model: self.specs[one.model] for one in by_agents}
+        brief = brief_of(settings, specs, {name: self.price_of(name) for name in specs}, agents)
+        assert settings.cluster
+        self.cluster = Cluster(settings.cluster, settings.agents_at_once)
+        self.roster.tell(self.cluster.prepare(brief, self.roster.pins))
+        return self.cluster
+
+    def leave_cluster(self) -> None:
+        if self.cluster:
+            self.cluster.close()
 
     def require_tools(self, subjects: Iterable[Subject]) -> None:
         """Raise SettingsError if a model that an agent is to use takes no tools."""
@@ -114,6 +166,29 @@ class Assembly:
                 ("Set it in ", Setting("prices"), ", or drop ", Setting("max_cost"), "."),
             )
 
+    def batched(self, settings: Settings) -> list[str]:
+        """The models that are asked by batch, by the names that questions go to."""
+        return [
+            name for name, spec in self.specs.items() if settings.batch and spec.provider.batches
+        ]
+
+    def require_batches(self, settings: Settings, names: Iterable[str]) -> None:
+        """Raise SettingsError if none of these models has a batch API."""
+        wanted = list(names)
+        if settings.batch and not {*self.batched(settings)} & {*wanted}:
+            having = [one.name for one in self._providers.values() if one.batches]
+            known = " and ".join(having)
+            problem = "nothing to ask by batch: agents don't use it"
+            if wanted:
+                problem = f"{', '.join(wanted)} can't be asked by batch"
+            hint = (
+                "Name a model or ",
+                Setting("judge"),
+                f" of {known}, or drop ",
+                Setting("batch"),
+            )
+            raise SettingsError("batch", problem, (*hint, "."))
+
     def engine(
         self,
         settings: Settings,
@@ -129,24 +204,76 @@ class Assembly:
             providers = {spec.provider.name: spec.provider for spec in self.specs.values()}
             for note in filter(None, (one.note(os.environ) for one in providers.values())):
                 notify(note)
+            if settings.base_url not in (None, *(spec.base_url for spec in self.specs.values())):
+                unused = (Setting("base_url"), f" is not used by {', '.join(self.specs)}")
+                notify(spelled(unused, spell))
 
         async def open_model(name: str) -> Model:
             spec = self.specs[name]
             return await spec.provider.open(spec, settings.call_timeout)
 
+        budget = Budget(settings.max_tokens, settings.max_cost, cache(self.price_of), budget_hint)
+        open_trials: Callable[[], Trials] = partial(self._agent_trials, settings)
+        if cluster := self.cluster:
+            memory_of = lambda agent: self.roster.agent(agent).memory  # noqa: E731
+            open_trials = partial(cluster.trials, budget, memory_of, spell)
         return Engine(
             open_model,
             concurrency=settings.concurrency,
             timeout=settings.call_timeout,
             answers=self._answers(settings, root, notify, how_to_record),
-            budget=Budget(
-                settings.max_tokens, settings.max_cost, cache(self.price_of), budget_hint
-            ),
+            budget=budget,
             spell=spell,
-            open_trials=partial(self._agent_trials, settings),
+            open_trials=open_trials,
             agents_at_once=settings.agents_at_once,
             takes_tools=self._takes_tools,
+            caches_from=self.caches_from if settings.prompt_cache else lambda _: None,
+            by_batch=self._by_batch(settings, root, notify),
         )
+
+    def caches_from(self, name: str) -> int | None:
+        """Tokens of the shortest start of questions that the server of a model keeps."""
+        spec = self.specs[name]
+        return spec.provider.caches_from(spec)
+
+    def _by_batch(
+        self, settings: Settings, root: Path, notify: Callable[[str], None]
+    ) -> ByBatch | None:
+        if settings.batch is None:
+            return None
+        names, files = {*self.batched(settings)}, BatchFiles(root / FOLDER, notify)
+        waits = settings.batch == "wait"
+        return ByBatch(names.__contains__, files, waits, settings.batch_fallback)
+
+    def known_before(
+        self, settings: Settings, root: Path, trials: Iterable[Trial], notify: Callable[[str], None]
+    ) -> dict[str, Known]:
+        """The trials whose answers are stored, also if they are not wanted.
+
+        A replay is another matter.
+        """
+        stored = root / FOLDER / FILE_NAME
+        if settings.replay_file or not stored.is_file():
+            return {}
+        answers = self._answers(replace(settings, fresh=False), root, notify, "")
+        try:
+            return known_calls(trials, answers.get)
+        finally:
+            answers.close()
+
+    def in_batches(self, settings: Settings, root: Path, trials: Iterable[Trial]) -> int:
+        """How many questions of a run without batches are in one that was not collected."""
+        files = BatchFiles(root / FOLDER)
+        if settings.batch or settings.fresh or settings.replay_file or not files.any():
+            return 0
+        keys = {key for kept in files.all() for key in kept.keys.values()}
+        answers = self._answers(settings, root, lambda _: None, "")
+        try:
+            questions = {one.question.key: one.question for one in trials}.values()
+            missing = [one for one in questions if answers.key_of(one) in keys]
+            return sum(answers.get(one) is None for one in missing)
+        finally:
+            answers.close()
 
     def _takes_tools(self, name: str) -> bool:
         spec = self.specs[name]

@@ -1,10 +1,10 @@
 """What calls will take, estimated before the first one: how many, their tokens, their cost."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from .._util.texts import counted, dollars
+from .._util.values import frozen
 from ..models.prices import Price, cost
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Usage
@@ -37,17 +37,28 @@ def calls_of_trials(
     if agent == CHAT:
         return Calls(model, trials, Usage(asked, answer, 0))
     turns = min(_TURNS, most)
-    asked += _TEXT_OF_LOOP if agent == "loop" else _OWN_TEXT
+    asked += agent_text(agent)
     return Calls(model, turns * trials, Usage(asked + _TURN * turns // 2, answer, 0))
 
 
-def calls_of_trial(question: Question) -> Calls:
-    """The calls of one trial. An agent gets the text of its skills in some turn."""
+def agent_text(agent: str) -> int:
+    """Tokens of what an agent tells its model by itself, with its tools."""
+    return _TEXT_OF_LOOP if agent == "loop" else _OWN_TEXT
+
+
+def asked_of(question: Question) -> int:
+    """Tokens of a question. An agent gets the text of its skills in some turn."""
     texts = [question.system, *(text for _, text in question.messages)]
-    asked = sum(map(estimated_tokens, filter(None, texts)))
+    texts += [text for one in question.tools for text in (one.description, one.schema)]
+    skill = SKILL if question.task and question.task.tested else 0
+    return sum(map(estimated_tokens, filter(None, texts))) + skill
+
+
+def calls_of_trial(question: Question) -> Calls:
+    """The calls of one trial."""
+    asked = asked_of(question)
     if question.task is None:
         return calls_of_trials(CHAT, question.model, 1, asked, _answer(question), 1)
-    asked += SKILL if question.task.tested else 0
     agent, most = question.task.agent, question.task.max_turns
     return calls_of_trials(agent, question.model, 1, asked, _answer(question), most)
 
@@ -56,7 +67,7 @@ def _answer(question: Question) -> int:
     return min(ANSWER, question.max_output)
 
 
-@dataclass(frozen=True)
+@frozen
 class Estimate:
     """Calls, tokens and USD; the cost is None if a price is not known.
 

@@ -2,16 +2,19 @@
 
 import json
 import os
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from .._util.texts import digest
 from ..trials.answer import Answer, Usage, whole_number
 from ..trials.tools import Step, ToolCall
-from ..trials.trial import Question
+from ..trials.trial import Question, Shared
+from .batching import Batching
 from .port import ModelSpec
 from .sdk import (
     NO_KEY,
+    OF_SCHEMA,
     Upstream,
     answer_of,
     client_options,
@@ -32,6 +35,7 @@ STOPS: Final = {
     "max_tokens": "length",
     "tool_use": "tools",
 }
+_MESSAGES: Final = "/v1/messages"
 _CACHED: Final = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -45,35 +49,39 @@ class AnthropicModel:
 
         self._sdk = anthropic
         self._spec = spec
-        variable, self._key = spec.provider.key_in(os.environ) or ("", "")
-        is_token = variable == "ANTHROPIC_AUTH_TOKEN"
+        self._variable, self._key = spec.provider.key_in(os.environ) or ("", "")
         self._secrets = secrets_of(spec, self._key)
         self._takes_schemas = True
-        # Another server may refuse the marks; with a proxy of Anthropic we only know once it does.
-        self._takes_marks = spec.provider.name == "anthropic"
-        self._client = anthropic.AsyncAnthropic(
+        self._takes_marks = True  # a proxy may refuse them
+        self._client = self._connect(client_options(anthropic, spec, timeout))
+        keep_to_its_provider(self._client, anthropic, spec)
+
+    def _connect(self, options: dict[str, Any]) -> Any:
+        is_token = self._variable == "ANTHROPIC_AUTH_TOKEN"
+        return self._sdk.AsyncAnthropic(
             api_key=None if is_token else self._key or NO_KEY,
             auth_token=self._key if is_token else None,
-            **client_options(anthropic, spec, timeout),
+            **options,
         )
-        keep_to_its_provider(self._client, anthropic, spec)
 
     async def ask(self, question: Question) -> Answer:
         tools = bool(question.tools)
         with translated_errors(self._sdk, self._spec, self._secrets, tools=tools) as paid:
-            message = await self._create(question)
-            # The SDK passes on anything: plain text, or an object without the usual fields.
-            paid.append(usage := usage_of(message))
-            if not isinstance(getattr(message, "content", None), list):
-                raise not_a_reply(self._spec, message)
-            text = "".join(block.text for block in message.content if block.type == "text")
-            stop = stop_word(message.stop_reason, STOPS)
-            turn = _turn(message, question) if tools else None
-            return answer_of(text, usage, stop, turn)
+            return self._answer_in(await self._create(question), question, paid)
+
+    def _answer_in(self, message: "Message", question: Question, paid: list[Usage]) -> Answer:
+        # The SDK passes on anything: plain text, or an object without the usual fields.
+        paid.append(usage := usage_of(message))
+        if not isinstance(getattr(message, "content", None), list):
+            raise not_a_reply(self._spec, message)
+        text = "".join(block.text for block in message.content if block.type == "text")
+        stop = stop_word(message.stop_reason, STOPS)
+        turn = _turn(message, question) if question.tools else None
+        return answer_of(text, usage, stop, turn)
 
     async def _create(self, question: Question) -> "Message":
         """If a server refuses the schema or the marks of its cache, ask without, now and later."""
-        marks = bool(question.tools) and self._takes_marks
+        marks = bool(question.shared) and self._takes_marks
         schemas = self._takes_schemas
         try:
             return await self._send(question, marks=marks)
@@ -90,11 +98,23 @@ class AnthropicModel:
             return message
 
     async def _send(self, question: Question, *, marks: bool) -> "Message":
-        more: dict[str, Any] = {}
+        message: Message = await self._client.messages.create(**self._body(question, marks=marks))
+        return message
+
+    def _body(self, question: Question, *, marks: bool) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._spec.model_id,
+            "max_tokens": question.max_output,
+            "system": question.system,
+            "messages": _messages(question),
+        }
+        config: dict[str, Any] = {}
+        if self._spec.effort:
+            config["effort"] = self._spec.effort
         if question.schema and self._takes_schemas:
-            form = {"type": "json_schema", "schema": json.loads(question.schema)}
-            more["output_config"] = {"format": form}
-        body: dict[str, Any] = {"system": question.system, "messages": _messages(question)}
+            config["format"] = {"type": "json_schema", "schema": json.loads(question.schema)}
+        if config:
+            body["output_config"] = config
         if question.tools:
             body["tools"] = [
                 {
@@ -105,18 +125,43 @@ class AnthropicModel:
                 for tool in question.tools
             ]
         if marks:
-            _mark(body)
-        message: Message = await self._client.messages.create(
-            model=self._spec.model_id, max_tokens=question.max_output, **body, **more
-        )
-        return message
+            _mark(body, question.shared)
+        return body
+
+    def batches(self) -> Batching:
+        """Its batches: they ask the very same, at half the price."""
+        from .anthropic_batches import AnthropicBatches
+
+        def call_of(question: Question) -> tuple[str, dict[str, Any]]:
+            marks = bool(question.shared) and self._takes_marks
+            return _MESSAGES, self._body(question, marks=marks)
+
+        ways = (call_of, self._read, self._adapts)
+        return AnthropicBatches(self._client, self._sdk, self._spec, self._secrets, *ways)
+
+    def _read(self, reply: Any, question: Question) -> Answer:
+        """The answer in a reply that did not come through the client."""
+        from anthropic.types import Message
+
+        with translated_errors(self._sdk, self._spec, self._secrets) as paid:
+            message = Message.construct(**reply) if isinstance(reply, dict) else reply
+            return self._answer_in(message, question, paid)
+
+    def _adapts(self, question: Question, said: str) -> bool:
+        """Whether to ask again: without what an error says that the server refuses."""
+        if self._takes_marks and "cache_control" in said:
+            self._takes_marks = False
+            return True
+        refused = bool(question.schema and self._takes_schemas and OF_SCHEMA.search(said))
+        self._takes_schemas &= not refused
+        return refused
 
     @property
     def address(self) -> str:
         return self._spec.address
 
     @property
-    def upstream(self) -> Upstream:
+    def upstream(self) -> Upstream | None:
         return Upstream.of(self._client, self._spec, self._secrets)
 
     @property
@@ -163,17 +208,20 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
     }
 
 
-def _mark(body: dict[str, Any]) -> None:
-    """Have the server cache what the next turn sends again: tools and system text, then all.
+def _mark(body: dict[str, Any], shared: Collection[Shared]) -> None:
+    """Have the server cache what others send again: tools and system text, messages, steps.
 
     It looks for what it has cached only a few blocks before a mark, and a turn may have many
     calls: so the message that the turn before ended with is marked, too.
     """
-    if body["system"].strip():
-        body["system"] = [{"type": "text", "text": body["system"], **_CACHED}]
-    else:
-        body["tools"][-1] |= _CACHED
-    for message in body["messages"][-1:-4:-2]:
+    messages = body["messages"]
+    if "system" in shared:
+        if body["system"].strip():
+            body["system"] = [{"type": "text", "text": body["system"], **_CACHED}]
+        elif body.get("tools"):
+            body["tools"][-1] |= _CACHED
+    ends = messages[-1:-4:-2] if "steps" in shared else messages[-1:]
+    for message in ends if {"steps", "messages"} & set(shared) else ():
         if isinstance(message["content"], str):
             message["content"] = [{"type": "text", "text": message["content"]}]
         message["content"][-1] |= _CACHED

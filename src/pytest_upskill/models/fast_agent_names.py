@@ -6,7 +6,6 @@ from typing import Final
 # Providers whose server speaks Chat Completions, so that "generic." can name its models.
 _SERVERS: Final = {
     "aliyun": "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-    "azure": "https://RESOURCE.openai.azure.com/openai/v1",
     "deepseek": "https://api.deepseek.com",
     "groq": "https://api.groq.com/openai/v1",
     "metaai": "https://api.meta.ai/v1",
@@ -18,8 +17,6 @@ _SERVERS: Final = {
 }
 # Providers that speak something else.
 _OTHERS: Final = {
-    "anthropic-vertex": "Use anthropic:ID, or a gateway in front of Vertex as ANTHROPIC_BASE_URL.",
-    "bedrock": "Use anthropic:ID or openrouter:ID, or a gateway that speaks Chat Completions.",
     "cli": "Agents can't be tested yet; use the model that the agent uses.",
     "codexresponses": "A ChatGPT login can't be used; use openai:ID with OPENAI_API_KEY.",
 }

@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 
 from .._util.texts import digest
 from ..errors import InputError, Setting, SettingsError
+from .caching import OPENAI, least_of_claude
 from .port import (
     Model,
     ModelName,
@@ -74,11 +75,16 @@ class MessagesProvider(Hosted):
     """A server that speaks Anthropic's Messages."""
 
     protocol = "anthropic"
+    opening = "loading the anthropic SDK"
 
     async def open(self, spec: ModelSpec, timeout: float) -> Model:
         from .anthropic_messages import AnthropicModel
 
         return AnthropicModel(spec, timeout)
+
+    def caches_from(self, spec: ModelSpec) -> int | None:
+        is_claude = self.name == "anthropic" or "claude" in spec.model_id
+        return least_of_claude(spec.model_id) if is_claude else None
 
 
 @dataclass(frozen=True)
@@ -86,11 +92,20 @@ class ChatProvider(Hosted):
     """A server that speaks OpenAI's Chat Completions."""
 
     protocol = "openai"
+    opening = "loading the openai SDK"
 
     async def open(self, spec: ModelSpec, timeout: float) -> Model:
         from .openai_chat import OpenAIModel
 
         return OpenAIModel(spec, timeout)
+
+
+@dataclass(frozen=True)
+class OpenAIProvider(ChatProvider):
+    """OpenAI itself. It caches by itself, but not before a first answer, and not for all."""
+
+    def caches_from(self, spec: ModelSpec) -> int | None:  # noqa: ARG002
+        return OPENAI
 
 
 @dataclass(frozen=True)

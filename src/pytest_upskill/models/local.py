@@ -53,6 +53,8 @@ _END_SECONDS: Final = 5
 class LocalProvider(Provider):
     """``local`` is the default model, ``local:FILE.gguf`` another one."""
 
+    opening = "starting the embedded model"
+
     def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:
         file = wanted.folder / Path(rest).expanduser()
         if not rest:

@@ -9,6 +9,7 @@ from typing import Final
 
 from .._util.texts import guess
 from ..errors import Setting, SettingsError
+from .clouds import AzureProvider, BedrockProvider, VertexProvider
 from .fast_agent_names import instead_of
 from .hosted import (
     ChatProvider,
@@ -18,6 +19,7 @@ from .hosted import (
     HuggingFaceProvider,
     MessagesProvider,
     OllamaProvider,
+    OpenAIProvider,
 )
 from .local import LocalProvider
 from .port import ModelName, ModelSpec, Provider
@@ -31,7 +33,8 @@ ALIASES: Final[Mapping[str, str]] = {
 }
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 _OF_SERVERS: Final = ("chat", "messages", "responses")  # what new versions of most servers speak
-_GOOGLE: Final = ("google", "googleoai")  # what upskill calls it, before a dot
+# What upskill calls providers, before a dot.
+_OTHERWISE: Final = {"google": "gemini", "googleoai": "gemini", "anthropic-vertex": "vertex"}
 _GENERIC: Final = GenericProvider(
     "generic",
     "generic.NAME",
@@ -51,16 +54,18 @@ PROVIDERS: Final[Providers] = {
             "https://api.anthropic.com",
             ("ANTHROPIC_BASE_URL",),
             price_list="anthropic",
+            batches=True,
             speaks=("messages",),
             key_envs=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
             needs_key=True,
         ),
-        ChatProvider(
+        OpenAIProvider(
             "openai",
             "openai:gpt-5.4-mini",
             "https://api.openai.com/v1",
             ("OPENAI_BASE_URL", "OPENAI_API_BASE"),  # the second is the older name
             price_list="openai",
+            batches=True,
             speaks=("responses", "chat"),  # in Chat its new models refuse some that agents send
             key_envs=("OPENAI_API_KEY",),
             needs_key=True,
@@ -91,6 +96,35 @@ PROVIDERS: Final[Providers] = {
             speaks=_OF_SERVERS,
             key_envs=("OPENROUTER_API_KEY",),
             needs_key=True,
+        ),
+        BedrockProvider(
+            "bedrock",
+            f"bedrock:us.anthropic.{ALIASES['haiku']}",
+            None,
+            ("ANTHROPIC_BEDROCK_BASE_URL",),
+            price_list="aws",
+            speaks=("messages",),
+            key_envs=("AWS_BEARER_TOKEN_BEDROCK",),
+            settings=("AWS_REGION",),
+        ),
+        VertexProvider(
+            "vertex",
+            f"vertex:{ALIASES['haiku']}",
+            None,
+            ("ANTHROPIC_VERTEX_BASE_URL",),
+            price_list="google",
+            speaks=("messages",),
+            settings=("CLOUD_ML_REGION", "ANTHROPIC_VERTEX_PROJECT_ID"),
+        ),
+        AzureProvider(
+            "azure",
+            "azure:DEPLOYMENT",
+            None,
+            ("AZURE_OPENAI_ENDPOINT",),
+            price_list="azure",
+            speaks=("responses", "chat"),
+            key_envs=("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
+            settings=("AZURE_OPENAI_ENDPOINT",),
         ),
         OllamaProvider(
             "ollama",
@@ -128,7 +162,7 @@ def _resolve(wanted: ModelName, env: Mapping[str, str], providers: Providers) ->
             raise _no_name(wanted, providers[prefix])
         return providers[prefix].resolve(wanted, rest, env)
     prefix, dot, rest = name.partition(".")
-    prefix = "gemini" if prefix in _GOOGLE else prefix
+    prefix = _OTHERWISE.get(prefix, prefix)
     if dot and rest and isinstance(hosted := providers.get(prefix), Hosted):
         return _dotted(wanted, hosted, rest, env)
     if wanted.base_url:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from .._util.texts import digest
 from ..errors import ModelError
@@ -12,9 +12,12 @@ from ..trials.answer import Answer, Usage, whole_number
 from ..trials.tools import Step, Tool, ToolCall, ToolResult
 from ..trials.trial import Question
 from . import openai_responses
+from .batching import Batching
+from .chat_reply import completion_of
 from .port import ModelSpec
 from .sdk import (
     NO_KEY,
+    OF_SCHEMA,
     Upstream,
     answer_of,
     clean,
@@ -27,9 +30,6 @@ from .sdk import (
     translated_errors,
 )
 from .tool_turns import ToolTurn, calls_from, dumped, loaded, name_of, object_text
-
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletion
 
 STOPS: Final = {
     "stop": "end",
@@ -44,7 +44,13 @@ _THOUGHTS: Final = re.compile(r"(reasoning|thinking)(?!_effort)")
 _MISSING: Final = re.compile(r"missing|pass\w* back", re.IGNORECASE)
 # Reasoning models, and GPT-5 and later, take only the new name of the limit.
 _NEW_LIMIT: Final = re.compile(r"(o\d|gpt-([5-9]|\d\d)|codex)")
+_CHAT: Final = "/chat/completions"
+_ONLY_RESPONSES: Final = re.compile(r"-pro\b|codex|deep-research")
 _LIMITS: Final = ("max_tokens", "max_completion_tokens")
+# These models keep what is marked, else all of a question; earlier ones any start of it.
+_BY_MARKS: Final = re.compile(r"gpt-(5\.[6-9]|5\.\d\d|[6-9]|\d\d)")
+_CACHE: Final = "prompt_cache"  # in the names of all parameters for it
+_MARK: Final = {"type": "text", "prompt_cache_breakpoint": {"mode": "explicit"}}
 
 
 class OpenAIModel:
@@ -59,43 +65,107 @@ class OpenAIModel:
         self._sdk = openai
         self._spec = spec
         self._key = (spec.provider.key_in(os.environ) or ("", ""))[1]
-        new_limit = spec.provider.name == "openai" and _NEW_LIMIT.match(spec.model_id)
+        new_limit = spec.provider.name in ("openai", "azure") and _NEW_LIMIT.match(spec.model_id)
         self._limit = _LIMITS[bool(new_limit)]
         self._refused_limits = set[str]()
         self._secrets = secrets_of(spec, self._key)
         self._takes_schemas = True
+        self._caches = spec.provider.caches_from(spec) is not None
+        # Where a server takes tools, or all that a model is asked, only in Responses.
         self._by_responses = False
+        only = spec.provider.name == "openai" and _ONLY_RESPONSES.search(spec.model_id)
+        self._only_responses = bool(only)
         self._thoughts: Literal["as they came", "never", "always"] = "as they came"
-        self._client = openai.AsyncOpenAI(
-            api_key=self._key or NO_KEY, **client_options(openai, spec, timeout)
-        )
+        self._client = self._connect(client_options(openai, spec, timeout))
         keep_to_its_provider(self._client, openai, spec)
+
+    def _connect(self, options: dict[str, Any]) -> Any:
+        return self._sdk.AsyncOpenAI(api_key=self._key or NO_KEY, **options)
 
     async def ask(self, question: Question) -> Answer:
         tools = bool(question.tools)
         with translated_errors(self._sdk, self._spec, self._secrets, tools=tools) as paid:
-            if tools and self._by_responses:
+            if self._goes_by_responses(question):
                 return await self._respond(question, paid)
             try:
                 completion = await self._create(question)
             except (self._sdk.BadRequestError, self._sdk.NotFoundError) as error:
-                if not tools or openai_responses.PATH not in error_text(error, self._secrets):
+                if not self._turns_to_responses(question, error_text(error, self._secrets)):
                     raise
-                self._by_responses = True  # the server says that it wants tools there
                 return await self._respond(question, paid)
-            paid.append(usage := usage_of(completion))
-            if not getattr(completion, "choices", None):
-                raise not_a_reply(self._spec, completion)
-            choice = completion.choices[0]
-            text = _text_of(choice.message.content) or choice.message.refusal or ""
-            refused = bool(choice.message.refusal)
-            stop = "refusal" if refused else stop_word(choice.finish_reason, STOPS)
-            turn = _turn(choice.message, question) if tools else None
-            return answer_of(text, usage, stop, turn)
+            return self._answer_in(completion, question, paid)
+
+    def _goes_by_responses(self, question: Question) -> bool:
+        return self._only_responses or (bool(question.tools) and self._by_responses)
+
+    def _turns_to_responses(self, question: Question, said: str) -> bool:
+        """Whether an error says that the server wants a question there, as it then gets."""
+        if openai_responses.PATH not in said or self._goes_by_responses(question):
+            return False
+        self._by_responses = True
+        self._only_responses = not question.tools
+        return True
+
+    def batches(self) -> Batching:
+        """Its batches: they ask the very same, at half the price."""
+        from .openai_batches import OpenAIBatches
+
+        ways = (self._request, self._read, self._adapts)
+        return OpenAIBatches(self._client, self._sdk, self._spec, self._secrets, *ways)
+
+    def _request(self, question: Question) -> tuple[str, dict[str, Any]]:
+        kept = self._kept(question)
+        if self._goes_by_responses(question):
+            body = openai_responses.request_for(question, self._spec)
+            return openai_responses.PATH, {**body, **kept}
+        return _CHAT, self._body(question, kept)
+
+    def _read(self, reply: Any, question: Question) -> Answer:
+        """The answer in a reply that did not come through the client."""
+        with translated_errors(self._sdk, self._spec, self._secrets) as paid:
+            if isinstance(reply, dict) and reply.get("object") == "response":
+                return self._response_in(reply, question, paid)
+            return self._answer_in(completion_of(reply), question, paid)
+
+    def _adapts(self, question: Question, said: str) -> bool:
+        """Whether to ask again: without what an error says that the server refuses."""
+        if self._turns_to_responses(question, said):
+            return True
+        if self._limit in said and self._limit not in self._refused_limits:
+            self._refused_limits.add(self._limit)
+            self._limit = _LIMITS[self._limit == _LIMITS[0]]
+            return True
+        if self._caches and _CACHE in said:
+            self._caches = False
+            return True
+        refused = bool(question.schema and self._takes_schemas and OF_SCHEMA.search(said))
+        self._takes_schemas &= not refused
+        return refused
+
+    def _answer_in(self, completion: Any, question: Question, paid: list[Usage]) -> Answer:
+        paid.append(usage := usage_of(completion))
+        if not getattr(completion, "choices", None):
+            raise not_a_reply(self._spec, completion)
+        choice = completion.choices[0]
+        text = _text_of(choice.message.content) or choice.message.refusal or ""
+        refused = bool(choice.message.refusal)
+        stop = "refusal" if refused else stop_word(choice.finish_reason, STOPS)
+        turn = _turn(choice.message, question) if question.tools else None
+        return answer_of(text, usage, stop, turn)
 
     async def _respond(self, question: Question, paid: list[Usage]) -> Answer:
         body = openai_responses.request_for(question, self._spec)
-        reply: Any = await self._client.post(openai_responses.PATH, body=body, cast_to=object)
+        kept = self._kept(question)
+        try:
+            reply: Any = await self._post_response({**body, **kept})
+        except (self._sdk.BadRequestError, self._sdk.UnprocessableEntityError) as refusal:
+            if not kept or _CACHE not in error_text(refusal, self._secrets):
+                raise
+            self._caches = False
+            reply = await self._post_response(body)
+        return self._response_in(reply, question, paid)
+
+    def _response_in(self, reply: Any, question: Question, paid: list[Usage]) -> Answer:
         if not isinstance(reply, dict):
             raise not_a_reply(self._spec, reply)
         paid.append(usage := openai_responses.usage_in(reply))
@@ -105,17 +175,23 @@ class OpenAIModel:
             raise not_a_reply(self._spec)
         return openai_responses.answer_in(reply, usage, question)
 
-    async def _create(self, question: Question) -> "ChatCompletion":
+    async def _post_response(self, body: dict[str, Any]) -> Any:
+        return await self._client.post(openai_responses.PATH, body=body, cast_to=object)
+
+    async def _create(self, question: Question) -> Any:
         """Servers differ in what they accept: drop what one refuses, now and later."""
         while True:
             limit, schemas, thoughts = self._limit, self._takes_schemas, self._thoughts
+            kept = self._kept(question)
             try:
-                return await self._send(question)
+                return await self._send(question, kept)
             except (self._sdk.BadRequestError, self._sdk.UnprocessableEntityError) as error:
                 said = error_text(error, self._secrets)
                 if limit in said and limit not in self._refused_limits:
                     self._refused_limits.add(limit)
                     self._limit = _LIMITS[limit == _LIMITS[0]]
+                elif kept and _CACHE in said:
+                    self._caches = False
                 elif question.steps and thoughts == "as they came" and _THOUGHTS.search(said):
                     self._thoughts = "always" if _MISSING.search(said) else "never"
                 elif question.schema and schemas:
@@ -126,16 +202,27 @@ class OpenAIModel:
                 else:
                     raise
 
-    async def _send(self, question: Question) -> "ChatCompletion":
-        from openai.types.chat import ChatCompletion
+    async def _send(self, question: Question, kept: dict[str, Any]) -> Any:
+        # Not chat.completions.create: it transforms parameters, which changes none of ours and
+        # takes a third of the CPU time of a call.
+        body = self._body(question, kept)
+        options = {"idempotency_key": "none"}  # never sent; else the SDK makes one up
+        reply = await self._client.post(_CHAT, body=body, cast_to=object, options=options)
+        return completion_of(reply)
 
+    def _body(self, question: Question, kept: dict[str, Any]) -> dict[str, Any]:
         roles = [("system", question.system), *question.messages]
         body: dict[str, Any] = {
             "model": self._spec.model_id,
             "messages": [{"role": role, "content": text} for role, text in roles],
             self._limit: question.max_output,
             **self.extra(question),
+            **kept,
         }
+        if kept and "system" in question.shared and _BY_MARKS.match(self._spec.model_id):
+            body["messages"][0]["content"] = [{**_MARK, "text": question.system}]
+            if question.shared == ("system",):  # or the question is kept, too, at a higher price
+                body["prompt_cache_options"] = {"mode": "explicit"}
         for step in question.steps:
             body["messages"] += [self._message(step), *map(_result, step.results)]
         if question.tools:
@@ -145,9 +232,7 @@ class OpenAIModel:
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         if self._spec.effort:
             body["reasoning_effort"] = self._spec.effort
-        # Not chat.completions.create: it transforms parameters, which changes none of ours and
-        # takes a third of the CPU time of a call.
-        return await self._client.post("/chat/completions", body=body, cast_to=ChatCompletion)
+        return body
 
     def _message(self, step: Step) -> dict[str, Any]:
         """A turn as it came, with what the model thought; else made of text and calls."""
@@ -171,6 +256,18 @@ class OpenAIModel:
     def extra(self, question: Question) -> dict[str, Any]:  # noqa: ARG002
         """More parameters, for adapters that know their server."""
         return {}
+
+    def _kept(self, question: Question) -> dict[str, Any]:
+        """What has OpenAI send questions with the same start to a machine that has it in cache.
+
+        A server that only looks like OpenAI's may refuse it.
+        """
+        if not (self._caches and question.shared):
+            return {}
+        start = [question.system, *(repr(tool) for tool in question.tools)]
+        if "system" not in question.shared or "steps" in question.shared:
+            start += [text for _, text in question.messages]
+        return {"prompt_cache_key": digest(*start)[:32]}
 
     @property
     def endpoint(self) -> str:
@@ -200,7 +297,7 @@ def _tool_call(call: ToolCall) -> dict[str, Any]:
 
 def _turn(message: Any, question: Question) -> ToolTurn:
     """Calls, thinking, and the message as it must go back."""
-    said: dict[str, Any] = message.to_dict(warnings=False)
+    said: dict[str, Any] = {**vars(message)}
     given = said.get("tool_calls")
     asked = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
     found = []
@@ -226,7 +323,7 @@ def _text_of(content: Any, kind: str = "text") -> Any:
     return "".join(_text_of(part.get(kind)) or "" for part in parts)
 
 
-def usage_of(completion: "ChatCompletion") -> Usage:
+def usage_of(completion: Any) -> Usage:
     """The SDK passes on anything in place of numbers and objects; Usage keeps only counts."""
     usage = getattr(completion, "usage", None)
     asked = whole_number(getattr(usage, "prompt_tokens", None))

@@ -1,4 +1,4 @@
-"""The turns of an agent in OpenAI's Responses: newer models call tools only there, if they think.
+"""OpenAI's Responses: newer models call tools only there, if they think; some take nothing else.
 
 Nothing is kept on the server: what a model thought comes back encrypted, and goes out again.
 """
@@ -38,16 +38,21 @@ def request_for(question: Question, spec: ModelSpec) -> dict[str, Any]:
         }
         for tool in question.tools
     ]
-    return {
+    request: dict[str, Any] = {
         "model": spec.model_id,
         "instructions": question.system,
         "input": items,
-        "tools": tools,
         "max_output_tokens": question.max_output,
         "store": False,
-        "include": ["reasoning.encrypted_content"],
-        **({"reasoning": {"effort": spec.effort}} if spec.effort else {}),
     }
+    if tools:  # then the turn goes back
+        request |= {"tools": tools, "include": ["reasoning.encrypted_content"]}
+    if question.schema:
+        form = {"name": "reply", "strict": True, "schema": json.loads(question.schema)}
+        request["text"] = {"format": {"type": "json_schema", **form}}
+    if spec.effort:
+        request["reasoning"] = {"effort": spec.effort}
+    return request
 
 
 def _items(step: Step) -> list[dict[str, Any]]:
@@ -82,7 +87,8 @@ def answer_in(reply: dict[str, Any], usage: Usage, question: Question) -> Answer
     details = reply.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
     stop = "refusal" if refusal else _STOPS.get(str(reason), "end")
-    return answer_of(text or refusal, usage, stop, ToolTurn(tuple(calls), thinking, dumped(items)))
+    turn = ToolTurn(tuple(calls), thinking, dumped(items)) if question.tools else None
+    return answer_of(text or refusal, usage, stop, turn)
 
 
 def failure_in(reply: dict[str, Any]) -> str:

@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import Final, Literal, Protocol, get_args, runtime_checkable
+from typing import ClassVar, Final, Literal, Protocol, get_args, runtime_checkable
 from urllib.parse import urlsplit
 
 from .._util.credentials import without_credentials
 from .._util.texts import digest
+from .._util.values import frozen
 from ..errors import Setting, SettingsError, Text
 from ..trials.answer import Answer
 from ..trials.trial import Question
@@ -51,7 +52,7 @@ class Model(Protocol):
         return  # or type checkers would take the method for an abstract one
 
 
-@dataclass(frozen=True)
+@frozen
 class NamedBy:
     """Which setting named a model, for errors about the model."""
 
@@ -61,7 +62,7 @@ class NamedBy:
     agent: bool = False  # whether an agent asks it
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelName:
     """A model as a person named it."""
 
@@ -76,7 +77,7 @@ class ModelName:
         return SettingsError(by.setting, problem, hint, value=name, origin=by.origin)
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelSpec:
     """A resolved model: its provider, its id there, and how to reach it."""
 
@@ -97,7 +98,7 @@ class ModelSpec:
         return ModelName(self.name, by=self.by).error(problem, hint)
 
 
-@dataclass(frozen=True)
+@frozen
 class Provider(ABC):
     """Models whose names share a prefix; only ``open`` must be implemented.
 
@@ -109,6 +110,8 @@ class Provider(ABC):
     key_envs: tuple[str, ...] = field(default=(), kw_only=True)  # environment variables, in order
     needs_key: bool = field(default=False, kw_only=True)
     bare: bool = field(default=False, kw_only=True)  # whether the prefix alone names a model
+    batches: bool = field(default=False, kw_only=True)  # whether its models have a batch API
+    opening: ClassVar[str] = "starting"  # what ``open`` does, in words
 
     def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
         """The model of a name whose part after the prefix is ``rest``, or SettingsError."""
@@ -159,9 +162,18 @@ class Provider(ABC):
         """How agents may ask a model, best first; without a server, the gateway speaks for it."""
         return PROTOCOLS
 
+    def caches_from(self, spec: ModelSpec) -> int | None:  # noqa: ARG002
+        """Tokens of the shortest start of questions that its server keeps, so that it is cheaper
+        the next time; None if that needs nothing of ours, or is not known."""
+        return None
+
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         """What its tokens cost; None if unknown."""
         return None
+
+    def why_refused(self, status: int, said: str) -> Text:  # noqa: ARG002
+        """What to check after a refusal that comes for every question; mostly not known."""
+        return ""
 
     @abstractmethod
     async def open(self, spec: ModelSpec, timeout: float) -> Model:

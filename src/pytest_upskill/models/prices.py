@@ -7,11 +7,12 @@ version; its updater is never started.
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from .._util.values import frozen
 from ..errors import SettingsError
 from ..trials.answer import Usage
 
@@ -19,14 +20,18 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, TieredPrices
 
 _FORM: Final = (
-    "Write NAME INPUT OUTPUT [CACHED], in USD per million tokens, as in: haiku 1.00 5.00 0.10"
+    "Write NAME INPUT OUTPUT [CACHED [WRITTEN]], in USD per million tokens, as in: "
+    "haiku 1.00 5.00 0.10"
 )
 _MILLION: Final = 1_000_000
+_WRITTEN: Final = 1.25  # of the price of input
+_BATCH: Final = 0.5  # the share of the price that both batch APIs charge, for cached tokens too
 # What providers append to a model's id to name one version of it.
+_OF_BEDROCK: Final = re.compile(r"^[a-z-]+\.(?=anthropic\.)|(?<=\d)-v\d(:\d)?$")
 _EDITION: Final = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
-@dataclass(frozen=True)
+@frozen
 class Price:
     """USD per million tokens.
 
@@ -45,6 +50,17 @@ class Price:
 FREE: Final = Price(0, 0, 0)
 
 
+def by_batch(price: Price) -> Price:
+    """What tokens cost that are asked for in a batch."""
+    return Price(
+        _BATCH * price.input,
+        _BATCH * price.output,
+        _BATCH * price.cached,
+        tuple((start, by_batch(dearer)) for start, dearer in price.steps),
+        None if price.written is None else _BATCH * price.written,
+    )
+
+
 def cost(price: Price | None, usage: Usage) -> float | None:
     """USD of one answer, None if the price or the usage is unknown."""
     if price is None:
@@ -53,6 +69,8 @@ def cost(price: Price | None, usage: Usage) -> float | None:
         return 0.0
     if usage.input is None or usage.output is None:
         return None
+    if usage.batch:
+        price = by_batch(price)
     for start, dearer in price.steps:
         if usage.input > start:
             price = dearer
@@ -64,19 +82,29 @@ def cost(price: Price | None, usage: Usage) -> float | None:
     return (read + usage.output * price.output) / _MILLION
 
 
+def saved_by_cache(price: Price | None, usage: Usage) -> float:
+    """USD that the provider's cache saved in one answer, less what writing to it took more."""
+    with_cache = cost(price, usage)
+    without = cost(price, replace(usage, cached=0, written=0))
+    return 0.0 if with_cache is None or without is None else without - with_cache
+
+
 def parse_prices(lines: Iterable[str]) -> dict[str, Price]:
     """Prices from lines of text, or SettingsError for the first invalid line."""
     prices: dict[str, Price] = {}
     for line in lines:
         words, shown = line.split(), repr(line.strip())
-        if len(words) not in (3, 4):
-            raise _error(shown, "not a name with two or three prices", _FORM)
+        if not 3 <= len(words) <= 5:
+            raise _error(shown, "not a name with two to four prices", _FORM)
         name, *numbers = words
         if name in prices:
             raise _error(shown, f"{name} has a price already", "Remove one of the two.")
-        read, answer, *cached = (_number(number, shown) for number in numbers)
-        # Without a price for cached tokens, they get no discount.
-        prices[name] = Price(read, answer, cached[0] if cached else read)
+        read, answer, *more = (_number(number, shown) for number in numbers)
+        # Without a price for cached tokens, they get no discount; those who tell of written ones
+        # charge a quarter more for them.
+        cached, written = (*more, *(read, _WRITTEN * read)[len(more) :])
+        free = not any((read, answer, cached, written))
+        prices[name] = FREE if free else Price(read, answer, cached, written=written)
     return prices
 
 
@@ -112,10 +140,14 @@ def _is_meant(model: "ModelInfo", ref: str) -> bool:
     genai-prices matches some models by prefix: a claude-opus-4-5-turbo, if there ever is one,
     would get the price of claude-opus-4-5.
     """
-    plain = _EDITION.sub("", ref)
-    if plain == _EDITION.sub("", model.id.lower()):
+    plain = _plain(ref)
+    if plain == _plain(model.id.lower()):
         return True
     return any(model.is_match(text) and not model.is_match(f"{text}-x") for text in (ref, plain))
+
+
+def _plain(ref: str) -> str:
+    return _EDITION.sub("", _OF_BEDROCK.sub("", ref))
 
 
 def _price(listed: "ModelPrice") -> Price | None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 # No answer comes near these limits, with all that its model thought.
 MOST_BYTES: Final = 16_000_000
 MOST_VALUES: Final = 10_000
+RESULTS: Final = "application/binary"  # what the SDKs accept for the results of a batch
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 _Read = Callable[..., AsyncGenerator[bytes]]
@@ -23,7 +24,12 @@ class TooLarge(Exception):
 
 
 async def limit_size(response: Any) -> None:
-    """A hook of the SDKs' HTTP clients, which call it before they use a response."""
+    """A hook of the SDKs' HTTP clients, which call it before they use a response.
+
+    Results of a batch have no limit: their lines have, and are read one after the other.
+    """
+    if response.status_code == 200 and response.request.headers.get("accept") == RESULTS:
+        return
     response.aiter_raw = _limited(response.aiter_raw)  # as it arrives
     response.aiter_bytes = _limited(response.aiter_bytes)  # unpacked, a part at a time
     check_values(await response.aread())

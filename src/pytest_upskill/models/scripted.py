@@ -197,6 +197,17 @@ def load_script(spec: ModelSpec) -> Script:
     return script
 
 
+def script_file(spec: ModelSpec) -> Path | None:
+    """The file of a script; None if it is a function of an installed module."""
+    source = spec.model_id.rpartition(":")[0] if ":" in Path(spec.model_id).name else spec.model_id
+    return Path(source) if source.endswith((".json", ".py")) else None
+
+
+def with_script_file(spec: ModelSpec, file: Path) -> ModelSpec:
+    """The same script, in a copy of its file."""
+    return replace(spec, model_id=spec.model_id.replace(str(script_file(spec)), str(file), 1))
+
+
 def _not_loaded(spec: ModelSpec, source: str, error: Exception) -> SettingsError:
     place = shown(Path(source))
     if isinstance(error, OSError):

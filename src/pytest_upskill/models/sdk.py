@@ -8,18 +8,20 @@ is removed in case the server quotes it.
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from datetime import UTC, datetime
 from io import BytesIO
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
 from .._util.credentials import without_credentials
 from .._util.keys import HIDDEN, know, password_of
 from .._util.texts import one_line
+from .._util.values import frozen
 from ..errors import ModelError, Setting
 from ..trials.answer import Answer, Usage
 from . import google_errors
@@ -43,14 +45,18 @@ _TIMED_OUT: Final = (408, 504, 524)
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _UNPAID: Final = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 _SDK_HEADERS: Final = ("accept", "content-type", "user-agent", "x-stainless", "anthropic-version")
+# What an error says if a server can't enforce a schema.
+OF_SCHEMA: Final = re.compile(r"schema|format|output_config|structured", re.IGNORECASE)
 Secrets = tuple[str, ...]
+Refused = Callable[[int, str], None]  # called with the status and the words of a refusal
 MORE_TIME: Final = ("Raise ", Setting("timeout"), ", or ask for less")
 
 
 async def _send_in_parts(request: Any) -> None:
     """aiohttp warns of a large body in one piece, which is an error in many a project's tests."""
-    if len(request.content) > _LARGE:
-        request._content = BytesIO(request.content)
+    content = getattr(request, "_content", b"")  # a file to upload is sent in parts already
+    if len(content) > _LARGE:
+        request._content = BytesIO(content)
 
 
 # Of the SDKs' HTTP client: they run in the task that asks.
@@ -103,7 +109,7 @@ def _without_password(url: str | None) -> tuple[str | None, dict[str, str]]:
     return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {coded}"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Upstream:
     """The server of a model, for requests that an agent writes itself."""
 
@@ -122,6 +128,15 @@ class Upstream:
             if isinstance(value, str) and not name.lower().startswith(_SDK_HEADERS)
         }
         return cls(spec, str(client.base_url).rstrip("/"), own, secrets)
+
+
+@runtime_checkable
+class Relays(Protocol):
+    """A model whose own client must pass on what an agent writes, as it signs each request."""
+
+    async def relay(self, body: dict[str, Any], refused: Refused) -> dict[str, Any]:
+        """The whole reply to a request, or ModelError, once ``refused`` was told if it was."""
+        ...
 
 
 @contextmanager
@@ -159,7 +174,7 @@ def _as_model_errors(
             problem = f"the model takes no tools: {error.status_code} from {spec.address}: {said}"
             raise ModelError(problem, hint, fatal=True, no_tools=True) from None
         raise status_error(error.status_code, error.body, said, headers, spec, secrets) from None
-    except (sdk.APIConnectionError, aiohttp.ClientError, TooLarge) as error:
+    except (sdk.APIConnectionError, aiohttp.ClientError, TooLarge, *_broken_streams()) as error:
         raise connection_error(error, spec, secrets) from None
     except (sdk.APIResponseValidationError, json.JSONDecodeError, UnicodeDecodeError):
         raise not_a_reply(spec) from None
@@ -168,6 +183,12 @@ def _as_model_errors(
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         problem = f"unreadable reply ({clean(repr(error), secrets)})"
         raise ModelError(problem, paid=()) from None
+
+
+def _broken_streams() -> list[type[Exception]]:
+    """What the SDKs' HTTP client raises in the middle of a reply that is read as it arrives."""
+    client = sys.modules.get("httpx2")
+    return [client.TransportError] if client else []
 
 
 def secrets_of(spec: ModelSpec, key: str) -> Secrets:
@@ -263,6 +284,8 @@ def status_error(
         leads = f"a redirect to {clean(where, secrets) or 'another address'}, which is not followed"
         hint = "Check the address, or name the one that it leads to"
         return ModelError(f"{status} from {spec.address}: {leads}", hint, fatal=True)
+    if why := spec.provider.why_refused(status, said):
+        return ModelError(problem, why, fatal=True)
     if status in (401, 403) or (status == 400 and google_errors.is_of_key(inner)):
         name = " or ".join(spec.provider.key_envs) or "the server's key"
         return ModelError(problem, f"Check {name}", fatal=True)

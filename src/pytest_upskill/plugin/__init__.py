@@ -1,12 +1,17 @@
 """The pytest plugin: it does nothing until a skill or a model is given.
 
 Every pytest run in an environment that has it imports this module, so it imports very little.
+
+PYTEST_DONT_REWRITE
 """
 
 from typing import Final
 
 import pytest
 
+from . import plain_imports as plain_imports
+
+# isort: split
 from . import hookspecs
 from .arguments import is_asked_for, split_args
 from .options import add_options, gates_given, unused_flags

@@ -10,6 +10,7 @@ import pytest
 
 from .._util.credentials import shown_command
 from .._util.texts import counted, harmless, one_line
+from .._util.values import frozen
 from ..errors import InputError, shown
 from ..reports.writers import Writer
 from ..results.accepted import (
@@ -42,7 +43,7 @@ from .paths import SkillSource
 _MOST_NAMES: Final = 10
 
 
-@dataclass(frozen=True)
+@frozen
 class _Group:
     """The cases of a skill on a model, or its queries, and their results."""
 

@@ -1,8 +1,7 @@
 """What a run writes besides the terminal: reports, recording, history, JUnit, GitHub."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,18 +15,18 @@ from .._util.texts import one_line
 from ..engine import Engine
 from ..engine.recording import load_recording, write_recording
 from ..engine.store import FILE_NAME, FOLDER
-from ..errors import Setting, SettingsError, shown
+from ..errors import ResultsError, Setting, SettingsError, shown
 from ..reports import writers
+from ..reports.annotations import annotations
 from ..reports.export.junit_properties import (
     case_properties,
     query_properties,
     suite_properties,
 )
-from ..reports.markdown import annotations
 from ..reports.writers import REPORTS, Writer, report_paths
 from ..results import history
 from ..results.accepted import RESULTS_NAME
-from ..results.regressions import AcceptedComparison, Compared
+from ..results.changes import Earlier
 from ..results.run import RunResults
 from ..settings import Score, Settings
 from ..skills.triggers import trigger_files
@@ -132,6 +131,25 @@ def keep(settings: Settings, results: RunResults, root: Path) -> str | None:
     return None
 
 
+def run_before(
+    settings: Settings, results: RunResults, root: Path
+) -> tuple[Earlier | None, list[str]]:
+    """The run of the history that a page compares this one with; the error if it is damaged."""
+    if not settings.html_file or not settings.history:
+        return None, []
+    found = history.run_before(settings.runs_folder or history.default_folder(root), results)
+    if found is None:
+        return None, []
+    from ..results.from_json import read_run  # slow to import, and seldom needed
+
+    try:
+        return Earlier(found.id, read_run(found.path)), []
+    except ResultsError as error:
+        return None, [
+            f"Not compared with the run before: {one_line(f'{error.where}: {error.problem}', 300)}."
+        ]
+
+
 def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config) -> None:
     """Shorten the records, which the ledger has read by now; for JUnit, add prices and numbers.
 
@@ -176,23 +194,9 @@ def write_job_summary(text: str) -> list[str]:
     return []
 
 
-def annotation_lines(
-    compared: Sequence[AcceptedComparison], gate: Sequence[str], root: Path
-) -> list[str]:
+def annotation_lines(results: RunResults, ledger: Ledger, root: Path) -> list[str]:
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return []
     # GitHub wants paths relative to the repository, and the rootdir may be a part of that.
     top = Path(os.environ.get("GITHUB_WORKSPACE") or root)
-
-    def placed(case: Compared) -> Compared:
-        return replace(case, test=replace(case.test, file=relative(root / case.test.file, top)))
-
-    moved = [
-        replace(
-            comparison,
-            cases=tuple(map(placed, comparison.cases)),
-            worse=tuple(map(placed, comparison.worse)),
-        )
-        for comparison in compared
-    ]
-    return annotations(moved, gate)
+    return annotations(results, lambda file: relative(root / file, top), ledger.broken_at)

@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from ..engine import Engine, LinkClient, LinkServer
+from ..engine.batches import Waiting
 from ..engine.reasons import STOPPED
 from ..errors import UpskillError
 from ..trials.answer import NoAnswer, Reply
@@ -64,6 +65,15 @@ class Asking:
                 asker.start(plan)
             except UpskillError as error:
                 self.refuse(f"not asked: {error}")
+
+    def step(self) -> Waiting | None:
+        """Go as far as can be without waiting for a batch; what there is to wait for."""
+        asker = self._client or self.engine
+        try:
+            return asker.step() if asker and not self._refusal else None
+        except UpskillError as error:
+            self.refuse(f"not asked: {error}")
+            return None
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         asker = self._client or self.engine

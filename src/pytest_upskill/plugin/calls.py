@@ -1,6 +1,7 @@
 """Which calls a run makes: the tests that it plans, and how many that are."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -8,11 +9,13 @@ import pytest
 
 from .._util.texts import counted, harmless
 from ..results.accepted import Results
+from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.subject import CHAT
 from .case_items import CaseItem
 from .functions import asker_of
 from .items import ItemOfFile
+from .nodes import SkillFile
 from .outcomes import is_passed_by
 from .trigger_items import TriggerItem
 
@@ -39,7 +42,9 @@ def _of_skill(item: pytest.Item) -> tuple[SkillInfo, PlannedCase] | None:
         info, planned = asker.info, asker.planned
     else:
         return None
-    return info, replace(planned, nodeid=item.nodeid)  # xdist's loadgroup changes node ids
+    if planned.nodeid != item.nodeid:  # xdist's loadgroup changes them
+        planned = replace(planned, nodeid=item.nodeid)
+    return info, planned
 
 
 class _Labels(NamedTuple):
@@ -54,6 +59,30 @@ def _labels(item: pytest.Item) -> _Labels | None:
     return _Labels(item.parent.source.label, None) if isinstance(item, ItemOfFile) else None
 
 
+def untested(
+    collected: Sequence[pytest.Item],
+    items: Sequence[pytest.Item],
+    files: Sequence[SkillFile],
+    without: Mapping[str, str],
+    models: Iterable[str],
+) -> dict[str, str]:
+    """Skills and models that get no verdict, and why, unless only a part was asked for.
+
+    ``items`` are what is left of those collected, ``without`` the skills that have no tests.
+    """
+    skipped = all_skipped(items)
+    found = Counter(item.parent for item in collected)
+    narrowed = len(items) < len(collected) or any(
+        # --lf leaves out files, and tests of a file.
+        file.collected is None or found[file] < file.collected or file.source.picks
+        for file in files
+    )
+    if narrowed:
+        return skipped
+    unfit = {file.source.label: file.unfit for file in files if file.unfit}
+    return {**without, **unfit, **without_cases(items, models), **skipped}
+
+
 def without_cases(items: Iterable[pytest.Item], models: Iterable[str]) -> dict[str, str]:
     """The models that no case is for, with that as the reason; none if no model has cases."""
     used = {labels.model for labels in map(_labels, items) if labels and labels.model}
@@ -64,14 +93,22 @@ def without_cases(items: Iterable[pytest.Item], models: Iterable[str]) -> dict[s
 def all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
     """The skills whose tests are all skipped, else the models, with that as the reason."""
     skills, models = dict[str, bool](), dict[str, bool]()
+    edited = set[str | None]()
     for item in items:
         if labels := _labels(item):
+            if not item.get_closest_marker(EDIT_ME):
+                edited |= {labels.skill, labels.model}
             asks = not is_passed_by(item)
             skills[labels.skill] = skills.get(labels.skill, False) or asks
             if labels.model:
                 models[labels.model] = models.get(labels.model, False) or asks
     named = {**skills, **models} if any(models.values()) else skills
-    return {name: "all cases are skipped" for name, some in named.items() if not some}
+    examples = f"its cases are examples: edit them, then remove skip and the tag {EDIT_ME}"
+    return {
+        name: "all cases are skipped" if name in edited else examples
+        for name, some in named.items()
+        if not some
+    }
 
 
 def repeat_lines(plan: Plan) -> list[str]:
@@ -102,8 +139,11 @@ def accepted_of(item: pytest.Item) -> Results:
     return asker.accepted if asker else {}
 
 
-def collected_lines(plan: Plan, *, asks: bool) -> list[str]:
-    """How many calls a run makes, and trials of agents; fewer if some answers are stored."""
+def collected_lines(plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")) -> list[str]:
+    """How many calls a run makes, and trials of agents; how many are stored, what the rest costs.
+
+    If there are several lines, the cost is of all of them together.
+    """
     cases: dict[str, list[PlannedCase]] = {}
     for test in plan.tests:
         if not test.trials[0].is_open:
@@ -123,7 +163,35 @@ def collected_lines(plan: Plan, *, asks: bool) -> list[str]:
         lines.append(line.replace(_BY, f"{each} {', '.join(agents)}"))
     lines += _queries([test for test in plan.triggers if test.agent == CHAT])
     lines += _queries([test for test in plan.triggers if test.agent != CHAT])
-    return [f"upskill: {made}{line}" for line in lines]
+    stored, price = cost
+    if len(lines) == 1:
+        calls, colon, sizes = lines[0].partition(": ")
+        calls += f" ({stored})" if stored else ""
+        return [f"upskill: {made}{calls}{', ' if price else ''}{price}{colon}{sizes}"]
+    total = ", ".join(filter(None, cost))
+    return [f"upskill: {made}{line}" for line in lines] + [f"upskill: in all {total}"] * bool(total)
+
+
+def lacking_lines(items: Iterable[pytest.Item], files: Iterable[SkillFile]) -> list[str]:
+    """How many tests need another option; ``files`` are those that chat is asked about."""
+    cases = [item for item in items if isinstance(item, CaseItem)]
+    needed = {
+        "--skill-judge MODEL": sum(case.lacks_judge for case in cases),
+        "--skill-agent loop": sum(case.lacks_agent for case in cases),
+    }
+    return [
+        *(
+            f"upskill: {number:,} of these tests would need {option}"
+            for option, number in needed.items()
+            if number
+        ),
+        *(
+            f"upskill: {file.source.label}: {counted(len(file.for_agents), 'case')} for agents, "
+            "not for chat"
+            for file in files
+            if file.for_agents
+        ),
+    ]
 
 
 def _queries(tests: Sequence[PlannedCase]) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from .._util.keys import without_keys
 from .._util.texts import harmless, one_line
-from ..checks import AnyCheck, rubric_of, spans, why_agent
+from ..checks import AnyCheck, rubric_of, why_agent
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
 from ..reports.terminal.failure import failure_text
@@ -18,15 +18,16 @@ from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.outfit import Outfit
 from ..trials.plan import PlannedCase
-from ..trials.records import Record, dump_records
+from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Arm, Prompt, Trial, trials_of
+from .again import link_to, what_to_do
 from .display import screen_of
 from .items import ItemOfFile
 from .outcomes import (
-    RECORDS_PROPERTY,
     NotAnswered,
     WrongAnswer,
+    attached_records,
     is_expected_to_fail,
     judge_present,
 )
@@ -99,13 +100,15 @@ class CaseItem(ItemOfFile):
         if not self.parent.run.asks:
             return
         run = self.parent.run
-        (self._records,) = records_of_items([self], run.runs_of(self), run.ask)
+        (self._records,) = records_of_items([self], [run.runs_of(self)], run.ask)
         errors = [record.error for record in self._records if record.error is not None]
         if errors:
             self._send_records()  # other trials may have been answered
             reasons = "\n".join(dict.fromkeys(map(harmless, errors)))
             replayed = self.parent.run.settings.replay_file
-            raise NotAnswered(f"{self.name}: {reasons}" if replayed else reasons, pytrace=False)
+            text = f"{self.name}: {reasons}" if replayed else reasons
+            again = what_to_do(self, "", screen_of(self.config).width)
+            raise NotAnswered("\n".join([text, "", *again]), pytrace=False)
 
     def runtest(self) -> None:
         """Fail unless enough runs with the skill passed."""
@@ -122,24 +125,29 @@ class CaseItem(ItemOfFile):
             raise WrongAnswer(without_keys(self._failure_text(reason)), pytrace=False)
 
     def _failure_text(self, regression: str | None) -> str:
-        screen = screen_of(self.config)
+        screen, verbosity = screen_of(self.config), self.config.get_verbosity()
         expected = [self.case.expected]
         if self.case.validator:
             expected.append(dict([self.case.validator]))
-        return failure_text(
+        link = link_to(self._planned, self.parent.run.settings)
+        width = screen.width if verbosity < 2 else None
+        text = failure_text(
             self.trials[0].question.messages[-1][1],
             self._records,
             expected=expected,
-            found=lambda answer: spans(self.checks, answer),
             against=self.parent.info.against,
             standing=regression,
-            look=Look(screen.width, screen.marks, verbosity=self.config.get_verbosity()),
+            look=Look(screen.width, screen.marks, verbosity=verbosity),
         )
+        return "\n".join([text, "", *what_to_do(self, link, width)])
 
     @property
     def planned(self) -> PlannedCase:
         """With the marks that it has by now."""
-        return replace(self._planned, compared=not is_expected_to_fail(self))
+        compared = not is_expected_to_fail(self)
+        if compared is not self._planned.compared:
+            self._planned = replace(self._planned, compared=compared)
+        return self._planned
 
     @property
     def lacks_judge(self) -> bool:
@@ -157,13 +165,16 @@ class CaseItem(ItemOfFile):
 
     def _send_records(self) -> None:
         """Attach the records to the test's report."""
-        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
+        self.user_properties[:] = [attached_records(self, self._records)]
 
 
-def records_of_items(items: Sequence[CaseItem], runs: int, ask: Ask) -> list[list[Record]]:
-    """The records of each item up to a number of runs; new questions are asked all at once."""
+def records_of_items(
+    items: Sequence[CaseItem], runs: Sequence[int], ask: Ask
+) -> list[list[Record]]:
+    """The records of each item up to its number of runs; new questions are asked all at once."""
     wanted = [
-        [trial for trial in item.trials if not trial.later or trial.run <= runs] for item in items
+        [trial for trial in item.trials if not trial.later or trial.run <= most]
+        for item, most in zip(items, runs, strict=True)
     ]
     new = [
         (item, trial)

@@ -1,12 +1,13 @@
 """What a run shows on the terminal, from the header to the last line."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
 from .._util.texts import counted, dollars, harmless, one_line, printed
+from .._util.values import frozen
 from ..agents.names import Roster
 from ..engine.budget import Unanswered
 from ..errors import InputError, shown
@@ -14,6 +15,7 @@ from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
 from ..models.port import Download, Progress
 from ..models.prices import Price, cost
+from ..reports.terminal.failure_colours import painted_failure
 from ..reports.terminal.layout import (
     ASCII_MARKS,
     UNICODE_MARKS,
@@ -54,7 +56,7 @@ Specs = Mapping[str, ModelSpec]
 Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Screen:
     width: int
     marks: Marks
@@ -254,7 +256,7 @@ class ItemLines:
         dumped = dict(report.user_properties).get(RECORDS_PROPERTY)
         if dumped is None:
             return None
-        records, marks = load_records(str(dumped)), screen_of(self._config).marks
+        records, marks = load_records(dumped), screen_of(self._config).marks
         return item_numbers(records, marks, self._against)
 
     def _joined(self, word: str, numbers: str, report: Any) -> str:
@@ -277,38 +279,59 @@ def write_summary(
     results: RunResults,
     notes: Sequence[str],
 ) -> None:
-    verbosity = config.get_verbosity()
-    if verbosity < -1:  # pytest is silent here too
-        return
+    """The tables of a run; with -q there are none."""
     if not results.verdicts and not results.triggers:
-        for note in results.untested_notes:
-            reporter.write_line(harmless(note))
         return
     writer = config.get_terminal_writer()
     screen = screen_of(config)
-    look = Look(screen.width, screen.marks, writer.markup, verbosity)
-    lines = results_lines(results, look, notes)
-    # With -q the few lines follow the dots, unless there is something in between.
-    if verbosity >= 0 or any(reporter.stats.get(kind) for kind in ("failed", "error", "warnings")):
-        reporter.write_sep("=", "skills")
-    for line in lines:
+    look = Look(screen.width, screen.marks, writer.markup, config.get_verbosity())
+    reporter.write_sep("=", "skills")
+    for line in results_lines(results, look, notes):
         reporter.write_line(printed(line))
 
 
-def write_end(
-    config: pytest.Config,
-    annotations: Sequence[str],
-    trouble: Sequence[str],
-    gate: Sequence[str],
-) -> None:
+def write_annotations(config: pytest.Config, lines: Sequence[str]) -> None:
+    """What GitHub shows at the lines of a pull request; in the log, above pytest's summary."""
     reporter = config.pluginmanager.getplugin("terminalreporter")
-    if reporter:
-        for line in annotations:
+    if reporter and lines:
+        reporter.ensure_newline()
+        if config.get_terminal_writer().width_of_current_line:  # the dots of xdist
+            reporter.write_line("")
+        for line in lines:
             reporter.write_line(line)
-        for problem in trouble:
-            reporter.write_line(f"upskill: {harmless(problem)}", red=True)
-        for reason in gate:
-            reporter.write_line(f"upskill: gate: {harmless(reason)}", red=True)
+
+
+def paint_failures(config: pytest.Config) -> None:
+    """Give the texts of failed tests of skills their colours, where they are shown."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    for kind in ("failed", "error", "xfailed") if reporter else ():
+        for report in reporter.stats.get(kind, ()):
+            own = dict(getattr(report, "user_properties", ()))
+            if RECORDS_PROPERTY in own and hasattr(report.longrepr, "reprcrash"):
+                report.longrepr = PaintedText(report.longrepr, screen_of(config).marks)
+
+
+class PaintedText:
+    """What pytest shows of a failure, painted on a terminal that takes colours."""
+
+    def __init__(self, plain: Any, marks: Marks) -> None:
+        self._plain = plain
+        self._marks = marks
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self._plain, name)
+
+    def __str__(self) -> str:
+        return str(self._plain)
+
+    def toterminal(self, writer: Any) -> None:
+        if not writer.hasmarkup:
+            self._plain.toterminal(writer)
+            return
+        for line in painted_failure(str(self._plain), self._marks, writer.markup):
+            writer.line(line)
 
 
 def new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[str]:

@@ -27,7 +27,7 @@ from ..skills.workspace import WorkspaceFile
 from ..trials.activity import Activity
 from ..trials.answer import Answer, AnswerFile, NoAnswer, joined
 from ..trials.plan import Count, PlannedCase, SkillInfo
-from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
+from ..trials.records import Grade, Record, errored_record, graded_record
 from ..trials.subject import Subject
 from ..trials.transcript import Transcript
 from ..trials.trial import (
@@ -38,13 +38,15 @@ from ..trials.trial import (
     open_trials,
     user_text,
 )
+from .again import link_to, what_to_do
+from .display import screen_of
 from .hooks import prompts
 from .nodes import Run, info_of
 from .options import message_of
 from .outcomes import (
     ASKED_PROPERTY,
-    RECORDS_PROPERTY,
     NotAnswered,
+    attached_records,
     is_expected_to_fail,
     judge_present,
 )
@@ -355,7 +357,7 @@ def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseExc
         for trial, question, _ in asker.asked
     ]
     item.user_properties += [
-        (RECORDS_PROPERTY, dump_records(records)),
+        attached_records(item, records),
         (ASKED_PROPERTY, json.dumps(asked)),
     ]
     errors = [str(failure) for _, failure in outcomes if isinstance(failure, Unanswered)]
@@ -369,4 +371,7 @@ def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseExc
     standing = judge_present(item, settings, asker.planned, now)
     if standing and standing.kind == "regressed":
         failures[0].add_note(harmless(standing.reason))
+    if standing:
+        link = link_to(asker.planned, settings)
+        failures[0].add_note("\n".join(what_to_do(item, link, screen_of(item.config).width)))
     return failures[0] if standing else None

@@ -6,16 +6,16 @@ no question is asked twice, and nothing has to be sent around.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import pytest
 
 from ..checks.judging import Ask
 from ..results.regressions import AcceptedComparison, Standing, compare, compared
-from ..results.summary import summarize
+from ..results.summary import alike, summarize
 from ..settings import Settings
-from ..stats import look, look_plan
+from ..stats import look, look_plan, rest_after, steps
 from ..trials.plan import PlannedCase
-from ..trials.records import Record
 from .calls import plan_of
 from .case_items import CaseItem, records_of_items
 from .outcomes import is_passed_by
@@ -43,11 +43,16 @@ class Groups:
         self._items = {item.nodeid: item for item in items if isinstance(item, CaseItem)}
         queries = [item for item in items if isinstance(item, TriggerItem)]
         self._queries = [item for item in queries if not is_passed_by(item)]
-        self._tests: dict[Pair, list[PlannedCase]] = {}
-        for test in plan_of(items).tests:
-            self._tests.setdefault(test.pair, []).append(test)
-        self._runs: dict[Pair, int] = {}
+        self._all = items
+        self._runs: dict[Pair, dict[str, int]] = {}  # by node id
         self._compared: dict[tuple[Pair, bool], AcceptedComparison | None] = {}
+
+    @cached_property
+    def _tests(self) -> dict[Pair, list[PlannedCase]]:
+        found: dict[Pair, list[PlannedCase]] = {}
+        for test in plan_of(self._all).tests:
+            found.setdefault(test.pair, []).append(test)
+        return found
 
     def runs_of(self, item: CaseItem) -> int:
         """How many of ``--skill-runs 3..12`` a case gets."""
@@ -56,21 +61,35 @@ class Groups:
         pair = item.planned.pair
         if pair not in self._runs:
             self._runs[pair] = self._decide(*pair)
-        return self._runs[pair]
+        return self._runs[pair][item.nodeid]
 
-    def _decide(self, skill: str, model: str) -> int:
-        score = self._items_of((skill, model))[0].parent.info.score
+    def _decide(self, skill: str, model: str) -> dict[str, int]:
+        items = self._items_of((skill, model))
+        score, rest = items[0].parent.info.score, rest_after(self._looks)
         samples = {test.case: test.sample for test in self._tests[skill, model]}
-        for runs in self._looks:
-            records = [record for own in self._records((skill, model), runs) for record in own]
+        rested, most = set[str](), dict[str, int]()
+        for runs in steps(self._looks):
+            most |= {item.nodeid: runs for item in items if item.nodeid not in rested}
+            own = records_of_items(items, [most[item.nodeid] for item in items], self._ask)
+            records = [record for of_case in own for record in of_case]
             seen = summarize(
-                records, skill, model, model_id=model, not_run=0, score=score, samples=samples
+                records,
+                *(skill, model),
+                model_id=model,
+                not_run=0,
+                looks=self._looks,
+                score=score,
+                samples=samples,
             )
             # With an answer missing the verdict is incomplete, and more runs would not change that.
             scores, chance = seen.scores(over="baseline"), seen.chance(over="baseline")
             if seen.errored or not scores or not look(scores, runs, self._looks, chance).open:
                 break
-        return runs
+            if runs == rest:
+                rested = {
+                    item.nodeid for item, one in zip(items, own, strict=True) if alike(one, score)
+                }
+        return most
 
     def regression_of(self, item: CaseItem | TriggerItem) -> Standing | None:
         """The standing of a case that regressed, alone or as a part of its group.
@@ -94,7 +113,7 @@ class Groups:
         tests, items = self._tests[pair], self._items_of(pair)
         if len(items) < len(tests):
             return None
-        records = self._records(pair, self.runs_of(item))
+        records = records_of_items(items, [self.runs_of(one) for one in items], self._ask)
         cases = [compared(test, own) for test, own in zip(tests, records, strict=True)]
         return compare(*pair, [case for case in cases if case])
 
@@ -109,6 +128,3 @@ class Groups:
     def _items_of(self, pair: Pair) -> list[CaseItem]:
         nodeids = [test.nodeid for test in self._tests[pair]]
         return [self._items[nodeid] for nodeid in nodeids if nodeid in self._items]
-
-    def _records(self, pair: Pair, runs: int) -> list[list[Record]]:
-        return records_of_items(self._items_of(pair), runs, self._ask)

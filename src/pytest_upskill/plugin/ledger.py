@@ -26,7 +26,7 @@ from ..reports.export.spans import TrialKey
 from ..results.regressions import AcceptedComparison, compare_all
 from ..results.run import RunResults, versions
 from ..settings import Settings
-from ..trials.answer import Answer, Usage, total_usage
+from ..trials.answer import Answer, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in, errored_record, load_records
 from ..trials.subject import Subject
@@ -60,9 +60,11 @@ class Ledger:
         self._reported: set[str] = set()
         self._skipped: set[str] = set()  # by something that only a run shows
         self._records: dict[str, list[Record]] = {}
+        self._priced: dict[str, list[Record]] = {}  # those that have a price by now
         self._to_fail: dict[str, pytest.TestReport] = {}  # those that did not fail so far
         self._regressions: dict[str, str] = {}  # by node id, why its test failed
         self._broken: dict[str, str] = {}  # by node id, why it can't be tested
+        self.broken_at: dict[str, tuple[str, int]] = {}  # by node id, the file and the line
         self._asked: dict[str, list[tuple[Arm, int, str, str]]] = {}  # by Python tests
 
     def add_plan(self, plan: Plan) -> None:
@@ -97,11 +99,13 @@ class Ledger:
             self._to_fail[report.nodeid] = report
         for pair in [own for own in report.user_properties if own[0] == BROKEN_PROPERTY]:
             self._broken[report.nodeid] = str(pair[1])
+            file, line, _ = report.location
+            self.broken_at[report.nodeid] = (file, (line or 0) + 1)
             report.user_properties.remove(pair)  # JUnit has the message already
         if report.when in ("setup", "call"):
             for name, value in report.user_properties:
                 if name == RECORDS_PROPERTY:
-                    self._records[report.nodeid] = load_records(str(value))
+                    self._records[report.nodeid] = load_records(value)
                 elif name == ASKED_PROPERTY:
                     self._asked[report.nodeid] = [tuple(asked) for asked in json.loads(str(value))]
             if report.failed and report.nodeid in self._planned.keys() - self._records.keys():
@@ -217,15 +221,14 @@ class Ledger:
         return [record for test in wanted for record in self.priced_records_of(test.nodeid)]
 
     def priced_records_of(self, nodeid: str) -> list[Record]:
-        return [
-            replace(
-                record,
-                cost=cost(
-                    self._price_of(Subject.of(record.agent, record.model).model), record.usage
-                ),
-            )
-            for record in self.records_of(nodeid)
-        ]
+        own = self.records_of(nodeid)
+        if own and self._priced.get(nodeid) is not own:
+            self._records[nodeid] = self._priced[nodeid] = own = list(map(self._priced_record, own))
+        return own
+
+    def _priced_record(self, record: Record) -> Record:
+        price = self._price_of(Subject.of(record.agent, record.model).model)
+        return record if price is None else replace(record, cost=cost(price, record.usage))
 
     def results(self, settings: Settings, root: Path, interrupted: str | None = None) -> RunResults:
         """The results, when the last report is in."""
@@ -250,6 +253,7 @@ class Ledger:
             versions=versions(),
             with_skills=tuple(map(shown, settings.with_skills)),
             noise=settings.noise,
+            judge=settings.judge,
         )
 
     def _questions(self) -> dict[tuple[str, str], str]:
@@ -280,9 +284,7 @@ class Ledger:
         judged = [record for record in self.records() if record.judge_calls]
         if not judge or not judged:
             return []
-        usages = [
-            Usage(record.judge_input_tokens, record.judge_output_tokens, 0) for record in judged
-        ]
+        usages = [record.judge_usage for record in judged]
         spent = total_usage(usages)
         tokens = None if spent.input is None else spent.input + (spent.output or 0)
         costs = [cost(self._price_of(judge), usage) for usage in usages]

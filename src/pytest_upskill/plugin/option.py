@@ -2,13 +2,15 @@
 
 import argparse
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+
+from .._util.values import frozen
 
 
 def _not_empty(text: str) -> str:
@@ -17,7 +19,7 @@ def _not_empty(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     """What an option's value may be."""
 
@@ -25,6 +27,7 @@ class Kind:
     ini_type: Any  # pytest's type of the ini key
     convert: Callable[[str], Any] = _not_empty
     converts_ini: bool = False  # the ini value is converted too
+    alone: str = ""  # what the option means without a value, if it may have none
 
 
 def _number_kind(wanted: str, fits: Callable[[float], bool]) -> Kind:
@@ -77,6 +80,14 @@ def _runs(text: str) -> tuple[int, int]:
     return runs
 
 
+def _batch(text: str) -> str:
+    if text.strip() not in ("wait", "submit"):
+        swallowed = "paths go before it, or write --skill-batch=wait"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {BATCH.wanted} ({swallowed})")
+    return text.strip()
+
+
+BATCH: Final = Kind("wait or submit", "string", _batch, converts_ini=True, alone="wait")
 PATHS: Final = Kind("a list of paths", "paths")
 NAMES: Final = Kind("a list of names", "linelist")
 PATH: Final = Kind("a path", "string")
@@ -86,8 +97,7 @@ WHOLE: Final = Kind("a whole number of 1 or more", "int", _whole, converts_ini=T
 COUNT: Final = Kind("a whole number of 0 or more", "int", _count, converts_ini=True)
 RUNS: Final = Kind(
     "a whole number of 1 or more, or two of them as in '3..12'",
-    # Before pytest 9.2 a TOML file has to quote it.
-    int | str if pytest.version_tuple >= (9, 2) else "string",
+    "string",
     _runs,
     converts_ini=True,
 )
@@ -103,20 +113,31 @@ LIFT: Final = _number_kind(
 )
 
 
+def ini_entries(config: pytest.Config) -> Mapping[str, Any]:
+    """What the ini file and -o set, each with its ``value`` and ``origin``."""
+    # pytest 9.0 has it under the name without the underscore, which later ones warn of.
+    name = "_inicfg" if hasattr(config, "_inicfg") else "inicfg"
+    entries: Mapping[str, Any] = getattr(config, name)
+    return entries
+
+
 def ini_value(config: pytest.Config, key: str, kind: Kind) -> Any:
     """The value in the ini file, None if it is not there."""
     try:
+        entry = ini_entries(config).get(key)
+        if kind.converts_ini and entry and type(entry.value) is int:  # TOML, without quotes
+            return kind.convert(str(entry.value))
         value = config.getini(key)
         return kind.convert(str(value)) if kind.converts_ini and value is not None else value
     except (TypeError, ValueError, pytest.UsageError):
-        problem = f"{config._inicfg[key].value!r} is not {kind.wanted}"
+        problem = f"{ini_entries(config)[key].value!r} is not {kind.wanted}"
     except argparse.ArgumentTypeError as error:
         problem = str(error)
-    where = "-o" if config._inicfg[key].origin == "override" else config.inipath
+    where = "-o" if ini_entries(config)[key].origin == "override" else config.inipath
     raise pytest.UsageError(f"{where}: {key}: {problem}")
 
 
-@dataclass(frozen=True)
+@frozen
 class Option:
     """An option of the command line that is an ini key too."""
 
@@ -141,6 +162,8 @@ class Option:
         if self.kind != SWITCH:
             action = "append" if self.kind in (PATHS, NAMES) else "store"
             how = {"action": action, "metavar": self.metavar, "type": self.kind.convert}
+        if self.kind.alone:
+            how |= {"nargs": "?", "const": self.kind.alone}
         group.addoption(self.flag, dest=self.dest, default=None, help=self.help, **how)
         parser.addini(self.ini, f"The same as {self.flag}.", type=self.kind.ini_type, default=None)
 
@@ -164,8 +187,26 @@ class Option:
     def is_given(self, config: pytest.Config) -> bool:
         return config.getoption(self.dest) is not None
 
+    def words_of(self, config: pytest.Config) -> list[str]:
+        """As on the command line; none if it is not there."""
+        given = config.getoption(self.dest)
+        if not given:
+            return []
+        if self.kind == SWITCH:
+            return [self.flag]
+        values = given if isinstance(given, list) else [given]
+        return [word for value in values for word in (self.flag, _written(value))]
+
     def is_of_ini_file(self, config: pytest.Config) -> bool:
         return config.getoption(self.dest) is None and bool(self.in_ini(config))
+
+
+def _written(value: Any) -> str:
+    """A converted value as a user writes it."""
+    if isinstance(value, tuple):
+        first, most = value
+        return f"{first}" if first == most else f"{first}..{most}"
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def absolute(base: Path, path: str | Path) -> Path:

@@ -29,6 +29,7 @@ from ..settings import (
     Settings,
 )
 from .option import (
+    BATCH,
     COUNT,
     LIFT,
     NAMES,
@@ -86,7 +87,8 @@ ALLOW_CODE: Final = Option(
     SWITCH,
     None,
     'Run Python of a skill: checks ("python": "checks.py:function"), tests and conftest files in '
-    "its folder, and the packages that its scripts need.",
+    "its folder, and the packages that its scripts need. Also let agents read folders outside of "
+    "/opt and /usr that a skill names.",
 )
 OPTIONS: Final = (
     SKILL,
@@ -104,8 +106,8 @@ OPTIONS: Final = (
         "--skill-runs",
         RUNS,
         "N",
-        f"Ask every question N times (default {DEFAULT_RUNS}). 3..12 starts with 3 runs and adds "
-        "more, up to 12, while the verdict is open.",
+        f"Ask every question N times (default {DEFAULT_RUNS}); a case passes if more than half of "
+        "its runs do. 3..12 starts with 3 runs and adds more, up to 12, while the verdict is open.",
         (DEFAULT_RUNS, DEFAULT_RUNS),
     ),
     TESTS,
@@ -124,7 +126,8 @@ OPTIONS: Final = (
         "--skill-image",
         TEXT,
         "IMAGE",
-        "The container image that agents run in, with docker or podman.",
+        "The container image that agents run in, with docker or podman; pulled if it is not there "
+        "(default python:3.13-slim).",
     ),
     Option(
         "with_skills",
@@ -176,6 +179,21 @@ OPTIONS: Final = (
         "there is memory for.",
     ),
     Option(
+        "cluster",
+        "--skill-cluster",
+        TEXT,
+        "ADDRESS",
+        "Run trials of agents on a Dask cluster: tcp://HOST:8786, tls://HOST:8786, or local:N for "
+        "N worker processes here. Workers use their own keys.",
+    ),
+    Option(
+        "cluster_send_keys",
+        "--skill-cluster-send-keys",
+        SWITCH,
+        None,
+        "Send the keys of the models to the workers of the cluster, for this run.",
+    ),
+    Option(
         "allow_network",
         "--skill-allow-network",
         SWITCH,
@@ -221,7 +239,8 @@ OPTIONS: Final = (
         "--skill-concurrency",
         WHOLE,
         "N",
-        f"Maximum calls in flight, over all xdist workers (default {DEFAULT_CONCURRENCY}).",
+        "Maximum calls in flight, over all xdist workers; lowered while a server is busy (default "
+        f"{DEFAULT_CONCURRENCY}).",
         DEFAULT_CONCURRENCY,
     ),
     Option(
@@ -239,6 +258,14 @@ OPTIONS: Final = (
         "Budget of the run in USD; needs the prices of all models.",
     ),
     Option(
+        "prompt_cache",
+        "--skill-no-prompt-cache",
+        SWITCH,
+        None,
+        "Don't use the prompt caches of Anthropic and OpenAI, which make the text of a skill "
+        "cheaper from its second use on; it changes nothing that a model reads.",
+    ),
+    Option(
         "matrix",
         "--skill-matrix",
         SWITCH,
@@ -253,6 +280,22 @@ OPTIONS: Final = (
         None,
         "After the tests, measure what each part of the skills is good for: every section and "
         "file left out in turn.",
+    ),
+    Option(
+        "batch",
+        "--skill-batch",
+        BATCH,
+        "wait|submit",
+        "Ask models of anthropic and openai through their batch APIs, at half the price: wait for "
+        "the answers, which may take hours, or with --skill-batch=submit end with exit status 75 "
+        "while there are none; the same command then collects them.",
+    ),
+    Option(
+        "batch_fallback",
+        "--skill-batch-fallback",
+        SWITCH,
+        None,
+        "Ask in the ordinary way what failed or expired in a batch.",
     ),
     Option("fresh", "--skill-fresh", SWITCH, None, "Ignore cached answers and replace them."),
     Option(
@@ -297,7 +340,8 @@ OPTIONS: Final = (
         "--skill-min-pass-rate",
         SHARE,
         "R",
-        "Fail if the mean pass rate with the skill is lower: 0.9 is 90 %%.",
+        "Fail if the mean pass rate with the skill is lower: 0.9 is 90 %%. Failed cases fail the "
+        "run anyway, unless accepted.",
     ),
     Option(
         "max_token_growth",
@@ -393,7 +437,8 @@ INI_KEYS: Final[dict[str, tuple[str, Kind, str]]] = {
     "prices": (
         "skill_prices",
         NAMES,
-        "Prices of models, one per line: NAME INPUT OUTPUT [CACHED], in USD per million tokens.",
+        "Prices of models, one per line: NAME INPUT OUTPUT [CACHED [WRITTEN]], in USD per million "
+        "tokens.",
     ),
     "history_mb": (
         "skill_history_size",
@@ -444,22 +489,11 @@ def flags_of_agents(config: pytest.Config, settings: Settings) -> list[str]:
 
     A model that chooses a skill, for triggers, chooses among other skills, too.
     """
-    unused = {"sandbox", "image", "max_turns", "agents_at_once"}
+    unused = {"sandbox", "image", "max_turns", "agents_at_once", "cluster", "cluster_send_keys"}
     unused |= {"allow_network", "transcripts_folder"}
     if not settings.asks_triggers("chat"):
         unused |= {"with_skills", "noise", "trigger_runs"}
     return [one.flag for one in OPTIONS if one.setting in unused and one.is_given(config)]
-
-
-def flags_for_again(config: pytest.Config) -> list[str]:
-    """The options of the command line, with their values, that shape what a query is asked."""
-    settings = ("base_url", "with_skills", "noise", "trigger_runs", "sandbox", "image", "max_turns")
-    words = list[str]()
-    for option in (one for one in OPTIONS if one.setting in settings and one.is_given(config)):
-        given = config.getoption(option.dest)
-        for value in given if isinstance(given, list | tuple) else [given]:
-            words += [option.flag, str(value)]
-    return words
 
 
 def unused_flags(config: pytest.Config) -> list[str]:
@@ -484,6 +518,7 @@ def read_settings(config: pytest.Config) -> Settings:
         "first_runs": first_runs if first_runs < runs else None,
         "baseline": not values["baseline"],
         "history": not values["history"],
+        "prompt_cache": not values["prompt_cache"],
         "gates": Gates(**{gate.name: values.pop(gate.name) for gate in fields(Gates)}),
     }
     settings = _without_idle_gates(Settings(**values), config)
@@ -526,8 +561,12 @@ def _require_sense(settings: Settings) -> None:
             ("Give one number, or drop ", Setting("baseline"), "."),
             value=f"{first_runs}..{runs}",
         )
+    if settings.cluster_send_keys and not settings.cluster:
+        hint = ("Add ", Setting("cluster"), " ADDRESS.")
+        raise SettingsError("cluster_send_keys", "there is no cluster to send keys to", hint)
     if settings.record_file and settings.replay_file:
         raise _contradiction("record_file", "replay_file")
+    _require_batch_sense(settings)
     needs_baseline = {"min_lift": gates.min_lift, "max_token_growth": gates.max_token_growth}
     for setting, limit in needs_baseline.items():
         if limit is not None and not settings.baseline:
@@ -535,6 +574,31 @@ def _require_sense(settings: Settings) -> None:
     if gates.no_worse and not settings.against:
         hint = ("Add ", Setting("against"), " REF.")
         raise SettingsError("no_worse", "there is nothing to compare with", hint)
+
+
+def _require_batch_sense(settings: Settings) -> None:
+    if settings.batch is None:
+        if settings.batch_fallback:
+            hint = ("Add ", Setting("batch"), ".")
+            raise SettingsError("batch_fallback", "there is no batch to fall back from", hint)
+        return
+    if settings.replay_file:
+        raise _contradiction("batch", "replay_file")
+    if settings.batch == "wait":
+        return
+    # Each of these asks for more depending on answers, while tests run, or asks all again.
+    given = {
+        "runs": settings.first_runs is not None,
+        "fresh": settings.fresh,
+        "matrix": settings.matrix,
+        "ablate": settings.ablate,
+    }
+    for setting, is_given in given.items():
+        if is_given:
+            problem = ("can't be combined with ", Setting("batch"), "=submit")
+            value = f"{settings.first_runs}..{settings.runs}" if setting == "runs" else ""
+            hint = ("Wait for the batch: ", Setting("batch"), ".")
+            raise SettingsError(setting, problem, hint, value=value)
 
 
 def _require_noise(wanted: int) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from .._util.texts import counted
+from .._util.values import frozen
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case import find_cases, has_cases, how_to_add_cases
@@ -36,7 +37,7 @@ COMMAND_FOR_TRIGGERS: Final = "pytest-upskill triggers"
 _ABOVE: Final = 3  # folders above a skill: plugins/x/skills/y
 
 
-@dataclass(frozen=True)
+@frozen
 class SkillSource:
     """Where a skill and its cases are; pytest collects ``file``."""
 
@@ -104,7 +105,7 @@ class SkillSource:
         return label in usual and (not self.picks or (case, None) in self.picks)
 
 
-@dataclass(frozen=True)
+@frozen
 class Selected:
     """The skills of a run."""
 

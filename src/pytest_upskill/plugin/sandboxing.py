@@ -13,15 +13,20 @@ _OF_TOOLS: Final = ("/opt", "/usr")  # anyone may read these
 
 
 def prepare(sources: Iterable[SkillSource], settings: Settings, tell: Callable[[str], None]) -> str:
-    """The name of the sandbox; InputError if none works, or not with what these skills need."""
+    """The name of the sandbox; InputError if none works, or not with what these skills need.
+
+    With a cluster, its workers look at their own.
+    """
     from ..agents.needs import why_no_path
     from ..agents.packages import python_packages
     from ..agents.port import SandboxError
     from ..agents.sandboxes.choice import kind_of
 
-    sandbox = kind_of(settings.sandbox, settings.image).name
+    sandbox = "" if settings.cluster else kind_of(settings.sandbox, settings.image).name
     needs = {source.label: _needs_of(source) for source in sources if source.asks_cases(settings)}
     require_allowed(needs, settings)
+    if settings.cluster:
+        return sandbox
     for label, own in needs.items():
         for path in (path for one in own for path in one.paths):
             if problem := why_no_path(path):

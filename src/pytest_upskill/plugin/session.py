@@ -1,9 +1,7 @@
 """The state of a run, as one object registered with pytest: its hooks in the order of calls."""
 
 import linecache
-import os
 import warnings
-from collections import Counter
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -11,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from .._util.texts import counted, one_line
+from .._util.texts import one_line
 from ..agents.names import AGENTS, Roster, subjects_of
 from ..engine import Engine
+from ..engine.batches import Waiting
 from ..errors import InputError
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
 from ..measure.lab import Lab
@@ -28,6 +27,7 @@ from ..reports.writers import (
     write_all,
     written_line,
 )
+from ..results.causes import cause_lines
 from ..results.regressions import AcceptedComparison, Standing
 from ..results.run import RunResults
 from ..settings import Gates, Settings
@@ -36,16 +36,17 @@ from ..skills.case import Case
 from ..skills.folder import skill_file
 from ..skills.labels import labels_of
 from ..skills.skill import Skill
-from ..skills.upskill_config import read_config
 from ..trials.answer import Reply
 from ..trials.choice import Choice
 from ..trials.outfit import Outfit
 from ..trials.plan import Plan, Unmatched
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Question
-from . import accepting, artifacts, display, hooks, paths
+from . import accepting, artifacts, closing, display, hooks, paths
+from .announcing import Announcement, keep_usage
 from .asking import Asking
-from .calls import all_skipped, collected_lines, plan_of, repeat_lines, without_cases
+from .batch_lines import TRY_LATER, batch_lines, write_submitted
+from .calls import lacking_lines, plan_of, untested
 from .case_items import CaseItem
 from .functions import MarkedTests
 from .groups import Groups, looks_of
@@ -56,12 +57,15 @@ from .options import MODEL, flags_of_agents, gates_given, message_of, read_setti
 from .otel import OtelExport
 from .outcomes import NotAnswered
 from .paths import Selected
+from .rerun import rerun_of
 from .runnable import require_judge
+from .same_errors import SameErrors
 from .sandboxing import prepare
-from .skill_code import SkillCode, code_kept_out
+from .skill_code import code_kept_out
 from .status_line import Tally
 from .studies import Studies, require_studies, wanted_studies
 from .trigger_items import TriggerItem
+from .upskill_settings import with_upskill_config
 
 _NO_SKILL = (
     "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
@@ -100,15 +104,17 @@ class UpskillRun:
         self._unfit: list[Subject] = []  # pairs that are left out
         self._sandbox = ""  # its name, if agents will run
         self._asking = Asking(config, None, self._begin)
+        self._announcement: Announcement | None = None
         self._ledger: Ledger | None = None
         self._groups: Groups | None = None
         self._studies: Studies | None = None
         self._required = False
+        self._waiting: Waiting | None = None  # batches of a run that only submits
         self._problems: list[str] = []
         self._results: RunResults | None = None
         self._compared: list[AcceptedComparison] = []
         self._accepted: list[str] = []
-        self._lines: list[str] = []  # of finished hooks
+        self._lines: list[str] = []  # of finished hooks, and of a damaged history
         self._gate: list[str] = []
         self._written: list[Path] = []
         config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
@@ -123,10 +129,8 @@ class UpskillRun:
         looks = ("collectonly", "setuponly", "setupplan")
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
-            settings = read_settings(self._config)
-            self.settings = _with_upskill_config(
-                settings, paths.ini_folder(self._config), self._code
-            )
+            folder = paths.ini_folder(self._config)
+            self.settings = with_upskill_config(read_settings(self._config), folder, self._code)
             self._find_skills()
             artifacts.require_apart(self.settings, self._selected.all, self._config)
             if self.asks and not self.settings.judge:
@@ -181,6 +185,11 @@ class UpskillRun:
     def _prepare_models(self) -> None:
         settings = self.settings
         self._judges = self._models.add_judge(settings)
+        chat = [one.model for one in self.subjects.values() if one.agent == CHAT]
+        self._models.require_batches(settings, dict.fromkeys([*chat, *self._judges]))
+        self._announcement = Announcement(
+            self._config, self._models, settings, self._note, asks=self.asks
+        )
         if wanted_studies(settings):
             self._studies = Studies(self, self._selected, self._config, self._lab)
         if not self.asks:
@@ -190,7 +199,7 @@ class UpskillRun:
         engine = self._models.engine(
             settings,
             self._config.rootpath,
-            self._problems.append,
+            self._note,
             spell=spell,
             budget_hint="raise it, or select fewer tests with -k",
             how_to_record=artifacts.command_that_records(self._config, settings.replay_file),
@@ -200,6 +209,8 @@ class UpskillRun:
         lines = display.ItemLines(self._config, settings.against)
         self._config.pluginmanager.register(lines, "upskill-item-lines")
         ledger = self._ledger
+        self._config.pluginmanager.register(self._announcement, "upskill-announcement")
+        SameErrors(ledger.records_of).register(self._config.pluginmanager)
         specs = {label: self._specs[subject.model] for label, subject in self.subjects.items()}
         export = OtelExport(specs, lambda: ledger.answers(engine))
         self._config.pluginmanager.register(export, "upskill-otel")
@@ -213,12 +224,24 @@ class UpskillRun:
         artifacts.require_outputs(self.settings)
         if self.settings.replay_file is None:  # a replay asks nobody, and needs no key
             self._models.require_tools(self.subjects.values())
-            self._models.require(display.download_bar(self._config), self.subjects.values())
+            subjects = list(self.subjects.values())
+            elsewhere = self._models.asked_elsewhere(self.settings, subjects)
+            bar = display.download_bar(self._config)
+            self._models.require(bar, subjects, elsewhere=elsewhere)
+            if self._agents and self.settings.cluster:
+                self._tell(f"upskill: looking at the workers of {self.settings.cluster}")
+                self._config.add_cleanup(self._models.leave_cluster)
+                self._models.join_cluster(self.settings, subjects)
             self._models.roster.find_out(self._agents)
             if self._agents:
                 self._sandbox = prepare(self._selected.sources, self.settings, self._tell)
         self._models.require_prices(self.settings.max_cost)
         self._required = True
+
+    def _note(self, problem: str) -> None:
+        """Once: stored answers are opened for the estimate, and again to be used."""
+        if problem not in self._problems:
+            self._problems.append(problem)
 
     def _tell(self, line: str) -> None:
         if reporter := self._config.pluginmanager.get_plugin("terminalreporter"):
@@ -236,6 +259,7 @@ class UpskillRun:
         lines = display.header_lines(
             self._selected, self._specs, self._judges, self.settings, verbose=verbose
         )
+        lines += batch_lines(self._models, self.settings)
         unused = flags_of_agents(self._config, self.settings)
         if not self._agents and unused and sources:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
@@ -245,6 +269,8 @@ class UpskillRun:
                 self._models.roster,
                 self._sandbox,
             )
+            if cluster := self._models.cluster:
+                lines += [f"upskill: {line}" for line in cluster.lines]
             lines += display.unfit_lines([one.label for one in self._unfit], verbose=verbose)
         if self._has_other_skills:
             lines += display.other_skill_lines(self._outfits.others, self.settings.noise)
@@ -322,53 +348,19 @@ class UpskillRun:
         self._unmatched = accepting.unmatched_of(
             items, self._files, self._selected.without_cases, self.model_ids, asked
         )
-        self._untested = self._without_tests(collected, items)
-
-    def _without_tests(
-        self, collected: Sequence[pytest.Item], items: Sequence[pytest.Item]
-    ) -> dict[str, str]:
-        """Skills and models that get no verdict, and why, unless only a part was asked for."""
-        skipped = all_skipped(items)
-        found = Counter(item.parent for item in collected)
-        narrowed = len(items) < len(collected) or any(
-            # --lf leaves out files, and tests of a file.
-            file.collected is None or found[file] < file.collected or file.source.picks
-            for file in self._files
-        )
-        if narrowed:
-            return skipped
         reason = f"no {paths.lacking(self.settings)}"
         without = {source.label: reason for source in self._selected.without_cases}
-        unfit = {file.source.label: file.unfit for file in self._files if file.unfit}
-        return {**without, **unfit, **without_cases(items, self.model_ids), **skipped}
+        self._untested = untested(collected, items, self._files, without, self.model_ids)
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         if self._config.get_verbosity() < -1:  # with -qq pytest does not say what it collected
             return []
-        judged = sum(isinstance(item, CaseItem) and item.lacks_judge for item in items)
         plan = plan_of(items)
-        agents = sum(isinstance(item, CaseItem) and item.lacks_agent for item in items)
-        needed = {"--skill-judge MODEL": judged, "--skill-agent loop": agents}
-        return [
-            *collected_lines(plan, asks=self.asks),
-            *(
-                self._studies.lines(self._session, plan.tests)
-                if self._studies and self._session
-                else []
-            ),
-            *repeat_lines(plan),
-            *(
-                f"upskill: {number:,} of these tests would need {option}"
-                for option, number in needed.items()
-                if number
-            ),
-            *(
-                f"upskill: {file.source.label}: {counted(len(file.for_agents), 'case')} "
-                "for agents, not for chat"
-                for file in self._files
-                if file.for_agents and CHAT in {one.agent for one in self.subjects.values()}
-            ),
-        ]
+        lines = self._announcement.lines(plan) if self._announcement else []
+        if self._studies and self._session:
+            lines += self._studies.lines(self._session, plan.tests)
+        chat = any(subject.agent == CHAT for subject in self.subjects.values())
+        return [*lines, *lacking_lines(items, self._files if chat else ())]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
@@ -391,8 +383,10 @@ class UpskillRun:
             if plan.nodeids or plan.untested or plan.unmatched:
                 only_cases = all(isinstance(item, ItemOfFile) for item in session.items)
                 self._begin(plan, nothing_else_runs=only_cases)
+                if self.settings.batch == "submit":
+                    self._waiting = self._asking.step()
         with self._asking.progress_shown(
-            lambda engine: Tally(engine, cache(self._models.price_of))
+            lambda engine: Tally(engine, cache(self._models.price_of), self._models.opening)
         ):
             result = yield
             if self._ledger and self._studies:
@@ -404,6 +398,8 @@ class UpskillRun:
     def _begin(self, plan: Plan, *, nothing_else_runs: bool = False) -> None:
         if self._ledger:
             self._ledger.add_plan(plan)
+            if self._announcement and self._config.pluginmanager.hasplugin("dsession"):
+                self._announcement.keep(plan)
             if plan.tests or plan.triggers:
                 self._require_late()
         self._asking.start(plan, nothing_else_runs=nothing_else_runs)
@@ -468,6 +464,11 @@ class UpskillRun:
             self._groups = Groups(self.settings, self.ask, item.session.items)
         return self._groups
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self) -> bool | None:
+        """Run no test as long as answers are missing that a batch will bring."""
+        return True if self._waiting else None
+
     # Ending.
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # to have the last word
@@ -503,7 +504,14 @@ class UpskillRun:
 
     @pytest.hookimpl(tryfirst=True)  # before xdist ends its workers, which may wait for a reply
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        engine = self._asking.engine
+        if engine and self.settings.batch == "submit" and not self._stopped:
+            self._waiting = engine.waiting  # with xdist, only workers know so far
         self._asking.close()
+        self._models.leave_cluster()
+        if self._waiting:
+            session.exitstatus = TRY_LATER
+            return
         if self._config.option.collectonly:
             # What a run would report as errors and failures.
             kinds = (Unrunnable, BrokenCaseItem)
@@ -518,8 +526,13 @@ class UpskillRun:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
             elif not good:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        display.paint_failures(self._config)
+        if self._results and self._ledger:
+            root = self._config.rootpath
+            found = artifacts.annotation_lines(self._results, self._ledger, root)
+            display.write_annotations(self._config, found)
 
-    def _final_results(self, ledger: Ledger) -> RunResults:
+    def _final_results(self, ledger: Ledger, engine: Engine) -> RunResults:
         settings, session = self.settings, self._session
         if not ledger.concerns_skills and not gates_given(self._config):
             settings = replace(settings, gates=Gates())  # those of an ini file are for its skills
@@ -527,16 +540,20 @@ class UpskillRun:
         interrupted = self._stopped or (str(stop) if stop else None)
         results = ledger.results(settings, self._config.rootpath, interrupted)
         known = {name: self._models.roster.agent(name).bundled for name in self._agents}
-        results = replace(results, bundled={name: own for name, own in known.items() if own})
+        bundled = {name: own for name, own in known.items() if own}
+        saved = closing.saved_by_caches(engine, cache(self._models.price_of))
+        results = replace(results, bundled=bundled, rerun=rerun_of(self._config))
+        results = replace(results, prompt_cache_saved=saved)
         return self._studies.added_to(results) if self._studies else results
 
     def _conclude(self, ledger: Ledger, engine: Engine) -> bool:
         """Judge and write the results; whether the run may pass."""
         try:
-            self._results = results = self._final_results(ledger)
+            self._results = results = self._final_results(ledger, engine)
+            if not self.settings.replay_file:
+                keep_usage(ledger, self._models, self._config.rootpath)
             self._compared = results.comparisons
             self._gate = results.gate or []
-            self._problems += results.unfinished if results.lost else []
             artifacts.add_to_suite(results, self._config)
         except InputError as error:
             self._problems.append(message_of(error, self._config))
@@ -546,7 +563,9 @@ class UpskillRun:
         failed = self._session.testsfailed if self._session else 0
         text = markdown_summary(results, notes, failed)
         told = self._notes(results, ledger, engine)
-        run = Finished(results, text, told, ledger.workspaces(engine))
+        earlier, damaged = artifacts.run_before(self.settings, results, self._config.rootpath)
+        self._lines += damaged
+        run = Finished(results, text, [*told, *damaged], ledger.workspaces(engine), earlier)
         done.append(write_all(report_writers(run, report_paths(self.settings))))
         done.append(
             write_all(artifacts.recording(self.settings, ledger, engine, self._config.rootpath))
@@ -561,38 +580,44 @@ class UpskillRun:
             self._problems.append(problem)
         if not ledger.has_plan:
             return not (problems or self._gate or results.lost)
-        self._lines, errors = hooks.finish(self._config, results)
+        lines, errors = hooks.finish(self._config, results)
+        self._lines += lines
         self._problems += errors
         return not (problems or errors or self._gate or results.lost)
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
-        if self._ledger and self._results and self._asking.engine and not config.option.no_summary:
+        shown = config.get_verbosity() >= 0 and not config.option.no_summary
+        if self._ledger and self._results and self._asking.engine and shown:
             notes = self._notes(self._results, self._ledger, self._asking.engine)
+            if not (self._session and closing.is_unsettled(self._session, self._ledger)):
+                how = accepting.how_to_accept(self._results, config)
+                notes = [note for note in notes if note not in how]  # it is the next command
             display.write_summary(terminalreporter, config, self._results, notes)
             if not self._results.verdicts and not self._results.triggers:  # nothing was asked
-                how = accepting.how_to_accept(self._results, config)
-                for line in (*how, *self._accepted):
+                for line in self._accepted:
                     terminalreporter.write_line(line)
-            if self._written and config.get_verbosity() >= 0:
-                terminalreporter.write_line(f"upskill: {written_line(self._written)}")
+            others = [path for path in self._written if path != self.settings.html_file]
+            if others:  # the page is told at the very end
+                terminalreporter.write_line(f"upskill: {written_line(others)}")
         chosen = self._selected.sources or terminalreporter.stats.get("deselected")
         failed = self._session and self._session.testsfailed
         tested = not self._ledger or self._ledger.concerns_skills
         if MODEL.is_given(config) and not (tested or chosen or failed):
             terminalreporter.write_line(_NO_SKILL)
 
-    def _notes(self, results: RunResults, ledger: Ledger, engine: Engine) -> list[str]:
-        """Notes below the summary; with -q only what may be a problem."""
+    def _notes(
+        self, results: RunResults, ledger: Ledger, engine: Engine, *, brief: bool = False
+    ) -> list[str]:
+        """Notes below the summary; if they are brief, only what may be a problem."""
         unanswered = display.unanswered_notes(engine.budget.unanswered, self._models.price_of)
         held_back = [engine.agents_note] if engine.agents_note else []
         notes = [*display.retry_notes(engine.retries()), *held_back]
         studies = self._studies.notes if self._studies else []
-        trouble = [*notes, *unanswered, *studies, *self._lines]
-        if self._config.get_verbosity() < 0:
-            how = accepting.how_to_accept(results, self._config) if results.unmatched else []
-            return [*accepting.worse_notes(self._compared), *how, *self._accepted, *trouble]
+        trouble = [*cause_lines(results.causes), *notes, *unanswered, *studies, *self._lines]
+        if brief:
+            return [*accepting.worse_notes(self._compared), *self._accepted, *trouble]
         return [
             *accepting.notes(results, self._config),
             *self._accepted,
@@ -604,26 +629,32 @@ class UpskillRun:
         ]
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Why the run fails is the last thing shown, also without a summary."""
-        annotations = artifacts.annotation_lines(self._compared, self._gate, config.rootpath)
-        display.write_end(config, annotations, self._problems, self._gate)
-
-
-def _with_upskill_config(settings: Settings, folder: Path, code: SkillCode | None) -> Settings:
-    """Take models and the folder of kept runs from upskill.config.yaml if nothing else has them."""
-    if settings.models and (settings.runs_folder or not settings.history):
-        return settings
-    theirs = read_config(folder, os.environ)
-    if code and theirs.file and code.skill_around(theirs.file):
-        raise InputError(
-            theirs.file,
-            "is inside the skill, which does not choose its models or where runs are kept",
-            "Run pytest from outside of the skill, or name a model and add --skill-no-history.",
+        """What came of the run is the last thing shown, also without a summary."""
+        if not (self._ledger and self._asking.engine and self._session):
+            closing.write_problems(config, self._problems)
+            return
+        if self._waiting:
+            price_of = cache(self._models.price_of)
+            spent = closing.spent_of(self._asking.engine, price_of, self.settings)
+            write_submitted(config, self._waiting, self._asking.engine, spent, self._problems)
+            return
+        results, ledger, engine = self._results, self._ledger, self._asking.engine
+        closing.write_closing(
+            closing.Ended(
+                config=config,
+                session=self._session,
+                settings=self.settings,
+                results=results,
+                ledger=ledger,
+                engine=engine,
+                stopped=self._stopped,
+                problems=self._problems,
+                notes=self._notes(results, ledger, engine, brief=True) if results else [],
+                written=self._written,
+                selected=[source.label for source in self._selected.sources],
+                accept=bool(results and accepting.how_to_accept(results, config)),
+                telling=not display.small_model_notes(self._specs.values()),
+                stored=any(spec.provider.identity(spec) for spec in self._specs.values()),
+                price_of=cache(self._models.price_of),
+            )
         )
-    if not settings.runs_folder:
-        settings = replace(settings, runs_folder=theirs.runs_dir)
-    if settings.models or not theirs.eval_models:
-        return settings
-    return replace(
-        settings, models=theirs.eval_models, models_folder=folder, models_file=theirs.file
-    )

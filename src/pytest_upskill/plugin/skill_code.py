@@ -17,7 +17,7 @@ import pytest
 from ..errors import shown
 from ..settings import INI_FILES
 from .arguments import path_of, split_args
-from .option import absolute
+from .option import absolute, ini_entries
 from .options import ALLOW_CODE, SKILL
 
 _KEY: Final = pytest.StashKey["SkillCode"]()
@@ -61,7 +61,7 @@ class SkillCode:
     @cached_property
     def _ini(self) -> Path | None:
         """The ini file, if it has settings."""
-        of_file = any(value.origin == "file" for value in self._config._inicfg.values())
+        of_file = any(entry.origin == "file" for entry in ini_entries(self._config).values())
         return self._config.inipath if of_file else None
 
     def skill_around(self, path: Path) -> Path | None:

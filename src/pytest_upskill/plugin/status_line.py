@@ -1,8 +1,9 @@
 """The line that shows the progress of a run while pytest waits for answers.
 
-On a terminal it is below the line that pytest is writing, and gone before pytest goes on; in a
-log it is a line of its own every half minute. A thread draws it, so a lock guards the file of
-pytest's terminal writer.
+On a terminal it is below the line that pytest is writing, and gone before pytest goes on. In a
+log it is a line of its own every half minute: there, pytest's row of dots is held back until it is
+whole, so that nothing breaks it. A thread draws it, so a lock guards the file of pytest's terminal
+writer.
 """
 
 import sys
@@ -18,10 +19,13 @@ from ..engine import Engine
 from ..models.prices import Price, cost
 from ..reports.terminal.live import Progress, progress_line
 from ..trials.answer import Answer
+from .batch_lines import batches_of
+from .calls import planned_of
 
 DRAW_EVERY: Final = 0.25
 LOG_EVERY: Final = 30.0
 _ENOUGH_TO_GUESS: Final = 3
+_MOST_SKIPPED: Final = 20  # lines of a log that say the same
 
 # Make room for a line below (index, cursor up), save the cursor, go down and clear; then back.
 _BELOW: Final = "\x1bD\x1b[1A\x1b7\x1b[1B\r\x1b[2K"
@@ -31,9 +35,15 @@ _BACK: Final = "\x1b8"
 class Tally:
     """Adds up the replies of the engine, each once."""
 
-    def __init__(self, engine: Engine, price_of: Callable[[str], Price | None]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        price_of: Callable[[str], Price | None],
+        opening: Callable[[str], str],  # what it takes before a model can be asked
+    ) -> None:
         self._engine = engine
         self._price_of = price_of
+        self._opening = opening
         self._started = time.monotonic()
         self._seen = self._reused = self._asked = self._tokens = 0
         self._cost: float | None = 0.0
@@ -51,8 +61,8 @@ class Tally:
             usd = cost(self._price_of(model), reply.usage)
             self._cost = None if usd is None or self._cost is None else self._cost + usd
         total = self._engine.questions
-        left = None
-        if self._asked >= _ENOUGH_TO_GUESS:
+        left, waiting = None, self._engine.waiting
+        if self._asked >= _ENOUGH_TO_GUESS and not waiting:
             elapsed = time.monotonic() - self._started
             left = elapsed / self._asked * (total - self._seen)
         return Progress(
@@ -65,6 +75,8 @@ class Tally:
             left,
             self._engine.pausing,
             *self._engine.agents_at_work,
+            ", ".join(dict.fromkeys(map(self._opening, self._engine.opening))),
+            batches_of(waiting) if waiting else "",
         )
 
 
@@ -75,14 +87,28 @@ class GuardedFile:
         self.file = file
         self.lock = threading.RLock()
         self.drawn = False
+        self._holds = False
+        self._held = ""
         self._at_line_start = True
 
     def write(self, text: str) -> int:
         with self.lock:
             self.wipe()
-            if text:
-                self._at_line_start = text.endswith("\n")
-            return self.file.write(text)
+            self._held += text
+            whole = self._held.rpartition("\n")
+            ready = "".join(whole[:2]) if self._holds else self._held
+            self._held = whole[2] if self._holds else ""
+            if ready:
+                self._at_line_start = ready.endswith("\n")
+                self.file.write(ready)
+            return len(text)
+
+    def hold(self, *, holds: bool) -> None:
+        """Whether to keep the beginning of a line until all of it is there."""
+        with self.lock:
+            self._holds = holds
+            if self._held and not holds:
+                self.write("")
 
     def draw(self, line: str) -> None:
         with self.lock:
@@ -98,10 +124,11 @@ class GuardedFile:
                 self.drawn = False
 
     def log(self, line: str) -> None:
+        """Write a line above what is held back; not if another one has begun already."""
         with self.lock:
-            self.file.write(line + "\n" if self._at_line_start else f"\n{line}\n")
-            self.file.flush()
-            self._at_line_start = True
+            if self._at_line_start:
+                self.file.write(f"{line}\n")
+                self.file.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.file, name)
@@ -119,6 +146,11 @@ class ProgressLine:
         self._tally = tally
         self._in_place = can_draw(self._file.file, environ)
         self._waiting = False
+        self._manager = config.pluginmanager
+        # xdist's controller runs no test, so no test of others could end in the middle of a line.
+        if not self._in_place:
+            self._file.hold(holds=self._manager.hasplugin("dsession"))
+            self._manager.register(self, "upskill-progress")
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name="upskill-progress", daemon=True)
         self._thread.start()
@@ -136,13 +168,22 @@ class ProgressLine:
                     self._waiting = False
                     self._file.wipe()
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        """Other tests may crash: then the log has to show which one had begun."""
+        self._file.hold(holds=planned_of(item) is not None)
+
     def close(self) -> None:
         self._closing.set()
         self._thread.join()
         self._file.wipe()
+        self._file.hold(holds=False)
+        if self._manager.hasplugin("upskill-progress"):
+            self._manager.unregister(self)
         self._writer._file = self._file.file
 
     def _work(self) -> None:
+        logged, skipped = "", 0
         while not self._closing.wait(DRAW_EVERY if self._in_place else LOG_EVERY):
             progress = self._tally.progress()
             with self._file.lock:
@@ -151,7 +192,12 @@ class ProgressLine:
                 elif self._in_place:
                     self._file.draw(progress_line(progress, self._writer.fullwidth - 1))
                 else:
-                    self._file.log(progress_line(progress, 200))
+                    line = progress_line(progress, 200)
+                    if progress.batches and line == logged and skipped < _MOST_SKIPPED:
+                        skipped += 1  # nothing changes, perhaps for hours
+                        continue
+                    self._file.log(line)
+                    logged, skipped = line, 0
 
 
 def can_draw(file: TextIO, environ: Mapping[str, str]) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .._util.credentials import shown_command
 from .._util.keys import without_keys
 from .._util.texts import harmless
 from ..checks.judging import Ask
@@ -15,16 +14,17 @@ from ..skills.triggers import Trigger
 from ..trials.choice import Choice
 from ..trials.outfit import Outfit
 from ..trials.plan import PlannedCase
-from ..trials.records import Record, dump_records
+from ..trials.records import Record
 from ..trials.subject import Subject
 from ..trials.trial import Trial
 from ..trials.triggers import trigger_record, trigger_trials
+from .again import link_to, what_to_do
+from .display import screen_of
 from .items import ItemOfFile
-from .options import flags_for_again
 from .outcomes import (
-    RECORDS_PROPERTY,
     NotAnswered,
     WrongAnswer,
+    attached_records,
     is_expected_to_fail,
     judge_present,
 )
@@ -80,7 +80,9 @@ class TriggerItem(ItemOfFile):
             self._send_records()  # other trials may have been decided
             reasons = "\n".join(dict.fromkeys(map(harmless, errors)))
             replayed = run.settings.replay_file
-            raise NotAnswered(f"{self.name}: {reasons}" if replayed else reasons, pytrace=False)
+            text = f"{self.name}: {reasons}" if replayed else reasons
+            again = what_to_do(self, "", screen_of(self.config).width)
+            raise NotAnswered("\n".join([text, "", *again]), pytrace=False)
 
     def runtest(self) -> None:
         """Fail unless enough runs decided right."""
@@ -97,24 +99,22 @@ class TriggerItem(ItemOfFile):
                 self._records,
                 standing=standing.reason if standing.kind == "regressed" else "",
                 where=self.trigger.where,
-                again=self._again,
             )
+            link, width = link_to(planned, run.settings), screen_of(self.config).width
+            text = "\n".join([text, *what_to_do(self, link, width)])
             raise WrongAnswer(without_keys(text), pytrace=False)
 
     @property
     def planned(self) -> PlannedCase:
         """With the marks that it has by now."""
-        return replace(self._planned, compared=not is_expected_to_fail(self))
+        compared = not is_expected_to_fail(self)
+        if compared is not self._planned.compared:
+            self._planned = replace(self._planned, compared=compared)
+        return self._planned
 
     @property
     def trials(self) -> tuple[Trial, ...]:
         return self._planned.trials
-
-    @property
-    def _again(self) -> str:
-        """The command that runs it again, from the current folder."""
-        file = relative(self.path, self.config.invocation_params.dir)
-        return shown_command(["pytest", f"{file}::{self.name}", *flags_for_again(self.config)])
 
     @property
     def _line(self) -> int:
@@ -122,7 +122,7 @@ class TriggerItem(ItemOfFile):
 
     def _send_records(self) -> None:
         """Attach the records to the test's report."""
-        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
+        self.user_properties[:] = [attached_records(self, self._records)]
 
 
 def records_of_queries(items: Sequence[TriggerItem], ask: Ask) -> list[list[Record]]:

@@ -1,18 +1,18 @@
-"""What GitHub shows: a comment for pull requests in Markdown, and annotations of a workflow."""
+"""A comment for pull requests, and the summary of a job, in GitHub's Markdown."""
 
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from .._util.texts import counted, harmless, one_line, shortened
+from .._util.values import frozen
 from ..results.accepted import case_result
+from ..results.causes import cause_lines
 from ..results.effects import spent
 from ..results.neighbours import Matrix, conclusion, sentences
 from ..results.parts import Parts, conclusions
-from ..results.regressions import AcceptedComparison
 from ..results.run import RunResults
 from ..results.summary import SCORE_WORDS, case_words
 from ..results.triggers import TriggerSummary
@@ -29,6 +29,7 @@ from .parts import legend as legend_of_parts
 from .trigger_numbers import choice_note, instead_text, query_text, shown_columns, size_words
 
 MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
+GOOD, BAD = "✅", "❌"
 LIMIT: Final = 60_000  # GitHub refuses comments of more than 65,536 characters
 _ROOM_FOR_REASONS: Final = 10_000
 _ROOM_FOR_TABLES: Final = 30_000
@@ -53,8 +54,10 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     passed = "**Passed.**" if results.all_records else "**Nothing was tested.**"
     bad = f"**{results.outcome(failed).capitalize()}:**"
     outcome = "" if results.only_studied else f"\n\n{bad if reasons else passed}"
-    page.add(f"{MARKER}\n## Skills{outcome}")
-    page.add_most(len(reasons), partial(_list, reasons), _ROOM_FOR_REASONS)
+    mark = GOOD if results.all_records and not reasons else BAD
+    page.add(f"{MARKER}\n## {'' if results.only_studied else f'{mark} '}Skills{outcome}")
+    listed = [*failures, *cause_lines(results.causes), *reasons[len(failures) :]]
+    page.add_most(len(listed), partial(_list, listed), _ROOM_FOR_REASONS)
     _add_tables(page, results)
     for found in results.parts:
         _add_parts(page, found)
@@ -289,7 +292,7 @@ def _lines(lines: Sequence[str]) -> str:
 # Cases to look at, folded.
 
 
-@dataclass(frozen=True)
+@frozen
 class _Case:
     """A case on a model, and its result in a few words."""
 
@@ -316,11 +319,14 @@ def _regressions(results: RunResults) -> Iterator[_Case]:
 
 
 def _failed_cases(results: RunResults) -> Iterator[_Case]:
-    """Unexpected failures and errors that are no regressions."""
+    """Unexpected failures and errors that are no regressions, nor have a cause that others have."""
+    shared = {test for one in results.causes if len(one.tests) > 1 for test in one.tests}
     worse = {case.test.nodeid for found in results.comparisons for case in found.regressed}
     for test in results.failed:
         if test.nodeid not in worse:
             result = case_result(results.records_of(test), test.digest)
+            if not result and f"{test.skill}::{test.case}[{test.model}]" in shared:
+                continue  # why it has no answer is told above
             if result and test.should_trigger is not None:
                 continue  # the table of queries has it
             yield _Case(test, f"passed {result.count}" if result else "not answered, or not graded")
@@ -412,34 +418,3 @@ def fenced(text: str) -> str:
 def _without_calls(text: str) -> str:
     # An invisible character behind them prevents mentions and links.
     return _CALLS.sub(lambda match: f"{match.group()}&#8203;", text)
-
-
-# Annotations of GitHub Actions: lines of the log that are shown beside the lines of a file.
-
-
-def annotations(compared: Sequence[AcceptedComparison], gate: Iterable[str]) -> list[str]:
-    """An error for each regression, at the line of its case, and for each gate that failed."""
-    lines: list[str] = []
-    reported: list[str] = []
-    for comparison in compared:
-        # One reason for each case that got worse, then perhaps one for the skill as a whole.
-        places = [(case.test.file, case.test.line) for case in comparison.worse]
-        places += [(case.test.file, 1) for case in comparison.cases[:1]]
-        reported += comparison.reasons
-        for (file, line), reason in zip(places, comparison.reasons, strict=False):
-            where = f"file={_value(harmless(file))},line={line}"
-            lines.append(_error(f"{where},title={_value('skill regression')}", reason))
-    lines += [_error("title=skill gate", reason) for reason in gate if reason not in reported]
-    return lines
-
-
-def _error(properties: str, message: str) -> str:
-    return f"::error {properties}::{_data(one_line(message, _LONGEST_TEXT))}"
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _value(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -4,7 +4,7 @@ A new column is one more entry in `NUMBERS`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Final
 
 from .._util.texts import (
@@ -18,6 +18,7 @@ from .._util.texts import (
     times_as_much,
     whole,
 )
+from .._util.values import frozen
 from ..results.summary import ArmSummary, checks_of
 from ..results.verdict import Verdict
 from ..settings import Score
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 
 Bounds = tuple[float, float]
 
+_CENT: Final = 0.01
 
-@dataclass(frozen=True)
+
+@frozen
 class Opened:
     """How often an agent opened the skill."""
 
@@ -48,7 +51,7 @@ _NOT_ASKED: Final = ArmSummary()
 _MANY: Final = 3  # checks
 
 
-@dataclass(frozen=True)
+@frozen
 class Measured:
     """A skill on a model, of this run or of a kept one: what a row of a table is made from."""
 
@@ -153,7 +156,7 @@ def _known_lifts(
     }
 
 
-@dataclass(frozen=True)
+@frozen
 class Unit:
     """How amounts of a kind are written, and how a change from one to another is."""
 
@@ -194,7 +197,7 @@ SECONDS: Final = Unit(seconds, _decimal_change)
 PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)  # one answer has too many zeros
 
 
-@dataclass(frozen=True)
+@frozen
 class Number:
     """A number of a skill on a model: a column of tables and perhaps a metric of ``runs``."""
 
@@ -281,6 +284,11 @@ def activity_words(done: Activity) -> str:
 
 def _but(done: Activity) -> str:
     return f", but {one_line(', '.join(done.opened), 100)}" if done.opened else ""
+
+
+def cache_words(usd: float) -> str:
+    """What the providers' caches saved; empty if that is not worth a cent."""
+    return f"prompt caching saved {dollars(usd)}" if usd >= _CENT else ""
 
 
 def growth(change: float, times: str = "×") -> str:

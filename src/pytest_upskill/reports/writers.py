@@ -14,7 +14,9 @@ from typing import Final
 
 from .._util.files import is_stream, reason_of, replace_file, resolved
 from .._util.texts import one_line
+from .._util.values import frozen
 from ..errors import InputError, Setting, SettingsError, shown
+from ..results.changes import Earlier
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
 from .export.benchmark_folder import WorkspaceOf, benchmark_places, no_workspace
@@ -87,7 +89,7 @@ def _holds(name: str, file: Path, other: Path) -> bool:
     return new and resolved(file) in resolved(other).parents
 
 
-@dataclass(frozen=True)
+@frozen
 class Finished:
     """What reports are made from; ``markdown`` is made once, since GitHub shows it too."""
 
@@ -95,9 +97,10 @@ class Finished:
     markdown: str
     notes: Sequence[str]
     workspace_of: WorkspaceOf = no_workspace
+    earlier: Earlier | None = None  # the run before, for the page
 
 
-@dataclass(frozen=True)
+@frozen
 class Report:
     """A kind of report: ``what`` is for help texts, ``write`` returns the paths it wrote."""
 
@@ -110,7 +113,7 @@ class Report:
 def _page(run: Finished) -> str:
     from .html import html_report  # loaded only if needed
 
-    return html_report(run.results, run.notes)
+    return html_report(run.results, run.notes, run.earlier)
 
 
 # All kinds, by the setting that says where to write one. pytest and `report` both use this.

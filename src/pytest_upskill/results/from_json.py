@@ -25,6 +25,7 @@ from ..trials.trial import Arm
 from .neighbours_json import MatrixForm
 from .number_forms import Amount, Number, Runs, Seconds, Share, Whole
 from .parts_json import PartsForm
+from .rerun import Rerun
 from .run import RunResults
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -66,6 +67,8 @@ class _Skill(_Form):
     score: Score = "pass"
     seen_files: list[str] = []
     unseen_files: list[_Unseen] = []
+    text: str = ""
+    previous_text: str | None = None
 
     def info(self) -> SkillInfo:
         facts = self.model_dump(exclude={"seen_files", "unseen_files"})
@@ -88,6 +91,9 @@ class _Summary(_Subject):
     model_id: str
 
 
+_Place = Annotated[list[Whole], Field(min_length=2, max_length=2)]
+
+
 class _Check(_Form):
     check: str
     passed: bool
@@ -95,6 +101,8 @@ class _Check(_Form):
     weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     required: bool = True
     asks: str = ""
+    found: list[_Place] = []
+    unwanted: list[_Place] = []
 
 
 class _File(_Form):
@@ -134,6 +142,10 @@ class _Record(_Subject):
     files: list[_File] = []
     transcript: list[_Turn] = []
     written_tokens: Whole = 0
+    judge_cached_tokens: Whole = 0
+    judge_written_tokens: Whole = 0
+    batch: bool = False
+    judge_batch: bool = False
     turns: Whole | None = None
     tool_calls: Whole = 0
     activated: bool | None = None
@@ -223,6 +235,15 @@ class _Commit(_Form):
     dirty: bool
 
 
+class _Rerun(_Form):
+    options: list[str] = []
+    models: list[str] = []
+    root: str = ""
+
+    def value(self) -> Rerun:
+        return Rerun(tuple(self.options), tuple(self.models), self.root)
+
+
 class _Results(_Form):
     schema_: Annotated[Literal[1], Field(alias="schema")]
     started: Annotated[str, AfterValidator(_moment)]
@@ -245,6 +266,9 @@ class _Results(_Form):
     bundled_skills: dict[str, list[str]] = {}
     with_skills: list[str] = []
     noise: int = 0
+    rerun: _Rerun = _Rerun()
+    judge: str | None = None
+    prompt_cache_saved: Number = 0.0
     matrix: list[MatrixForm] = []
     parts: list[PartsForm] = []
     trigger_tests: list[_Trigger] = []
@@ -310,6 +334,9 @@ def _run(form: _Results) -> RunResults:
         trigger_records=tuple(map(_record, form.trigger_records)),
         with_skills=tuple(form.with_skills),
         noise=form.noise,
+        rerun=form.rerun.value(),
+        judge=form.judge,
+        prompt_cache_saved=form.prompt_cache_saved,
     )
 
 

@@ -12,11 +12,12 @@ import struct
 import time
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -25,6 +26,7 @@ from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 from .._util.files import open_file
 from .._util.git import Commit
 from .._util.texts import counted, one_line
+from .._util.values import frozen
 from ..engine.database import make_folder
 from ..engine.store import FOLDER
 from ..errors import ResultsError
@@ -46,6 +48,7 @@ _LIST: Final = "List the runs with `pytest-upskill runs`."
 # The header of gzip: magic number, deflate, with a comment, no time, any system.
 _START: Final = bytes([0x1F, 0x8B, 8, 16, 0, 0, 0, 0, 0, 255])
 _LONGEST_HEAD: Final = 8_000_000
+_AT_ONCE: Final = 200  # records
 _LEVEL: Final = 3  # of 9: 6 takes twice as long to save a tenth of the bytes
 
 
@@ -54,7 +57,7 @@ _Moment = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """A skill on a model, as in ``summary`` of the JSON."""
 
@@ -111,8 +114,12 @@ class Row:
     def subset(self) -> bool:
         return self.cases < self.of
 
+    @property
+    def whole(self) -> bool:
+        return not self.subset and not self.interrupted
 
-@dataclass(frozen=True)
+
+@frozen
 class Head:
     """What a list of runs shows, known without unpacking the file."""
 
@@ -123,7 +130,7 @@ class Head:
     rows: tuple[Row, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class KeptRun:
     """A run of the history; its file is read only when needed."""
 
@@ -136,7 +143,7 @@ class KeptRun:
         return read_head(self.path)
 
 
-@dataclass(frozen=True)
+@frozen
 class KeptRow:
     """A skill on a model, in a run."""
 
@@ -245,6 +252,24 @@ def newest(folder: Path) -> dict[str, dict[str, KeptRow]]:
     return found
 
 
+def run_before(folder: Path, results: RunResults) -> KeptRun | None:
+    """The newest run with a skill of these results on one of its models.
+
+    One that has fewer cases, by -k, --lf or Ctrl-C, is passed over if there is an older one that
+    has as many or all. Only heads are read; damaged files are skipped.
+    """
+    cases = Counter(test.pair for test in results.tests)
+    pairs = {test.pair for test in results.all_tests}
+    fewer = None
+    for run in runs(folder):
+        with suppress(ResultsError):
+            known = [row for row in run.head.rows if (row.skill, row.model) in pairs]
+            if any(row.whole or row.cases >= cases[row.skill, row.model] for row in known):
+                return run
+            fewer = fewer or (run if known else None)
+    return fewer
+
+
 def _prune(folder: Path, size_limit: int, own: Path) -> None:
     """Delete the oldest runs beyond the size limit, and drafts of killed runs.
 
@@ -275,10 +300,30 @@ def packed(report: Mapping[str, Any]) -> bytes:
     """The file of a run, from its JSON values; ValueError if a number is infinite."""
     # ASCII, since the comment is Latin-1 and ends at the first zero byte.
     head = json.dumps(_head(report), allow_nan=False).encode("ascii")
-    data = in_bytes(json.dumps(report, ensure_ascii=False))
     pack = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    end = struct.pack("<LL", zlib.crc32(data), len(data) & 0xFFFFFFFF)
-    return b"".join([_START, head, b"\0", pack.compress(data), pack.flush(), end])
+    parts, size, check = [_START, head, b"\0"], 0, 0
+    pieces = _in_pieces(report)
+    while text := "".join(islice(pieces, _AT_ONCE)):
+        data = in_bytes(text)
+        size, check = size + len(data), zlib.crc32(data, check)
+        parts.append(pack.compress(data))
+    end = struct.pack("<LL", check, size & 0xFFFFFFFF)
+    return b"".join([*parts, pack.flush(), end])
+
+
+def _in_pieces(report: Mapping[str, Any]) -> Iterator[str]:
+    """What json.dumps makes of it, record by record: as a whole it takes a lot of memory."""
+    start = "{"
+    for key, value in report.items():
+        yield f"{start}{json.dumps(key)}: "
+        start = ", "
+        if not (isinstance(value, list) and value):
+            yield json.dumps(value, ensure_ascii=False)
+            continue
+        for number, one in enumerate(value):
+            yield f"{', ' if number else '['}{json.dumps(one, ensure_ascii=False)}"
+        yield "]"
+    yield "}"
 
 
 def read_head(file: Path) -> Head:

@@ -1,11 +1,12 @@
 """Merge result files: the shards of a CI job become one run."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final, TypeVar
 
 from .._util.texts import counted, one_line
+from .._util.values import frozen
 from ..errors import ResultsError
 from ..trials.plan import PlannedCase
 from ..trials.records import Record
@@ -15,7 +16,7 @@ T = TypeVar("T")
 _ONE_RUN: Final = "Merge only shards of one run."
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """A result file and its name in messages."""
 
@@ -80,6 +81,7 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         interrupted="; ".join(dict.fromkeys(stops)) if stops else None,
         matrices=tuple(one for run in runs for one in run.matrices),
         parts=tuple(one for run in runs for one in run.parts),
+        prompt_cache_saved=sum(run.prompt_cache_saved for run in runs),
     )
     notes = [f"{counted(repeated, 'trial')} in several files, counted once."]
     other = ["The files are from different commits."] if len(commits) > 1 else []

@@ -3,10 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
 from .._util.texts import counted, one_line, points
+from .._util.values import frozen
 from ..stats import Lift
 from .effects import Effect
 
@@ -17,7 +18,7 @@ _MOST_NAMES: Final = 3
 MATTERS: Final = 0.1  # of a change that nobody would want to miss
 
 
-@dataclass(frozen=True)
+@frozen
 class Openings:
     """Which skills were opened in trials of a skill, and which of them first."""
 
@@ -33,7 +34,7 @@ class Openings:
         return f"{self.opened.get(skill, 0):,} of {counted(self.trials, 'trial')}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Alone:
     """A skill on its own cases, without any other of the matrix."""
 
@@ -44,7 +45,7 @@ class Alone:
     openings: Openings = Openings()
 
 
-@dataclass(frozen=True)
+@frozen
 class Neighbour:
     """A skill on its own cases, with another installed in both arms."""
 
@@ -64,7 +65,7 @@ class Neighbour:
         return "helps" if self.effect.lift.lift > 0 else "hurts"
 
 
-@dataclass(frozen=True)
+@frozen
 class Matrix:
     """All ordered pairs of skills, for an agent on a model."""
 

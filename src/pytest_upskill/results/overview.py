@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple
 
+from .._util.values import frozen
 from ..errors import InputError, NoCasesError, SkillError
 from ..lint import runnable_cases
 from ..settings import Score
@@ -20,7 +20,7 @@ from .accepted import DIGITS, read_results, without_triggers
 _SCHEMA: Final = re.compile(r"(?:.*/)?(?:schemas/.*|[^/]*\.(?:xsd|dtd|rng|schema\.json))", re.I)
 
 
-@dataclass(frozen=True)
+@frozen
 class SkillFile:
     """A file of a skill; ``tokens`` is None if it is not a text.
 
@@ -44,7 +44,7 @@ class SkillTokens(NamedTuple):
         return " + ".join(f"{number:,}" for number in self) + " tokens"
 
 
-@dataclass(frozen=True)
+@frozen
 class LastResult:
     """The last results of a skill on a model."""
 
@@ -61,7 +61,7 @@ class LastResult:
     baseline_checks: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class SkillOverview:
     """A skill in a list; a broken one has errors and lacks the rest."""
 

@@ -1,10 +1,11 @@
 """Parts of a skill: what each one gains, what it costs, and which could go."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import counted, one_line, points
+from .._util.values import frozen
 from ..skills.parts import By, PartKind
 from ..stats import Lift
 from ..trials.subject import CHAT
@@ -24,7 +25,7 @@ class Saved(NamedTuple):
     high: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class PartEffect:
     """A part of a skill, and what leaving it out does."""
 
@@ -54,7 +55,7 @@ class PartEffect:
         return self.tokens / (100 * lost) if lost >= _LEAST_LOSS else None
 
 
-@dataclass(frozen=True)
+@frozen
 class Version:
     """A shorter skill, measured on cases that no choice was based on."""
 
@@ -67,7 +68,7 @@ class Version:
     cases_needed: int | None = None  # that would tell whether more than the margin is lost
 
 
-@dataclass(frozen=True)
+@frozen
 class Parts:
     """What the parts of a skill earn, for an agent on a model."""
 

@@ -13,15 +13,18 @@ from .._util.git import Commit
 from .._util.texts import counted, one_line
 from ..errors import Spell
 from ..settings import Gates
+from ..skills.case import EDIT_ME
 from ..stats import LEVEL, plan_level
 from ..trials.answer import STOPPED
 from ..trials.plan import PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
 from ..trials.subject import CHAT
+from .causes import Cause, causes_of
 from .hints import DESCRIBE
 from .neighbours import Matrix
 from .parts import Parts
 from .regressions import AcceptedComparison, Standing, compare_all, compared
+from .rerun import Rerun
 from .summary import Summary, repeat_notes, summarize
 from .triggers import TriggerSummary, trigger_reasons, trigger_summaries
 from .triggers import repeat_notes as repeat_notes_of_triggers
@@ -33,6 +36,7 @@ Pair = tuple[str, str]  # the names of a skill and of a model
 
 NOTHING_TESTED: Final = "nothing was tested"
 _NO_GATES: Final = Gates()
+_NO_OPTIONS: Final = Rerun()
 _MOST_CAUSES: Final = 3
 _LONGEST_CAUSE: Final = 300
 
@@ -87,6 +91,9 @@ class RunResults:
     parts: tuple[Parts, ...] = ()  # one per skill, agent and model
     with_skills: tuple[str, ...] = ()  # paths of others that were installed in all arms
     noise: int = 0  # unrelated skills, likewise
+    rerun: Rerun = _NO_OPTIONS  # how to run one test again
+    judge: str | None = None  # the model that graded rubrics, by the name that the user gave
+    prompt_cache_saved: float = 0.0  # USD that the providers' caches saved in this run
 
     @cached_property
     def by_test(self) -> dict[tuple[str, str, str], list[Record]]:
@@ -134,7 +141,7 @@ class RunResults:
                 not_run=self._not_run(skill.name, model),
                 against=skill.against,
                 score=skill.score,
-                most_runs=self.looks[-1] if self.looks else None,
+                looks=self.looks,
                 samples=self._samples.get((skill.name, model), {}),
             )
             for skill in self.skills
@@ -146,6 +153,12 @@ class RunResults:
     def agents(self) -> dict[str, str]:
         """The agents of the run and their versions."""
         return agents_in(self.all_records)
+
+    @cached_property
+    def causes(self) -> list[Cause]:
+        """Why answers are missing."""
+        named = ((f"{one.skill}::{one.case}[{one.model}]", one) for one in self.all_records)
+        return causes_of(named)
 
     @property
     def agent_lines(self) -> list[str]:
@@ -201,7 +214,7 @@ class RunResults:
             *unproven,
             *trigger_reasons(self.trigger_summaries, self.gates, names),
         ]
-        return [*reasons, *regressions, *unmatched, *self._not_tested]
+        return [*reasons, *regressions, *unmatched, *self.not_tested]
 
     @cached_property
     def _without_evidence(self) -> list[str]:
@@ -220,7 +233,7 @@ class RunResults:
     def problems(self) -> list[str]:
         """Why the run fails, one line each."""
         failed = [f"{counted(len(self.failed), 'test')} failed or had errors"]
-        not_tested = self._not_tested if self.gate is None else []
+        not_tested = self.not_tested if self.gate is None else []
         found = [*(failed if self.failed else []), *self.unfinished, *(self.gate or ())]
         found += not_tested
         return found or ([] if self.all_records or self.only_studied else [NOTHING_TESTED])
@@ -259,7 +272,8 @@ class RunResults:
         return len({test.nodeid for test in self.all_tests}.union(self.lost, self.broken))
 
     @property
-    def _not_tested(self) -> list[str]:
+    def not_tested(self) -> list[str]:
+        """Tests that could not be asked, and why."""
         return [f"not tested: {one_line(why, 200)}" for why in self.broken.values()]
 
     @cached_property
@@ -312,6 +326,7 @@ class RunResults:
         """What a reader must know to trust the numbers; with ``spell``, also what to set."""
         return [
             *self.untested_notes,
+            *self._example_notes,
             *self._version_notes,
             *self._cause_notes,
             *self._limit_notes(spell),
@@ -319,6 +334,19 @@ class RunResults:
             *repeat_notes(self.summaries),
             *repeat_notes_of_triggers(self.trigger_summaries),
             *self._unseen_notes(spell),
+        ]
+
+    @property
+    def _example_notes(self) -> list[str]:
+        """Cases that came with init: whatever they show, it is not what users ask."""
+        examples: dict[str, set[str]] = {}
+        for test in self.tests:
+            if EDIT_ME in test.tags:
+                examples.setdefault(test.skill, set()).add(test.case)
+        return [
+            f"{counted(len(cases), 'case')} of {skill} with the tag {EDIT_ME}: examples, which say "
+            "nothing about the skill. Edit them, then remove the tag."
+            for skill, cases in examples.items()
         ]
 
     @property
@@ -372,8 +400,12 @@ class RunResults:
     def _is_of_agent(self, test: PlannedCase) -> bool:
         return test.agent != CHAT or any(record.activity for record in self.records_of(test))
 
+    def is_errored(self, test: PlannedCase) -> bool:
+        """Whether an answer is missing."""
+        return any(record.outcome == "errored" for record in self.records_of(test))
+
     def _is_failed(self, test: PlannedCase) -> bool:
-        if any(record.outcome == "errored" for record in self.records_of(test)):
+        if self.is_errored(test):
             return True
         found = self.standing(test)
         return found is not None and found.kind in ("failed", "regressed")

@@ -3,13 +3,14 @@
 Cases are paired, and only answers with the skill count.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby
 from statistics import fmean
 from typing import Final
 
-from .._util.texts import counted
+from .._util.texts import counted, one_line
+from .._util.values import frozen
 from ..settings import Score
 from ..stats import LEVEL, plan_level
 from ..trials.subject import CHAT
@@ -20,7 +21,7 @@ from .trigger_changes import TriggerChange, trigger_changes
 _ROUNDING: Final = 1e-9
 
 
-@dataclass(frozen=True)
+@frozen
 class CaseChange:
     """The score of a case in both runs."""
 
@@ -29,7 +30,7 @@ class CaseChange:
     after: float
 
 
-@dataclass(frozen=True)
+@frozen
 class LeftOut:
     """How many cases have no pair, and why."""
 
@@ -39,7 +40,7 @@ class LeftOut:
     unanswered: int  # in one of the runs
 
 
-@dataclass(frozen=True)
+@frozen
 class PairComparison:
     """A skill on a model that are in both runs."""
 
@@ -57,14 +58,28 @@ class PairComparison:
     model_ids: tuple[str, str]
     agent: str = CHAT
     agent_versions: tuple[str, str] = ("", "")
+    runs: tuple[int, int] = (0, 0)
+
+    @property
+    def differences(self) -> list[str]:
+        """What else is not the same, so that a change may come from it."""
+        before, after = (one_line(name, 60) for name in self.model_ids)
+        found = [f"the model was {before} and is now {after}"] if before != after else []
+        before, after = (one_line(version, 60) for version in self.agent_versions)
+        if before and after and before != after:
+            found.append(f"{one_line(self.agent, 60)} was {before} and is now {after}")
+        if self.runs[0] != self.runs[1]:
+            found.append(f"each case had {counted(self.runs[0], 'run')} and now has {self.runs[1]}")
+        return found
 
 
-@dataclass(frozen=True)
+@frozen
 class RunComparison:
     pairs: tuple[PairComparison, ...]
     only_before: tuple[Pair, ...]  # skills and models in only one of the runs
     only_after: tuple[Pair, ...]
     triggers: tuple[TriggerChange, ...] = ()
+    differences: tuple[str, ...] = ()  # of the runs, besides those of pairs
 
     @property
     def reasons(self) -> list[str]:
@@ -85,7 +100,7 @@ class RunComparison:
         return found
 
 
-@dataclass(frozen=True)
+@frozen
 class _Side:
     """A skill on a model in one run."""
 
@@ -110,7 +125,21 @@ def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
         tuple(pair for pair in old if pair not in new),
         tuple(pair for pair in new if pair not in old),
         trigger_changes(before, after),
+        tuple(_differences(before, after)),
     )
+
+
+def _differences(before: RunResults, after: RunResults) -> Iterator[str]:
+    if before.judge and after.judge and before.judge != after.judge:
+        names = [one_line(name, 60) for name in (before.judge, after.judge)]
+        yield f"the judge was {names[0]} and is now {names[1]}"
+    for what, one, two in (
+        ("other skills installed", before.with_skills, after.with_skills),
+        ("unrelated skills installed", (str(before.noise),), (str(after.noise),)),
+    ):
+        if one != two:
+            were, are = (one_line(", ".join(names), 100) or "none" for names in (one, two))
+            yield f"{what}: {were}, and now {are}"
 
 
 def _sides(run: RunResults) -> dict[Pair, _Side]:
@@ -170,4 +199,5 @@ def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None)
         model_ids=(old.summary.model_id, new.summary.model_id),
         agent=new.summary.agent,
         agent_versions=(old.summary.agent_version, new.summary.agent_version),
+        runs=(old.summary.runs, new.summary.runs),
     )

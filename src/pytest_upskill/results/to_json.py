@@ -13,8 +13,6 @@ from ..trials.plan import PlannedCase, Unmatched
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Arm
-from .neighbours_json import matrix_report
-from .parts_json import parts_report
 from .run import RunResults
 from .summary import CaseSummary, Summary
 from .triggers import QueryRate, Share, TriggerSummary
@@ -49,8 +47,8 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "versions": dict(results.versions),
         "agents": results.agents,
         "bundled_skills": {name: list(skills) for name, skills in results.bundled.items()},
-        "matrix": [matrix_report(one) for one in results.matrices],
-        "parts": [parts_report(one) for one in results.parts],
+        "matrix": _matrices(results),
+        "parts": _parts(results),
         "triggers": [
             _trigger_summary(row, results.model_ids.get(row.model))
             for row in results.trigger_summaries
@@ -59,7 +57,26 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "trigger_tests": [_trigger(test, results) for test in results.triggers],
         "with_skills": list(results.with_skills),
         "noise": results.noise,
+        "rerun": asdict(results.rerun),
+        "judge": results.judge,
+        "prompt_cache_saved": results.prompt_cache_saved,
     }
+
+
+def _matrices(results: RunResults) -> list[dict[str, Any]]:
+    if not results.matrices:
+        return []
+    from .neighbours_json import matrix_report  # slow to import, and seldom needed
+
+    return [matrix_report(one) for one in results.matrices]
+
+
+def _parts(results: RunResults) -> list[dict[str, Any]]:
+    if not results.parts:
+        return []
+    from .parts_json import parts_report
+
+    return [parts_report(one) for one in results.parts]
 
 
 def results_text(results: RunResults) -> str:
@@ -89,7 +106,7 @@ def _record(record: Record) -> dict[str, Any]:
     """Without transcript and images, and with the beginnings of long files: transcripts are files
     of their own, on request.
     """
-    data = replace(record, transcript=()).to_json()
+    data = (replace(record, transcript=()) if record.transcript else record).to_json()
     data |= {"model": _plain(record), "agent": record.agent}
     if record.files:
         data["files"] = [_file(file, room) for file, room in _with_room(record.files)]

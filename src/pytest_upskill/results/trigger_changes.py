@@ -1,11 +1,12 @@
 """Recall and false alarms of two runs compared, paired by query."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
 from typing import Literal
 
 from .._util.texts import counted, percent
+from .._util.values import frozen
 from ..stats import LEVEL, Lift, holm, paired_lift
 from .run import RunResults
 from .summary import points_words
@@ -14,7 +15,7 @@ from .triggers import QueryRate
 What = Literal["recall", "false alarms"]
 
 
-@dataclass(frozen=True)
+@frozen
 class TriggerChange:
     """How often a skill was opened, in one run and in the other, for the queries of both."""
 

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from statistics import fmean
 from typing import Final
 
 from .._util.texts import apart, counted, one_line, percent
-from ..settings import Gates
+from .._util.values import frozen
+from ..settings import ENOUGH_QUERIES, Gates
 from ..stats import Interval, wilson
 from ..trials.plan import PlannedCase
 from ..trials.records import Record, agents_in
@@ -20,14 +21,13 @@ Pair = tuple[str, str]  # the names of a skill and of a model
 THRESHOLD: Final = 0.5  # the share of runs at which a query counts as one that opens the skill
 MODELS_CHOICE: Final = "the choice of the model, without an agent"  # what numbers of chat are of
 NO_QUERY: Final = "no query was tested"
-_FEW: Final = 10  # queries, below which even a perfect result shows little
 _GOOD_RECALL: Final = 0.9
 _FEW_ALARMS: Final = 0.1
 _MOST_NAMES: Final = 3
 _LONGEST_QUERY: Final = 60
 
 
-@dataclass(frozen=True)
+@frozen
 class QueryRate:
     """How often the skill was opened for a query."""
 
@@ -62,7 +62,7 @@ class QueryRate:
         return f'"{text}"' if text else one_line(self.case, _LONGEST_QUERY)
 
 
-@dataclass(frozen=True)
+@frozen
 class Share:
     """A share of queries: a mean over queries of the share of runs, with its interval."""
 
@@ -76,7 +76,7 @@ class Share:
         return f"{percent(self.interval.low)} to {percent(self.interval.high)}"
 
 
-@dataclass(frozen=True)
+@frozen
 class TriggerSummary:
     """What came of the queries of a skill for an agent on a model."""
 
@@ -198,13 +198,13 @@ class TriggerSummary:
     def _few(self) -> list[str]:
         """What so few queries can show."""
         lines = []
-        if (one := self.recall) and one.queries < _FEW:
+        if (one := self.recall) and one.queries < ENOUGH_QUERIES:
             verbs = ("needs it shows", "need it show")[one.queries != 1]
             lines.append(
                 f"{counted(one.queries, 'query')} that {verbs} little: even with {one.queries} "
                 f"of {one.queries}, recall could still be {percent(wilson(1.0, one.queries).low)}"
             )
-        if (one := self.false_alarms) and one.queries < _FEW:
+        if (one := self.false_alarms) and one.queries < ENOUGH_QUERIES:
             verbs = ("doesn't need it shows", "don't need it show")[one.queries != 1]
             high = percent(wilson(0.0, one.queries).high)
             lines.append(

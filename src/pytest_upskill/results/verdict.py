@@ -1,11 +1,11 @@
 """The verdict on a skill and model: one word, one sentence, and the gates."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import apart, counted, dollars, one_line
+from .._util.values import frozen
 from ..settings import Gates, Score
 from ..stats import LEVEL, Lift, cases_needed, detectable_lift, normalised_gain, runs_needed
 from ..trials.trial import ARMS, Arm
@@ -21,7 +21,7 @@ _FORESEEABLE: Final = 10
 _ROUNDING: Final = 1e-9
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     """The verdict on a skill and model; there is no word without a baseline."""
 
@@ -128,7 +128,7 @@ def _shown(lift: Lift) -> Literal["helps", "hurts"]:
 
 def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook: str) -> str:
     parts = []
-    missing = _missing(row) if word == "incomplete" else ""
+    missing = missing_words(row) if word == "incomplete" else ""
     if over and missing:
         # One missing answer must not hide what all the others show.
         shown = f"{_shown(over.lift)} so far: " if over.lift.shown else ""
@@ -163,7 +163,8 @@ def _other_share(row: Summary) -> str:
     return checks if row.score == "pass" else cases
 
 
-def _missing(row: Summary) -> str:
+def missing_words(row: Summary) -> str:
+    """``2 answers missing and 1 case not run``."""
     parts = [f"{counted(row.errored, 'answer')} missing"] if row.errored else []
     parts += [f"{counted(row.not_run, 'case')} not run"] if row.not_run else []
     return " and ".join(parts) or "no answers"
@@ -296,7 +297,7 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
     if not gates.of_cases:
         return []
     if verdict.word == "incomplete":
-        return [f"can't pass: {_missing(row)}"]
+        return [f"can't pass: {missing_words(row)}"]
     reasons = []
     if gates.min_lift is not None:
         reached = lift and (lift.low if gates.confident else lift.lift)

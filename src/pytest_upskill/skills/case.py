@@ -3,7 +3,7 @@
 import codecs
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import chain
@@ -25,6 +25,7 @@ from .._util.json_forms import (
     read_json,
 )
 from .._util.texts import one_line
+from .._util.values import frozen
 from ..errors import CasesError, NoCasesError, shown
 from .case_forms import (
     CaseForm,
@@ -63,6 +64,7 @@ from .workspace import MOST_BYTES, WorkspaceFile, is_executable, workspace_files
 
 Role = Literal["user", "assistant"]
 
+EDIT_ME: Final = "edit-me"  # the tag of an example that nobody has edited yet
 MAX_CASES_BYTES: Final = 50_000_000
 _MOST_IN_FILES: Final = 5_000_000  # characters of a case's files
 _MOST_KEYS: Final = 10  # named in a warning
@@ -89,7 +91,7 @@ class SandboxNeeds(NamedTuple):
 NO_NEEDS: Final = SandboxNeeds()
 
 
-@dataclass(frozen=True)
+@frozen
 class Case:
     """One question with the checks its answer must pass."""
 

@@ -108,9 +108,9 @@ class MessageForm(Strict):
     """One turn of a conversation."""
 
     role: Annotated[Literal["user", "assistant"], BeforeValidator(_no_system)] = Field(
-        description="Who says it."
+        description="Who says it: user and assistant in turn, user first and last."
     )
-    content: Text = Field(description="What is said.")
+    content: Text = Field(description="What this message says.")
 
 
 def _in_turn(messages: list[MessageForm]) -> list[MessageForm]:
@@ -130,7 +130,7 @@ Input = Annotated[
 class FileOfSkill(Strict):
     """A file in the skill's folder."""
 
-    file: Text = Field(description="Its path, relative to the skill's folder.")
+    file: Text = Field(description="Its path, relative to the skill's folder: 'assets/orders.csv'.")
 
 
 TextOrFile = Annotated[
@@ -149,6 +149,8 @@ Files = Annotated[
 
 
 class ContextForm(Strict):
+    """What belongs to a question."""
+
     files: Files = Field(
         None,
         description="Files to append to the question, each in a fence with its name; for an agent, "
@@ -189,16 +191,19 @@ class SandboxForm(Strict):
 class SharedForm(Strict):
     """The keys that a case and the defaults of a file share."""
 
-    context: ContextForm | None = Field(None, description="Files for the question.")
+    context: ContextForm | None = Field(
+        None, description="What belongs to the question, besides its text."
+    )
     workspace: Text | None = Field(
         None,
-        description="A folder in the skill's folder; an agent works on a copy of it. Without an "
-        "agent, its text files are appended to the question. It is not installed with the skill.",
+        description="A folder in the skill's folder, such as 'fixtures/march'; an agent works on a "
+        "copy of it. Without an agent, its text files are appended to the question. It is not "
+        "installed with the skill.",
     )
     setup: Text | None = Field(
         None,
-        description="A command that runs in the workspace of an agent before the agent, in both "
-        "arms; if it fails, there is no answer.",
+        description="A command that runs in the workspace before the agent, in both arms, such as "
+        "'mkdir out'; if it fails, there is no answer.",
     )
     sandbox: SandboxForm | None = Field(
         None, description="What this case needs of the sandbox, besides what the file says."
@@ -208,10 +213,13 @@ class SharedForm(Strict):
         description="The system prompt of both arms instead of 'You are a helpful assistant.'",
     )
     tags: list[CaseTag] = Field(
-        default_factory=list, description='pytest marks, for -m "build and not slow".'
+        default_factory=list,
+        description='pytest marks such as "build", for pytest -m "build and not slow".',
     )
-    skip: Reason | None = Field(None, description="Why the case is skipped, or true.")
-    xfail: Reason | None = Field(None, description="Why the case is expected to fail, or true.")
+    skip: Reason | None = Field(None, description="Do not ask this case: the reason, or true.")
+    xfail: Reason | None = Field(
+        None, description="A wrong answer is expected: the reason, or true."
+    )
     runs: int | None = Field(
         None,
         ge=1,
@@ -232,8 +240,12 @@ class SharedForm(Strict):
     validator: Text | None = Field(
         None, description="The name of a check that a conftest.py registers."
     )
-    validator_config: dict[str, Any] | None = Field(None, description="The argument of that check.")
-    output_file: str | None = Field(None, description="Also passed to that check.")
+    validator_config: dict[str, Any] | None = Field(
+        None, description="What the check named by validator is given."
+    )
+    output_file: str | None = Field(
+        None, description="A file name that the check named by validator is given, too."
+    )
 
 
 class CaseForm(SharedForm):
@@ -241,13 +253,18 @@ class CaseForm(SharedForm):
 
     id: CaseId | None = Field(
         None,
-        description="The test id: letters, digits and . _ + - (default: from the question).",
+        description="The test id, such as deploy-command: letters, digits and . _ + - (default: "
+        "from the question).",
     )
     input: Input = Field(
         description="The question, or a list of messages, user and assistant in turn, that ends "
         "with the question.",
     )
-    expected: Any = Field(None, description="The checks the answer must pass.")
+    expected: Any = Field(
+        None,
+        description="The checks that the answer must pass: an object of checks, or a list of such "
+        'groups. Example: {"contains": ["9.0"], "not_contains": ["8.0"]}',
+    )
 
 
 class DefaultsForm(SharedForm):
@@ -264,7 +281,9 @@ class TriggerForm(Strict):
     model_config = ConfigDict(extra="allow")  # others write why, or for which part of the skill
 
     query: Text = Field(description="What a user writes; it should not name the skill.")
-    should_trigger: bool = Field(description="Whether the skill should be opened.")
+    should_trigger: bool = Field(
+        description="Whether the skill should be opened for it, or is a near miss."
+    )
     id: CaseId | None = Field(
         None, description="The test id, behind 'trigger-' (default: from the query)."
     )
@@ -277,7 +296,8 @@ class TriggerListsForm(Strict):
         default_factory=list, description="Queries that should open the skill."
     )
     should_not_trigger: list[Text] = Field(
-        default_factory=list, description="Queries that should not."
+        default_factory=list,
+        description="Queries that are near misses: the skill should stay closed.",
     )
 
 
@@ -285,9 +305,14 @@ class MetaForm(Strict):
     """The cases of a skill: questions to ask with and without it."""
 
     schema_: str | None = Field(
-        None, alias="$schema", description="The schema of this file, for editors."
+        None,
+        alias="$schema",
+        description="The path or address of this schema, by which editors complete and check the "
+        "file.",
     )
-    metadata: dict[str, Any] | None = Field(None, description="Anything; ignored.")
+    metadata: dict[str, Any] | None = Field(
+        None, description="Anything you like to note; it is not read."
+    )
     defaults: DefaultsForm | None = Field(
         None,
         description="Defaults for every case; tags are added to a case's own.",
@@ -296,10 +321,14 @@ class MetaForm(Strict):
         None, description="What the skill's scripts need of the sandbox of an agent."
     )
     # Validated after the defaults are merged in.
-    cases: list[SkipValidation[CaseForm]] | None = Field(None, description="The cases.")
+    cases: list[SkipValidation[CaseForm]] | None = Field(
+        None, description="The cases: questions, each with the checks that its answer must pass."
+    )
     tests: list[SkipValidation[CaseForm]] | None = Field(
-        None, description="The cases, under the name that upskill uses."
+        None, description="The same as cases, by the name that upskill gives them."
     )
     triggers: SkipValidation[list[TriggerForm] | TriggerListsForm | None] = Field(
-        None, description="Queries that should, or should not, make an agent open the skill."
+        None,
+        description="Queries that should, or should not, make an agent open the skill. Example: "
+        '[{"query": "roll back lamp", "should_trigger": true}]',
     )

@@ -10,8 +10,8 @@ from typing import Final
 
 from .._util.files import read_file, reason_of
 from ..settings import MOST_REFERENCE_TOKENS, Settings
-from .at_ref import FilesAtRef, files_at_ref
-from .folder import MAX_FILE_BYTES, SKILL_NAMES, is_folder, text_of, why_unsendable
+from .at_ref import files_at_ref
+from .folder import MAX_FILE_BYTES, SKILL_NAMES, decoded, is_folder, text_of, why_unsendable
 from .references import Files, files_named
 from .skill import Skill, UnseenFile, body_of, estimated_tokens, load_skill, with_files
 
@@ -56,17 +56,14 @@ def load_for_run(file: Path, settings: Settings) -> Skill:
     if settings.against is None:
         return skill
     at_ref = files_at_ref(file.resolve().parent, settings.against)
-    return replace(skill, previous=_previous(at_ref, references=settings.references))
-
-
-def _previous(files: FilesAtRef, *, references: bool) -> str | None:
-    """The text at the ref; None if the skill is newer."""
-    name = next((name for name in SKILL_NAMES if name in files.entries("")), None)
+    name = next((name for name in SKILL_NAMES if name in at_ref.entries("")), None)
     if name is None:
-        return None
-    body = body_of(files.data(name))
-    named = files_named(files, body.split("\n")) if references else []
-    return with_files(body, _read(files, named)[0])
+        return skill  # it is newer
+    data = at_ref.data(name)
+    body = body_of(data)
+    named = files_named(at_ref, body.split("\n")) if settings.references else []
+    previous = with_files(body, _read(at_ref, named)[0])
+    return replace(skill, previous=previous, previous_file=decoded(data, "replace"))
 
 
 def _read(

@@ -12,6 +12,7 @@ from ..errors import SkillError
 
 SKILL_NAMES: Final = ("SKILL.md", "skill.md")
 CASES_NAME: Final = "skill_meta.json"
+SCHEMA_NAME: Final = "skill_meta.schema.json"  # for editors
 EVALS_NAME: Final = "evals/evals.json"
 MANIFEST_NAME: Final = ".pytest-upskill.json"  # in an installed copy: digests of its files
 MAX_FILE_BYTES: Final = 1_000_000  # of a file that is read as text
@@ -32,7 +33,9 @@ _PRIVATE: Final = re.compile(
 )
 _PRIVATE_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"})
 # These live next to the skill but are not part of it.
-_NOT_TAUGHT: Final = frozenset({CASES_NAME, "skill_results.json", "evals", MANIFEST_NAME})
+_NOT_TAUGHT: Final = frozenset(
+    {CASES_NAME, SCHEMA_NAME, "skill_results.json", "evals", "pytest.ini", MANIFEST_NAME}
+)
 _LONGEST_PATH: Final = 3500  # bytes of a folder's path: names in it may exceed what systems allow
 _DEEPEST: Final = 100  # levels of folders
 _CHUNK: Final = 1_000_000

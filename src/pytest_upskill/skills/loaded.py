@@ -1,11 +1,12 @@
 """What became of a file of cases: those that can be run, and those that can't."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from .._util.json_forms import Location, Problem, cases_error
+from .._util.values import frozen
 from ..errors import CasesError
 from .case_ids import numbered
 
@@ -13,7 +14,7 @@ C = TypeVar("C", covariant=True)
 D = TypeVar("D")
 
 
-@dataclass(frozen=True)
+@frozen
 class BrokenCase:
     """A case that can't be run, and why."""
 
@@ -28,7 +29,7 @@ class BrokenCase:
         return str(self.error)
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadedCases(Generic[C]):
     """What a file of cases has: those that can be run, those that can't, and what was ignored."""
 

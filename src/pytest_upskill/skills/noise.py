@@ -2,17 +2,17 @@
 
 import tomllib
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from .._util.files import read_file
+from .._util.values import frozen
 
 _FILE: Final = Path(__file__).with_name("noise.toml")
 
 
-@dataclass(frozen=True)
+@frozen
 class NoiseSkill:
     """A skill that is one file."""
 

@@ -9,12 +9,13 @@ at blank lines, but lists and code stay whole, and what ends with a colon keeps 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import one_line
+from .._util.values import frozen
 from .frontmatter import parse
 
 By = Literal["section", "paragraph"]
@@ -40,7 +41,7 @@ _TAGS: Final = re.compile(
 _WORD: Final = re.compile(r"\w")
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """A part of a skill: a stretch of its SKILL.md, or a file that it names."""
 

@@ -4,12 +4,12 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.texts import guess, named_fence, one_line, slug
+from .._util.values import frozen
 from ..errors import SkillError
 from .folder import Contents, contents_of, decoded, digest_of, read_text
 from .frontmatter import Fault, Level, Parsed, first_paragraph, parse
@@ -28,7 +28,7 @@ _KEYS_OF_CLAUDE_CODE: Final = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class UnseenFile:
     """A file that SKILL.md refers to and that no model saw; ``reason`` is why it could not."""
 
@@ -36,7 +36,7 @@ class UnseenFile:
     reason: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Skill:
     """A skill, read from its folder."""
 
@@ -50,6 +50,8 @@ class Skill:
     trace: str | None = None  # measured in place of the body, in teach
     references: tuple[tuple[str, str], ...] = ()  # paths and texts of files put in context too
     unseen: tuple[UnseenFile, ...] = ()
+    whole: str = ""  # SKILL.md as it is on disk, if it is from there
+    previous_file: str | None = None  # the same at the ref
 
     @property
     def text(self) -> str:
@@ -74,7 +76,8 @@ def estimated_tokens(text: str) -> int:
 
 def load_skill(file: Path) -> Skill:
     """Read a SKILL.md with usable text; what is wrong with its form is in ``warnings``."""
-    parsed = parse(read_text(file))
+    whole = read_text(file)
+    parsed = parse(whole)
     if not parsed.body:
         raise SkillError(
             file,
@@ -96,6 +99,7 @@ def load_skill(file: Path) -> Skill:
         parsed.body,
         digest_of(file.parent, contents.files),
         tuple(faults),
+        whole=whole,
     )
 
 

@@ -8,7 +8,7 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from .._util.json_forms import (
     read_json,
 )
 from .._util.texts import digest, guess, one_line, slug
+from .._util.values import frozen
 from ..errors import CasesError, shown
 from .case import no_duplicate_keys
 from .case_ids import numbered
@@ -53,7 +54,7 @@ _HINT: Final = "Look for a missing or extra comma or quote just before this posi
 _TWICE: Final = "ids that occur twice are numbered"
 
 
-@dataclass(frozen=True)
+@frozen
 class Trigger:
     """A query, and whether the skill should be opened for it."""
 
@@ -69,7 +70,7 @@ class Trigger:
         return f"{shown(self.file)}:{self.line}"
 
 
-@dataclass(frozen=True)
+@frozen
 class TriggerWarning:
     """What looks wrong with a trigger set that can be used."""
 
@@ -79,7 +80,7 @@ class TriggerWarning:
     repeats: bool = False  # a query that is there twice
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadedTriggers:
     """The triggers of a skill: those that can be asked, those that can't, and what was ignored."""
 

@@ -25,7 +25,7 @@ from .power import (
     detectable_lift,
     runs_needed,
 )
-from .sequential import Look, look, look_plan, plan_level
+from .sequential import Look, look, look_plan, plan_level, rest_after, steps, weights
 from .significance import Regression, drop, holm, regressed, sign_flip
 
 __all__ = [
@@ -60,7 +60,10 @@ __all__ = [
     "pass_hat_k",
     "plan_level",
     "regressed",
+    "rest_after",
     "runs_needed",
     "sign_flip",
+    "steps",
+    "weights",
     "wilson",
 ]

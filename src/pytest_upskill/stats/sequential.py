@@ -1,4 +1,4 @@
-"""Frugal runs: start with a few, and add more only while the verdict is open.
+"""Frugal runs: start with a few, and add more only while the verdict is open, case by case.
 
 This is a group-sequential design. The interval is checked after doubling numbers of runs, each
 time at one level above 95 %, chosen so that all looks together err in 5 % (Pocock 1977). Such
@@ -6,11 +6,19 @@ repeated intervals hold for any stopping rule (Jennison and Turnbull 1989), so t
 stop when more runs would hardly bring a verdict, which is often early: runs do not reduce the
 spread between cases. Looks at a mean over the same cases follow a Brownian motion if all cases
 have the same lift; otherwise they are more correlated, which only makes errors rarer.
+
+Between looks the run may only stop for want of a chance, which is asked after every run. And a
+case rests once its runs have all gone the same way. That choice would bias its rate: one that
+passes in 80 % of its runs rests as a sure one now and then. So the runs of a case that went on are
+weighted (Rao and Blackwell): its rate is what its first runs would show on average over all orders
+of its runs in which it goes on. The mean of the first runs is unbiased, and so is this.
 """
 
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from math import exp, pi, sqrt
+from math import comb, exp, pi, sqrt
 from typing import NamedTuple
 
 from .distributions import normal_tail
@@ -18,8 +26,10 @@ from .intervals import LEVEL, Lift, Pairs, half_width, paired_lift
 from .power import fewest_cases, spreads
 
 # Stop below this chance of a verdict. A lower value saves less if there is no lift, a higher one
-# misses more small lifts; benchmarks/sequential.py shows both.
+# misses more small lifts; benchmarks/sequential.py shows both. Studies ask only at their looks.
 FUTILE = 0.15
+HOPELESS = 0.08
+_SURE = 5  # runs from which a case may rest; after three, half of those at 80 % would
 _GRID = 64
 
 
@@ -33,16 +43,43 @@ class Look(NamedTuple):
 
 
 def look(pairs: Pairs, runs: int, plan: tuple[int, ...], chance: float | None = None) -> Look:
-    """The lift of a skill on a model after `runs` runs, one of the steps of the plan.
+    """The lift of a skill on a model after `runs` runs, one of the `steps` of the plan.
 
-    ``chance`` is as for `spreads`.
+    ``chance`` is as for `spreads`. Between the looks of the plan, nothing counts as shown.
     """
     level = plan_level(plan)
     lift = paired_lift(pairs, runs, level)
-    likely = float(lift.shown)
+    shown, likely = lift.shown and runs in plan, float(lift.shown)
     if runs < plan[-1] and not lift.shown:
         likely = _likely(pairs, runs, plan[-1], level, chance)
-    return Look(lift, runs < plan[-1] and not lift.shown and likely >= FUTILE, level, likely)
+    return Look(lift, runs < plan[-1] and not shown and likely >= HOPELESS, level, likely)
+
+
+def steps(plan: tuple[int, ...]) -> list[int]:
+    """The numbers of runs after which a run may stop: 3..12 → 3, 4, …, 12."""
+    between = range(plan[0], plan[-1], max(1, plan[0] // 3))
+    return sorted({*plan, *between})
+
+
+def rest_after(plan: tuple[int, ...]) -> int | None:
+    """After how many runs a case rests if they all went the same way: 3..12 → 6."""
+    return next((runs for runs in plan[:-1] if runs >= _SURE), None)
+
+
+def weights(kinds: Sequence[Hashable], rest: int | None) -> list[float]:
+    """What each run of a case counts, by how the runs went; they add up to 1.
+
+    With a rest, all orders of the runs in which the first ``rest`` of them don't go the same way
+    are equally likely. A run counts as often as it is among the first ones of these.
+    """
+    runs = len(kinds)
+    went_on = rest is not None and runs > rest and len(set(kinds[:rest])) > 1
+    if rest is None or not went_on:
+        return [1 / runs] * runs
+    counts, orders = Counter(kinds), comb(runs, rest)
+    alike = {kind: comb(count, rest) / orders for kind, count in counts.items()}
+    left = 1 - sum(alike.values())
+    return [(1 / runs - alike[kind] / counts[kind]) / left for kind in kinds]
 
 
 def look_plan(least: int, most: int) -> tuple[int, ...]:

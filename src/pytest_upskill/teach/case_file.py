@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import read_file
 from .._util.json_forms import cases_error
 from .._util.texts import digest, one_line
+from .._util.values import frozen
 from ..checks import CheckedCase, load_checked_cases, rubric_of, why_agent
 from ..errors import CasesError, SettingsError
 from ..skills.case import Case, find_cases, has_cases
@@ -23,7 +23,7 @@ _NEEDS: Final = "teaching gives agents no packages, paths or network of their ow
 _TWO_HELD_OUT: Final = 6  # from this many cases on, at least two are held out
 
 
-@dataclass(frozen=True)
+@frozen
 class CaseFile:
     """The file's data and its cases; empty if there is no file."""
 
@@ -145,7 +145,8 @@ def case_file_text(
 ) -> str:
     """The file with the new cases and the metadata, every case tagged as learn or holdout."""
     data = old.data if isinstance(old.data, dict) else {}
-    key = "cases" if "cases" in data else "tests"
+    key, unused = ("tests", "cases") if data.get("tests") else ("cases", "tests")
+    data = {name: value for name, value in data.items() if name != unused}
     written = old.data if isinstance(old.data, list) else data.get(key) or []
     known = iter(old.cases)  # without queries of triggers that stand among them
     kept = [

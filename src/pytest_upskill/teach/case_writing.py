@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from .._util.json_forms import json_path
 from .._util.texts import digest, one_line, slug
+from .._util.values import frozen
 from ..checks import AnyCheck, grade, load_checked_cases, rubric_of, why_agent
 from ..checks.grading import rubric_for
 from ..checks.judging import Ask, judge
@@ -56,7 +57,7 @@ _ROUNDS: Final = 2  # of replacing rejected cases
 _LONGEST_QUESTION: Final = 20_000  # characters, with its files: it is asked and paid for often
 
 
-@dataclass(frozen=True)
+@frozen
 class UsableCase:
     """A case that passed its trial, or was read from a file; ``data`` is how it is saved."""
 
@@ -66,7 +67,7 @@ class UsableCase:
     reference: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class RejectedCase:
     """A case that does not tell right from wrong, and why."""
 
@@ -243,7 +244,7 @@ class WrittenCases:
     rejected: list[RejectedCase] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@frozen
 class Author:
     """A model that writes cases, and what it knows about the task."""
 

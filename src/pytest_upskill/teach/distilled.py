@@ -2,11 +2,12 @@
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .._util.texts import counted, dollars, one_line, points
+from .._util.values import frozen
 from ..errors import shown
 from ..reports.curve import curve_lines
 from ..reports.terminal.layout import Look
@@ -18,7 +19,7 @@ from .distilling import Short
 from .drafts import Draft
 
 
-@dataclass(frozen=True)
+@frozen
 class Distilled:
     """The versions of a skill, and the one that was chosen, if any."""
 

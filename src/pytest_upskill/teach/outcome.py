@@ -3,11 +3,12 @@
 import json
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.texts import counted, one_line
+from .._util.values import frozen
 from ..results.run import RunResults
 from ..results.summary import points_words, unit_of
 from ..results.to_json import results_text
@@ -24,7 +25,7 @@ _AS_GOOD: Final = 0.05
 _MORE_TOKENS: Final = 0.02
 
 
-@dataclass(frozen=True)
+@frozen
 class Taught:
     """The result of generate, refine or cases."""
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from .._util.texts import one_line
+from .._util.values import frozen
 from ..errors import BudgetError, UnusableError
 from .query_rules import LONGEST_QUERY, QueryRules
 from .replies import QUERIES_SCHEMA, Loose, NotUsable, Request, ask_for, objects_in, read_reply
@@ -22,7 +23,7 @@ _MOST_READ: Final = 3  # times as many as were asked for
 _SHOWN: Final = 200
 
 
-@dataclass(frozen=True)
+@frozen
 class Query:
     """A query, and whether the skill should be opened for it."""
 
@@ -30,7 +31,7 @@ class Query:
     should_trigger: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class RejectedQuery:
     """A query that can't be in the set, shortened, and why."""
 
@@ -65,7 +66,7 @@ def missing_of(known: Sequence[Query], total: int) -> tuple[int, int]:
     return more - should, rest - (len(known) - should)
 
 
-@dataclass(frozen=True)
+@frozen
 class QueryAuthor:
     """The model that writes queries, and what it knows of the skill."""
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from .._util.git import ignored_in
 from .._util.json_forms import read_json
 from .._util.texts import counted, digest, guess, one_line
+from .._util.values import frozen
 from ..errors import InputError, SettingsError, shown
 from ..skills.folder import (
     SKILL_NAMES,
@@ -40,7 +41,7 @@ _TOOL_FORMS: Final = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class TraceText:
     """A condensed trace, as models get it."""
 
@@ -49,7 +50,7 @@ class TraceText:
     left_out: str  # in words; "" if nothing was
 
 
-@dataclass(frozen=True)
+@frozen
 class Material:
     """What the teacher has besides the task, as part of a prompt; ``start``: a skill to improve."""
 

@@ -6,10 +6,11 @@ applies its limits and --resume compares it. To add an option, add a field.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from .._util.values import frozen
 from ..errors import SettingsError
 from ..results.losses import MARGIN
 from ..settings import (
@@ -35,7 +36,7 @@ _LOOP: Final[tuple[TeachCommand, ...]] = (*_SKILL_LOOP, "describe")
 _SIZED: Final[tuple[TeachCommand, ...]] = (*_SKILL_LOOP, "distill")
 
 
-@dataclass(frozen=True)
+@frozen
 class Option:
     """How a setting is spelled, and what it may be."""
 
@@ -63,7 +64,7 @@ def _option(
     return {"option": Option(flags, metavar, help, group, **more)}
 
 
-@dataclass(frozen=True)
+@frozen
 class TeachSettings:
     """All that a person can ask for, wherever it was written."""
 

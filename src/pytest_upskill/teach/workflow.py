@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from .._util.texts import digest, slug
+from .._util.values import frozen
 from ..errors import InputError, Setting, SettingsError, Spell, TeachError, shown
 from ..measure.estimate import Estimate
 from ..models.prices import Price
@@ -38,7 +39,7 @@ class AlreadyFinished(Exception):
         self.folder = folder
 
 
-@dataclass(frozen=True)
+@frozen
 class TeachContext:
     """Where a run takes place, how it is shown, and what it may do."""
 

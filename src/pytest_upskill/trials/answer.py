@@ -7,11 +7,12 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Literal, get_args
 
 from .._util.keys import without_keys
 from .._util.texts import counted, plain
+from .._util.values import frozen
 from .activity import Activity, joined_activity
 from .tools import ToolCall
 from .transcript import Transcript, Turn
@@ -48,28 +49,32 @@ def known_seconds(value: object) -> float | None:
     return None
 
 
-@dataclass(frozen=True)
+@frozen
 class Usage:
     """Tokens of an answer; None where the server doesn't say, or says nonsense.
 
     ``input`` includes cached tokens, whatever the provider counts, so that arms compare, and
-    those ``written`` to its cache, which some charge more for.
+    those ``written`` to its cache, which some charge more for. ``batch``: they were asked for in a
+    batch, which costs half as much.
     """
 
     input: int | None = None
     output: int | None = None
     cached: int | None = None
     written: int | None = 0
+    batch: bool = False
 
     def __post_init__(self) -> None:
         # Here, because every adapter, script, recording and stored row makes one.
         for name, value in list(vars(self).items()):
-            object.__setattr__(self, name, whole_number(value))
+            known = value is True if name == "batch" else whole_number(value)
+            object.__setattr__(self, name, known)
 
     def to_json(self) -> dict[str, int | None]:
         data = {**vars(self)}
-        if not self.written:
-            del data["written"]  # as with almost all servers
+        for name in ("written", "batch"):
+            if not data[name]:
+                del data[name]  # as with almost all servers
         return data
 
 
@@ -85,10 +90,11 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
         total([usage.output for usage in usages]),
         total([usage.cached for usage in usages]),
         total([usage.written for usage in usages]),
+        bool(usages) and all(usage.batch for usage in usages),
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Quota:
     """What a server says is left of one of its rate limits."""
 
@@ -101,7 +107,7 @@ class Quota:
 Change = Literal["made", "changed", "deleted"]
 
 
-@dataclass(frozen=True)
+@frozen
 class AnswerFile:
     """A file that an agent left behind, or removed."""
 
@@ -143,7 +149,7 @@ class AnswerFile:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """What a model or an agent replied.
 
@@ -216,6 +222,10 @@ class Answer:
 
     def without_keys(self) -> "Answer":
         """Without the keys of this process, which a server may echo and a model repeat."""
+        told = (self.text, self.stop, self.thinking, self.raw)
+        of_agent = self.files or self.transcript or self.activity or self.calls
+        if not of_agent and all(without_keys(text) == text for text in told):
+            return self  # as almost all
         files = [
             replace(file, path=without_keys(file.path), text=file.text and without_keys(file.text))
             for file in self.files
@@ -265,7 +275,7 @@ class Answer:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class NoAnswer:
     """A question without an answer: one line that says why and what to do."""
 

@@ -6,12 +6,13 @@ and one tool that loads a skill; one that takes no tools replies with JSON.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from typing import Final
 
 from .._util.keys import without_keys
 from .._util.texts import one_line
+from .._util.values import frozen
 from .activity import Activity
 from .answer import Answer, without_reasoning
 from .tools import Tool, ToolCall
@@ -31,7 +32,7 @@ _MOST_TEXT: Final = 100_000  # characters of a reply in which a choice is looked
 _MOST_OBJECTS: Final = 200
 
 
-@dataclass(frozen=True)
+@frozen
 class Listed:
     """A skill as a list shows it."""
 
@@ -40,7 +41,7 @@ class Listed:
     location: str = ""  # of its SKILL.md, if there is a way to read it
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """Skills that a model chooses from, one of which is under test."""
 

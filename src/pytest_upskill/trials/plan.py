@@ -1,19 +1,22 @@
 """The plan of a run: its skills, and every case on every model."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from .._util.texts import digest
+from .._util.texts import digest, shortened
+from .._util.values import frozen
 from ..settings import Score
 from ..skills.case import Case
 from ..skills.skill import Skill, UnseenFile
 from .subject import CHAT
 from .trial import Question, Trial
 
+_MOST_OF_A_SKILL: Final = 100_000  # characters of SKILL.md
 
-@dataclass(frozen=True)
+
+@frozen
 class SkillInfo:
     """A skill as reports show it."""
 
@@ -25,13 +28,22 @@ class SkillInfo:
     score: Score = "pass"  # what its lift and verdict are of
     seen_files: tuple[str, ...] = ()  # put in context besides SKILL.md
     unseen_files: tuple[UnseenFile, ...] = ()  # that SKILL.md refers to
+    # SKILL.md, and as it was at the ref; cut if it is huge. Not compared: its digest tells.
+    text: str = field(default="", compare=False)
+    previous_text: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(
         cls, skill: Skill, name: str, path: str, against: str | None = None, score: Score = "pass"
     ) -> "SkillInfo":
         seen = tuple(path for path, _ in skill.references)
-        return cls(name, path, skill.digest, skill.tokens, against, score, seen, skill.unseen)
+        facts = (name, path, skill.digest, skill.tokens, against, score, seen, skill.unseen)
+        before = None if skill.previous_file is None else _cut(skill.previous_file)
+        return cls(*facts, _cut(skill.whole or skill.body), before if against else None)
+
+
+def _cut(text: str) -> str:
+    return shortened(text, _MOST_OF_A_SKILL, saving=1)
 
 
 def score_of(chosen: Score | None, cases: Iterable[Case]) -> Score:
@@ -66,7 +78,7 @@ class Expectation(NamedTuple):
         return f"{now} passed (accepted: {self.was}, {self.date})"
 
 
-@dataclass(frozen=True)
+@frozen
 class PlannedCase:
     """A case on a model: one test of a run.
 
@@ -102,7 +114,7 @@ class PlannedCase:
 Why = Literal["gone", "skipped", "marked xfail", "for other models", "changed"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Unmatched:
     """An accepted result that no test of a run is compared with."""
 
@@ -121,7 +133,7 @@ class Unmatched:
         return self.skill, self.model
 
 
-@dataclass(frozen=True)
+@frozen
 class Plan:
     """All that a run is going to ask, in the order of its tests."""
 
@@ -139,6 +151,12 @@ class Plan:
         """Those that are asked before their tests run."""
         trials = (trial for test in (*self.tests, *self.triggers) for trial in test.trials)
         return (trial for trial in trials if not trial.is_open and not trial.later)
+
+    @property
+    def known_keys(self) -> set[str]:
+        """The keys of all questions that are known before the tests run, asked first or later."""
+        trials = (trial for test in (*self.tests, *self.triggers) for trial in test.trials)
+        return {trial.question.key for trial in trials if not trial.is_open}
 
     @cached_property
     def key(self) -> str:

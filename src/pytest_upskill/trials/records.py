@@ -2,19 +2,21 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any, Final, Literal
 
+from .._util.values import frozen
 from .activity import Activity
 from .answer import Answer, AnswerFile, Usage, extras_from_json, extras_to_json
 from .subject import CHAT
 from .transcript import Transcript
 from .trial import Arm, Trial
 
+Span = tuple[int, int]
 Outcome = Literal["passed", "failed", "errored"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Grade:
     """The result of one check. If it is not required, it only counts for the score."""
 
@@ -26,9 +28,25 @@ class Grade:
     # The argument as written in the case. Not compared: a grade is what was found, not what was
     # looked for.
     asks: str = field(default="", compare=False)
+    # Where in the answer is what it looks for, and where is what must not be there: code points.
+    found: tuple[Span, ...] = field(default=(), compare=False)
+    unwanted: tuple[Span, ...] = field(default=(), compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Without places if there are none."""
+        empty = [name for name in _PLACES if not getattr(self, name)]
+        return {name: value for name, value in vars(self).items() if name not in empty}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Grade":
+        places = {name: tuple((a, b) for a, b in data.get(name, ())) for name in _PLACES}
+        return cls(**{**data, **places})
 
 
-@dataclass(frozen=True)
+_PLACES: Final = ("found", "unwanted")
+
+
+@frozen
 class Record:
     """A graded trial. ``score`` is the share of its checks that passed, by weight."""
 
@@ -54,13 +72,23 @@ class Record:
     files: tuple[AnswerFile, ...] = ()
     transcript: Transcript = ()
     written_tokens: int = 0  # to the provider's cache
+    judge_cached_tokens: int = 0
+    judge_written_tokens: int = 0
     agent: str = CHAT
     activity: Activity | None = None  # of an agent
+    batch: bool = False  # whether its answer came by batch, at half the price
+    judge_batch: bool = False  # whether all replies of the judge did
 
     @property
     def usage(self) -> Usage:
         counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.written_tokens)
-        return Usage(*counts)
+        return Usage(*counts, self.batch)
+
+    @property
+    def judge_usage(self) -> Usage:
+        counts = (self.judge_input_tokens, self.judge_output_tokens)
+        more = (self.judge_cached_tokens, self.judge_written_tokens)
+        return Usage(*counts, *more, self.judge_batch)
 
     @property
     def tokens(self) -> int | None:
@@ -69,14 +97,18 @@ class Record:
         return self.input_tokens + self.output_tokens
 
     def to_json(self) -> dict[str, Any]:
-        """Without written tokens and what only agents have if there are none, as mostly."""
+        """Without what few records have: tokens in caches, batches, and what only agents do."""
         # Not dataclasses.asdict: it copies every value, which took a tenth of a test's time.
-        data = {**vars(self), "checks": [{**vars(grade)} for grade in self.checks]}
+        data = {**vars(self), "checks": [grade.to_json() for grade in self.checks]}
         del data["files"], data["transcript"], data["activity"]
-        if not self.written_tokens:
-            del data["written_tokens"]
+        for name in ("written_tokens", "judge_cached_tokens", "judge_written_tokens"):
+            if not data[name]:
+                del data[name]
         if self.agent == CHAT:
             del data["agent"]
+        for name in ("batch", "judge_batch"):
+            if not data[name]:
+                del data[name]
         done = self.activity.to_json() if self.activity else {}
         return {**data, **done, **extras_to_json(self.files, self.transcript)}
 
@@ -94,7 +126,7 @@ class Record:
         return cls(
             **{
                 **own,
-                "checks": tuple(Grade(**grade) for grade in data["checks"]),
+                "checks": tuple(map(Grade.from_json, data["checks"])),
                 "files": files,
                 "transcript": transcript,
                 "activity": Activity.from_json(data) if "turns" in data else None,
@@ -125,6 +157,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         files=answer.files,
         transcript=answer.transcript,
         written_tokens=answer.usage.written or 0,
+        batch=answer.usage.batch,
         agent=trial.agent,
         activity=answer.activity,
     )
@@ -137,6 +170,9 @@ def with_judge(record: Record, calls: int, usage: Usage) -> Record:
         judge_calls=calls,
         judge_input_tokens=usage.input,
         judge_output_tokens=usage.output,
+        judge_cached_tokens=usage.cached or 0,
+        judge_written_tokens=usage.written or 0,
+        judge_batch=usage.batch,
     )
 
 
@@ -167,9 +203,19 @@ def agents_in(records: Iterable[Record]) -> dict[str, str]:
     return {agent: ", ".join(filter(None, sorted(found[agent]))) for agent in found}
 
 
-def dump_records(records: list[Record]) -> str:
-    return json.dumps([record.to_json() for record in records])
+class DumpedRecords(str):
+    """Records as JSON, which also has them as they are, for readers in the same process."""
+
+    records: list[Record]
 
 
-def load_records(text: str) -> list[Record]:
-    return [Record.from_json(data) for data in json.loads(text)]
+def dump_records(records: list[Record]) -> DumpedRecords:
+    dumped = DumpedRecords(json.dumps([record.to_json() for record in records]))
+    dumped.records = records
+    return dumped
+
+
+def load_records(dumped: object) -> list[Record]:
+    if isinstance(dumped, DumpedRecords):
+        return dumped.records
+    return [Record.from_json(data) for data in json.loads(str(dumped))]

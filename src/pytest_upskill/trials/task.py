@@ -1,14 +1,14 @@
 """What an agent gets besides its question: a workspace, skills, limits."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
 from .._util.texts import digest
+from .._util.values import frozen
 from ..settings import DEFAULT_MAX_TURNS
 
 
-@dataclass(frozen=True)
+@frozen
 class StartFile:
     """A file that a workspace starts with."""
 
@@ -21,7 +21,7 @@ class StartFile:
         return digest(self.path, sha256(self.data).hexdigest(), str(self.executable))
 
 
-@dataclass(frozen=True)
+@frozen
 class Installed:
     """A skill that is installed for an agent."""
 
@@ -34,7 +34,7 @@ class Installed:
     text: str = ""  # of a bundled skill, which is this SKILL.md and has no folder
 
 
-@dataclass(frozen=True)
+@frozen
 class Needs:
     """What a skill's scripts need of the sandbox."""
 
@@ -43,7 +43,7 @@ class Needs:
     network: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Task:
     """A trial of an agent. With the question it is all that shapes the answer."""
 

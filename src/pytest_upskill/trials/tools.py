@@ -1,11 +1,12 @@
 """Tools that a model may call, its calls, and what came of them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from .._util.keys import without_keys
+from .._util.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Tool:
     """A tool as a model is offered it."""
 
@@ -17,7 +18,7 @@ class Tool:
         return Tool(self.name, without_keys(self.description), without_keys(self.schema))
 
 
-@dataclass(frozen=True)
+@frozen
 class ToolCall:
     """A call that a model asks for."""
 
@@ -30,7 +31,7 @@ class ToolCall:
         return ToolCall(self.id, name, arguments)
 
 
-@dataclass(frozen=True)
+@frozen
 class ToolResult:
     """What a model is told of a call."""
 
@@ -42,7 +43,7 @@ class ToolResult:
         return replace(self, text=without_keys(self.text))
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """A turn of a model that called tools, and their results; each call has one, in order."""
 

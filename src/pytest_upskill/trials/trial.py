@@ -1,14 +1,15 @@
 """Arms, trials and the prompt of each arm."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import field, replace
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final, Literal
 from unicodedata import category
 
 from .._util.keys import without_keys
 from .._util.texts import digest, named_fence
+from .._util.values import frozen, once
 from ..settings import Settings
 from ..skills.case import Case, Role
 from ..skills.skill import Skill
@@ -29,13 +30,16 @@ ARMS: Final[tuple[Arm, ...]] = (
 )  # in this order
 
 Turns = tuple[tuple[Role, str], ...]
+# What other questions start with as well: the system text with the tools, the messages too, or
+# also the steps of an agent so far.
+Shared = Literal["system", "messages", "steps"]
 
 # The order was measured on small models: the skill first, then the instruction, and no tags.
 BASE_SYSTEM: Final = "You are a helpful assistant."
 FOLLOW_SKILL: Final = "Follow the skill above when you answer."
 
 
-@dataclass(frozen=True)
+@frozen
 class Question:
     """Everything that a model is sent. Arms differ only in the text of the skill."""
 
@@ -51,10 +55,15 @@ class Question:
     steps: tuple[Step, ...] = ()  # turns after the messages, each with calls and their results
     task: Task | None = None  # for an agent, which carries it out in a workspace
     choice: Choice | None = None  # of a skill; ``tools`` has the one that loads it
+    # What the provider should keep in its cache. It changes nothing that the model reads.
+    shared: tuple[Shared, ...] = field(default=(), compare=False)
 
     def without_keys(self) -> "Question":
         """Without the keys of this process: no server needs to see them in a text."""
         messages = tuple((role, without_keys(text)) for role, text in self.messages)
+        more = self.tools or self.steps or self.choice
+        if not more and messages == self.messages and without_keys(self.system) == self.system:
+            return self
         return replace(
             self,
             system=without_keys(self.system),
@@ -64,7 +73,7 @@ class Question:
             choice=self.choice and self.choice.without_keys(),
         )
 
-    @cached_property
+    @once
     def content(self) -> str:
         """A key of everything but the model's name."""
         turns = [text for message in self.messages for text in message]
@@ -74,12 +83,12 @@ class Question:
         form += ["choice", self.choice.tested, self.choice.by_schema] if self.choice else []
         return digest(self.system, *turns, str(self.max_output), str(self.run), *form)
 
-    @cached_property
+    @once
     def key(self) -> str:
         return digest(self.model, self.content)
 
 
-@dataclass(frozen=True)
+@frozen
 class Hidden:
     """What a judge must not see of a skill, so that it can't tell the arms apart."""
 
@@ -87,7 +96,7 @@ class Hidden:
     texts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Rubric:
     """Texts that a judge checks an answer against."""
 
@@ -101,7 +110,7 @@ class Rubric:
     context: str = ""  # what it is told about the wanted result, beside the texts
 
 
-@dataclass(frozen=True)
+@frozen
 class Trial:
     """A case × model × arm × run: one question, asked once."""
 

@@ -8,19 +8,27 @@ slow one holds up no call of others.
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ..._util.keys import without_keys
+from ..._util.values import frozen
 from ...errors import ModelError
 from ...models import Model
-from ...models.rate_limits import quotas_of
+from ...models.rate_limits import heard_quotas, quotas_of
 from ...models.reply_size import MOST_BYTES, TooLarge, check_values
-from ...models.sdk import Upstream, connection_error, not_a_reply, said_in, status_error
-from ...trials.answer import Answer
+from ...models.sdk import (
+    Relays,
+    Upstream,
+    connection_error,
+    not_a_reply,
+    said_in,
+    status_error,
+)
+from ...trials.answer import Answer, Quota
 from ...trials.trial import Question
 from .events import Event, Splitter, event_of
 from .protocols import Asked, Protocol, Reading, Said, Target
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
 
 _COUNT_SECONDS: Final = 20.0
 _EVENTS: Final = "text/event-stream"
+_JSON: Final = "application/json"
 # An agent can do something about these, such as shorten its request; the rest is not its business.
 _FOR_THE_AGENT: Final = (400, 404, 405, 413, 415, 422)
 # Of a reply, that an agent gets to see.
@@ -46,7 +55,7 @@ _LIKE_STATUS: Final = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Head:
     """The start of a reply for the agent."""
 
@@ -110,6 +119,8 @@ class Exchange:
         if isinstance(upstream, Upstream):
             self.upstream = upstream
             self._sending = asyncio.ensure_future(self._send(upstream))
+        elif isinstance(model, Relays):
+            self._sending = asyncio.ensure_future(self._relay(model))
         else:
             self._sending = asyncio.ensure_future(self._ask(model))
         try:
@@ -126,19 +137,35 @@ class Exchange:
     async def _ask(self, model: Model) -> Answer:
         """Ask a model that has no server, such as a script, and write what its server would."""
         answer = await model.ask(self.question.without_keys())
-        body = self._protocol.written(answer, self.asked)
+        self._write(self._protocol.written(answer, self.asked))
+        return answer
+
+    async def _relay(self, model: Relays) -> Answer:
+        """Have a model's own client pass the request on, whose reply comes whole."""
+        self.refusal = None
+        body = await model.relay(json.loads(self._body), self._relay_refused)
+        self._passed = True
+        return self._answered(self._write(body), heard_quotas())
+
+    def _relay_refused(self, status: int, said: str) -> None:
+        if status in _FOR_THE_AGENT:
+            form = json.dumps(self._protocol.error(status, said))
+            self.refusal = Head(status, {"content-type": _JSON}), without_keys(form).encode()
+
+    def _write(self, body: Body) -> Said:
+        """Write a whole reply for the agent, as a stream if it asked for one."""
         self.said = self._protocol.said(body)
         if self.asked.stream:
             self.parts.put_nowait(Head(200, {"content-type": _EVENTS}))
             for event in self._protocol.events(body):
                 name = f"event: {event['type']}\n" if "type" in event else ""
-                self.parts.put_nowait(f"{name}data: {json.dumps(event)}\n\n".encode())
+                self.parts.put_nowait(_masked(f"{name}data: {json.dumps(event)}\n\n".encode()))
             if self._protocol.last_event:
                 self.parts.put_nowait(self._protocol.last_event)
         else:
-            self.parts.put_nowait(Head(200, {"content-type": "application/json"}))
-            self.parts.put_nowait(json.dumps(body).encode())
-        return answer
+            self.parts.put_nowait(Head(200, {"content-type": _JSON}))
+            self.parts.put_nowait(_masked(json.dumps(body).encode()))
+        return self.said
 
     async def _send(self, upstream: Upstream) -> Answer:
         import aiohttp
@@ -260,13 +287,16 @@ class Exchange:
     def _answer(self, reply: "ClientResponse") -> Answer:
         assert self.said
         told = {name.lower(): value for name, value in reply.headers.items()}
+        return self._answered(self.said, quotas_of(told, datetime.now(UTC)))
+
+    def _answered(self, said: Said, quotas: tuple[Quota, ...]) -> Answer:
         return Answer(
-            self.said.text,
-            self.said.usage,
-            self.said.stop,
-            calls=self.said.calls,
-            thinking=self.said.thinking,
-            quotas=quotas_of(told, datetime.now(UTC)),
+            said.text,
+            said.usage,
+            said.stop,
+            calls=said.calls,
+            thinking=said.thinking,
+            quotas=quotas,
         )
 
 

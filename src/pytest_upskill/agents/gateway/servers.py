@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from ...models import ModelSpec
+from ...models.clouds import Cloud
 
 
 class _Newer(NamedTuple):
@@ -29,6 +30,7 @@ def why_no_path(status: int, path: str, said: str, spec: ModelSpec) -> str:
     """
     newer = _NEWER.get(path)
     theirs = spec.provider.needs_key and spec.base_url == getattr(spec.provider, "base_url", None)
+    theirs |= isinstance(spec.provider, Cloud)
     if not newer or status not in _NO_SUCH_PATH or theirs or spec.model_id in said:
         return ""
     need = f"These do, and later ones: {newer.servers}, a LiteLLM proxy"

@@ -13,6 +13,7 @@ from ..command_table import make_parser
 _SHELLS: Final = ("bash", "zsh", "fish")
 _FILES: Final = frozenset({"FILE", "PATH"})
 _FOLDERS: Final = frozenset({"DIR", "SKILL"})
+_NAMED_BY_YOU: Final = ("generic", "azure")
 _MODELS: Final = frozenset({"NAME", "MODEL"})
 
 
@@ -49,7 +50,7 @@ def _completed(action: argparse.Action) -> Any:
 
 def _models() -> dict[str, Any]:
     """Complete names only, since the shell adds a space."""
-    examples = [p.example for p in HOSTED.values() if p.base_url]
+    examples = [p.example for name, p in HOSTED.items() if name not in _NAMED_BY_YOU]
     names = [*ALIASES, "local", *examples]
     words = " ".join(names)
     return {

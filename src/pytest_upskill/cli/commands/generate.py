@@ -2,13 +2,23 @@
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from ...errors import shown
 from ...skills.folder import SKILL_NAMES
 from ...teach import workflow
+from ...teach.outcome import Taught
+from ..ending import Clock, ending_lines
 from ..output import ask
-from ..teaching import add_teach_arguments, config_here, run_teaching, teach_settings
+from ..teaching import (
+    Shown,
+    add_teach_arguments,
+    config_here,
+    run_shown,
+    shown_teaching,
+    teach_settings,
+)
 from ..upskill_flags import FLAGS_OF_GENERATE, add_flags, refuse
 
 
@@ -30,9 +40,21 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     config = config_here()
     unmeasured = {"students": ()} if given.no_eval else {}
     settings = teach_settings(given, given.task, config, **unmeasured)
-    return run_teaching(
+    clock = Clock()
+
+    def generate(context: workflow.TeachContext) -> Taught:
+        return workflow.generate(settings, replace(context, agree=clock.after(context.agree)))
+
+    def show(taught: Taught, width: int) -> Shown:
+        whole = shown_teaching(taught, width)
+        seconds = clock.seconds
+        lines = [*whole.lines, *ending_lines(taught, settings, seconds, width)]
+        return Shown(lines, {**whole.data, "seconds": round(seconds, 1)}, whole.status)
+
+    return run_shown(
         given,
-        lambda context: workflow.generate(settings, context),
+        generate,
+        show,
         skills=config.skills_dir,
         in_place=_may_change(given),
     )

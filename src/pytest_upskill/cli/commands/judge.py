@@ -4,50 +4,30 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from pydantic import TypeAdapter
 from tabulate import tabulate
 
-from ..._util.files import read_file, reason_of
-from ..._util.json_forms import FormError, Strict, read_form
-from ..._util.texts import counted, one_line
+from ..._util.texts import one_line
+from ..._util.values import frozen
 from ...checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
-from ...errors import InputError, SettingsError, shown
+from ...errors import SettingsError
 from ...measure.assembly import Assembly, announced
 from ...settings import Settings
 from ...stats import cohens_kappa
 from ...trials.answer import Answer
 from ...trials.trial import Question, Rubric
+from ..judge_labels import Labelled, load_labels
 from ..output import tell
 
-
-class LabelledForm(Strict):
-    """One answer with a label for each criterion of the rubric."""
-
-    question: str
-    answer: str
-    judge: str | list[str]
-    passed: bool | list[bool]
+_NO_LABEL: Final = (
+    "No label to measure a judge by: mark grades of rubrics as right or wrong in the page."
+)
 
 
-_FORM: Final[TypeAdapter[LabelledForm]] = TypeAdapter(LabelledForm)
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """An answer, the criteria of its rubric, and whether people passed each of them."""
-
-    place: str
-    question: str
-    answer: str
-    texts: tuple[str, ...]
-    passed: tuple[bool, ...]
-
-
-@dataclass(frozen=True)
+@frozen
 class Agreement:
     """How well a judge and people agree; None is not defined."""
 
@@ -64,7 +44,10 @@ class Agreement:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help="answers that people labelled, as JSON lines"
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="answers that people labelled, as JSON lines, or the notes that a page exported",
     )
     parser.add_argument("--model", dest="judge", required=True, metavar="NAME", help="the judge")
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
@@ -81,54 +64,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> tuple[str, int]:
     if given.votes < 1:
         raise SettingsError("votes", "must be at least 1", "Use 1, 3 or 5.", value=given.votes)
-    examples = load_labelled(given.file)
+    labels = load_labels(given.file)
     trouble: list[str] = []
-    rulings = _ask_judge(examples, given, trouble)
-    found = compared(examples, rulings)
+    rulings = _ask_judge(labels.examples, given, trouble) if labels.examples else []
+    found = compared(labels.examples, rulings)
     if given.json:
         data = {"model": given.judge, "votes": given.votes, **asdict(found), "trouble": trouble}
-        text = json.dumps(data, indent=2)
-    else:
-        text = "\n".join([*trouble, _text(given.judge, found)])
-    return text, 0 if found.labels else 1
-
-
-def load_labelled(file: Path) -> list[Labelled]:
-    """The examples in a file of JSON lines, or an error with its line."""
-    try:
-        lines = read_file(file).decode("utf-8").split("\n")
-    except OSError as error:
-        raise InputError(file, reason_of(error), "Check the path.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(file, f"not UTF-8 (byte {error.start})", "Save it as UTF-8.") from None
-    examples = []
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            examples.append(_labelled(f"{shown(file)}:{number}", line))
-    if not examples:
-        raise InputError(file, "no examples", _EXAMPLE)
-    return examples
-
-
-_EXAMPLE: Final = (
-    'One per line: {"question": "…", "answer": "…", "judge": "what a good answer does", '
-    '"passed": true}.'
-)
-
-
-def _labelled(place: str, line: str) -> Labelled:
-    try:
-        form: LabelledForm = read_form(_FORM, json.loads(line))
-    except (ValueError, RecursionError):
-        raise InputError(place, "invalid JSON", _EXAMPLE) from None
-    except FormError as error:
-        raise InputError(place, str(error), _EXAMPLE) from None
-    texts = [form.judge] if isinstance(form.judge, str) else form.judge
-    passed = [form.passed] if isinstance(form.passed, bool) else form.passed
-    if not texts or len(texts) != len(passed):
-        problem = f"{counted(len(texts), 'text')} and {counted(len(passed), 'label')}"
-        raise InputError(place, problem, "Give one label for each text of the rubric.")
-    return Labelled(place, form.question, form.answer, tuple(texts), tuple(passed))
+        data |= {"unused": labels.unused, "warning": labels.warning or None}
+        return json.dumps(data, indent=2), 0 if found.labels else 1
+    lines = [*trouble, _text(given.judge, found)] if labels.examples else [_NO_LABEL]
+    lines += ["", labels.warning] if labels.warning else []
+    if labels.unused:
+        lines += ["", "Not used:", *(f"  {line}" for line in labels.unused)]
+    return "\n".join(lines), 0 if found.labels else 1
 
 
 def _ask_judge(

@@ -6,15 +6,18 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tabulate import tabulate
 
 from ..._util.texts import one_line
 from ...errors import InputError
 from ...models import Provider, local
+from ...models.clouds import Cloud
 from ...models.names import ALIASES, HOSTED
 from ...models.port import shown_address
+
+_WIDE: Final = 26
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +32,7 @@ def models_text(env: Mapping[str, str]) -> str:
     """Aliases, providers and whether their keys are set, and models that need no server."""
     aliases = [(alias, f"anthropic:{model_id}") for alias, model_id in ALIASES.items()]
     providers = [
-        (provider.example, _address(name, env), _key_state(provider, env))
+        (_form(provider), _address(name, env), _key_state(provider, env))
         for name, provider in HOSTED.items()
     ]
     own_key = _key_state(HOSTED["generic"], env)
@@ -72,10 +75,15 @@ def _provider_data(name: str, env: Mapping[str, str]) -> dict[str, Any]:
         "name": name,
         "example": provider.example,
         "address": shown_address(url) if url else None,
-        "needs_key": provider.needs_key,
+        "needs_key": provider.needs_key or isinstance(provider, Cloud),
         "key_variables": list(provider.key_envs),
         "key_set": next(iter(_keys_set(provider, env)), None),
     }
+
+
+def _form(provider: Provider) -> str:
+    """Its example, if the table fits into 80 columns with it."""
+    return provider.example if len(provider.example) <= _WIDE else f"{provider.name}:ID"
 
 
 def _address(name: str, env: Mapping[str, str]) -> str:
@@ -85,7 +93,8 @@ def _address(name: str, env: Mapping[str, str]) -> str:
     except InputError as error:
         return f"{error.where}: {error.problem}"
     if not url:
-        return f"set {provider.base_url_envs[0]}"
+        wanted = provider.settings if isinstance(provider, Cloud) else provider.base_url_envs
+        return f"set {wanted[0]}" if len(wanted[0]) <= 20 else wanted[0]
     if url != provider.base_url:
         return f"{shown_address(url)} ({provider.set_in(env)[0]})"
     return one_line(url.partition("://")[2], 24)  # so that the table fits into 80 columns
@@ -94,6 +103,8 @@ def _address(name: str, env: Mapping[str, str]) -> str:
 def _key_state(provider: Provider, env: Mapping[str, str]) -> str:
     if given := _keys_set(provider, env):
         return f"{given[0]} set"
+    if isinstance(provider, Cloud):
+        return provider.login
     if provider.needs_key:
         return f"{provider.key_envs[0]} not set"
     return f"{provider.key_envs[0]}, if needed" if provider.key_envs else "not needed"

@@ -17,9 +17,11 @@ from ...reports.history.entries import Entry, entry_data, history_csv
 from ...reports.history.run_lines import comparison_lines, run_lines
 from ...reports.history.trend import history_lines, plot_lines
 from ...reports.history.trend_page import trend_page
+from ...reports.html import html_report
 from ...reports.numbers import metrics
 from ...reports.terminal.layout import Look
 from ...reports.writers import require_apart
+from ...results.changes import Earlier
 from ...results.from_json import read_run, unpacked
 from ...results.history import KeptRun, find, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
@@ -229,6 +231,13 @@ def _add_compare(commands: Any) -> None:
         help="exit with 1 if a skill is significantly worse on a model, or that can't be decided",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        default=argparse.SUPPRESS,
+        help="write run B as an HTML page with what changed, answers side by side",
+    )
     _add_dir(parser)
 
 
@@ -237,10 +246,15 @@ def _compare(given: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> 
     before, after = (read_run(file) for file in files)
     found = compare_runs(before, after)
     reasons = found.reasons if given.fail_if_worse else []
+    written = []
+    if given.html:
+        require_apart({"html": given.html}, [("an input", file) for file in files])
+        save_file(given.html, html_report(after, after.notes(), Earlier(names[0], before)))
+        written = ["", f"{shown(given.html)}: {names[1]} compared with {names[0]}"]
     if given.json:
         return _comparison_json(names, found), 1 if reasons else 0
     compared = list(zip(names, (before, after), strict=True))
-    lines = comparison_lines(compared, found, look)
+    lines = [*comparison_lines(compared, found, look), *written]
     failed = [look.paint(f"Failed: {one_line(reason, 300)}.", red=True) for reason in reasons]
     return "\n".join([*lines, *([""] if failed else []), *failed]), 1 if failed else 0
 
@@ -269,4 +283,5 @@ def _comparison_json(names: Sequence[str], found: RunComparison) -> str:
     ]
     only: dict[str, Any] = {"only_before": found.only_before, "only_after": found.only_after}
     only |= {"triggers": triggers} if triggers else {}
+    only["differences"] = found.differences
     return json.dumps({**data, **only}, indent=2)

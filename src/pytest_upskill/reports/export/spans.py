@@ -5,11 +5,12 @@ These are plain values. To send them takes optional packages, and is done elsewh
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from ..._util.texts import one_line, shortened
+from ..._util.values import frozen
 from ...models import ModelSpec
 from ...results.run import RunResults
 from ...trials.answer import Answer
@@ -21,7 +22,13 @@ Value = str | bool | int | float | list[str]
 
 EVALUATION: Final = "gen_ai.evaluation.result"
 # Names of the conventions; providers that they lack keep their own names.
-_PROVIDERS: Final = {"hf": "huggingface", "generic": "openai_compatible"}
+_PROVIDERS: Final = {
+    "hf": "huggingface",
+    "generic": "openai_compatible",
+    "bedrock": "aws.bedrock",
+    "vertex": "gcp.vertex_ai",
+    "azure": "azure.ai.openai",
+}
 _FINISH: Final = {"end": "stop", "refusal": "content_filter"}
 _LONGEST_CONTENT: Final = 50_000
 
@@ -40,7 +47,7 @@ class TrialKey(NamedTuple):
         return cls(trial.skill, trial.case, trial.model, trial.arm, trial.run)
 
 
-@dataclass(frozen=True)
+@frozen
 class SpanData:
     """A span: times in nanoseconds since 1970, and the error if its status is one."""
 
@@ -52,7 +59,7 @@ class SpanData:
     error: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Known:
     """What spans need in addition to the results of a run."""
 
@@ -157,6 +164,7 @@ def _usage(record: Record, answers: list[Answer]) -> dict[str, Value]:
         "gen_ai.usage.input_tokens": record.input_tokens,
         "gen_ai.usage.output_tokens": record.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": record.cached_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": record.written_tokens or None,
     }
     attributes: dict[str, Value] = {key: n for key, n in tokens.items() if n is not None}
     if answers:

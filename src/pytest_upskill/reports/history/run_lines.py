@@ -111,6 +111,8 @@ def comparison_lines(
     for one in found.triggers:
         text = one_line(f"{one.skill} on {one.model}: {one.words}.", 400)
         lines += ["", *textwrap.wrap(text, look.width, subsequent_indent="  ")]
+    if found.differences:
+        lines += ["", "Not the same in both:", *_wrapped(found.differences, look)]
     for letter, only in (("A", found.only_before), ("B", found.only_after)):
         text = f"Only in {letter}: {_pairs(only)}."
         lines += ["", *textwrap.wrap(text, look.width, subsequent_indent="  ")] if only else []
@@ -169,12 +171,7 @@ def _notes(pair: PairComparison, look: Look) -> Iterator[str]:
         yield f"left out: {reasons}"
     if pair.change and (other := pair.change.other_words):
         yield other
-    before, after = pair.model_ids
-    if before != after:
-        yield f"the model was {one_line(before, 60)} and is now {one_line(after, 60)}"
-    before, after = (one_line(version, 60) for version in pair.agent_versions)
-    if before and after and before != after:
-        yield f"{one_line(pair.agent, 60)} was {before} and is now {after}"
+    yield from pair.differences
 
 
 def _changes(cases: Sequence[CaseChange], look: Look) -> str:

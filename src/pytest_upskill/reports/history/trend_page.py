@@ -1,7 +1,6 @@
 """The trend over commits as one page: no script, nothing fetched, light and dark."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC
 from html import escape
 from itertools import groupby
@@ -9,6 +8,7 @@ from math import floor, log10
 from typing import Final
 
 from ..._util.texts import harmless
+from ..._util.values import frozen
 from ...results.summary import unit_of
 from ..html.markup import resource, shell
 from ..numbers import LIFT, Number, shown_numbers
@@ -30,14 +30,14 @@ _STEPS: Final = (1, 2, 5, 10)
 def trend_page(entries: Sequence[Entry], metric: Number) -> str:
     """A section for each skill: a drawing, then its runs as a table, newest first."""
     title = f"Skills: {metric.title}"
-    parts = [f"<h1>{escape(title)}</h1>"]
+    parts = [f"<main><h1>{escape(title)}</h1>"]
     if any(metric.bounds(entry.measured) for entry in entries):
         parts.append("<p>Vertical lines are 95 % intervals. +: uncommitted changes.</p>")
     for skill, group in groupby(
         sorted(entries, key=lambda entry: entry.row.skill), key=lambda entry: entry.row.skill
     ):
         parts.append(_section(skill, list(group), metric))
-    return shell(title, "\n".join(parts), style=resource("trend.css"))
+    return shell(title, "\n".join([*parts, "</main>"]), style=resource("trend.css"))
 
 
 def _section(skill: str, entries: Sequence[Entry], metric: Number) -> str:
@@ -55,10 +55,12 @@ def _section(skill: str, entries: Sequence[Entry], metric: Number) -> str:
         [
             f'<section class="trend"><h2>{escape(name)}</h2>',
             f'<ul class="models">{legend}</ul>',
-            f'<div class="wide" tabindex="0">{drawing}</div>'
+            f'<div class="wide" tabindex="0" role="region" aria-label="Trend of {escape(name)}">'
+            f"{drawing}</div>"
             if drawing
             else f"<p>Not known of any run: {escape(metric.title)}.</p>",
-            f'<div class="runs wide" tabindex="0">{_table(entries)}</div></section>',
+            '<div class="runs wide" tabindex="0" role="region" '
+            f'aria-label="Runs of {escape(name)}">{_table(entries)}</div></section>',
         ]
     )
 
@@ -103,7 +105,7 @@ def _cell(number: Number, entry: Entry) -> str:
 # The drawing: a line for each model, with intervals.
 
 
-@dataclass(frozen=True)
+@frozen
 class _Scale:
     """From runs and values to places in the drawing."""
 

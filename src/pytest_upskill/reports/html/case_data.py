@@ -1,29 +1,28 @@
-"""The data of the table of cases as JSON, with answers cut evenly to fit the page."""
+"""The data of the table of cases as JSON, with texts cut to limits."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
+from datetime import UTC
 from typing import Any, Final
 
 from ..._util.texts import digest, harmless, one_line, shortened, slug
-from ...results.regressions import Standing, could_flip, reaches
-from ...results.run import Pair, RunResults
-from ...results.summary import CaseSummary
-from ...settings import Score
+from ..._util.values import frozen
+from ...checks.judging import JUDGE
+from ...results.changes import ChangedCase, Earlier
+from ...results.run import RunResults
 from ...trials.activity import Activity
 from ...trials.answer import AnswerFile
-from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
 from ...trials.transcript import Transcript
-from ...trials.trial import Arm
-from .markup import packed
+from .case_rows import CaseRow
+from .marked import marked_checks
 
-_ROUNDING: Final = 1e-9
-_PAIR: Final[tuple[Arm, ...]] = ("baseline", "skill")
+NO_BASELINE: Final = "no baseline"  # in place of a verdict
 _NAME_LIMIT: Final = 200
+_COMMAND_LIMIT: Final = 2000
 _REASON_LIMIT: Final = 1000
+_LONGEST_CRITERION: Final = 4000  # of the judge; the page has none of longer ones
 _LEAST_REASON: Final = 120
 _MOST_FILES: Final = 50
 _MOST_NAMED: Final = 20
@@ -34,11 +33,9 @@ _MOST_OF_IMAGES: Final = 250_000  # characters of all images
 # What a browser takes for a picture, by how it begins as base64.
 _IMAGES: Final = {"iVBORw0KGgo": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"}
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-# Answers of cases in these states matter most, so they are cut last.
-_TELLING: Final = frozenset({"failed", "regressed", "worse", "errored"})
 
 
-@dataclass(frozen=True)
+@frozen
 class Limits:
     """How many characters of a text are shown; ``telling`` answers matter most."""
 
@@ -46,67 +43,8 @@ class Limits:
     telling: int
 
 
-@dataclass(frozen=True)
-class CaseRow:
-    """A case on a model, with its records."""
-
-    test: PlannedCase
-    records: Sequence[Record]
-    summary: CaseSummary | None  # over complete runs
-    standing: Standing | None  # compared with accepted results
-    score: Score = "pass"  # of the skill
-
-    @cached_property
-    def states(self) -> list[str]:
-        if not self.records:
-            return ["not run"]
-        arms = [self.summary.arm(arm) for arm in _PAIR] if self.summary else []
-        without, with_it = [arm.scored(self.score) for arm in arms] or [None, None]
-        found = {
-            "failed": self.count is not None and not reaches(self.count, self.test.threshold),
-            "regressed": self.standing is not None and self.standing.kind == "regressed",
-            "worse": self.lift is not None and self.lift < -_ROUNDING,
-            "errored": any(record.outcome == "errored" for record in self.records),
-            "flaky": self.count is not None and could_flip(self.count, self.test.threshold),
-            "no signal": without == with_it and without in (0, 1),
-        }
-        return [state for state, holds in found.items() if holds]
-
-    @property
-    def lift(self) -> float | None:
-        """Of what the verdict is on."""
-        pair = [self.summary.arm(arm).scored(self.score) for arm in _PAIR] if self.summary else []
-        return None if None in pair or not pair else (pair[1] or 0.0) - (pair[0] or 0.0)
-
-    @property
-    def count(self) -> Count | None:
-        """Of the answered runs with the skill."""
-        done = [r for r in self.records if r.arm == "skill" and r.outcome != "errored"]
-        passed = sum(record.outcome == "passed" for record in done)
-        return Count(passed, len(done)) if done else None
-
-    @property
-    def is_telling(self) -> bool:
-        return not _TELLING.isdisjoint(self.states)
-
-
-def rows_of(results: RunResults) -> list[CaseRow]:
-    """All tests, in the order of the run."""
-    summaries: dict[Pair, dict[str, CaseSummary]] = {
-        (row.skill, row.model): {case.case: case for case in row.by_case}
-        for row in results.summaries
-    }
-    scores = {skill.name: skill.score for skill in results.skills}
-    return [
-        CaseRow(
-            test,
-            results.records_of(test),
-            summaries.get((test.skill, test.model), {}).get(test.case),
-            results.standing(test),
-            scores.get(test.skill, "pass"),
-        )
-        for test in results.tests
-    ]
+def case_anchor(skill: str, case: str, model: str) -> str:
+    return f"case-{anchor(skill, case, model)}"
 
 
 def anchor(*names: str) -> str:
@@ -115,29 +53,97 @@ def anchor(*names: str) -> str:
     return "-".join([*words, digest(*names)[:10]])
 
 
-def page_data(results: RunResults, rows: Sequence[CaseRow], limits: Limits) -> dict[str, Any]:
+def skill_anchor(name: str) -> str:
+    return f"skill-{anchor(name)}"
+
+
+def page_data(
+    results: RunResults, rows: Sequence[CaseRow], limits: Limits, earlier: Earlier | None = None
+) -> dict[str, Any]:
     cases = list(dict.fromkeys((row.test.skill, row.test.case) for row in rows))
     number = {case: index for index, case in enumerate(cases)}
     infos = {(row.test.skill, row.test.case): row.test for row in rows}
-    beside = _Beside(rows)
+    beside = Beside(rows)
+    verdicts: dict[str, dict[str, str]] = {}
+    for verdict in results.verdicts:
+        of_skill = verdicts.setdefault(shown_name(verdict.summary.skill), {})
+        of_skill[shown_name(verdict.summary.model)] = verdict.word or NO_BASELINE
     return {
+        "skills": {
+            shown_name(skill.name): {"id": skill_anchor(skill.name), "score": skill.score}
+            for skill in results.skills
+        },
+        "verdicts": verdicts,
         "images": beside.images,
-        "against": {_name(s.name): s.against and _name(s.against) for s in results.skills},
+        "against": {
+            shown_name(s.name): s.against and shown_name(s.against) for s in results.skills
+        },
+        "skill_files": _skill_files(results, limits),
         "cases": [
             {
-                "skill": _name(skill),
-                "name": _name(case),
+                "skill": shown_name(skill),
+                "name": shown_name(case),
                 "question": _cut(results.questions.get((skill, case)), limits.telling),
-                "tags": [_name(tag) for tag in infos[skill, case].tags],
-                "place": _name(_place(infos[skill, case].file, infos[skill, case].line)),
+                "tags": [shown_name(tag) for tag in infos[skill, case].tags],
+                "place": shown_name(_place(infos[skill, case].file, infos[skill, case].line)),
             }
             for skill, case in cases
         ],
-        "tests": [_test(row, number, limits, beside) for row in rows],
+        "tests": [
+            {
+                **_test(row, number, limits, beside),
+                "command": _command(results.rerun.command(row.test.nodeid)),
+            }
+            for row in rows
+        ],
+        "before": earlier and _about(earlier),
+        "run": _run(results),
+        "criteria": beside.criteria,
     }
 
 
-class _Beside:
+def _run(results: RunResults) -> dict[str, Any]:
+    """What notes on this run are known by: the same for every page of it."""
+    started = results.started.astimezone(UTC).isoformat(timespec="seconds")
+    skills = [part for skill in results.skills for part in (skill.name, skill.digest)]
+    return {
+        "key": digest(started, f"{results.seconds:.3f}", *skills)[:16],
+        "started": started,
+        "commit": results.commit and shown_name(results.commit.id),
+        "skills": [shown_name(skill.name) for skill in results.skills],
+        "judge": results.judge and shown_name(results.judge),
+    }
+
+
+def _about(earlier: Earlier) -> dict[str, Any]:
+    """The run that this one is compared with."""
+    run = earlier.results
+    return {
+        "id": shown_name(earlier.id),
+        "started": run.started.isoformat(timespec="seconds"),
+        "commit": run.commit and shown_name(run.commit.id),
+        "dirty": run.commit and run.commit.dirty,
+    }
+
+
+def _skill_files(results: RunResults, limits: Limits) -> dict[str, Any]:
+    """SKILL.md of each, and as it was at the git ref."""
+    return {
+        shown_name(skill.name): [
+            _cut(skill.text, limits.telling),
+            _cut(skill.previous_text, limits.telling),
+        ]
+        for skill in results.skills
+        if skill.text
+    }
+
+
+def _command(words: str) -> str:
+    """Whole or not at all: half a command would run something else."""
+    return words if len(words) <= _COMMAND_LIMIT else ""
+
+
+class Beside:
     """How much of the transcripts and images of a page is shown, whatever its texts leave room
     for: so many small things add up.
     """
@@ -147,6 +153,9 @@ class _Beside:
         least, most = _STEPS
         self._steps = max(least, min(most, _ALL_STEPS // max(1, transcripts)))
         self._first = int(self._steps * _FIRST_STEPS)
+        texts = (text for row in rows for r in row.records for text in criteria_of(r).values())
+        self.criteria = list(dict.fromkeys(texts))
+        self._number_of = {text: number for number, text in enumerate(self.criteria)}
         self.images = dict[str, str]()
         room = _MOST_OF_IMAGES
         for row in sorted(rows, key=lambda row: not row.is_telling):
@@ -155,6 +164,10 @@ class _Beside:
                 if picture and file.digest not in self.images and len(picture) <= room:
                     room -= len(picture)
                     self.images[file.digest] = picture
+
+    def judged(self, record: Record) -> list[tuple[int, int]]:
+        """The grades of the judge: the number of each, and that of its criterion."""
+        return [(at, self._number_of[text]) for at, text in criteria_of(record).items()]
 
     def steps(self, transcript: Transcript) -> Transcript:
         if len(transcript) <= self._steps:
@@ -180,16 +193,19 @@ def _picture(file: AnswerFile) -> str:
 
 
 def _test(
-    row: CaseRow, cases: Mapping[tuple[str, str], int], limits: Limits, beside: _Beside
+    row: CaseRow, cases: Mapping[tuple[str, str], int], limits: Limits, beside: Beside
 ) -> dict[str, Any]:
     test, summary, accepted = row.test, row.summary, row.test.expected
     answers = limits.telling if row.is_telling else limits.ordinary
     reasons = min(_REASON_LIMIT, max(_LEAST_REASON, limits.telling))
     return {
-        "id": f"case-{anchor(test.skill, test.case, test.model)}",
+        "id": case_anchor(*row.place),
         "case": cases[test.skill, test.case],
-        "model": _name(test.model),
+        "model": shown_name(test.model),
         "states": row.states,
+        "of_arms": {arm: row.states_of(arm) for arm in dict.fromkeys(r.arm for r in row.records)},
+        "outcome": row.outcome,
+        "changes": row.changes,
         "rates": summary and [summary.arm(arm).rate for arm in ("baseline", "previous", "skill")],
         "lift": row.lift,
         "tokens": summary and [summary.arm("baseline").tokens, summary.arm("skill").tokens],
@@ -197,10 +213,30 @@ def _test(
         "new": test.new,
         "standing": one_line(row.standing.reason, reasons) if row.standing else "",
         "trials": [_trial(record, answers, reasons, beside) for record in row.records],
+        "change": row.change and row.change.kind,
+        **({"was": _was(row, row.change, answers, reasons, beside)} if row.change else {}),
     }
 
 
-def _trial(record: Record, answers: int, reasons: int, beside: _Beside) -> dict[str, Any]:
+def _was(
+    row: CaseRow, change: ChangedCase, answers: int, reasons: int, beside: "Beside"
+) -> dict[str, Any]:
+    """The case in the earlier run: how often it passed, and its trials; answers only if others."""
+    now = {(record.arm, record.run): record.output for record in row.records}
+    trials = []
+    for record in row.earlier or ():
+        same = record.output is not None and now.get((record.arm, record.run)) == record.output
+        shown = replace(record, output=None) if same else record
+        trials.append({**_trial(shown, answers, reasons, beside), "same": same})
+    return {
+        "passed": change.was,
+        "now": change.now,
+        "shown": change.shown,
+        "trials": trials if row.earlier is not None else None,
+    }
+
+
+def _trial(record: Record, answers: int, reasons: int, beside: Beside) -> dict[str, Any]:
     data: dict[str, Any] = {
         "arm": record.arm,
         "run": record.run,
@@ -215,18 +251,21 @@ def _trial(record: Record, answers: int, reasons: int, beside: _Beside) -> dict[
         "checks": [
             [
                 "ok" if grade.passed else "FAIL" if grade.required else "miss",
-                _name(grade.check),
+                shown_name(grade.check),
                 one_line(grade.reason, reasons),
+                marks,
             ]
-            for grade in record.checks
+            for grade, marks in zip(record.checks, marked_checks(record, answers), strict=True)
         ],
     }
+    if judged := beside.judged(record):
+        data["judged"] = judged
     if record.activity:
         data["activity"] = _activity(record.activity)
     if record.files:
         data["files"] = [
             [
-                *(_name(file.path), file.size, _cut(file.text, answers), file.change),
+                *(shown_name(file.path), file.size, _cut(file.text, answers), file.change),
                 file.digest if file.digest in beside.images else None,
             ]
             for file in record.files[:_MOST_FILES]
@@ -235,14 +274,50 @@ def _trial(record: Record, answers: int, reasons: int, beside: _Beside) -> dict[
     if record.transcript:
         data["transcript"] = [
             [
-                *(turn.kind, _name(turn.tool), turn.failed, _cut(turn.text, answers), turn.reply),
+                *(
+                    turn.kind,
+                    shown_name(turn.tool),
+                    turn.failed,
+                    _cut(turn.text, answers),
+                    turn.reply,
+                ),
                 *(turn.seconds, turn.input_tokens, turn.output_tokens, turn.cost),
             ]
             for turn in beside.steps(record.transcript)
         ]
         data["steps"] = len(record.transcript)
         data["cut_after"] = beside.cut_after(record.transcript)
+        data["totals"] = _totals(record)
     return data
+
+
+def _totals(record: Record) -> dict[str, Any]:
+    """Of a whole transcript, whatever is shown of it."""
+    results = [turn for turn in record.transcript if turn.kind == "result"]
+    known = [turn.seconds for turn in results if turn.seconds is not None]
+    return {
+        "failed": sum(turn.failed for turn in results),
+        "tools": sum(known) if known else None,
+        "opened": _opened_in(record),
+    }
+
+
+def _opened_in(record: Record) -> int | None:
+    """The turn in which an agent opened the skill: the first call that names it."""
+    if not record.activity or not record.activity.activated:
+        return None
+    names = ("SKILL.md", record.skill)
+    calls = (turn for turn in record.transcript if turn.kind == "call")
+    return next((turn.reply for turn in calls if any(name in turn.text for name in names)), None)
+
+
+def criteria_of(record: Record) -> dict[int, str]:
+    """What the judge was asked, by the number of the check."""
+    return {
+        at: harmless(grade.asks)
+        for at, grade in enumerate(record.checks)
+        if grade.check == JUDGE.name and 0 < len(grade.asks) <= _LONGEST_CRITERION
+    }
 
 
 def _activity(done: Activity) -> dict[str, Any]:
@@ -252,7 +327,7 @@ def _activity(done: Activity) -> dict[str, Any]:
         "turns": done.turns,
         "calls": done.tool_calls,
         "opened": done.activated,
-        **{name: [_name(one) for one in own[:_MOST_NAMED]] for name, own in lists.items()},
+        **{name: [shown_name(one) for one in own[:_MOST_NAMED]] for name, own in lists.items()},
     }
 
 
@@ -264,88 +339,10 @@ def _cut(words: str | None, limit: int) -> list[Any] | None:
     return [shown] if len(words) <= limit else [shown, len(words)]
 
 
-def _name(words: str) -> str:
+def shown_name(words: str) -> str:
+    """As the script knows it."""
     return one_line(words, _NAME_LIMIT)
 
 
 def _place(file: str, line: int) -> str:
     return f"{file}:{line}" if file else ""
-
-
-_MOST_LOOKED_AT: Final = 20_000_000  # characters: more can't fit, however well they compress
-_LEAST: Final = 200  # characters that every answer keeps while others are longer
-_MARK: Final = 45  # characters of the note about what is left out
-_TRIES: Final = 6
-_NOTHING: Final = Limits(0, 0)
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """The data of a page, and how many of its answers are cut."""
-
-    data: str
-    cut: int
-    answers: int
-
-
-def fitted(results: RunResults, rows: Sequence[CaseRow], room: int) -> Fitted:
-    """As much as fits into ``room`` characters; the numbers of trials are always kept."""
-    lengths = _Lengths(results, rows)
-    limits = lengths.limits(_MOST_LOOKED_AT)
-    data = packed(page_data(results, rows, limits))
-    if len(data) > room:
-        bare = len(packed(page_data(results, rows, _NOTHING)))
-        for _ in range(_TRIES):
-            # Assume that characters compress as well as in the last try.
-            share = (room - bare) / max(1, len(data) - bare)
-            limits = lengths.limits(int(0.98 * lengths.kept(limits) * share))
-            data = packed(page_data(results, rows, limits))
-            if len(data) <= room or limits == _NOTHING:
-                break
-    return Fitted(data, lengths.cut(limits), lengths.answers)
-
-
-class _Lengths:
-    """The lengths of texts that may be cut; questions are cut last, with telling answers."""
-
-    def __init__(self, results: RunResults, rows: Sequence[CaseRow]) -> None:
-        self._ordinary: list[int] = []
-        self._telling: list[int] = []
-        # Texts that are cut too but don't count as answers.
-        ordinary_beside: list[int] = []
-        telling_beside = [len(question) for question in results.questions.values()]
-        beside_answers = _Beside(rows)
-        for row in rows:
-            answers = self._telling if row.is_telling else self._ordinary
-            answers += [len(record.output) for record in row.records if record.output is not None]
-            beside = telling_beside if row.is_telling else ordinary_beside
-            beside += [len(text) for record in row.records for text in beside_answers.texts(record)]
-        self.answers = len(self._ordinary) + len(self._telling)
-        self._all_ordinary = [*self._ordinary, *ordinary_beside]
-        self._all_telling = [*self._telling, *telling_beside]
-
-    def limits(self, room: int) -> Limits:
-        """The largest limits that keep at most ``room`` characters in total."""
-        longest = max([0, *self._all_ordinary, *self._all_telling])
-        least = min(_LEAST, longest)
-
-        def at(step: int) -> Limits:
-            """Growing: first a little of everything, then telling answers, then all."""
-            if step <= least:
-                return Limits(step, step)
-            return Limits(max(least, least + step - longest), min(step, longest))
-
-        steps = range(2 * longest - least + 1)
-        found = bisect_right(steps, room, key=lambda step: self.kept(at(step)))
-        return at(max(0, found - 1))
-
-    def kept(self, limits: Limits) -> int:
-        def kept(lengths: Sequence[int], limit: int) -> int:
-            return sum(length if length <= limit else limit + _MARK for length in lengths)
-
-        telling = kept(self._all_telling, limits.telling)
-        return telling + kept(self._all_ordinary, limits.ordinary)
-
-    def cut(self, limits: Limits) -> int:
-        ordinary = sum(length > limits.ordinary for length in self._ordinary)
-        return ordinary + sum(length > limits.telling for length in self._telling)

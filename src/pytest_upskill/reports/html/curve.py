@@ -1,11 +1,11 @@
 """The curve of a skill: its lift against its tokens, for the whole and for shorter versions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil, floor
 from typing import Final
 
 from ..._util.texts import counted, points, whole
+from ..._util.values import frozen
 from ...results.parts import Parts
 from ...stats import Lift
 from ..curve import HEADERS, CurveRow, curve_rows, curve_title
@@ -18,7 +18,7 @@ _STEP: Final = 0.25  # between lines
 _BEYOND: Final = 1.08  # how far the axis goes beyond the whole skill
 
 
-@dataclass(frozen=True)
+@frozen
 class CurvePoint:
     """The skill in one size; ``name`` is empty for the baseline."""
 
@@ -74,7 +74,7 @@ def curve_section(found: Parts) -> str:
     keys += [key("filled", "shorter version"), key("whisker", "95 % interval")]
     keys += [key("ring", "saved")] if any(one.folder for one in found.versions) else []
     drawn = figure("Lift in points against tokens", picture, keys) if picture else ""
-    headers: list[Header] = [(HEADERS[0], ""), *((name, "num") for name in HEADERS[1:3])]
+    headers: list[Header] = [("version", ""), *((name, "num") for name in HEADERS[1:3])]
     body = [(text(row.name), [*map(text, row.cells[1:3]), _words(row)]) for row in rows]
     numbers = table("numbers curve", "Numbers of each version", [*headers, (HEADERS[3], "")], body)
     return (
@@ -106,7 +106,7 @@ def _interval(lift: Lift, x: float, axes: "_Axes") -> list[str]:
     return [line(x, low, x, high, "interval skill"), *ends]
 
 
-@dataclass(frozen=True)
+@frozen
 class _Axes:
     """Where tokens and lifts are drawn."""
 

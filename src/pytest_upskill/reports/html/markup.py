@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Sequence
 from functools import cache
@@ -18,6 +19,7 @@ _ICON: Final = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
     "%3Cpath fill='%230969da' d='M1 10h4v5H1zM6 6h4v9H6zM11 1h4v14h-4z'/%3E%3C/svg%3E"
 )
+_SEPARATED: Final = re.compile(r"(?<=[^_/:.@=,\s]{3}[_/:.@=,])(?=[^_/:.@=,\s]{3})")
 
 
 def shell(title: str, body: str, script: str = "", data: str = "", style: str = "") -> str:
@@ -74,6 +76,11 @@ def text(words: str) -> str:
     return escape(harmless(words))
 
 
+def breakable(words: str) -> str:
+    """A name that may go on in the next line after a separator, rather than within a word."""
+    return "<wbr>".join(map(text, _SEPARATED.split(words)))
+
+
 @cache
 def resource(name: str) -> str:
     return (files(__package__) / name).read_text("utf-8")
@@ -93,7 +100,8 @@ _Row = tuple[str, Sequence[str]]  # as HTML: the header of the row, then its cel
 def table(kind: str, title: str, headers: Sequence[Header], rows: Sequence[_Row]) -> str:
     """With explicit roles, which would be lost when a style turns rows into cards."""
     head = "".join(
-        f'<th scope="col" role="columnheader"{_class(of)}>{text(name)}</th>' for name, of in headers
+        f'<th scope="col" role="columnheader"{_class(of)}>{breakable(name)}</th>'
+        for name, of in headers
     )
     body = "".join(_row(headers[1:], row) for row in rows)
     return (
@@ -109,7 +117,8 @@ def _row(headers: Sequence[Header], row: _Row) -> str:
         f'<td role="cell"{_class(of)} data-name="{text(name)}">{cell}</td>'
         for (name, of), cell in zip(headers, cells, strict=True)
     )
-    return f'<tr role="row"><th scope="row" role="rowheader">{about}</th>{made}</tr>'
+    name = f'<th scope="row" role="rowheader"><div class="name">{about}</div></th>'
+    return f'<tr role="row">{name}{made}</tr>'
 
 
 def _class(name: str) -> str:

@@ -1,44 +1,69 @@
 """The page of a run: its outcome, then verdicts, plots and numbers by skill, then all cases."""
 
 from collections.abc import Sequence
+from html import escape
 from itertools import groupby
 from typing import Final
+from urllib.parse import urlencode
 
 from ..._util.texts import counted, seconds
+from ...results.changes import Changes, Earlier, changes
 from ...results.run import RunResults
 from ...results.summary import SCORE_WORDS, case_words, unit_of
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
-from ..numbers import LIFT, WITH, WITHOUT, Measured, Number, shown_numbers
-from .case_data import CaseRow, Fitted, anchor, fitted, rows_of
+from ..numbers import LIFT, WITH, WITHOUT, Measured, Number, cache_words, shown_numbers
+from .case_data import NO_BASELINE, shown_name, skill_anchor
+from .case_rows import CaseRow, rows_of
+from .changes import changed_section
 from .curve import curve_section
-from .markup import Header, figure, key, resource, shell, table, text
+from .fitting import Fitted, fitted
+from .markup import Header, breakable, figure, key, resource, shell, table, text
 from .neighbours import neighbour_sections
 from .parts import parts_sections
 from .plots import dumbbell, frontier, points_of, score_title
 from .trigger_section import trigger_section
 
 _MOST: Final = 900_000  # characters of the file
-_SCRIPTS: Final = ("diff.js", "agent.js", "case.js", "table.js")
+_SCRIPTS: Final = (
+    *("dom.js", "address.js", "data.js", "diff.js", "marks.js", "markdown.js", "agent.js"),
+    *("case.js", "skill.js", "compare.js", "notes.js"),
+    *("filters.js", "table.js", "grid.js", "keys.js", "bar.js"),
+)
 _UNKNOWN: Final = "–"
 _OF_AGENTS: Final = (
     " Opened: the trials with the skill in which the agent opened it. That is the agent's choice, "
     "so a lift where opened tells where to look, and no verdict goes by it."
 )
+_NOTES: Final = (
+    '<section id="notes"><h2>Notes</h2><p class="note">Open a case to write a note on it, or to '
+    "mark a grade as right or wrong. Notes stay in this browser and are sent nowhere. "
+    "<code>pytest-upskill judge</code> reads those that you download, to measure "
+    'a judge by the grades that you marked.</p><div id="notes-panel"></div></section>'
+)
 
 
-def html_report(results: RunResults, notes: Sequence[str] = ()) -> str:
-    """The whole file. Text from models and files is escaped, or is data of the script."""
-    rows, style = rows_of(results), resource("overview.css")
+def html_report(
+    results: RunResults, notes: Sequence[str] = (), earlier: Earlier | None = None
+) -> str:
+    """The whole file. Text from models and files is escaped, or is data of the script.
+
+    ``earlier`` is a run to compare with.
+    """
+    changed = changes(earlier, results) if earlier else None
+    rows, style = rows_of(results, changed), resource("overview.css") + resource("opened.css")
     style += resource("neighbours.css") if results.matrices or results.parts else ""
+    style += resource("changes.css") if changed else ""
+    style += resource("notes.css") if _has_cases(results) else ""
     if not _has_cases(results):  # which all of the script is for
-        body = _body(results, rows, notes, Fitted("", 0, 0))
+        body = _body(results, rows, notes, Fitted("", 0, 0), changed)
         return shell(_title(results), body, style=style)
+    style += resource("grid.css")
     script = "\n".join(map(resource, _SCRIPTS))
-    body = _body(results, rows, notes, Fitted("", 0, 0))
+    body = _body(results, rows, notes, Fitted("", 0, 0), changed)
     frame = shell(_title(results), body, script, style=style)
-    content = fitted(results, rows, _MOST - len(frame.encode("utf-8", "replace")))
-    body = _body(results, rows, notes, content)
+    content = fitted(results, rows, _MOST - len(frame.encode("utf-8", "replace")), earlier)
+    body = _body(results, rows, notes, content, changed)
     return shell(_title(results), body, script, content.data, style)
 
 
@@ -57,7 +82,11 @@ def _skills(results: RunResults) -> str:
 
 
 def _body(
-    results: RunResults, rows: Sequence[CaseRow], notes: Sequence[str], content: Fitted
+    results: RunResults,
+    rows: Sequence[CaseRow],
+    notes: Sequence[str],
+    content: Fitted,
+    changed: Changes | None,
 ) -> str:
     by_skill = [
         (next(skill for skill in results.skills if skill.name == name), list(group))
@@ -66,9 +95,10 @@ def _body(
     several = len(by_skill) > 1  # the name of an only skill is the title of the page
     return "\n".join(
         [
-            _head(results, by_skill),
+            _head(results, by_skill, changed),
             "<main>",
             "" if results.only_studied else _outcome(results, rows),
+            changed_section(results, changed) if changed else "",
             _matrix(by_skill, list(results.model_ids)) if several else "",
             *(
                 _section(skill, own, skill.name if several else "Verdict")
@@ -77,14 +107,18 @@ def _body(
             trigger_section(results.trigger_summaries),
             _part("parts", parts_sections(results.parts), *map(curve_section, results.parts)),
             _part("neighbours", neighbour_sections(results.matrices)),
-            _cases(content) if _has_cases(results) else "",
+            f"{_cases(content)}{_NOTES}" if _has_cases(results) else "",
             "</main>",
             _foot(results, notes),
         ]
     )
 
 
-def _head(results: RunResults, by_skill: Sequence[tuple[SkillInfo, list[Verdict]]]) -> str:
+def _head(
+    results: RunResults,
+    by_skill: Sequence[tuple[SkillInfo, list[Verdict]]],
+    changed: Changes | None,
+) -> str:
     when = results.started.isoformat(timespec="seconds")
     day = f"{results.started.day} {results.started:%B %Y, %H:%M %Z}"
     models = list(results.model_ids)
@@ -97,17 +131,20 @@ def _head(results: RunResults, by_skill: Sequence[tuple[SkillInfo, list[Verdict]
         dirty = " with uncommitted changes" if results.commit.dirty else ""
         facts.append(f"commit <code>{text(results.commit.id[:9])}</code>{dirty}")
     facts += [text(line) for line in results.agent_lines]
+    facts += filter(None, [cache_words(results.prompt_cache_saved)])
     parts = {
         "Overview": by_skill or results.triggers,
+        "Changed": changed is not None,
         "Triggers": results.triggers,
         "Parts": results.parts,
         "Neighbours": results.matrices,
         "Cases": _has_cases(results),
+        "Notes": _has_cases(results),
     }
     links = "".join(f'<a href="#{name.lower()}">{name}</a>' for name, own in parts.items() if own)
     return (
         '<header id="overview"><p class="kind">Skill report</p>'
-        f'<h1>{text(_skills(results))}</h1><p class="facts">{" · ".join(facts)}</p>'
+        f'<h1>{breakable(_skills(results))}</h1><p class="facts">{" · ".join(facts)}</p>'
         f'<nav aria-label="Parts">{links}</nav></header>'
     )
 
@@ -126,7 +163,7 @@ def _duration(number: float) -> str:
 def _outcome(results: RunResults, rows: Sequence[CaseRow]) -> str:
     """Whether the run passed, and if not, why."""
     if results.problems:
-        listed = "".join(f"<li>{text(reason)}</li>" for reason in results.problems)
+        listed = "".join(f"<li>{_problem(results, reason)}</li>" for reason in results.problems)
         title = results.outcome().capitalize()
         return f'<section class="outcome bad"><h2>{title}</h2><ul>{listed}</ul></section>'
     gates = "all gates passed" if results.gate is not None else "no gates were set"
@@ -135,9 +172,36 @@ def _outcome(results: RunResults, rows: Sequence[CaseRow]) -> str:
     failed = sum("failed" in row.states for row in rows) + _failed_queries(results)
     tests = len(rows) + len(asked)
     counts = f"{tests - skipped - failed:,} of {counted(tests, 'test')} passed"
-    counts += f", {failed:,} failed as expected" if failed else ""
-    counts += f", {skipped:,} skipped" if skipped else ""
+    expected = _to_cases(f"{failed:,} failed as expected", outcome="failed as expected")
+    counts += f", {expected}" if failed else ""
+    counts += f", {_to_cases(f'{skipped:,} skipped', outcome='not run')}" if skipped else ""
     return f'<section class="outcome good"><h2>Passed</h2><p>{counts}; {gates}.</p></section>'
+
+
+def _to_cases(words: str, kind: str = "", **filters: str) -> str:
+    """A link to the table of cases; the script makes it one to those that fit."""
+    wanted = urlencode({key: shown_name(value) for key, value in filters.items()})
+    about = f' class="{kind}"' if kind else ""
+    return f'<a{about} href="#cases" data-filters="{escape(wanted)}">{text(words)}</a>'
+
+
+def _problem(results: RunResults, reason: str) -> str:
+    """Why the run fails, with a link to the tests or the skill that it is about."""
+    if results.failed and reason == results.problems[0]:
+        of_cases = {id(test) for test in results.tests}
+        if any(id(test) in of_cases for test in results.failed):
+            return _to_cases(reason, outcome="failed")
+        return f'<a href="#triggers">{text(reason)}</a>'
+    named = [
+        verdict.summary.skill
+        for verdict in results.verdicts
+        if reason.startswith((f"{verdict.summary.skill} on ", f"{verdict.summary.skill}: "))
+    ]
+    if not named:
+        return text(reason)
+    skill = max(named, key=len)
+    rest = text(reason.removeprefix(skill))
+    return f'<a href="#{skill_anchor(skill)}">{text(skill)}</a>{rest}'
 
 
 def _failed_queries(results: RunResults) -> int:
@@ -185,11 +249,12 @@ def _section(skill: SkillInfo, verdicts: Sequence[Verdict], title: str) -> str:
     best = sweet_spot(verdicts)
     spot = f'<p class="sweet-spot"><b>Sweet spot:</b> {text(best)}</p>' if best else ""
     return (
-        f'<section class="skill" id="{_skill_anchor(skill.name)}"><h2>{text(title)}</h2>'
+        f'<section class="skill" id="{skill_anchor(skill.name)}"><h2>{breakable(title)}</h2>'
         f'<p class="facts">{size} · about {counted(skill.tokens, "token")} · '
         f"<code>{text(skill.path)}</code>{_scored(skill)}</p>"
         f'<ul class="verdicts">{"".join(map(_verdict, verdicts))}</ul>{spot}'
-        f"{_plots(skill, verdicts)}{_numbers(verdicts)}</section>"
+        f"{_plots(skill, verdicts)}{_numbers(verdicts)}"
+        f'<div data-skill-file="{text(shown_name(skill.name))}"></div></section>'
     )
 
 
@@ -197,22 +262,23 @@ def _scored(skill: SkillInfo) -> str:
     return f" · lift and verdict are of the {SCORE_WORDS[skill.score]}" * (skill.score != "pass")
 
 
-def _skill_anchor(name: str) -> str:
-    return f"skill-{anchor(name)}"
-
-
 def _verdict(verdict: Verdict) -> str:
     since = [verdict.since] if verdict.since else []
     more = "".join(f"<li>{text(line)}</li>" for line in [*since, *signal_lines(verdict)])
     return (
-        f"<li>{_word(verdict)}<div><p>{_worse(verdict)}<b>{text(verdict.summary.model)}</b> "
+        f"<li>{_word(verdict)}<div><p>{_worse(verdict)}<b>{breakable(verdict.summary.model)}</b> "
         f"{text(verdict.sentence)}.</p>{f'<ul>{more}</ul>' if more else ''}</div></li>"
     )
 
 
-def _word(verdict: Verdict) -> str:
-    word = verdict.word or "no baseline"
-    return f'<span class="word {word.replace(" ", "-")}">{word}</span>'
+def _word(verdict: Verdict, href: str = "") -> str:
+    """With a link to an ``href``, or to the cases that it is about."""
+    word = verdict.word or NO_BASELINE
+    kind = f"word {word.replace(' ', '-')}"
+    if href:
+        return f'<a class="{kind}" href="{href}">{word}</a>'
+    about = verdict.summary
+    return _to_cases(word, kind, skill=about.skill, model=about.model)
 
 
 def _worse(verdict: Verdict) -> str:
@@ -255,14 +321,15 @@ def _numbers(verdicts: Sequence[Verdict]) -> str:
     measured = [Measured.of(verdict) for verdict in verdicts]
     numbers = shown_numbers(measured, details=True)
     names = [(number.header_of(measured), "num") for number in numbers]
-    headers: list[Header] = [("model", ""), *names, ("verdict", "")]
+    headers: list[Header] = [("model", ""), ("verdict", ""), *names]
     rows = []
     for verdict, row in zip(verdicts, measured, strict=True):
         words = f"{_word(verdict)} {_worse(verdict)}"
-        cells = [*(_number(number, row) for number in numbers), words]
-        model, model_id = text(verdict.summary.model), text(verdict.summary.model_id)
+        cells = [words, *(_number(number, row) for number in numbers)]
+        model, model_id = breakable(verdict.summary.model), breakable(verdict.summary.model_id)
         rows.append((f"{model}<small>{model_id}</small>", cells))
-    return table("numbers", "Numbers of each model", headers, rows)
+    about = f"Numbers of {verdicts[0].summary.skill} on each model"
+    return table("numbers", about, headers, rows)
 
 
 def _number(number: Number, row: Measured) -> str:
@@ -281,7 +348,7 @@ def _matrix(by_skill: Sequence[tuple[SkillInfo, list[Verdict]]], models: Sequenc
     for skill, verdicts in by_skill:
         known = {verdict.summary.model: verdict for verdict in verdicts}
         cells = [_matrix_cell(known.get(model)) for model in models]
-        rows.append((f'<a href="#{_skill_anchor(skill.name)}">{text(skill.name)}</a>', cells))
+        rows.append((f'<a href="#{skill_anchor(skill.name)}">{breakable(skill.name)}</a>', cells))
     headers = [(name, "") for name in ("skill", *models)]
     matrix = table("matrix", "All skills on all models", headers, rows)
     return f"<section><h2>Skills</h2>{matrix}</section>"
@@ -294,4 +361,5 @@ def _matrix_cell(verdict: Verdict | None) -> str:
     rates = [shown for number in (WITHOUT, WITH) if (shown := number.text(row))]
     lift = f"<b>{LIFT.text(row)}</b> " if verdict.lift else ""
     shown = (" → ".join(rates) or _UNKNOWN) + unit_of(row.score)
-    return f"{lift}{_word(verdict)} {_worse(verdict)}<small>{shown}</small>"
+    word = _word(verdict, f"#{skill_anchor(verdict.summary.skill)}")
+    return f"{lift}{word} {_worse(verdict)}<small>{shown}</small>"

@@ -1,43 +1,4 @@
-// The table of cases: sorted, filtered, opened by click, by key and by link.
-
-const STATES = ["failed", "regressed", "worse", "errored", "flaky", "no signal", "not run"];
-
-async function unpacked() {
-  const letters = atob(document.getElementById("data").textContent);
-  const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).json();
-}
-
-function mean(values) {
-  const known = values.filter((value) => value != null);
-  return known.length && known.length === values.length
-    ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
-}
-
-function testsOf(data) {
-  return data.tests.map((test, order) => {
-    const about = data.cases[test.case];
-    const [without, previous, now] = test.rates ?? [null, null, null];
-    const cost = (arm) => {
-      const answered = trialsOf(test, arm).filter((trial) => trial.outcome !== "errored");
-      const one = mean(answered.map((trial) => trial.cost));
-      return one == null ? null : 1000 * one;
-    };
-    return {
-      ...about, ...test, order, without, previous, with: now,
-      name: about.name, against: data.against[about.skill],
-      before: test.tokens?.[0], after: test.tokens?.[1],
-      costs: [cost("baseline"), cost("skill")],
-    };
-  });
-}
-
-function textOf(test) {
-  test.text ??= [test.name, test.question?.[0], ...test.trials.map((trial) => trial.answer?.[0])]
-    .join("\n").toLowerCase();
-  return test.text;
-}
+// The table of cases: sorted and filtered as the address says, opened by click and by link.
 
 function columnsOf(tests) {
   const several = (key) => new Set(tests.map((test) => test[key])).size > 1;
@@ -45,8 +6,8 @@ function columnsOf(tests) {
   const has = (arm) => tests.some((test) => trialsOf(test, arm).length);
   return [
     { name: "case", by: (test) => test.name, cell: caseCell },
-    several("skill") && { name: "skill", by: (test) => test.skill, cell: (test) => test.skill },
-    several("model") && { name: "model", by: (test) => test.model, cell: (test) => test.model },
+    several("skill") && { name: "skill", by: (test) => test.skill, cell: (test) => named(test.skill) },
+    several("model") && { name: "model", by: (test) => test.model, cell: (test) => named(test.model) },
     has("baseline") && { name: "without", by: (test) => test.without, cell: pips("baseline") },
     has("previous") && { name: `at ${ref}`, by: (test) => test.previous, cell: pips("previous") },
     { name: "with", by: (test) => test.with, cell: pips("skill") },
@@ -65,9 +26,10 @@ function columnsOf(tests) {
 }
 
 function caseCell(test) {
-  const open = button(test.name, { class: "open", "aria-expanded": "false" }, () => toggle(test));
+  const open = button("", { class: "open", "aria-expanded": "false" }, () => toggle(test));
+  open.append(...breakable(test.name));
   const tags = test.tags.length ? el("small", {}, test.tags.join(", ")) : null;
-  return el("span", {}, open, tags);
+  return el("span", { class: "name" }, open, tags);
 }
 
 function pips(arm) {
@@ -107,97 +69,56 @@ function stateWord(state) {
   return el("span", { class: `state ${state.replace(" ", "-")}` }, state);
 }
 
-const data = await unpacked().catch((error) => {
-  document.getElementById("table").replaceChildren("This browser is too old to unpack the cases.");
-  throw error;
-});
-const tests = testsOf(data);
+const NARROWEST = 650; // pixels for columns
+const MOST_LISTED = 300;
+let most = MOST_LISTED;
+let ordered = tests;
 const columns = columnsOf(tests);
-const filters = { states: new Set(), model: "", skill: "", tag: "", text: "" };
-const sorting = { column: null, down: false };
-const shownCount = el("p", { role: "status", class: "count" });
 const heads = columns.map((column) => el("th",
   { scope: "col", role: "columnheader", class: column.kind, "aria-sort": "none" },
   button(column.name, {}, () => sortBy(column))));
 const table = el("table", { class: "cases", role: "table", "aria-label": "Cases" },
   el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...heads)));
-const search = el("input", {
-  type: "search",
-  placeholder: "Search text  ( / )",
-  "aria-label": "Text in case, question or answers",
-  input: (event) => filter("text", event.target.value.toLowerCase()),
-});
-const stateButtons = STATES.map(stateButton).filter(Boolean);
-const selects = [select("model"), select("skill"), select("tag")].filter(Boolean);
-const clear = button("Clear", { class: "clear", hidden: true }, () => reset());
 
-function stateButton(state) {
-  const count = tests.filter((test) => test.states.includes(state)).length;
-  if (state === "not run" && count === 0) return null;
-  const made = button(`${state} `, { "aria-pressed": "false", disabled: count === 0, "data-state": state },
-    () => toggleState(state));
-  made.append(el("b", {}, number(count)));
-  return made;
+/** A browser takes long for thousands of rows, so only the first are made, and what is linked to. */
+function refresh(now) {
+  const states = pressed();
+  const found = ordered.filter((test) => fits(test, states, now));
+  const listed = found.filter((test, index) => index < most || test.id === now.at);
+  const bodies = listed.map((test) => (test.body ??= bodyOf(test)));
+  const wanted = new Set(bodies);
+  for (const body of [...table.tBodies]) if (!wanted.has(body)) body.remove();
+  if (bodies.some((body, index) => table.tBodies[index] !== body)) table.append(...bodies);
+  more.hidden = listed.length === found.length;
+  more.textContent = `Show all ${number(found.length)}; these are the first ${number(MOST_LISTED)}`;
+  showFilters(now, found.length);
+  if (!table.classList.contains("cards")) requestAnimationFrame(fitWidth);
 }
 
-function select(key) {
-  const values = [...new Set(tests.flatMap((test) => (key === "tag" ? test.tags : [test[key]])))].sort();
-  if (values.length < (key === "tag" ? 1 : 2)) return null;
-  const choose = (event) => filter(key, event.target.value);
-  return el("select", { "aria-label": key, "data-key": key, change: choose },
-    el("option", { value: "" }, `every ${key}`),
-    ...values.map((value) => el("option", { value }, value)));
-}
-
-function filter(key, value) {
-  filters[key] = value;
-  refresh();
-}
-
-function toggleState(state) {
-  if (!filters.states.delete(state)) filters.states.add(state);
-  refresh();
-}
-
-function reset() {
-  Object.assign(filters, { states: new Set(), model: "", skill: "", tag: "", text: "" });
-  for (const control of [search, ...selects]) control.value = "";
-  refresh();
-}
-
-function fits(test) {
-  const { states, model, skill, tag, text } = filters;
-  return (states.size === 0 || test.states.some((state) => states.has(state)))
-    && (!model || test.model === model) && (!skill || test.skill === skill)
-    && (!tag || test.tags.includes(tag)) && (!text || textOf(test).includes(text));
-}
-
-function refresh() {
-  let shown = 0;
-  for (const test of tests) {
-    test.body.hidden = !fits(test);
-    shown += test.body.hidden ? 0 : 1;
-  }
-  for (const one of stateButtons) {
-    one.setAttribute("aria-pressed", filters.states.has(one.dataset.state));
-  }
-  clear.hidden = shown === tests.length;
-  shownCount.textContent = `${number(shown)} of ${number(tests.length)} shown`;
+/** Where the columns have no room side by side, each row becomes a card. */
+function fitWidth() {
+  const room = table.parentNode.clientWidth;
+  table.classList.remove("cards");
+  table.classList.toggle("cards", room < NARROWEST || table.offsetWidth > room);
 }
 
 function sortBy(column) {
-  sorting.down = sorting.column === column && !sorting.down;
-  sorting.column = column;
-  const sign = sorting.down ? -1 : 1;
+  go({ sort: address().sort === column.name ? `-${column.name}` : column.name });
+}
+
+function sort(by = "") {
+  const down = by.startsWith("-");
+  const column = columns.find((one) => one.name === by.slice(down ? 1 : 0));
+  const sign = down ? -1 : 1;
   const words = new Intl.Collator("en", { numeric: true });
   const order = (one, two) => {
-    const [a, b] = [column.by(one), column.by(two)];
+    const [a, b] = column ? [column.by(one), column.by(two)] : [0, 0];
     if (a == null || b == null) return (a == null) - (b == null) || one.order - two.order;
     return sign * (typeof a === "string" ? words.compare(a, b) : a - b) || one.order - two.order;
   };
-  table.append(...tests.toSorted(order).map((test) => test.body));
+  ordered = tests.toSorted(order);
   heads.forEach((head, index) => head.setAttribute("aria-sort",
-    columns[index] !== column ? "none" : sorting.down ? "descending" : "ascending"));
+    columns[index] !== column ? "none" : down ? "descending" : "ascending"));
 }
 
 function bodyOf(test) {
@@ -210,44 +131,42 @@ function bodyOf(test) {
 }
 
 function toggle(test, open = test.body.rows.length === 1) {
+  if (open) go({ at: test.id });
+  else if (address().at === test.id) go({ at: "cases" });
+  unfold(test, open);
+}
+
+function unfold(test, open) {
   test.body.querySelector(".open").setAttribute("aria-expanded", open);
-  if (open && test.body.rows.length === 1) {
+  if (!open) {
+    test.body.rows[1]?.remove();
+  } else if (test.body.rows.length === 1) {
     const cell = el("td", { colspan: columns.length, role: "cell" }, openedCase(test));
     test.body.append(el("tr", { class: "detail", role: "row" }, cell));
-    if (location.hash !== `#${test.id}`) history.pushState(null, "", `#${test.id}`);
-  } else if (!open) {
-    test.body.rows[1]?.remove();
   }
 }
 
-/** A link to a case overrides filters. */
-function openLinked() {
-  const test = tests.find((one) => `#${one.id}` === location.hash);
+/** A link to a case overrides filters; one that is gone back from is closed. */
+function openLinked(now, before) {
+  const test = byId.get(now.at);
+  const left = byId.get(before.at);
+  if (left?.body && left !== test) unfold(left, false);
   if (!test) return;
-  if (test.body.hidden) reset();
-  toggle(test, true);
+  if (!fits(test, pressed(), now)) reset(true);
+  unfold(test, true);
   test.body.scrollIntoView({ block: "start" });
   test.body.querySelector(".open").focus({ preventScroll: true });
 }
 
-for (const test of tests) {
-  test.body = bodyOf(test);
-  table.append(test.body);
-}
-document.getElementById("table").replaceChildren(
-  el("div", { class: "filters", role: "search" },
-    el("div", {}, search, ...selects),
-    el("div", {}, group("State", stateButtons), clear, shownCount)),
-  table,
-);
-document.addEventListener("keydown", (event) => {
-  if (event.key === "/" && !event.target.closest("input, select, textarea")) {
-    event.preventDefault();
-    search.focus();
-  }
+const byId = new Map(tests.map((test) => [test.id, test]));
+const more = button("", { class: "more", hidden: true }, () => {
+  most = Infinity;
+  refresh(address());
 });
-addEventListener("hashchange", openLinked);
-addEventListener("popstate", openLinked);
-refresh();
-openLinked();
-document.documentElement.dataset.ready = "yes";
+document.getElementById("table").replaceChildren(filterControls(), table, more);
+addEventListener("resize", () => requestAnimationFrame(fitWidth));
+follow((now, before, moved) => {
+  if (now.sort !== before.sort) sort(now.sort);
+  if (moved || now.sort !== before.sort || FILTERS.some((key) => now[key] !== before[key])) refresh(now);
+  if (moved && now.at !== before.at) openLinked(now, before);
+});

@@ -13,7 +13,7 @@ from ..trigger_numbers import (
     shown_columns,
     size_words,
 )
-from .markup import Header, table, text
+from .markup import Header, breakable, table, text
 
 _UNKNOWN: Final = "–"
 _MOST_QUERIES: Final = 300  # of a skill
@@ -47,7 +47,7 @@ def _verdict(row: TriggerSummary, several: bool) -> str:
     word = row.word or text(numbers[0])
     return (
         f'<li><span class="word {row.word}">{word}</span><div>'
-        f"<p><b>{text(name)}</b> {text(row.sentence)}.</p>"
+        f"<p><b>{breakable(name)}</b> {text(row.sentence)}.</p>"
         f"{f'<ul>{more}</ul>' if more else ''}</div></li>"
     )
 
@@ -58,7 +58,7 @@ def _numbers(rows: Sequence[TriggerSummary]) -> str:
     headers: list[Header] = [("model", ""), *((one.header, "num") for one in columns)]
     made = []
     for row in rows:
-        about = text(row.model) + (f"<small>{text(row.skill)}</small>" if several else "")
+        about = breakable(row.model) + (f"<small>{breakable(row.skill)}</small>" if several else "")
         made.append((about, [_number(one, row) for one in columns]))
     return table("numbers", "Triggers of each model", headers, made)
 
@@ -98,7 +98,7 @@ def _queries(skill: str, rows: Sequence[TriggerSummary], titled: bool) -> str:
         made.append((about, cells))
     left = len(order) - len(made)
     more = f'<p class="note">{counted(left, "more query")} in the JSON report.</p>' if left else ""
-    title = f"<h3>Queries of {text(skill)}</h3>" if titled else "<h3>Queries</h3>"
+    title = f"<h3>Queries of {breakable(skill)}</h3>" if titled else "<h3>Queries</h3>"
     return f"{title}{table('numbers queries', f'Queries of {skill}', headers, made)}{more}"
 
 

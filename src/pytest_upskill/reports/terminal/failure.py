@@ -1,14 +1,15 @@
 """Why a case failed: the question, what is expected, and each arm's answer, run by run."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..._util.texts import WORTH_CUTTING, counted, one_line, seconds, visible
+from ...checks.check import spans
 from ...checks.parse import RESERVED
 from ...errors import without_commands
 from ...results.summary import checks_of
-from ...trials.records import Record
+from ...trials.records import Record, Span
 from ...trials.trial import Arm
 from ..numbers import checks_words, short
 from .agent_lines import Line, activity_line, trial_lines
@@ -21,16 +22,12 @@ _RUNS: Final = {0: (1, 1), 1: (3, 2)}  # by verbosity: failed and passed runs th
 _SIDE_BY_SIDE: Final = {2: 110, 3: 160}  # by number of arms: the columns that this takes
 _GRADES: Final = {True: "ok  ", False: "FAIL", None: "miss"}
 
-Span = tuple[int, int]
-Found = Callable[[str], Sequence[Span]]  # where in an answer checks found something
-
 
 def failure_text(
     question: str,
     records: Sequence[Record],
     *,
     expected: Any = None,
-    found: Found = lambda _: (),
     against: str | None = None,
     standing: str | None = None,
     look: Look = Look(),  # noqa: B008 - it is frozen
@@ -55,7 +52,7 @@ def failure_text(
         for title, own in by_arm.items():
             if run in own:
                 words = f"run {run}, {title}" if len(runs) > 1 else title
-                arms.append(_arm(_capital(words), own[run], found, look))
+                arms.append(_arm(_capital(words), own[run], look))
         answers += _laid_out(arms, look)
     blocks += [_expected(expected, answers, look)] if expected else []
     blocks += [[_totals(by_arm)]] if len(runs) > 1 else []
@@ -120,7 +117,7 @@ def _shown(records: Sequence[Record], look: Look) -> list[int]:
     return [*failed[:most_failed], *passed[:most_passed]]
 
 
-def _arm(title: str, record: Record, found: Found, look: Look) -> list[Line]:
+def _arm(title: str, record: Record, look: Look) -> list[Line]:
     """The checks of an answer, then the answer; of an agent, also what it did."""
     lines = [("", f"{title}: {record.outcome}{checks_words([record], record.arm)}", "  ")]
     for grade in record.checks:
@@ -130,7 +127,7 @@ def _arm(title: str, record: Record, found: Found, look: Look) -> list[Line]:
     lines += activity_line(record)
     lines.append(("  ", f"Answer{_details(record)}:", "  "))
     text = record.output or ""
-    for line in quoted(text, _limit(_ANSWER, look), look.marks, found(text)):
+    for line in quoted(text, _limit(_ANSWER, look), look.marks, spans(record.checks)):
         lines.append(("  | ", line, "  | "))
     return [*lines, *trial_lines(record, look)]
 

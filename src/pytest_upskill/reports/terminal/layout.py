@@ -2,11 +2,12 @@
 
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from itertools import groupby, takewhile, zip_longest
 from typing import Final
 
 from ..._util.texts import one_line
+from ..._util.values import frozen
 
 Paint = Callable[..., str]  # paint(text, bold=True, red=True)
 
@@ -14,7 +15,7 @@ _LONGEST_NAME: Final = 1000
 _ZERO_WIDTH: Final = ("Mn", "Me", "Cf")  # combining marks and invisible characters
 
 
-@dataclass(frozen=True)
+@frozen
 class Marks:
     """The characters that drawings are made of."""
 
@@ -31,11 +32,13 @@ class Marks:
     fork: str = "├── "  # the branches of a tree, each four columns wide
     last: str = "└── "
     through: str = "│   "
+    good: str = "✔"
+    bad: str = "✘"
 
 
 UNICODE_MARKS: Final = Marks()
 ASCII_MARKS: Final = Marks(
-    "#", ".", "->", "-", "x", "-", "~", "|", ">>", "<<", "|-- ", "`-- ", "|   "
+    "#", ".", "->", "-", "x", "-", "~", "|", ">>", "<<", "|-- ", "`-- ", "|   ", "ok", "FAIL"
 )
 
 
@@ -52,7 +55,7 @@ def unpainted(text: str, **_: bool) -> str:
     return text
 
 
-@dataclass(frozen=True)
+@frozen
 class Look:
     """The terminal that lines are made for; the verbosity is pytest's."""
 

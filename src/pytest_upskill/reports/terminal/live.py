@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 from ..._util.texts import counted, dollars, one_line, whole
+from ..._util.values import frozen
 from ...results.summary import checks_of
 from ...trials.records import Record
 from ...trials.trial import Arm
@@ -14,7 +14,7 @@ from ..numbers import short
 from .layout import Marks
 
 
-@dataclass(frozen=True)
+@frozen
 class Progress:
     """How far a run has come; tokens and cost are those of its own calls, None is not known."""
 
@@ -28,6 +28,8 @@ class Progress:
     pausing: int = 0
     agents: int = 0  # at work
     turns: int = 0  # of these
+    opening: str = ""  # what models wait for before they can be asked
+    batches: str = ""  # what batches will answer
 
 
 def progress_line(progress: Progress, width: int) -> str:
@@ -36,11 +38,19 @@ def progress_line(progress: Progress, width: int) -> str:
     parts = [f"upskill: {progress.done:,} of {counted(progress.all, 'answer')}"]
     if progress.agents:  # whose calls are in flight now and then
         turns = counted(progress.turns, "turn")
-        parts.append(f"{counted(progress.agents, 'agent')} at work ({turns})")
-    else:
+        at_work = f"at work ({turns})" if progress.turns else "starting"
+        parts.append(f"{counted(progress.agents, 'agent')} {at_work}")
+    elif progress.in_flight:
         parts.append(f"{progress.in_flight:,} in flight")
-    if progress.pausing:  # else a run that waits for a server looks as if it hung
+    # Else a run that waits looks as if it hung.
+    if progress.opening:
+        parts.append(progress.opening)
+    if progress.batches:
+        parts.append(progress.batches)
+    if progress.pausing:
         parts.append(f"{progress.pausing:,} waiting to retry")
+    if len(parts) == 1:
+        parts.append("waiting for others" if progress.done > progress.reused else "starting")
     if progress.seconds_left is not None:
         parts.append(f"about {_time(progress.seconds_left)} left")
     if progress.reused:

@@ -32,16 +32,14 @@ _SHORTEST_NAME: Final = 12
 
 
 def neighbour_lines(matrix: Matrix, look: Look) -> list[str]:
-    """A table, then sentences; with -q only these, with -v all of them."""
-    blocks = [_title(matrix, look)]
-    if look.verbosity >= 0:
-        blocks += [*_tables(matrix, look), _said([legend(matrix)], look)]
+    """A table, then sentences; with -v all of them."""
+    blocks = [_title(matrix, look), *_tables(matrix, look), _said([legend(matrix)], look)]
     if look.verbosity > 0:
         blocks.append(_opened(matrix, look))
-    whole, quiet = look.verbosity > 0, look.verbosity < 0
+    whole = look.verbosity > 0
     blocks.append(_said(shown_sentences(matrix, None if whole else _MOST_SHOWN), look))
     rest = [*open_sentences(matrix, None if whole else _MOST_OPEN), *neighbour_only(matrix)]
-    blocks.append(_said([] if quiet else rest, look))
+    blocks.append(_said(rest, look))
     blocks.append(_said([listing_sentence(matrix), conclusion(matrix)], look))
     lines: list[str] = []
     for block in filter(None, blocks):

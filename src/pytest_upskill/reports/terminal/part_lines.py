@@ -29,12 +29,12 @@ _MOST_SENTENCES: Final = 8
 
 
 def part_lines(found: Parts, look: Look) -> list[str]:
-    """A table, then sentences; with -q only what they come to, with -v all of them."""
+    """A table, then sentences; with -v all of them."""
     last = conclusions(found)
     if not last:
         return []
     blocks = [_title(found, look)]
-    if look.verbosity >= 0 and found.parts:
+    if found.parts:
         table = _table(found, look)
         told = legend(found, [column.header for column in table.columns])
         blocks += [table.lines(look), _said([told], look)]

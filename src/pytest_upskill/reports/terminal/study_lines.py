@@ -11,5 +11,5 @@ def study_lines(results: RunResults, look: Look) -> list[str]:
     """A block for each study, with a blank line before it; nothing without one."""
     blocks = [neighbour_lines(one, look) for one in results.matrices]
     for one in results.parts:
-        blocks += [part_lines(one, look), curve_lines(one, look) if look.verbosity >= 0 else []]
+        blocks += [part_lines(one, look), curve_lines(one, look)]
     return [line for block in filter(None, blocks) for line in ("", *block)]

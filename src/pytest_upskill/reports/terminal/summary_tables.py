@@ -1,21 +1,18 @@
 """The tables of a run: one per skill, a matrix of many skills, and the lines of ``-q``."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
-from ..._util.texts import counted, harmless, percent, points
-from ...results.summary import unit_of
+from ..._util.texts import harmless, percent, points
+from ..._util.values import frozen
 from ...results.verdict import Verdict
 from ..numbers import (
     CHANGE,
     COST,
     KEEP,
     LIFT,
-    TOKENS,
-    WITH,
-    WITHOUT,
     Measured,
     Number,
     shown_numbers,
@@ -25,7 +22,6 @@ from .layout import (
     Marks,
     cut,
     cut_middle,
-    distinct_names,
     padded,
     split_name,
     text_width,
@@ -56,7 +52,7 @@ def lift_style(word: str | None) -> dict[str, bool]:
 # One skill: a row for each model.
 
 
-@dataclass(frozen=True)
+@frozen
 class _Layout:
     bar: int
     name: int
@@ -237,79 +233,3 @@ def _matrix_cell(verdict: Verdict | None, width: int, look: Look) -> str:
         return f"{text}{mark}"
     lift, style = points(verdict.summary.lift), lift_style(verdict.word)
     return f"{text} {look.paint(lift, **style) if style else lift}{mark}"
-
-
-# -q: one line for each skill and model.
-
-
-@dataclass(frozen=True)
-class _QuietLayout:
-    name: int  # the longest name
-    gap: str = " "
-    interval: bool = True
-    tokens: bool = True
-    subset: bool = True  # how many cases were asked, if not all
-
-
-_DENSER: Final = (
-    _QuietLayout(0),
-    _QuietLayout(0, gap=""),
-    _QuietLayout(0, gap="", interval=False),
-    _QuietLayout(0, gap="", interval=False, tokens=False),
-    _QuietLayout(0, gap="", interval=False, tokens=False, subset=False),
-)
-# Names only ever get shorter, so that less room never shows more of them. The last layout of a
-# length may drop what the first one of the next length has again.
-_QUIET_LAYOUTS: Final = (
-    *(_QuietLayout(name) for name in range(60, 24, -4)),
-    *(replace(layout, name=name) for name in (24, 20, 16) for layout in _DENSER[:3]),
-    *(replace(layout, name=name) for name in (12, 8) for layout in _DENSER[1:]),
-)
-
-
-def quiet_lines(verdicts: Sequence[Verdict], subsets: Mapping[Pair, str], look: Look) -> list[str]:
-    tables = (_quiet_table(verdicts, subsets, layout, look) for layout in _QUIET_LAYOUTS)
-    return first_that_fits(tables, look.width).body(look.paint)
-
-
-def _quiet_table(
-    verdicts: Sequence[Verdict], subsets: Mapping[Pair, str], layout: _QuietLayout, look: Look
-) -> Table:
-    skills, models = (
-        distinct_names(dict.fromkeys(names), layout.name, look.marks.cut)
-        for names in (
-            [verdict.summary.skill for verdict in verdicts],
-            [verdict.summary.model for verdict in verdicts],
-        )
-    )
-    arrow = f"{layout.gap}{look.marks.arrow}{layout.gap}"
-    cells = []
-    for verdict in verdicts:
-        row, summary = Measured.of(verdict), verdict.summary
-        rates = [text for number in (WITHOUT, WITH) if (text := number.text(row))]
-        lift, likely = LIFT.text(row) or "-", LIFT.bounds_text(row) if layout.interval else None
-        own = [
-            Cell(skills[summary.skill]),
-            Cell(models[summary.model]),
-            Cell((arrow.join(rates) or "-") + unit_of(summary.score)),
-            Cell(f"{lift} ({likely})" if likely else lift, lift_style(verdict.word)),
-        ]
-        if layout.tokens:
-            tokens = TOKENS.text(row, arrow)
-            own.append(Cell(f"{tokens} tokens" if tokens else "-"))
-        subset = subsets.get((summary.skill, summary.model)) if layout.subset else None
-        cells.append([*own, _word(verdict, subset)])
-    right = [False, False, True, False, *([True] if layout.tokens else []), False]
-    return Table([Column(right=to_right) for to_right in right], cells)
-
-
-def _word(verdict: Verdict, subset: str | None) -> Cell:
-    row, word = verdict.summary, verdict.word or ""
-    notes = [counted(row.errored, "error")] if row.errored else []
-    notes += [f"{row.not_run:,} not run"] if row.not_run else []
-    notes += [subset] if subset else []
-    text = f"{word} ({', '.join(notes)})".lstrip() if notes else word
-    if verdict.worse_since:
-        text = f"{text}, {harmless(verdict.worse_since)}" if text else verdict.worse_since
-        return Cell(text, change_style("worse"))
-    return Cell(text, verdict_style(word))

@@ -1,7 +1,7 @@
 """The summary at the end of a run: tables first, verdicts last, since that is where eyes end."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
@@ -14,18 +14,15 @@ from ...trials.plan import SkillInfo
 from .layout import Look, split_name, text_width, wrapped
 from .study_lines import study_lines
 from .summary_tables import (
-    Pair,
     change_style,
     matrix_lines,
-    quiet_lines,
     skill_table,
     verdict_style,
 )
-from .trigger_lines import quiet_trigger_lines, trigger_tables, trigger_verdicts
+from .trigger_lines import trigger_tables, trigger_verdicts
 
 MOST_ROWS: Final = 12  # beyond that a matrix is shown
 _MOST_NAMES: Final = 5
-_NO_SUBSETS: Final[Mapping[Pair, str]] = {}
 
 
 def results_lines(results: RunResults, look: Look, notes: Sequence[str] = ()) -> list[str]:
@@ -35,9 +32,7 @@ def results_lines(results: RunResults, look: Look, notes: Sequence[str] = ()) ->
         results.verdicts,
         look,
         notes,
-        results.subsets,
         results.trigger_summaries,
-        results.query_subsets,
     )
     studied = study_lines(results, look)
     return [*tested, *(studied if tested else studied[1:])]
@@ -48,15 +43,9 @@ def summary_lines(
     verdicts: Sequence[Verdict],
     look: Look,
     notes: Sequence[str] = (),
-    subsets: Mapping[Pair, str] = _NO_SUBSETS,
     triggers: Sequence[TriggerSummary] = (),
-    query_subsets: Mapping[Pair, str] = _NO_SUBSETS,
 ) -> list[str]:
-    """Subsets are for -q, which has no note about them."""
-    if look.verbosity < 0:
-        quiet = quiet_lines(verdicts, subsets, look) if verdicts else []
-        quiet += quiet_trigger_lines(triggers, query_subsets, look)
-        return [*quiet, *_notes(notes, look)]
+    """Tables, notes, and verdicts."""
     many = len(verdicts) > MOST_ROWS
     blocks = [matrix_lines(verdicts, look)] if many else []
     if not many or look.verbosity > 0:

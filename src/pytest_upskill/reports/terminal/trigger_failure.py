@@ -13,7 +13,7 @@ _REASON: Final = 200
 
 
 def trigger_failure(
-    rate: QueryRate, records: Sequence[Record], *, standing: str, where: str, again: str
+    rate: QueryRate, records: Sequence[Record], *, standing: str, where: str
 ) -> str:
     """A few lines; the first one is for pytest's short summary."""
     wanted = "should be at least half" if rate.should_trigger else "should be less than half"
@@ -28,5 +28,4 @@ def trigger_failure(
     for reason, runs in decided.items():
         word = "run" if len(runs) == 1 else "runs"
         lines.append(f"  {word} {', '.join(map(str, runs))}: {reason}")
-    lines.append(f"To run it again: {again}")
     return without_commands("\n".join(lines))

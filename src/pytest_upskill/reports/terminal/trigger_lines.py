@@ -1,11 +1,11 @@
 """Triggers in the summary of a run: a table, the rates of queries with -v, and the verdicts."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..._util.texts import counted, harmless, one_line, percent
-from ...results.triggers import MODELS_CHOICE, TriggerSummary
+from ..._util.texts import harmless, one_line
+from ..._util.values import frozen
+from ...results.triggers import TriggerSummary
 from ..trigger_numbers import (
     TriggerNumber,
     choice_note,
@@ -14,7 +14,7 @@ from ..trigger_numbers import (
     shown_columns,
     size_words,
 )
-from .layout import Look, Marks, cut, distinct_names, split_name, wrapped
+from .layout import Look, Marks, cut, split_name, wrapped
 from .tables import Cell, Column, Table, first_that_fits
 
 Pair = tuple[str, str]
@@ -41,7 +41,7 @@ def trigger_tables(rows: Sequence[TriggerSummary], look: Look) -> list[list[str]
     return [*blocks, *(_queries(rows, look) if look.verbosity > 0 else [])]
 
 
-@dataclass(frozen=True)
+@frozen
 class _Layout:
     bar: int
     name: int
@@ -138,62 +138,6 @@ def trigger_verdicts(rows: Sequence[TriggerSummary], look: Look) -> list[str]:
         for line in row.advice:
             lines += _advice(harmless(line), look.width)
     return lines
-
-
-def quiet_trigger_lines(
-    rows: Sequence[TriggerSummary], subsets: Mapping[Pair, str], look: Look
-) -> list[str]:
-    """With -q, a line for each."""
-    if not rows:
-        return []
-    tables = (
-        _quiet_table(rows, subsets, _QuietLayout(name, bounds, notes), look)
-        for bounds, notes, names in _QUIET
-        for name in names
-    )
-    note = choice_note(rows)
-    note = f"T{note[1:]}" if note == MODELS_CHOICE else note
-    said = wrapped(f"{note}.", look.width) if note else []
-    return [*first_that_fits(tables, look.width).body(look.paint), *said]
-
-
-@dataclass(frozen=True)
-class _QuietLayout:
-    name: int  # the longest name
-    bounds: bool
-    notes: bool  # how much is missing
-
-
-_QUIET: Final = (
-    (True, True, (60, 36)),
-    (False, True, (60, 36, 24, 16, 12)),
-    (False, False, (12, 8, 5)),
-)
-
-
-def _quiet_table(
-    rows: Sequence[TriggerSummary],
-    subsets: Mapping[Pair, str],
-    layout: _QuietLayout,
-    look: Look,
-) -> Table:
-    skills, models = (
-        distinct_names(dict.fromkeys(names), layout.name, look.marks.cut)
-        for names in ([row.skill for row in rows], [row.model for row in rows])
-    )
-    cells = []
-    for row in rows:
-        texts = []
-        for name, share in (("recall", row.recall), ("false alarms", row.false_alarms)):
-            likely = f" ({share.bounds})" if share and layout.bounds else ""
-            texts.append(f"{name} {percent(share.rate)}{likely}" if share else f"{name} -")
-        notes = [counted(row.errored, "error")] if row.errored else []
-        notes += [f"{row.not_run:,} not run"] if row.not_run else []
-        notes += [subsets[row.pair]] if row.pair in subsets else []
-        word = f"{row.word} ({', '.join(notes)})".lstrip() if notes and layout.notes else row.word
-        own = [Cell(skills[row.skill]), Cell(models[row.model]), *map(Cell, texts)]
-        cells.append([*own, Cell(word, _RED if row.word else {})])
-    return Table([Column()] * 5, cells)
 
 
 def _advice(line: str, width: int) -> list[str]:

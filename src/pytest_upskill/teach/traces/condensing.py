@@ -7,10 +7,11 @@ text that is too long keeps its start and its end. What is left out is summed up
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ..._util.texts import counted
+from ..._util.values import frozen
 from ...skills.skill import estimated_tokens
 from ...trials.transcript import Turn, TurnKind
 from ..secrets import masked
@@ -48,7 +49,7 @@ _WORDS: Final[dict[TurnKind, str]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Condensed:
     """A trace as the teacher reads it."""
 
@@ -57,7 +58,7 @@ class Condensed:
     left_out: str  # one sentence, "" if nothing was
 
 
-@dataclass(frozen=True)
+@frozen
 class _Item:
     """A turn as it is shown: once, however often it occurred."""
 

@@ -27,6 +27,7 @@ from .protocol import (
     tool_of,
 )
 
+_THOUGHT: Final = ("thinking", "signature")
 _STOPPED: Final = {"length": "max_tokens", "refusal": "refusal"}
 _ERRORS: Final = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 
@@ -100,24 +101,36 @@ class Messages(Protocol):
 
     def events(self, body: Body) -> Iterator[Body]:
         yield {"type": "message_start", "message": {**body, "content": [], "stop_reason": None}}
-        for index, block in enumerate(body["content"]):
-            if block["type"] == "text":
-                start, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
-            else:
-                start = {**block, "input": {}}
-                written = json.dumps(block["input"])
-                delta = {"type": "input_json_delta", "partial_json": written}
+        for index, block in enumerate(dicts(body["content"])):
+            start, deltas = _in_parts(block)
             yield {"type": "content_block_start", "index": index, "content_block": start}
-            yield {"type": "content_block_delta", "index": index, "delta": delta}
+            for delta in deltas:
+                yield {"type": "content_block_delta", "index": index, "delta": delta}
             yield {"type": "content_block_stop", "index": index}
-        stop = {"stop_reason": body["stop_reason"], "stop_sequence": None}
-        usage = {"output_tokens": body["usage"]["output_tokens"]}
+        stop = {name: body.get(name) for name in ("stop_reason", "stop_sequence")}
+        counts = body.get("usage")
+        usage = {"output_tokens": counts.get("output_tokens") if isinstance(counts, dict) else None}
         yield {"type": "message_delta", "delta": stop, "usage": usage}
         yield {"type": "message_stop"}
 
     def error(self, status: int, message: str) -> Body:
         kind = _ERRORS.get(status, "invalid_request_error")
         return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def _in_parts(block: Body) -> tuple[Body, list[Body]]:
+    """How a stream begins a block, and how it goes on."""
+    match block.get("type"):
+        case "text":
+            return {**block, "text": ""}, [{"type": "text_delta", "text": block.get("text")}]
+        case "tool_use":
+            written = json.dumps(block.get("input"))
+            return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": written}]
+        case "thinking":
+            deltas = [{"type": f"{name}_delta", name: block.get(name)} for name in _THOUGHT]
+            return {**block, **dict.fromkeys(_THOUGHT, "")}, deltas
+        case _:
+            return block, []
 
 
 def _items(message: Body) -> list[Item]:

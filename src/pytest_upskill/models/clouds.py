@@ -1,0 +1,268 @@
+"""Models in clouds: Claude on Amazon Bedrock and Google's Vertex AI, and OpenAI's on Azure.
+
+Credentials are found as the clouds' own tools find them. The packages that know how (boto3,
+google-auth) are extras, and imported only where a name asks for them.
+"""
+
+import re
+import warnings
+from collections.abc import Mapping
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
+
+from .._util.texts import one_line
+from ..errors import InputError, Text
+from .hosted import ChatProvider, Hosted, MessagesProvider
+from .port import Download, Model, ModelName, ModelSpec
+from .prices import Price, listed_price
+
+_REGION: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_ANOTHER: Final = ", or name another model."
+# Of Bedrock's ids; those of inference profiles begin with where they run.
+_CLAUDE: Final = re.compile(r"([a-z-]+\.)?anthropic\.claude|arn:aws[a-z-]*:bedrock:")
+_GOOGLE_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
+_V1: Final = ("", "v1", "latest", "preview")  # what OPENAI_API_VERSION says of Azure's v1
+
+
+@dataclass(frozen=True)
+class Cloud(Hosted):
+    """A provider whose server and login depend on settings of a cloud."""
+
+    settings: tuple[str, ...] = field(default=(), kw_only=True)  # variables that must be set
+    login: ClassVar[str]  # what it takes, in words
+
+    def _require_set(self, spec: ModelSpec, missing: list[str], hint: str) -> None:
+        """One error for all that is missing."""
+        if missing:
+            are = "is" if len(missing) == 1 else "are"
+            raise spec.error(f"{' and '.join(missing)} {are} not set", hint)
+
+
+@dataclass(frozen=True)
+class BedrockProvider(Cloud, MessagesProvider):
+    """Claude on Amazon Bedrock."""
+
+    login = "AWS credentials"
+
+    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:
+        if not _CLAUDE.match(rest):
+            raise wanted.error(
+                "only Claude is asked on Bedrock",
+                f"Its ids have anthropic.claude in them: {self.example}",
+            )
+        return super().resolve(wanted, rest, env)
+
+    def set_in(self, env: Mapping[str, str]) -> tuple[str, str]:
+        variable, url = super().set_in(env)
+        if url:
+            return variable, url
+        variable, region = aws_region(env)
+        return variable, region and f"https://bedrock-runtime.{region}.amazonaws.com"
+
+    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:
+        super().require(spec, env, download)
+        region = f"Set {self.settings[0]}, for example to us-east-1{_ANOTHER}"
+        self._require_set(spec, [] if aws_region(env)[1] else [*self.settings], region)
+        if self.key_in(env):
+            return
+        pair = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+        key = f"{self.key_envs[0]}, or {' and '.join(pair)}, or AWS_PROFILE"
+        _require_package("boto3", self, spec, f", or set {self.key_envs[0]}.")
+        if all(env.get(name, "").strip() for name in pair):
+            return
+        problem = _aws_problem()
+        if problem:
+            raise spec.error(problem, f"Set {key}{_ANOTHER}")
+
+    def price(self, spec: ModelSpec) -> Price | None:
+        """An ARN of a profile may end with the id of its model."""
+        return listed_price(self.price_list, spec.model_id.rpartition("/")[2])
+
+    def why_refused(self, status: int, said: str) -> Text:
+        if status == 400 and "on-demand throughput" in said:
+            return "Put where it may run before the model's id: us., eu., apac. or global."
+        if status == 400 and "model identifier is invalid" in said:
+            return "Check the model's id, and whether AWS_REGION has it"
+        if status == 403 and "model" in said.lower():
+            return "Check the access to the model in this account and region"
+        if status in (401, 403):
+            return f"Check {self.key_envs[0]}, or AWS_ACCESS_KEY_ID and the like, and AWS_REGION"
+        return ""
+
+    async def open(self, spec: ModelSpec, timeout: float) -> Model:
+        from .cloud_claude import BedrockModel
+
+        return await BedrockModel.open(spec, timeout)
+
+
+@dataclass(frozen=True)
+class VertexProvider(Cloud, MessagesProvider):
+    """Claude on Google's Vertex AI."""
+
+    login = "Google credentials"
+
+    def set_in(self, env: Mapping[str, str]) -> tuple[str, str]:
+        variable, url = super().set_in(env)
+        if url:
+            return variable, url
+        variable, region = self.region(env)
+        return variable, region and f"https://{_vertex_host(region)}.googleapis.com/v1"
+
+    def region(self, env: Mapping[str, str]) -> tuple[str, str]:
+        return _region_in(env, self.settings[:1])
+
+    def project(self, env: Mapping[str, str]) -> str:
+        given = (env.get(name, "").strip() for name in (self.settings[1], "GOOGLE_CLOUD_PROJECT"))
+        return next(filter(None, given), "")
+
+    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:
+        super().require(spec, env, download)
+        _require_package("google.auth", self, spec, ".")
+        region, project = self.settings
+        missing = [] if self.region(env)[1] else [region]
+        login = None if missing else google_login()
+        if isinstance(login, str):
+            how = "Set GOOGLE_APPLICATION_CREDENTIALS to a file with credentials, or run gcloud"
+            raise spec.error(login, f"{how} auth application-default login{_ANOTHER}")
+        if not (self.project(env) or (login and login[1])):
+            missing.append(project)
+        self._require_set(spec, missing, f"Set {' and '.join(missing)}{_ANOTHER}")
+
+    def why_refused(self, status: int, said: str) -> Text:
+        if status in (401, 403):
+            what = "GOOGLE_APPLICATION_CREDENTIALS, ANTHROPIC_VERTEX_PROJECT_ID"
+            return f"Check {what}, and the access to the model in this project"
+        if status == 404 or (status == 400 and "not servable in region" in said):
+            return "Check the model's id, and whether CLOUD_ML_REGION has it"
+        return ""
+
+    async def open(self, spec: ModelSpec, timeout: float) -> Model:
+        from .cloud_claude import VertexModel
+
+        return await VertexModel.open(spec, timeout)
+
+
+@dataclass(frozen=True)
+class AzureProvider(Cloud, ChatProvider):
+    """OpenAI's models on Azure, by the names of their deployments."""
+
+    login = "Azure key or token"
+
+    def set_in(self, env: Mapping[str, str]) -> tuple[str, str]:
+        """The variable names the root, or a copy of a longer address in Azure's portal."""
+        variable, url = super().set_in(env)
+        root, path = url.partition("?")[0].rstrip("/"), urlsplit(url).path
+        root = f"{root.partition('/openai')[0]}/openai" if "/openai" in path else f"{root}/openai"
+        return variable, url and (root if azure_version(env) else f"{root}/v1")
+
+    def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:
+        """As for OpenAI's SDK, a token wins."""
+        for variable in reversed(self.key_envs):
+            if value := env.get(variable, "").strip():
+                return variable, value
+        return None
+
+    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:
+        super().require(spec, env, download)
+        missing = [] if spec.base_url else [*self.settings]
+        missing += [] if self.key_in(env) else [self.key_envs[0]]
+        example = " (the endpoint is https://NAME.openai.azure.com)" if not spec.base_url else ""
+        self._require_set(spec, missing, f"Set {' and '.join(missing)}{example}{_ANOTHER}")
+
+    def price(self, spec: ModelSpec) -> Price | None:
+        """A deployment that is named like a model is taken for one; others may be anything."""
+        listed = (listed_price(where, spec.model_id) for where in (self.price_list, "openai"))
+        return next(filter(None, listed), None)
+
+    def why_refused(self, status: int, said: str) -> Text:  # noqa: ARG002
+        if status == 404:
+            return "Check the name of the deployment, AZURE_OPENAI_ENDPOINT and OPENAI_API_VERSION"
+        if status in (401, 403):
+            return f"Check {' or '.join(self.key_envs)}, and AZURE_OPENAI_ENDPOINT"
+        return ""
+
+    async def open(self, spec: ModelSpec, timeout: float) -> Model:
+        from .azure_openai import AzureModel
+
+        return AzureModel(spec, timeout)
+
+
+def aws_region(env: Mapping[str, str]) -> tuple[str, str]:
+    """Where the region is from, and the region: from the environment, else of the profile."""
+    variable, region = _region_in(env, ("AWS_REGION", "AWS_DEFAULT_REGION"))
+    if region:
+        return variable, region
+    home = env.get("HOME", "")
+    file = env.get("AWS_CONFIG_FILE") or (home and f"{home}/.aws/config")
+    profile = env.get("AWS_PROFILE", "").strip() or "default"
+    parser = ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read(Path(file).expanduser(), "utf-8")
+    except (ConfigError, ValueError, OSError):
+        return "", ""  # boto3 tells what is wrong with it
+    section = "default" if profile == "default" else f"profile {profile}"
+    return _region_in({file: parser.get(section, "region", fallback="")}, (file,))
+
+
+def azure_version(env: Mapping[str, str]) -> str:
+    """A dated version of Azure's API; empty for v1, which has none."""
+    version = env.get("OPENAI_API_VERSION", "").strip()
+    return "" if version in _V1 else version
+
+
+def google_login() -> tuple[Any, str] | str:
+    """Google's credentials and their project, or why there are none."""
+    with warnings.catch_warnings():  # some are said of credentials that work
+        warnings.simplefilter("ignore")
+        import google.auth
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            found, project = google.auth.default(scopes=[_GOOGLE_SCOPE])
+        except (GoogleAuthError, ValueError, OSError) as error:
+            return one_line(f"no Google credentials: {error}", 200)
+    return found, project or ""
+
+
+def _aws_problem() -> str:
+    """Why AWS has no credentials here; empty if it has."""
+    import boto3
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        return "" if boto3.Session().get_credentials() else "there are no AWS credentials"
+    except BotoCoreError as error:
+        return one_line(f"no AWS credentials: {error}", 200)
+
+
+def _region_in(env: Mapping[str, str], variables: tuple[str, ...]) -> tuple[str, str]:
+    """The first of these variables that is set, and the region that it names."""
+    for variable in variables:
+        if region := env.get(variable, "").strip():
+            if not _REGION.fullmatch(region):
+                hint = "A region is a word such as us-east-1."
+                raise InputError(variable, "not the name of a region", hint)
+            return variable, region
+    return "", ""
+
+
+def _vertex_host(region: str) -> str:
+    if region == "global":
+        return "aiplatform"
+    return f"aiplatform.{region}.rep" if region in ("us", "eu") else f"{region}-aiplatform"
+
+
+def _require_package(package: str, provider: Cloud, spec: ModelSpec, otherwise: str) -> None:
+    try:
+        found = find_spec(package)
+    except ModuleNotFoundError:  # the package above it
+        found = None
+    if not found:
+        name = package.replace(".", "-")
+        hint = f'Run: pip install "pytest-upskill[{provider.name}]"{otherwise}'
+        raise spec.error(f"the package {name} is not installed", hint)

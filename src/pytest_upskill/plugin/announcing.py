@@ -1,0 +1,110 @@
+"""How many calls a run makes and what they may cost, told before the first one."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from .._util.texts import counted
+from ..engine.database import make_folder
+from ..engine.store import FOLDER
+from ..measure.assembly import Assembly
+from ..measure.experience import FILE_NAME, Experience, learned
+from ..measure.run_estimate import Past, cost_words, estimate_of_run
+from ..models.prices import FREE
+from ..settings import Settings
+from ..trials.plan import Plan, PlannedCase
+from .calls import collected_lines, repeat_lines
+from .ledger import Ledger
+from .options import FLAGS
+
+
+def keep_usage(ledger: Ledger, models: Assembly, root: Path) -> None:
+    """Keep what the answers of a run took, if they cost something: the next is estimated by it."""
+    price_of = cache(models.price_of)
+
+    def costs(test: PlannedCase) -> bool:
+        names = {one.question.model for one in test.trials}
+        names |= {one.rubric.judge for one in test.trials if one.rubric}
+        return any(price_of(name) not in (None, FREE) for name in names)
+
+    new = learned((*ledger.planned, *ledger.queries), ledger.records_of, costs)
+    if new.tallies:
+        experience = Experience.read(root / FOLDER / FILE_NAME)
+        experience.add(new)
+        with suppress(OSError):
+            make_folder(root / FOLDER)
+        experience.write(root / FOLDER / FILE_NAME)
+
+
+class Announcement:
+    """The lines about calls: after collection, or with xdist when a worker has sent its plan."""
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        models: Assembly,
+        settings: Settings,
+        notify: Callable[[str], None],
+        *,
+        asks: bool,
+    ) -> None:
+        self._config = config
+        self._models = models
+        self._settings = settings
+        self._notify = notify
+        self._asks = asks
+        self._kept: list[str] = []
+
+    def lines(self, plan: Plan) -> list[str]:
+        cost = ["", ""] if self._settings.replay_file else self._cost(plan)
+        lines = collected_lines(plan, asks=self._asks, cost=cost)
+        return [*lines, *repeat_lines(plan), *self._in_batches(plan)]
+
+    def _in_batches(self, plan: Plan) -> list[str]:
+        """That some of it will be paid for twice, if nobody collects it."""
+        settings, root = self._settings, self._config.rootpath
+        if number := self._models.in_batches(settings, root, plan.trials()):
+            questions = counted(number, "question")
+            collect = f"{FLAGS['batch']} collects the answers"
+            return [f"upskill: {questions} in a batch that was not collected: {collect}"]
+        return []
+
+    def _cost(self, plan: Plan) -> list[str]:
+        tests = (*plan.tests, *plan.triggers)
+        trials = [trial for test in tests for trial in test.trials if not trial.is_open]
+        settings, root = self._settings, self._config.rootpath
+        seen = self._models.known_before(settings, root, trials, self._notify)
+        experience = Experience.read(root / FOLDER / FILE_NAME)
+        batched = self._models.batched(settings)
+        past = Past(seen, experience, self._models.caches_from, settings.prompt_cache, batched)
+        known = {} if settings.fresh else seen
+        return cost_words(
+            estimate_of_run(plan, known, cache(self._models.price_of), past),
+            limit=settings.max_cost,
+            suggest=FLAGS["max_cost"] if self._is_seen else "",
+            turns=any(trial.question.task for trial in trials),
+            python=any(test.trials[0].is_open for test in tests),
+        )
+
+    @property
+    def _is_seen(self) -> bool:
+        """Whether somebody may read it in time: on a terminal."""
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        return bool(reporter and reporter.isatty)
+
+    def keep(self, plan: Plan) -> None:
+        """In the controller of xdist, which collects nothing itself; on a thread of the link."""
+        if self._config.get_verbosity() >= -1:
+            self._kept += self.lines(plan)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        """Write what was kept, in the thread that writes all else, and in no row of dots."""
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if self._kept and reporter and not self._config.get_terminal_writer().width_of_current_line:
+            lines, self._kept = self._kept, []
+            for line in lines:
+                reporter.write_line(line)

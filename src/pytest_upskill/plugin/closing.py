@@ -1,0 +1,246 @@
+"""The end of a run on the terminal, after pytest's own last line."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from .._util.credentials import shown_words
+from .._util.texts import harmless, printed
+from .._util.values import frozen
+from ..engine import Engine
+from ..errors import shown
+from ..models.prices import FREE, Price, cost, saved_by_cache
+from ..reports.terminal.closing import Ending, Spent, closing_lines
+from ..reports.terminal.layout import Look
+from ..results.run import NOTHING_TESTED, RunResults
+from ..settings import Settings
+from ..trials.answer import Answer, Usage
+from ..trials.plan import PlannedCase
+from . import again
+from .display import screen_of
+from .ledger import Ledger
+from .options import FLAGS
+
+_KEPT: Final = "all answers so far are kept: the same command continues"
+_IN_BATCH: Final = "the batch goes on at the provider: the same command collects its answers"
+_FIX: Final = "fix the errors, then the same command asks only what is missing"
+_NOT_KEPT: Final = "the same command starts over: answers of scripted models are not kept"
+_FIX_FIRST: Final = "fix the errors, then the same command starts"
+_HELPS: Final = "to have later runs fail if it gets worse, accept these results:"
+
+
+@frozen
+class Ended:
+    """What is known of a run when pytest has written its last line."""
+
+    config: pytest.Config
+    session: pytest.Session
+    settings: Settings
+    results: RunResults | None
+    ledger: Ledger
+    engine: Engine
+    stopped: str | None  # why it ended before its end
+    problems: Sequence[str]
+    notes: Sequence[str]
+    written: Sequence[Path]
+    selected: Sequence[str]  # the names of skills
+    accept: bool  # whether there is something to accept
+    telling: bool  # whether the models are no toys
+    stored: bool  # whether answers are kept for the next run
+    price_of: Callable[[str], Price | None]
+
+    @property
+    def failed(self) -> bool:
+        fine = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        return self.session.exitstatus not in fine
+
+    @property
+    def concerns_skills(self) -> bool:
+        gate = self.results.gate if self.results else None
+        known = self.ledger.concerns_skills or gate or self.problems
+        return bool(known or (self.stopped and self.selected))
+
+
+def write_closing(ended: Ended) -> None:
+    """Write the last lines of a run that tests skills."""
+    if not ended.concerns_skills:
+        write_problems(ended.config, ended.problems)
+        return
+    reporter = ended.config.pluginmanager.getplugin("terminalreporter")
+    if not reporter:
+        return
+    screen, writer = screen_of(ended.config), ended.config.get_terminal_writer()
+    look = Look(screen.width, screen.marks, writer.markup)
+    for line in closing_lines(ended.results, _ending(ended), look):
+        reporter.write_line(printed(line))
+
+
+def write_problems(config: pytest.Config, problems: Sequence[str]) -> None:
+    """Of a run that asks nothing: all of them, as nothing else shows them."""
+    if reporter := config.pluginmanager.getplugin("terminalreporter"):
+        for problem in problems:
+            reporter.write_line(f"upskill: {harmless(problem)}", red=True)
+
+
+def _ending(ended: Ended) -> Ending:
+    config = ended.config
+    quiet = config.get_verbosity() < 0 or config.option.no_summary
+    before, command = _next(ended)
+    return Ending(
+        failed=ended.failed,
+        problems=[*ended.problems, *_unasked(ended)],
+        not_reached=_not_reached(ended),
+        notes=[*_untested(ended), *(ended.notes if quiet else ())],
+        studies=bool(quiet),
+        page=_page(ended),
+        spent=spent_of(ended.engine, ended.price_of, ended.settings),
+        before_next=before,
+        next=shown_words(command) if command else (),
+    )
+
+
+def _unasked(ended: Ended) -> Iterator[str]:
+    """Why nothing was asked at all, say errors of collection."""
+    if ended.stopped and not ended.ledger.has_plan:
+        yield f"nothing was asked: {ended.stopped}"
+
+
+def _untested(ended: Ended) -> Iterator[str]:
+    results = ended.results
+    if results and not results.verdicts and not results.triggers and not ended.failed:
+        yield from results.untested_notes or [NOTHING_TESTED]
+
+
+def _not_reached(ended: Ended) -> list[str]:
+    """Skills of an interrupted run that have no answer."""
+    results = ended.results
+    if not results or not results.interrupted or not ended.ledger.has_plan:
+        return []
+    names = dict.fromkeys([*ended.selected, *(skill.name for skill in results.skills)])
+    reached = {record.skill for record in results.all_records}
+    planned = {test.skill for test in results.all_tests}
+    return [name for name in names if name in planned and name not in reached]
+
+
+def _page(ended: Ended) -> str:
+    """Where the HTML page is: at the first failed case, if there is one."""
+    if ended.settings.html_file not in ended.written or not ended.settings.html_file:
+        return ""
+    failed: Sequence[PlannedCase] = ended.results.failed if ended.results else ()
+    first = [test for test in failed if test.should_trigger is None][:1]
+    if first:
+        return again.link_to(first[0], ended.settings)
+    return "" if ended.failed is False and opener(os.environ) else shown(ended.settings.html_file)
+
+
+def is_unsettled(session: pytest.Session, ledger: Ledger) -> bool:
+    """Whether something failed, or is missing: then nobody is told to accept the results."""
+    return bool(session.testsfailed or ledger.has_errors)
+
+
+def _next(ended: Ended) -> tuple[str, list[str]]:
+    """What to know before the next command, and its words."""
+    config, session, results, ledger = ended.config, ended.session, ended.results, ended.ledger
+    if ended.stopped and not ledger.has_plan:
+        return _FIX_FIRST if session.testsfailed else "", again.same(config)
+    if results and results.interrupted and not session.shouldfail:
+        kept = _KEPT if ended.stored else _NOT_KEPT
+        if ended.engine.waiting:
+            kept = _IN_BATCH
+        return "" if ended.settings.replay_file else kept, again.same(config)
+    if ledger.has_errors and not session.shouldfail:
+        if ended.engine.budget.refused:
+            return _raise(ended), []
+        return _FIX if ended.stored else _FIX_FIRST, again.same(config)
+    if session.testsfailed:
+        cached = config.pluginmanager.hasplugin("lfplugin")
+        return "", again.only_failures(config) if cached else again.same(config, "-vv")
+    if ended.accept:
+        return "", again.accepting(config)
+    if not results or not results.all_records:
+        return "", again.listing(config)
+    file = ended.settings.html_file
+    if file and file in ended.written:
+        command = opener(os.environ)
+        return "", [command, shown(file)] if command else []
+    if not ended.failed and ended.telling and _worth_accepting(results, ended.settings):
+        return _HELPS, again.accepting(config)
+    return "", again.with_page(config)
+
+
+def _raise(ended: Ended) -> str:
+    """What to do about a budget that is too small: the same command alone would stop again."""
+    limits = {"max_cost": ended.settings.max_cost, "max_tokens": ended.settings.max_tokens}
+    flags = " or ".join(FLAGS[name] for name, limit in limits.items() if limit is not None)
+    rest = "asks only what is missing" if ended.stored else "starts over"
+    return f"next: raise {flags}; then the same command {rest}"
+
+
+def _worth_accepting(results: RunResults, settings: Settings) -> bool:
+    """Whether all of it helps, and nothing was accepted so far."""
+    whole = not results.subsets and not results.comparisons and not settings.accept
+    return whole and bool(results.verdicts) and all(v.word == "helps" for v in results.verdicts)
+
+
+def opener(environ: Mapping[str, str]) -> str:
+    """The command that opens a file in a browser; empty if there is none, as in CI."""
+    if environ.get("CI"):
+        return ""
+    if sys.platform in ("darwin", "win32"):
+        return "open" if sys.platform == "darwin" else "start"
+    shows = environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")
+    return "xdg-open" if shows and shutil.which("xdg-open") else ""
+
+
+def spent_of(
+    engine: Engine, price_of: Callable[[str], Price | None], settings: Settings
+) -> Spent | None:
+    """What was paid for all calls of a run, those without an answer too."""
+    if not engine.questions:
+        return None
+    replies = engine.settled()
+    answers = [(model, reply) for model, reply in replies if isinstance(reply, Answer)]
+    asked = [(model, reply.usage) for model, reply in answers if not reply.stored]
+    unanswered = [(call.model, call.usage) for call in engine.budget.unanswered]
+    tokens = unpriced = 0
+    usd: float | None = None
+    for model, usage in (*asked, *unanswered):
+        price, number = price_of(model), _tokens(usage)
+        tokens += number
+        if price is None:
+            unpriced += number
+        elif price != FREE:
+            usd = (usd or 0.0) + (cost(price, usage) or 0.0)
+    return Spent(
+        usd,
+        tokens,
+        unpriced,
+        calls=len(asked),
+        stored=len(answers) - len(asked),
+        unanswered=len(unanswered),
+        saved=saved_by_caches(engine, price_of),
+        most_usd=settings.max_cost,
+        most_tokens=settings.max_tokens,
+        what="call" if settings.agents == Settings.agents else "answer",
+        source=shown(settings.replay_file) if settings.replay_file else "cache",
+    )
+
+
+def saved_by_caches(engine: Engine, price_of: Callable[[str], Price | None]) -> float:
+    """USD that the providers' caches saved in all calls of a run."""
+    asked = (
+        (model, reply.usage)
+        for model, reply in engine.settled()
+        if isinstance(reply, Answer) and not reply.stored
+    )
+    used = ((model, usage) for model, usage in asked if usage.cached or usage.written)
+    return round(sum(saved_by_cache(price_of(model), usage) for model, usage in used), 6)
+
+
+def _tokens(usage: Usage) -> int:
+    return (usage.input or 0) + (usage.output or 0)

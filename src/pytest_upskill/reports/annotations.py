@@ -1,0 +1,164 @@
+"""Annotations of GitHub Actions: lines of a log that are shown beside the lines of a file."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from .._util.texts import counted, harmless, one_line
+from .._util.values import frozen
+from ..results.accepted import case_result
+from ..results.causes import same_cause
+from ..results.run import RunResults
+from ..trials.plan import PlannedCase
+from ..trials.records import Record
+
+MOST: Final = 10  # errors that GitHub shows of a step
+_MOST_GATES: Final = 3
+_MOST_TEXTS: Final = 5  # of one line of a file: a case may fail on many models
+_LONGEST_TEXT: Final = 500
+
+Place = tuple[str, int]  # a file, relative to the repository, and a line
+
+# What is worst comes first, as the rest may not be shown.
+_REGRESSION: Final = "skill regression"
+_BROKEN: Final = "skill broken"
+_FAILED: Final = "skill failed"
+_UNANSWERED: Final = "skill unanswered"
+_ORDER: Final = (_REGRESSION, _BROKEN, _FAILED, _UNANSWERED)
+
+
+@frozen
+class _Entry:
+    """What is wrong at a line of a file; ``share`` of the runs passed."""
+
+    title: str
+    place: Place
+    text: str
+    share: float = 0.0
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        return _ORDER.index(self.title), self.share
+
+
+def annotations(
+    results: RunResults,
+    moved: Callable[[str], str] = str,
+    broken_at: Mapping[str, Place] | None = None,
+) -> list[str]:
+    """An error for each case that failed, at its line, the worst first, and for failed gates.
+
+    ``moved`` makes the path of a file relative to the repository, ``broken_at`` is where the
+    tests are that could not be asked. What GitHub would not show is counted.
+    """
+    told = {reason for found in results.comparisons for reason in found.reasons}
+    told |= set(results.not_tested)
+    gates = [reason for reason in results.gate or () if reason not in told]
+    shown_gates = gates[:_MOST_GATES]
+    found = sorted(
+        [*_wholes(results), *_failed(results), *_broken(results, broken_at or {})],
+        key=lambda entry: entry.rank,
+    )
+    lines = _by_line(found)
+    room = MOST - len(shown_gates)
+    written = [_error(*texts, moved) for texts in list(lines.items())[:room]]
+    written += [f"::error title=skill gate::{_data(_short(reason))}" for reason in shown_gates]
+    more = [
+        counted(number, word)
+        for number, word in ((len(lines) - room, "case"), (len(gates) - len(shown_gates), "gate"))
+        if number > 0
+    ]
+    if more:
+        text = f"{' and '.join(more)} more failed: see the summary of the job"
+        written.append(f"::notice title=skills::{text}")
+    return written
+
+
+def _by_line(entries: Iterable[_Entry]) -> dict[Place, list[_Entry]]:
+    """One annotation for all that is wrong at a line, say on several models."""
+    lines: dict[Place, list[_Entry]] = {}
+    for entry in entries:
+        lines.setdefault(entry.place, []).append(entry)
+    return lines
+
+
+def _wholes(results: RunResults) -> Iterator[_Entry]:
+    """Skills that got worse as a whole, at the beginning of the file of their cases."""
+    for found in results.comparisons:
+        # One reason for each case that got worse, then perhaps one for the skill as a whole.
+        for reason in found.reasons[len(found.worse) :] if found.whole else ():
+            yield _Entry(_REGRESSION, (found.cases[0].test.file, 1), reason)
+
+
+def _failed(results: RunResults) -> Iterator[_Entry]:
+    unanswered: dict[str, list[PlannedCase]] = {}
+    for test in results.failed:
+        records = results.records_of(test)
+        standing = results.standing(test)
+        result = case_result(records, test.digest)
+        if result is None:
+            unanswered.setdefault(same_cause(_error_of(records)), []).append(test)
+        elif standing and standing.kind == "regressed":
+            text = f"{_name(test)}: {standing.reason}{_reasons(records)}"
+            yield _Entry(_REGRESSION, _place(test), text, result.count.share)
+        else:
+            text = f"{_name(test)}: {result.count} passed{_without(records)}{_reasons(records)}"
+            yield _Entry(_FAILED, _place(test), text, result.count.share)
+    # A dead server or an empty budget would fill all the room with one text.
+    for tests in unanswered.values():
+        error = _error_of(results.records_of(tests[0]))
+        more = f" (and {counted(len(tests) - 1, 'more test')})" if len(tests) > 1 else ""
+        yield _Entry(_UNANSWERED, _place(tests[0]), f"{_name(tests[0])}{more}: {error}")
+
+
+def _broken(results: RunResults, places: Mapping[str, Place]) -> Iterator[_Entry]:
+    for nodeid, why in results.broken.items():
+        yield _Entry(_BROKEN, places.get(nodeid, (nodeid.partition("::")[0], 1)), why)
+
+
+def _place(test: PlannedCase) -> Place:
+    return test.file, test.line
+
+
+def _name(test: PlannedCase) -> str:
+    return f"{test.skill} on {test.model}: {one_line(test.case, 80)}"
+
+
+def _error_of(records: Iterable[Record]) -> str:
+    errors = (record.error for record in records if record.outcome == "errored" and record.error)
+    return next(errors, "not answered, or not graded")
+
+
+def _without(records: Iterable[Record]) -> str:
+    """A case that fails only with the skill is the skill's fault."""
+    own = [record.outcome == "passed" for record in records if record.arm == "baseline"]
+    return f", {sum(own)} of {len(own)} without the skill" if any(own) else ""
+
+
+def _reasons(records: Iterable[Record]) -> str:
+    """Of the first run with the skill that failed."""
+    for record in records:
+        if record.arm == "skill" and record.outcome == "failed":
+            wrong = [f"{one.check}: {one.reason}" for one in record.checks if not one.passed]
+            return f"; {'; '.join(wrong)}" if wrong else ""
+    return ""
+
+
+def _error(place: Place, entries: Sequence[_Entry], moved: Callable[[str], str]) -> str:
+    file, line = place
+    where = f"file={_value(harmless(moved(file)))},line={line}"
+    texts = [_short(entry.text) for entry in entries[:_MOST_TEXTS]]
+    more = len(entries) - len(texts)
+    texts += [f"and {more:,} more"] if more else []
+    return f"::error {where},title={_value(entries[0].title)}::{_data(chr(10).join(texts))}"
+
+
+def _short(text: str) -> str:
+    return one_line(text, _LONGEST_TEXT)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _value(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,173 @@
+"""What changed since an earlier run: a section of the page with links to its cases."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from ..._util.texts import counted, one_line, percent
+from ...results.changes import ChangedCase, ChangeKind, Changes, Place
+from ...results.run import RunResults
+from ...results.run_comparison import LeftOut, PairComparison
+from ...results.summary import points_words, unit_of
+from ...trials.plan import Count
+from .case_data import case_anchor
+from .markup import text
+
+_MOST_LISTED: Final = 25  # cases of a kind
+_NAME_LIMIT: Final = 100
+# In the order of the page: what is to be mended comes first.
+_KINDS: Final[Mapping[ChangeKind, tuple[str, str]]] = {
+    "broke": ("Broke", "passed in the run before, and fail now"),
+    "fixed": ("Fixed", "failed in the run before, and pass now"),
+    "fell": ("Passes fewer runs", "on the same side of the threshold as before"),
+    "rose": ("Passes more runs", "on the same side of the threshold as before"),
+    "edited": ("Edited", "another question or other checks, so the results are not compared"),
+    "new": ("New", "not in the run before"),
+    "answer": ("Only the answer changed", "passes as often as before"),
+}
+
+
+def changed_section(results: RunResults, found: Changes) -> str:
+    """Which run it is, what each model shows, and the cases by what became of them."""
+    groups, notes = _groups(found), "".join(f"<li>{text(note)}</li>" for note in _notes(found))
+    several, compared = len(results.skills) > 1, found.comparison.pairs
+    if not groups and all(pair.same_skill and not _about_pair(pair) for pair in compared):
+        compared = ()  # nothing changed, which takes one line
+    pairs = "".join(_pair(pair, several) for pair in compared)
+    triggers = "".join(
+        f"<li>{_word(one.word)}<p><b>{text(one.skill)} on {text(one.model)}</b> "
+        f"{text(one.words)}.</p></li>"
+        for one in found.comparison.triggers
+    )
+    listed = f'<ul class="verdicts">{pairs}{triggers}</ul>' if pairs or triggers else ""
+    told = f'<ul class="notes">{notes}</ul>' if notes else ""
+    return (
+        '<section id="changed" class="changed"><h2>Changed since the run before</h2>'
+        f'<p class="facts">{_about(found)}</p>{listed}'
+        f"{told}{groups or _nothing(found)}</section>"
+    )
+
+
+def _about(found: Changes) -> str:
+    run = found.earlier.results
+    day = f"{run.started.day} {run.started:%B %Y, %H:%M %Z}"
+    facts = [
+        f"compared with <code>{text(one_line(found.earlier.id, _NAME_LIMIT))}</code>",
+        f'<time datetime="{run.started.isoformat(timespec="seconds")}">{text(day)}</time>',
+    ]
+    if run.commit:
+        dirty = " with uncommitted changes" if run.commit.dirty else ""
+        facts.append(f"commit <code>{text(run.commit.id[:9])}</code>{dirty}")
+    return " · ".join([*facts, f"{counted(found.compared, 'test')} in both"])
+
+
+def _pair(pair: PairComparison, several: bool) -> str:
+    """What the statistics say of a skill on a model; the numbers alone if they say nothing."""
+    name = f"{pair.skill} on {pair.model}" if several else pair.model
+    skill = "the same skill" if pair.same_skill else "the skill was edited"
+    about = [skill, *_about_pair(pair)]
+    more = f'<p class="facts">{text("; ".join(about))}</p>'
+    change = pair.change
+    if change is None or pair.before is None or pair.after is None:
+        none = f"<p><b>{text(name)}</b> no case in common</p>"
+        return f"<li>{_word('not compared')}<div>{none}{more}</div></li>"
+    points = points_words(change.lift, change.unit)
+    rates = f"{percent(pair.before)} → {percent(pair.after)}{unit_of(pair.score)}"
+    cases = f"over {counted(pair.cases, 'case')} with the skill"
+    return (
+        f"<li>{_word(change.word)}<div><p><b>{text(name)}</b> {rates}, {points} {cases}</p>"
+        f"{more}</div></li>"
+    )
+
+
+def _about_pair(pair: PairComparison) -> list[str]:
+    return [*pair.differences, *_left_out(pair.left_out)]
+
+
+def _word(word: str) -> str:
+    kind = {"better": "helps", "worse": "hurts"}.get(word, "")
+    return f'<span class="word {kind}">{text(word)}</span>'
+
+
+def _left_out(left: LeftOut) -> Iterator[str]:
+    numbers = {
+        "edited, so not compared": left.edited,
+        "not answered in both": left.unanswered,
+    }
+    for why, number in numbers.items():
+        if number:
+            yield f"{counted(number, 'case')} {why}"
+
+
+def _notes(found: Changes) -> Iterator[str]:
+    for (skill, model), number in found.not_asked.items():
+        where = f"{one_line(skill, _NAME_LIMIT)} on {one_line(model, _NAME_LIMIT)}"
+        yield f"{where}: {counted(number, 'case')} asked in only one of the runs."
+    yield from (f"{line[0].upper()}{line[1:]}." for line in found.comparison.differences)
+    both = (
+        ("this run", found.comparison.only_after),
+        ("the run before", found.comparison.only_before),
+    )
+    for where, pairs in both:
+        if pairs:
+            names = ", ".join(f"{skill} on {model}" for skill, model in pairs)
+            yield f"Only in {where}: {one_line(names, 300)}."
+
+
+def _groups(found: Changes) -> str:
+    groups = [_group(kind, found) for kind in _KINDS]
+    if found.gone:
+        names = [f"{test.case} on {test.model}" for test in found.gone]
+        items = [f"<li>{text(one_line(name, 2 * _NAME_LIMIT))}</li>" for name in names]
+        groups.append(_listed("gone", "Gone", "in the run before, and not in this one", items))
+    return "".join(groups)
+
+
+def _nothing(found: Changes) -> str:
+    if not found.compared:
+        return ""
+    same = f"{counted(found.compared, 'test')} with the same results and the same answers"
+    return f'<p class="note">Nothing changed: {same}.</p>'
+
+
+def _group(kind: ChangeKind, found: Changes) -> str:
+    title, about = _KINDS[kind]
+    items = [_item(place, found.cases[place]) for place in found.of_kind(kind)]
+    return _listed(kind, title, about, items)
+
+
+def _listed(kind: str, title: str, about: str, items: Sequence[str]) -> str:
+    if not items:
+        return ""
+    rest = len(items) - _MOST_LISTED
+    more = f'<p class="note">and {rest:,} more</p>' if rest > 0 else ""
+    return (
+        f'<div class="group-of {kind}">'
+        f"<h3>{title} <b>{len(items):,}</b> <small>{about}</small></h3>"
+        f"<ul>{''.join(items[:_MOST_LISTED])}</ul>{more}</div>"
+    )
+
+
+def _item(place: Place, change: ChangedCase) -> str:
+    _, case, model = place
+    link = f'<a href="#{case_anchor(*place)}">{text(one_line(case, _NAME_LIMIT))}</a>'
+    return (
+        f"<li>{link} on {text(one_line(model, _NAME_LIMIT))} <small>{counts(change)}</small></li>"
+    )
+
+
+def counts(change: ChangedCase) -> str:
+    """``passed 3/5 → 1/5``, and whether that is more than chance."""
+    if change.kind == "edited":
+        return ""
+    if change.kind == "new":
+        return f"passed {_share(change.now)}" if change.now else "not answered"
+    words = f"passed {_share(change.was)} → {_share(change.now)}"
+    old, new = change.thresholds
+    if change.kind in ("broke", "fixed", "fell", "rose"):
+        better = change.kind in ("fixed", "rose")
+        words += f", {'better' if better else 'worse'}" if change.shown else ", could be chance"
+    return f"{words}; another threshold" if old != new else words
+
+
+def _share(count: Count | None) -> str:
+    return f"{count.passes}/{count.runs}" if count else "–"

@@ -1,0 +1,93 @@
+"""Where in a text of the page is what checks found: after cutting and escaping, in UTF-16."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from ..._util.texts import harmless, shortened
+from ..._util.values import frozen
+from ...checks.text_checks import KINDS
+from ...trials.records import Grade, Record, Span
+
+# Kinds of checks that fail because something is not in the answer.
+_LOOKS_FOR: Final = frozenset(kind.name for kind in KINDS if kind.find and not kind.unwanted)
+_ESCAPES: Final = {"x": 4, "u": 6, "U": 10}  # the lengths of \x1b and so on
+
+
+@frozen
+class Cut:
+    """A text of which the middle may be left out, as ``shortened`` does."""
+
+    text: str
+    kept: str  # of it, with a note
+    head: int  # characters before the note
+    tail: int  # and after it
+
+    @classmethod
+    def of(cls, text: str, limit: int) -> "Cut":
+        kept = shortened(text, limit, saving=1)
+        if kept is text:
+            return cls(text, text, len(text), 0)
+        return cls(text, kept, limit * 3 // 4, limit // 4)
+
+    def parts(self, span: Span) -> list[Span]:
+        """What is left of a span, in the text that is kept."""
+        start, stop = max(0, span[0]), min(span[1], len(self.text))
+        rest = len(self.text) - self.tail
+        moved = len(self.kept) - len(self.text)
+        left = [(start, min(stop, self.head)), (max(start, rest) + moved, stop + moved)]
+        return [(one, two) for one, two in left if one < two]
+
+
+def marked_checks(record: Record, limit: int) -> list[dict[str, Any] | None]:
+    """For each check of a trial: where its answer has what was found, whether it lacks something.
+
+    ``found`` and ``unwanted`` are starts and stops in turn; ``hidden`` counts the places that are
+    in what was left out.
+    """
+    if record.output is None:
+        return [None] * len(record.checks)
+    cut = Cut.of(record.output, limit)
+    spans = {span: cut.parts(span) for one in record.checks for span in (*one.found, *one.unwanted)}
+    ends = {end for parts in spans.values() for part in parts for end in part}
+    known = places_of(cut.kept, ends) if ends else {}
+
+    def shown(places: Iterable[Span]) -> list[int]:
+        return [known[end] for place in places for part in spans[place] for end in part]
+
+    def marks(grade: Grade) -> dict[str, Any] | None:
+        if not grade.found and not grade.unwanted:
+            missing = not grade.passed and grade.check in _LOOKS_FOR and bool(record.output)
+            return {"missing": True} if missing else None
+        hidden = sum(not spans[span] for span in (*grade.found, *grade.unwanted))
+        lists = {"found": shown(grade.found), "unwanted": shown(grade.unwanted), "hidden": hidden}
+        return {name: value for name, value in lists.items() if value}
+
+    return [marks(grade) for grade in record.checks]
+
+
+def places_of(text: str, places: Iterable[int]) -> dict[int, int]:
+    """Where in the UTF-16 of ``harmless(text)`` are these places of the text."""
+    shown, wanted = harmless(text), sorted({0, *places})
+    at = _aligned(text, shown) if shown != text else range(len(text) + 1)
+    found, units = {0: 0}, 0
+    for before, place in pairwise(wanted):
+        units += _units(shown[at[before] : at[place]])
+        found[place] = units
+    return found
+
+
+def _units(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _aligned(text: str, shown: str) -> Sequence[int]:
+    """For each place of a text, that in its harmless form: characters stay or are escaped."""
+    at, places = 0, list[int]()
+    for number, letter in enumerate(text):
+        places.append(at)
+        if shown[at : at + 1] == letter:
+            at += 1
+        elif not (letter == "\r" and text[number + 1 : number + 2] == "\n"):
+            at += _ESCAPES[shown[at + 1]]
+    return [*places, at]

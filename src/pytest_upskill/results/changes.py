@@ -1,0 +1,176 @@
+"""What became of each case since another run: how often it passes, and its answers.
+
+Only answers with the skill count. A case is worse or better where a test shows it, as for accepted
+results; everything else is just what was counted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from .._util.values import frozen
+from ..stats import regressed
+from ..trials.plan import Count, PlannedCase
+from ..trials.records import Record
+from .regressions import reaches
+from .run import Pair, RunResults, incomplete
+from .run_comparison import RunComparison, compare_runs
+
+ChangeKind = Literal["broke", "fixed", "fell", "rose", "edited", "new", "answer"]
+Place = tuple[str, str, str]  # the names of a skill, a case and a model
+
+
+@frozen
+class Earlier:
+    """A run that another one is compared with."""
+
+    id: str  # of the history, or the name of a file
+    results: RunResults
+
+
+@frozen
+class ChangedCase:
+    """A case on a model that is not as it was."""
+
+    kind: ChangeKind
+    was: Count | None = None  # of the answered runs with the skill
+    now: Count | None = None
+    shown: bool = False  # better or worse by more than chance explains
+    thresholds: tuple[float | None, float | None] = (None, None)
+    records: tuple[Record, ...] = ()  # of the earlier run
+
+
+@frozen
+class Changes:
+    """All that changed from an earlier run to a later one."""
+
+    earlier: Earlier
+    comparison: RunComparison
+    cases: Mapping[Place, ChangedCase]
+    gone: tuple[PlannedCase, ...]
+    compared: int  # cases that were answered in both, and not edited
+    not_asked: Mapping[Pair, int]  # in one of them, by -k or --lf
+
+    def of(self, test: PlannedCase) -> ChangedCase | None:
+        return self.cases.get(_place(test))
+
+    def of_kind(self, kind: ChangeKind) -> list[Place]:
+        return [place for place, change in self.cases.items() if change.kind == kind]
+
+
+def changes(earlier: Earlier, later: RunResults) -> Changes:
+    """The cases of the later run compared with the earlier one, in the order of the later."""
+    return _Comparing(earlier, later).done()
+
+
+@frozen
+class _Comparing:
+    earlier: Earlier
+    later: RunResults
+
+    @property
+    def _old(self) -> RunResults:
+        return self.earlier.results
+
+    def done(self) -> Changes:
+        old, new = (_by_place(run.tests) for run in (self._old, self.later))
+        pairs = {test.pair for test in old.values()} & {test.pair for test in new.values()}
+        parts = [incomplete(run.tests) for run in (self._old, self.later)]
+        found: dict[Place, ChangedCase] = {}
+        compared: dict[Place, tuple[Count, Count]] = {}
+        not_asked: dict[Pair, int] = {}
+        gone: list[PlannedCase] = []
+        for place, test in new.items():
+            if test.pair not in pairs:
+                continue
+            if before := old.get(place):
+                if counts := self._counts(before, test):
+                    compared[place] = counts
+                if change := self._change(before, test, counts):
+                    found[place] = change
+            elif test.of and test.pair not in parts[0]:
+                found[place] = ChangedCase("new", now=_count(self.later.records_of(test)))
+            else:
+                not_asked[test.pair] = not_asked.get(test.pair, 0) + 1
+        for place, test in old.items():
+            if test.pair not in pairs or place in new:
+                continue
+            if test.of and test.pair not in parts[1]:
+                gone.append(test)
+            else:
+                not_asked[test.pair] = not_asked.get(test.pair, 0) + 1
+        shown = _shown(compared)
+        return Changes(
+            self.earlier,
+            compare_runs(self._old, self.later),
+            {place: replace(change, shown=place in shown) for place, change in found.items()},
+            tuple(gone),
+            len(compared),
+            not_asked,
+        )
+
+    def _counts(self, old: PlannedCase, new: PlannedCase) -> tuple[Count, Count] | None:
+        """None if they can't be compared: one was not answered, or the case was edited."""
+        was, now = _count(self._old.records_of(old)), _count(self.later.records_of(new))
+        return (was, now) if was and now and not _edited(old, new) else None
+
+    def _change(
+        self, old: PlannedCase, new: PlannedCase, counts: tuple[Count, Count] | None
+    ) -> ChangedCase | None:
+        records = self._old.records_of(old)
+        if _edited(old, new):
+            both = (_count(records), _count(self.later.records_of(new)))
+            return ChangedCase("edited", *both, records=tuple(records))
+        if counts is None:
+            return None
+        was, now = counts
+        thresholds = (old.threshold, new.threshold)
+        good = (reaches(was, old.threshold), reaches(now, new.threshold))
+        kind: ChangeKind | None = None
+        if good[0] != good[1]:
+            kind = "fixed" if good[1] else "broke"
+        elif was.share != now.share:
+            kind = "rose" if now.share > was.share else "fell"
+        elif _answers(records) != _answers(self.later.records_of(new)):
+            kind = "answer"
+        return kind and ChangedCase(kind, was, now, thresholds=thresholds, records=tuple(records))
+
+
+def _place(test: PlannedCase) -> Place:
+    return test.skill, test.case, test.model
+
+
+def _by_place(tests: Sequence[PlannedCase]) -> dict[Place, PlannedCase]:
+    return {_place(test): test for test in tests}
+
+
+def _edited(old: PlannedCase, new: PlannedCase) -> bool:
+    return bool(old.digest and new.digest and old.digest != new.digest)
+
+
+def _count(records: Sequence[Record]) -> Count | None:
+    done = [record for record in records if record.arm == "skill" and record.outcome != "errored"]
+    passed = sum(record.outcome == "passed" for record in done)
+    return Count(passed, len(done)) if done else None
+
+
+def _answers(records: Sequence[Record]) -> dict[int, tuple[object, ...]]:
+    """What can be seen of each answer with the skill, by run."""
+    return {
+        record.run: (record.output, *((file.path, file.digest) for file in record.files))
+        for record in records
+        if record.arm == "skill" and record.outcome != "errored"
+    }
+
+
+def _shown(counts: Mapping[Place, tuple[Count, Count]]) -> set[Place]:
+    """The cases that changed by more than chance explains, among those of their skill and model."""
+    groups: dict[Pair, list[Place]] = {}
+    for place in counts:
+        groups.setdefault((place[0], place[2]), []).append(place)
+    found = set[Place]()
+    for places in groups.values():
+        was, now = [counts[place][0] for place in places], [counts[place][1] for place in places]
+        worse, better = regressed(was, now).cases, regressed(now, was).cases
+        found.update(places[index] for index in (*worse, *better))
+    return found

@@ -1,0 +1,135 @@
+"""The end of generate: harmless, as wide as the terminal, with commands that work."""
+
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.cli import ending
+from pytest_upskill.cli.command_table import make_parser
+from pytest_upskill.cli.ending import Clock, ending_lines, preview_lines, time_taken
+from pytest_upskill.measure.estimate import Estimate
+from pytest_upskill.reports.terminal.layout import text_width
+from pytest_upskill.teach.attempts import Attempt
+from pytest_upskill.teach.drafts import Draft
+from pytest_upskill.teach.outcome import Taught
+from pytest_upskill.teach.teach_settings import TeachSettings
+from support.made import made_run
+
+
+def taught(folder: str | None = "skills/gate", **more: Any) -> Taught:
+    draft = Draft("gate", "Opens gates.", "\n".join(f"line {number}" for number in range(30)))
+    path = Path.cwd() / folder if folder else None
+    return Taught((Attempt(1, draft, None),), (), frozenset(), "", folder=path, **more)
+
+
+def end(of: Taught, width: int = 80, **settings: Any) -> list[str]:
+    return list(ending_lines(of, TeachSettings("open gates", **settings), 8.4, width))
+
+
+def commands(lines: list[str]) -> dict[str, list[str]]:
+    told = [line.strip().partition(":") for line in lines[lines.index("Next:") + 1 :]]
+    return {what: shlex.split(command) for what, _, command in told}
+
+
+def test_a_preview_then_the_time_then_the_next_commands() -> None:
+    lines = end(taught())
+    assert lines[:5] == [
+        "",
+        "SKILL.md, 57 tokens:",
+        "  | ---",
+        "  | name: gate",
+        "  | description: Opens gates.",
+    ]
+    assert lines[13:17] == ["  | line 6", "  [… 23 more lines]", "Took 8 s.", "Next:"]
+    assert commands(lines) == {
+        "test it": ["pytest", "--skill", "skills/gate", "--model", "haiku"],
+        "improve it": ["pytest-upskill", "refine", "skills/gate"],
+        "install it": ["pytest-upskill", "install", "skills/gate", "--agent", "claude"],
+    }
+
+
+def test_the_commands_name_the_models_and_servers_of_the_run() -> None:
+    told = commands(
+        end(
+            taught("skills/gate (new)"),
+            students=("a b", "c"),
+            teacher="big",
+            teacher_url="http://h:1/v1",
+            student_url="http://h:2/v1?x=1&y",
+            agents=("loop",),
+        )
+    )
+    assert told["test it"] == [
+        *("pytest", "--skill", "skills/gate (new)", "--model", "a b", "--model", "c"),
+        *("--skill-agent", "loop", "--skill-base-url", "http://h:2/v1?x=1&y"),
+    ]
+    parsed = make_parser().parse_args(told["improve it"][1:])
+    assert (parsed.teacher, parsed.students, parsed.agents) == ("big", ["a b", "c"], ["loop"])
+    assert (parsed.teacher_url, parsed.student_url) == ("http://h:1/v1", "http://h:2/v1?x=1&y")
+
+
+def test_a_skill_that_was_not_shown_to_help_is_improved_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    poor = taught()
+    attempt = replace(poor.attempts[0], results=made_run())
+    monkeypatch.setattr(Taught, "helps", False)
+    assert list(commands(end(replace(poor, attempts=(attempt,))))) == ["improve it", "test it"]
+    monkeypatch.setattr(Taught, "helps", True)
+    assert list(commands(end(replace(poor, attempts=(attempt,))))) == [
+        *("test it", "improve it", "install it"),
+    ]
+
+
+def test_what_was_not_saved_has_no_end() -> None:
+    assert end(taught(None, unsaved="Not saved: full disk.")) == []
+
+
+@pytest.mark.parametrize("width", [20, 80, 120])
+def test_a_preview_is_harmless_and_fits(width: int) -> None:
+    text = "\x1b[2J\x07hi\n::error::x\n" + "界" * 500 + "\n\tdeep\n\u202eevil\r\nx\n" + "y\n" * 5000
+    lines = list(preview_lines(text, width))
+    assert len(lines) == 13
+    assert all(text_width(line) <= width for line in lines)
+    assert all(line.isprintable() for line in lines)
+    assert not any(line.strip().startswith("::") for line in lines)
+    assert lines[3] == "  |     deep"
+
+
+def test_a_short_skill_is_shown_whole() -> None:
+    assert list(preview_lines("\n".join("abc"), 80)) == ["  | a", "  | b", "  | c"]
+    assert len(list(preview_lines("\n".join("x" * 14), 80))) == 14
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "1 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 0 s"),
+        (200, "3 min 20 s"),
+        (3599.7, "1 h 0 min"),
+        (7500, "2 h 5 min"),
+    ],
+)
+def test_time_in_words(seconds: float, words: str) -> None:
+    assert time_taken(seconds) == words
+
+
+def test_waiting_for_consent_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([0.0, 100.0, 103.0])
+    monkeypatch.setattr(ending, "monotonic", lambda: next(now))
+    clock = Clock()
+    guess = Estimate.__new__(Estimate)
+    assert clock.after(lambda _: True)(guess)
+    assert clock.seconds == 3.0
+
+
+def test_a_password_in_the_address_of_a_server_is_not_printed() -> None:
+    lines = end(taught(), teacher_url="http://me:hunter22@h:1/v1", student_url="http://u:pw99@h/v1")
+    assert "h:1/v1" in "\n".join(lines)
+    assert not {"hunter22", "pw99"} & set(re.findall(r"\w+", "\n".join(lines)))

@@ -1,0 +1,52 @@
+"""The pages for people who come from other tools: their conversions are right."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pytest_upskill.checks import KINDS, parse_checks
+from pytest_upskill.skills.case import load_cases
+
+DOCS = Path(__file__).parents[2] / "docs"
+PROMPTFOO = (DOCS / "promptfoo.md").read_text()
+ROWS = re.findall(r"^\| (`[a-z-]+[^|]*) \| (`\{.*?\}`)[^|]*\|$", PROMPTFOO, re.M)
+
+
+def block(page: str, language: str) -> str:
+    text = (DOCS / page).read_text()
+    return str(re.findall(rf"^```{language}\n(.*?)^```", text, re.S | re.M)[0])
+
+
+@pytest.mark.parametrize(("asserts", "check"), ROWS, ids=[row[0] for row in ROWS])
+def test_an_assert_of_promptfoo_becomes_a_check_that_there_is(asserts: str, check: str) -> None:
+    assert asserts
+    expected = json.loads(check.strip("`"))
+    if "python" not in expected:
+        assert parse_checks(expected, KINDS, ())
+
+
+def test_the_table_of_asserts_is_read() -> None:
+    assert len(ROWS) >= 20
+
+
+def test_the_converted_config_asks_and_checks_the_same() -> None:
+    config: dict[str, Any] = yaml.safe_load(block("promptfoo.md", "yaml"))
+    converted = json.loads(block("promptfoo.md", "json"))
+    assert json.loads((DOCS / "example-converted.json").read_text()) == converted
+    asked = [(test["description"], test["vars"]["question"]) for test in config["tests"]]
+    assert [(case["id"], case["input"]) for case in converted["cases"]] == asked
+    for test, case in zip(config["tests"], converted["cases"], strict=True):
+        assert len(test["assert"]) == len(case["expected"])
+    (default,) = config["defaultTest"]["assert"]
+    assert converted["defaults"]["expected"] == {"not_contains": default["value"]}
+
+
+def test_the_evals_of_skill_creator_are_read_as_they_are() -> None:
+    file = DOCS / "example-evals.json"
+    assert json.loads(file.read_text()) == json.loads(block("skill-creator.md", "json"))
+    (case,) = load_cases(file).whole()
+    assert len(case.expected["judge"]) == 2

@@ -1,0 +1,91 @@
+"""The tables of the documentation that are made from the code."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import make_reference
+from pytest_upskill.checks.skill_meta_schema import schema_of_cases
+from pytest_upskill.cli.command_table import COMMANDS, Command
+from pytest_upskill.plugin.option import Option
+from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "<!-- reference:" in page.read_text()]
+
+
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
+def test_the_tables_of_a_page_are_up_to_date(file: Path) -> None:
+    text = file.read_text()
+    assert make_reference.with_tables(text) == text, "run `make reference`"
+
+
+def test_every_option_is_in_one_table() -> None:
+    words = make_reference.words_of((DOCS / "options.md").read_text(), "options")
+    wanted = [option.flag for option in OPTIONS] + [key for key, _, _ in INI_KEYS.values()]
+    assert Counter(words) == Counter(wanted), "name it in a table of docs/options.md"
+
+
+def test_a_row_has_the_key_the_default_and_the_page_of_an_option() -> None:
+    (row,) = make_reference.options(["--skill-runs"])[2:]
+    assert row.startswith("| `--skill-runs N`<br>`skill_runs` | Ask every question N times; ")
+    assert row.endswith(" See [Fewer runs](running.md#fewer-runs). | 1 |")
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.flag)
+def test_the_help_of_an_option_names_its_default(option: Option) -> None:
+    if option.default is not None:
+        assert re.search(r"\(default:? [^)]+\)", option.help)
+
+
+def test_every_check_is_in_one_table() -> None:
+    words = make_reference.words_of((DOCS / "checks.md").read_text(), "checks")
+    wanted = schema_of_cases()["$defs"]["Expected"]["properties"]
+    assert Counter(words) == Counter(list(wanted)), "name it in a table of docs/checks.md"
+
+
+def test_every_form_of_the_schema_has_a_section() -> None:
+    page = (DOCS / "schema.md").read_text()
+    explained = {*make_reference.words_of(page, "schema"), *make_reference.words_of(page, "keys")}
+    assert explained == {"file", *schema_of_cases()["$defs"]} - {"Expected"}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_has_a_row_a_status_and_its_arguments(command: Command) -> None:
+    page = (DOCS / "arguments.md").read_text()
+    section = page.partition(f"\n## {command.name}\n")[2].partition("\n## ")[0]
+    assert command.example in section
+    assert f"Exit status: {command.status}." in section
+    assert f"| [`{command.name}`](" in (DOCS / "commands.md").read_text()
+    assert f"| `{command.name}` | {command.status} |" in (DOCS / "exit-status.md").read_text()
+
+
+def test_a_row_of_an_argument_has_all_its_names_and_its_default() -> None:
+    rows = make_reference.arguments([])
+    assert "| `-n N`, `--limit N` | Maximum number of lines | 20, or all with `--json`, " in str(
+        rows
+    )
+
+
+def test_a_value_is_told_in_words() -> None:
+    number, text = {"type": "number"}, {"type": "string"}
+    told = make_reference.value_in_words
+    assert told({"anyOf": [text, {"type": "array", "items": text}, {"type": "null"}]}) == (
+        "text or list of texts"
+    )
+    assert told({"type": "object", "additionalProperties": number}) == "object of numbers"
+    assert told({"enum": ["user", "assistant"]}) == '`"user"` or `"assistant"`'
+    cases = {"type": "array", "items": {"$ref": "#/$defs/CaseForm"}}
+    assert told(cases) == "list of [cases](schema.md#a-case)"
+    assert told({}) == "anything"
+
+
+@pytest.mark.parametrize(
+    ("table", "word", "message"),
+    [("options", "--skill-nothing", "no option"), ("checks", "contians", "no check")],
+)
+def test_what_is_not_there_is_an_error(table: str, word: str, message: str) -> None:
+    with pytest.raises(make_reference.ReferenceError, match=message):
+        make_reference.with_tables(f"<!-- reference: {table} {word} -->\n<!-- end -->")

@@ -1,0 +1,121 @@
+"""A cluster's address, and what trials that run elsewhere may spend."""
+
+import importlib.metadata
+import socket
+import sys
+
+import pytest
+
+from pytest_upskill.engine import cluster
+from pytest_upskill.engine.budget import Allowance, Budget, Unanswered
+from pytest_upskill.engine.cluster import Cluster, _lacks, _other_version
+from pytest_upskill.engine.cluster_worker import Brief, Found
+from pytest_upskill.errors import SettingsError
+from pytest_upskill.models.prices import Price
+from pytest_upskill.trials.answer import Usage
+from support.loopback import LoopbackServer, Reply
+from support.trials import trial_question
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("", "local", "local:0", "local:-1", "local:99999", "host:8786", "http://host:8786"),
+        *("tcp://host", "tcp://a b:1", "tcp://user:password@host:8786", "tcp://h:8786/x\x1b[2J"),
+    ],
+)
+def test_what_is_no_address(address: str) -> None:
+    with pytest.raises(SettingsError, match="not the address of a cluster"):
+        Cluster(address)
+
+
+def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(SettingsError, match=r"needs Dask(.|\n)*pip install 'pytest-upskill\[clus"):
+        Cluster("local:1")
+
+
+def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(SettingsError, match=r"no Dask scheduler answers there within 0\.3 s"):
+            Cluster(f"tcp://127.0.0.1:{port}")
+    with pytest.raises(SettingsError, match="no Dask scheduler answers there"):
+        Cluster(f"tcp://127.0.0.1:{port}")
+    with pytest.raises(SettingsError, match=r"Dask's settings name the certificates"):
+        Cluster(f"tls://127.0.0.1:{port}")
+
+
+def test_another_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
+    with (
+        LoopbackServer(lambda _: Reply("no")) as server,
+        pytest.raises(SettingsError, match="no Dask scheduler answers there"),
+    ):
+        Cluster(server.url.replace("http:", "tcp:"))
+
+
+def test_a_worker_of_another_version() -> None:
+    missing = importlib.metadata.PackageNotFoundError()
+    assert _other_version(missing, "1.0") == "pytest-upskill is not installed there"
+    assert _other_version("0.9", "1.0") == "it has pytest-upskill 0.9, and this machine has 1.0"
+
+
+def test_workers_that_lack_the_same_are_one_line() -> None:
+    lacks = ("claude is not installed",)
+    workers = [Found(f"w{number}", lacks=lacks) for number in range(7)]
+    workers += [Found("\x1b[2Jw", lacks=("no\nsandbox",))]
+    told = _lacks(workers)
+    assert told[1] == "w0, w1, w2, w3, w4, 2 more: claude is not installed"
+    assert "\x1b" not in told[0] + told[1]
+    assert "\n" not in told[0]
+
+
+def test_keys_are_not_in_the_repr_of_what_workers_are_told() -> None:
+    brief = Brief("r", {}, {}, {}, (), "auto", None, 1, 1, 1, {"OPENAI_API_KEY": "sk-secret-1"})
+    assert "sk-secret-1" not in repr(brief) + str(brief) + f"{(brief,)}"
+
+
+PRICE = Price(1_000_000, 1_000_000, 1_000_000)  # a dollar a token
+
+
+def test_the_first_trial_goes_alone_and_others_by_the_dearest() -> None:
+    budget = Budget(most_tokens=10_000)
+    first, second, third = (trial_question(text) for text in "abc")  # a call: 100 tokens and a bit
+    assert budget.allot(first) == Allowance(10_000, None, whole=True)
+    assert budget.allot(second) is None
+    budget.spend(first, 300, 0)
+    call = 100 + 0 + round(0.25)
+    assert budget.allot(second) == Allowance(600 + call, None, whole=False)
+    assert budget.allot(third) == Allowance(600 + call, None, whole=False)
+    budget.spend(second, 250, 0)
+    budget.spend(third, 0, 0, [Unanswered("m", Usage(900, 100), told=True)])
+    assert budget.spent == (1550, 0)
+    assert budget.allot(first) == Allowance(2000 + call, None, whole=False)
+
+
+def test_a_trial_that_needs_more_gets_more_until_nothing_is_left() -> None:
+    budget = Budget(most_cost=1000.0, price_of=lambda _: PRICE)
+    first, other = trial_question("a"), trial_question("b")
+    assert budget.allot(first) == Allowance(None, 1000.0, whole=True)
+    budget.spend(first, 10, 10.0)
+    got = list[float]()
+    while True:
+        allowance = budget.allot(other)
+        assert allowance
+        assert allowance.usd
+        got.append(allowance.usd)
+        if allowance.whole:
+            break
+        budget.spend(other, 5, 5.0, wanted_more=True)
+    assert got == sorted(got)
+    assert len(got) < 6
+    budget.spend(other, 100, got[-1])
+    assert "$1,000 of $1000" in "".join(budget.reached(other))
+
+
+def test_without_a_limit_nothing_is_held() -> None:
+    budget = Budget()
+    assert budget.allot(trial_question("a")) == Allowance()
+    assert budget.allot(trial_question("b")) == Allowance()

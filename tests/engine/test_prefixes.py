@@ -1,0 +1,132 @@
+"""Which questions wait until their start is in the provider's cache, and what it should keep."""
+
+from pytest_upskill.engine.prefixes import Prefixes, Use
+from pytest_upskill.trials.tools import Tool
+from pytest_upskill.trials.trial import Question
+
+LONG = "word " * 1000  # 1,250 tokens
+
+
+def question(text: str = "short", system: str = LONG, **more: object) -> Question:
+    return Question("m", system, (("user", text),), 100, 1, **more)  # type: ignore[arg-type]
+
+
+def uses_of(prefixes: Prefixes, *questions: Question) -> list[Use]:
+    found = [prefixes.use_of(one) for one in questions]
+    assert None not in found
+    return [one for one in found if one]
+
+
+def three(prefixes: Prefixes) -> list[Use]:
+    return uses_of(prefixes, *(question(f"number {n}") for n in range(3)))
+
+
+def test_the_first_goes_ahead_and_the_rest_wait_until_it_is_answered() -> None:
+    prefixes = Prefixes(1024)
+    first, second, third = three(prefixes)
+    assert first.waits_until(0) <= 0
+    assert prefixes.start(first, 5) == ("system",)
+    assert second.waits_until(5) > 5
+    prefixes.answered(first, 5)
+    assert prefixes.end(first)
+    assert second.waits_until(7) <= 7
+    assert prefixes.start(second, 7) == ("system",)
+    assert third.waits_until(7) <= 7  # it is warm, so nobody waits for the second
+    prefixes.answered(second, 7)
+    assert not prefixes.end(second)
+    assert prefixes.start(third, 8) == ("system",)  # the last one still reads it
+
+
+def test_two_uses_are_neither_marked_nor_waited_for() -> None:
+    prefixes = Prefixes(1024)
+    first, second = three(prefixes)[:2]
+    for one in first.prefixes:
+        one.left = 2
+    assert prefixes.start(first, 0) == ()
+    assert second.waits_until(0) <= 0
+    prefixes.answered(first, 0)
+    prefixes.end(first)
+    assert prefixes.start(second, 1) == ()  # nothing was kept, so there is nothing to read
+
+
+def test_short_texts_and_servers_without_a_cache_share_nothing() -> None:
+    assert Prefixes(1024).use_of(question(system="Be brief.")) is None
+    assert Prefixes(None).use_of(question()) is None
+    assert Prefixes(4096).use_of(question()) is None
+
+
+def test_other_texts_do_not_wait() -> None:
+    prefixes = Prefixes(1024)
+    first, *_ = three(prefixes)
+    (other,) = uses_of(prefixes, question(system=f"Other {LONG}"))
+    prefixes.start(first, 0)
+    assert other.waits_until(0) <= 0
+    schema = uses_of(prefixes, question(schema="{}"))[0]
+    assert schema.waits_until(0) <= 0  # it is part of what the server reads
+
+
+def test_nobody_waits_for_long() -> None:
+    prefixes = Prefixes(1024)
+    first, second, third = three(prefixes)
+    prefixes.start(first, 100)
+    until = second.waits_until(100)
+    assert 100 < until <= 110
+    assert second.waits_until(until) <= until
+    assert prefixes.start(second, until) == ("system",)
+    assert third.waits_until(until) <= until
+
+
+def test_after_a_failure_the_next_goes_ahead_and_after_two_nobody_waits() -> None:
+    prefixes = Prefixes(1024)
+    first, second, third, fourth = uses_of(prefixes, *(question(str(n)) for n in range(4)))
+    prefixes.start(first, 0)
+    assert prefixes.end(first)
+    assert second.waits_until(1) <= 1
+    prefixes.start(second, 1)
+    assert third.waits_until(1) > 1
+    assert prefixes.end(second)
+    prefixes.start(third, 2)
+    assert fourth.waits_until(2) <= 2
+
+
+def test_a_busy_server_is_not_held_against_the_question() -> None:
+    prefixes = Prefixes(1024)
+    first, second, third = three(prefixes)
+    for now in range(5):
+        prefixes.start(first, now)
+        prefixes.refused(first)
+        prefixes.end(first)
+    prefixes.start(second, 9)
+    assert third.waits_until(9) > 9
+
+
+def test_a_cache_is_cold_after_five_minutes_without_use() -> None:
+    prefixes = Prefixes(1024)
+    uses = uses_of(prefixes, *(question(str(n)) for n in range(9)))
+    prefixes.start(uses[0], 0)
+    prefixes.answered(uses[0], 0)
+    prefixes.end(uses[0])
+    prefixes.start(uses[1], 250)  # a read makes it live longer
+    assert uses[2].waits_until(500) <= 500
+    assert prefixes.start(uses[2], 500) == ("system",)
+    assert uses[3].waits_until(900) <= 900
+    prefixes.start(uses[3], 900)
+    assert uses[4].waits_until(900) > 900
+
+
+def test_a_long_question_that_is_asked_again_and_again_is_kept_too() -> None:
+    prefixes = Prefixes(1024)
+    same = [question(LONG, "Be brief.") for _ in range(3)]  # as by a judge with three votes
+    first, second, _ = uses_of(prefixes, *same)
+    assert prefixes.start(first, 0) == ("messages",)
+    assert second.waits_until(0) > 0
+    both = Prefixes(1024)
+    first, *_ = uses_of(both, *(question(LONG) for _ in range(3)))
+    assert both.start(first, 0) == ("system", "messages")
+
+
+def test_tools_belong_to_the_start() -> None:
+    prefixes = Prefixes(1024)
+    tool = Tool("skill", LONG, "{}")
+    (use,) = uses_of(prefixes, question(system="", tools=(tool,)))
+    assert [one.part for one in use.prefixes] == ["system"]

@@ -1,0 +1,221 @@
+"""--skill-cluster: trials of agents on a Dask cluster, with the same results as here."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.agents import BODY, CODES, SCRIPT, write_files
+from support.dask_processes import DaskProcesses, dask_processes, path_without
+from support.fake_cli import fake_cli
+from support.kit import write_skill
+from support.loopback import Asked, LoopbackServer, Reply
+from support.sandboxes import needs_bwrap
+
+pytestmark = [needs_bwrap, pytest.mark.xdist_group("dask")]
+
+KEY = "sk-of-the-workers-0123456789"
+
+# As a model: opens the gate with the skill; the first time it is asked for the case "lose", it
+# kills the process that asks, which is a worker.
+MODEL = """
+import contextlib, json, os, pathlib
+from pytest_upskill import Answer, ToolCall, Usage
+once = pathlib.Path({once!r})
+
+def answer(question):
+    told = [result.text for step in question.steps for result in step.results]
+    if len(told) == 1 and "lose" in question.messages[0][1]:
+        with contextlib.suppress(FileExistsError):
+            once.touch(exist_ok=False)
+            os.kill(os.getpid(), 9)
+    if not any(tool.name == "skill" for tool in question.tools):
+        calls = [("read", {{"path": "notes.txt"}})]
+    else:
+        command = "cd /skills/gate && ./scripts/open.sh Walrus-4711 > /workspace/gate.txt"
+        calls = [("skill", {{"name": "gate"}}), ("bash", {{"command": command}})]
+    if len(told) < len(calls):
+        tool, arguments = calls[len(told)]
+        call = ToolCall(f"c{{len(told)}}", tool, json.dumps(arguments))
+        return Answer("", Usage(100, 10, 0), "tools", calls=(call,))
+    return Answer("The gate is open." if len(calls) > 1 else "No idea.", Usage(100, 10, 0))
+"""
+
+
+def write_gate(folder: Path, *questions: str, setup: str = "true") -> None:
+    expected = {
+        "contains": ["is open"],
+        "files": {"gate.txt": {"contains": "said the motor to Walrus-4711"}},
+        "scripts_run": ["scripts/open.sh"],
+        "unchanged": ["notes.txt"],
+    }
+    cases = [
+        {
+            "id": question.split()[0],
+            "input": question,
+            "context": {"files": {"notes.txt": "The keeper is out."}},
+            "setup": setup,
+            "expected": expected,
+        }
+        for question in questions
+    ]
+    write_skill(folder, cases, body=BODY)
+    write_files(folder, {"references/codes.md": CODES, "scripts/open.sh": SCRIPT})
+    (folder / "scripts/open.sh").chmod(0o755)
+
+
+def scripted(folder: Path) -> str:
+    (folder / "model.py").write_text(MODEL.format(once=str(folder / "lost")), encoding="utf-8")
+    return "scripted:model.py:answer"
+
+
+def records(pytester: pytest.Pytester) -> list[dict[str, Any]]:
+    """All of them, without what differs from run to run."""
+    data = json.loads((pytester.path / "out.json").read_text(encoding="utf-8"))["records"]
+    for record in data:
+        del record["seconds"]
+        for turn in record.get("transcript", ()):
+            turn.pop("seconds", None)
+    return sorted(data, key=lambda one: (one["case"], one["arm"], one["run"]))
+
+
+def run(pytester: pytest.Pytester, model: str, *args: str, agent: str = "loop") -> pytest.RunResult:
+    options = ["--skill", "skills", "--skill-agent", agent, "--model", model]
+    options += ["--skill-json", "out.json", "-p", "no:cacheprovider", *args]
+    result = pytester.runpytest_subprocess(*options)
+    shown = result.stdout.str() + result.stderr.str()
+    assert "Traceback" not in shown
+    assert "distributed" not in shown  # Dask's own log
+    return result
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
+    """Two workers that have all, and one without a sandbox; a fake Claude Code on one of them."""
+    folder = tmp_path_factory.mktemp("dask")
+    programs = fake_cli(folder / "programs")
+    path = os.environ["PATH"]
+    with dask_processes(folder) as processes:
+        keys = {"OPENAI_API_KEY": KEY}
+        processes.add("anna", {"PATH": f"{programs}{os.pathsep}{path}", **keys})
+        processes.add("berta", keys)
+        processes.add("carla", {"PATH": path_without("bwrap", folder / "path"), **keys})
+        processes.add("dora", {"PYTHONPATH": str(other_version(folder / "other")), **keys})
+        yield processes
+
+
+def test_a_lost_worker_and_the_same_results_as_on_one_machine(pytester: pytest.Pytester) -> None:
+    write_gate(pytester.path / "skills/gate", "open it", "lose it", "close it")
+    model = scripted(pytester.path)
+    (pytester.path / "lost").touch()  # nobody is killed here
+    run(pytester, model).assert_outcomes(passed=3)
+    here = records(pytester)
+    (pytester.path / "lost").unlink()
+    result = run(pytester, model, "--skill-cluster", "local:3")
+    result.assert_outcomes(passed=3)
+    assert (pytester.path / "lost").exists()
+    assert records(pytester) == here
+    result.stdout.fnmatch_lines(
+        [
+            "upskill: carried out by loop 1",
+            "upskill: cluster local:3: 3 workers, * trials at once, sandbox: bwrap",
+        ]
+    )
+    told = r"The cluster lost 1 worker \(\S+\): \d trials? began again on another\."
+    assert re.search(told, " ".join(result.stdout.str().split()))
+
+
+def other_version(folder: Path) -> Path:
+    """A folder that makes Python take pytest-upskill for another version."""
+    (folder / "pytest_upskill-99.dist-info").mkdir(parents=True)
+    text = "Metadata-Version: 2.1\nName: pytest-upskill\nVersion: 99\n"
+    (folder / "pytest_upskill-99.dist-info/METADATA").write_text(text)
+    return folder
+
+
+def keeper(asked: Asked) -> Reply:
+    """Opens the gate by a command, if it is told of the skill."""
+    if "gate/SKILL.md" not in asked.system and "<name>gate</name>" not in asked.system:
+        return Reply("No idea.")
+    folder = "~/.claude/skills" if asked.protocol == "anthropic" else "/skills"
+    script = f"sh {folder}/gate/scripts/open.sh Walrus-4711"
+    command = f"cat {folder}/gate/SKILL.md; ({script}; cat notes.txt) > gate.txt"
+    if not asked.results:
+        return Reply(calls=(("bash", {"command": command}),), delay=0.1)
+    return Reply("The gate is open.", delay=0.1)
+
+
+def test_workers_without_a_sandbox_or_the_agent_get_no_trials(
+    pytester: pytest.Pytester, dask: DaskProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here, claude is not installed, and there is no key."""
+    write_gate(pytester.path / "skills/gate", "open it", "close it")
+    with LoopbackServer(keeper) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        args = ("--skill-cluster", dask.address, "--skill-concurrency", "1")
+        refused = run(pytester, "haiku", *args, agent="claude")
+        assert refused.ret == 4
+        wanted = "anna, berta: haiku: ANTHROPIC_API_KEY is not set; carla: no sandbox: "
+        refused.stderr.fnmatch_lines([f"*no worker fits: {wanted}*"])
+        monkeypatch.setenv("ANTHROPIC_API_KEY", key := "sk-ant-1234567890abcdefghij")
+        result = run(pytester, "haiku", *args, "--skill-cluster-send-keys", agent="claude")
+        result.assert_outcomes(passed=2)
+        assert all(key in str(asked.headers) for asked in server.asked)
+        asked = len(server.asked)
+        again = run(pytester, "haiku", *args, "--skill-cluster-send-keys", agent="claude")
+        again.assert_outcomes(passed=2)
+        assert len(server.asked) == asked
+    result.stdout.fnmatch_lines(
+        [
+            "upskill: carried out by claude 2.1.0",
+            f"upskill: cluster {dask.address}: 1 worker, 2 trials at once, sandbox: bwrap",
+            "upskill: no trials for worker berta: claude is not installed",
+            "upskill: no trials for worker carla: no sandbox: *bwrap*",
+            "upskill: no trials for worker tcp://*: it has pytest-upskill 99, and *",
+        ]
+    )
+    assert {record["outcome"] for record in records(pytester)} == {"passed", "failed"}
+    assert key not in dask.logs() + result.stdout.str() + (pytester.path / "out.json").read_text()
+    assert not dask.left()
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_calls_of_all_workers_share_one_limit(
+    pytester: pytest.Pytester,
+    dask: DaskProcesses,
+    monkeypatch: pytest.MonkeyPatch,
+    workers: str,
+) -> None:
+    """They use keys of their own. A setup runs once for all of them."""
+    write_gate(pytester.path / "skills/gate", "open it", setup="date +%N > notes.txt")
+    with LoopbackServer(keeper) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        args = ["--skill-cluster", dask.address, "-n", workers]
+        args += ["--skill-runs", "4", "--skill-concurrency", "2"]
+        result = run(pytester, "openai:m", *args)
+    assert all(KEY in str(asked.headers) for asked in server.asked)
+    assert KEY not in (pytester.path / "out.json").read_text() + dask.logs()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["upskill: cluster *: 2 workers, 4 trials at once, sandbox: bwrap"])
+    assert server.most_in_flight == 2
+    made = [one["files"][0]["text"] for one in records(pytester) if one["arm"] == "skill"]
+    assert (len(made), len(set(made))) == (4, 1)
+
+
+def test_a_budget_is_kept_over_all_workers(pytester: pytest.Pytester, dask: DaskProcesses) -> None:
+    write_gate(pytester.path / "skills/gate", *(f"{word} it" for word in "abcdef"))
+    with LoopbackServer(keeper) as server:
+        args = ("--skill-base-url", f"{server.url}/v1", "--skill-cluster", dask.address)
+        most = ("--skill-max-tokens", "700", "--skill-max-output", "50")
+        result = run(pytester, "m", *args, *most)
+    data = records(pytester)
+    spent = sum(one["input_tokens"] + one["output_tokens"] for one in data if not one["error"])
+    assert 0 < spent <= 700
+    errors = {one["error"] for one in data if one["error"]}
+    assert errors
+    assert all("budget" in error and "of 700 tokens" in error for error in errors)
+    assert result.ret == 1
