@@ -15,7 +15,8 @@ from pytest_upskill.errors import (
     TeachError,
     spelling,
 )
-from pytest_upskill.plugin.options import FLAGS, OPTIONS
+from pytest_upskill.plugin.flags import FLAGS
+from pytest_upskill.plugin.options import OPTIONS
 from pytest_upskill.settings import Gates, Settings
 from pytest_upskill.teach.teach_settings import TeachSettings
 

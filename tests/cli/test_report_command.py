@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.plugin.options import FLAGS
+from pytest_upskill.plugin.flags import FLAGS
 from pytest_upskill.reports.export.record_csv import csv_text
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.writers import REPORTS, Report, report_paths, write_report

@@ -5,7 +5,8 @@ from fnmatch import fnmatch
 
 import pytest
 
-from pytest_upskill.plugin.options import INI_KEYS, OPTIONS, read_settings
+from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
+from pytest_upskill.plugin.run_settings import read_settings
 from support.kit import case, commit_all, gates, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 

@@ -11,8 +11,9 @@ from ..errors import shown
 from ..reports.terminal.closing import command_lines
 from ..settings import Gates, Settings
 from ..trials.plan import PlannedCase
+from .flags import FLAGS
 from .option import SWITCH
-from .options import FLAGS, OPTIONS
+from .options import OPTIONS
 from .rerun import rerun_of
 
 _WITH_VALUE: Final = {one.flag for one in OPTIONS if one.kind != SWITCH and not one.kind.alone}

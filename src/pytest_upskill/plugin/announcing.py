@@ -17,8 +17,8 @@ from ..models.prices import FREE
 from ..settings import Settings
 from ..trials.plan import Plan, PlannedCase
 from .calls import collected_lines, repeat_lines
+from .flags import FLAGS
 from .ledger import Ledger
-from .options import FLAGS
 
 
 def keep_usage(ledger: Ledger, models: Assembly, root: Path) -> None:

@@ -31,8 +31,8 @@ from ..results.run import RunResults
 from ..settings import Score, Settings
 from ..skills.triggers import trigger_files
 from ..trials.records import dump_records
+from .flags import FLAGS
 from .ledger import Ledger
-from .options import FLAGS
 from .outcomes import RECORDS_PROPERTY
 from .paths import SkillSource, relative
 

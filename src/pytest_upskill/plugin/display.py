@@ -36,7 +36,7 @@ from ..skills.skill import estimated_tokens
 from ..trials.plan import SkillInfo
 from ..trials.records import load_records
 from ..trials.subject import CHAT
-from .options import FLAGS
+from .flags import FLAGS
 from .outcomes import RECORDS_PROPERTY
 from .paths import COMMAND_FOR_CASES, COMMAND_FOR_TRIGGERS, Selected, SkillSource, lacking
 

@@ -40,9 +40,9 @@ from ..trials.trial import (
 )
 from .again import link_to, what_to_do
 from .display import screen_of
+from .flags import message_of
 from .hooks import prompts
 from .nodes import Run, info_of
-from .options import message_of
 from .outcomes import (
     ASKED_PROPERTY,
     NotAnswered,

@@ -9,7 +9,7 @@ from .._util.json_forms import Location
 from .._util.texts import harmless
 from ..errors import CasesError, printable, shown
 from ..skills.loaded import BrokenCase
-from .options import message_of
+from .flags import message_of
 from .outcomes import BROKEN_PROPERTY, NotAnswered
 
 if TYPE_CHECKING:

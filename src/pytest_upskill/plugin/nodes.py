@@ -26,9 +26,9 @@ from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Question
 from .case_items import CaseItem
+from .flags import message_of, spell
 from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, Unrunnable
-from .options import message_of, spell
 from .paths import SkillSource, relative
 from .runnable import only_runnable, why_not
 from .trigger_items import TriggerItem

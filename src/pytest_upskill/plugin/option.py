@@ -201,6 +201,11 @@ class Option:
         return config.getoption(self.dest) is None and bool(self.in_ini(config))
 
 
+def switch(setting: str, flag: str, help: str) -> Option:
+    """An option without a value."""
+    return Option(setting, flag, SWITCH, None, help)
+
+
 def _written(value: Any) -> str:
     """A converted value as a user writes it."""
     if isinstance(value, tuple):

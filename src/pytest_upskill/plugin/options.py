@@ -1,18 +1,14 @@
-"""The options, their ini keys, and the settings they make.
+"""The options and ini keys of the plugin, and which of them are given.
 
-An option is one entry here. Its first word names the setting, a field of Settings or of Gates;
-errors below the plugin name settings, and ``message_of`` writes the flag or the ini key.
+An option is one entry here. Its first word names the setting, a field of Settings or of Gates.
+Every pytest run imports this module.
 """
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
-from functools import partial
-from pathlib import Path
-from typing import Any, Final
+from dataclasses import fields
+from typing import Final
 
 import pytest
 
-from ..errors import Setting, SettingsError, UpskillError, spelling
 from ..settings import (
     DEFAULT_AGENT_OUTPUT,
     DEFAULT_AGENT_TIMEOUT,
@@ -24,9 +20,7 @@ from ..settings import (
     DEFAULT_TIMEOUT,
     DEFAULT_TRIGGER_RUNS,
     MOST_REFERENCE_TOKENS,
-    MOST_RUNS,
     Gates,
-    Settings,
 )
 from .option import (
     BATCH,
@@ -42,13 +36,12 @@ from .option import (
     SANDBOX,
     SCORE,
     SHARE,
-    SWITCH,
     TEXT,
     TRIGGERS,
     WHOLE,
     Kind,
     Option,
-    ini_value,
+    switch,
 )
 
 SKILL: Final = Option(
@@ -81,11 +74,9 @@ AGENT: Final = Option(
     ini="skill_agents",
 )
 TESTS: Final = Option("tests_file", "--skill-tests", PATH, "FILE", "Use the cases of another file.")
-ALLOW_CODE: Final = Option(
+ALLOW_CODE: Final = switch(
     "allow_code",
     "--skill-allow-code",
-    SWITCH,
-    None,
     'Run Python of a skill: checks ("python": "checks.py:function"), tests and conftest files in '
     "its folder, and the packages that its scripts need. Also let agents read folders outside of "
     "/opt and /usr that a skill names.",
@@ -186,28 +177,20 @@ OPTIONS: Final = (
         "Run trials of agents on a Dask cluster: tcp://HOST:8786, tls://HOST:8786, or local:N for "
         "N worker processes here. Workers use their own keys.",
     ),
-    Option(
+    switch(
         "cluster_send_keys",
         "--skill-cluster-send-keys",
-        SWITCH,
-        None,
         "Send the keys of the models to the workers of the cluster, for this run.",
     ),
-    Option(
+    switch(
         "allow_network",
         "--skill-allow-network",
-        SWITCH,
-        None,
         "Let cases use the network that say they need it.",
     ),
-    Option(
-        "baseline", "--skill-no-baseline", SWITCH, None, "Ask only with the skill, not without it."
-    ),
-    Option(
+    switch("baseline", "--skill-no-baseline", "Ask only with the skill, not without it."),
+    switch(
         "references",
         "--skill-references",
-        SWITCH,
-        None,
         "Also put the text files that SKILL.md refers to in context, up to about "
         f"{MOST_REFERENCE_TOKENS:,} tokens.",
     ),
@@ -257,27 +240,21 @@ OPTIONS: Final = (
         "USD",
         "Budget of the run in USD; needs the prices of all models.",
     ),
-    Option(
+    switch(
         "prompt_cache",
         "--skill-no-prompt-cache",
-        SWITCH,
-        None,
         "Don't use the prompt caches of Anthropic and OpenAI, which make the text of a skill "
         "cheaper from its second use on; it changes nothing that a model reads.",
     ),
-    Option(
+    switch(
         "matrix",
         "--skill-matrix",
-        SWITCH,
-        None,
         "After the tests, measure what the skills do to each other: every pair of them, and all "
         "together, by the agents of the run.",
     ),
-    Option(
+    switch(
         "ablate",
         "--skill-ablate",
-        SWITCH,
-        None,
         "After the tests, measure what each part of the skills is good for: every section and "
         "file left out in turn.",
     ),
@@ -290,14 +267,12 @@ OPTIONS: Final = (
         "the answers, which may take hours, or with --skill-batch=submit end with exit status 75 "
         "while there are none; the same command then collects them.",
     ),
-    Option(
+    switch(
         "batch_fallback",
         "--skill-batch-fallback",
-        SWITCH,
-        None,
         "Ask in the ordinary way what failed or expired in a batch.",
     ),
-    Option("fresh", "--skill-fresh", SWITCH, None, "Ignore cached answers and replace them."),
+    switch("fresh", "--skill-fresh", "Ignore cached answers and replace them."),
     Option(
         "record_file",
         "--skill-record",
@@ -364,25 +339,19 @@ OPTIONS: Final = (
         "R",
         "Fail if the skill is opened more often for queries that don't need it.",
     ),
-    Option(
+    switch(
         "no_worse",
         "--skill-no-worse",
-        SWITCH,
-        None,
         "Fail if a skill got worse since the ref of --skill-against.",
     ),
-    Option(
+    switch(
         "confident",
         "--skill-confident",
-        SWITCH,
-        None,
         "Apply these gates to the bound of the 95 %% interval instead of the estimate.",
     ),
-    Option(
+    switch(
         "accept",
         "--skill-accept",
-        SWITCH,
-        None,
         "Accept the results of this run: write skill_results.json, the baseline for later runs.",
     ),
     Option("json_file", "--skill-json", PATH, "FILE", "Write all results as JSON."),
@@ -415,11 +384,9 @@ OPTIONS: Final = (
         "DIR",
         "Write the transcript of each trial of an agent to a file in this folder, as JSON lines.",
     ),
-    Option(
+    switch(
         "history",
         "--skill-no-history",
-        SWITCH,
-        None,
         "Don't keep this run in the history (`pytest-upskill runs`).",
     ),
     Option(
@@ -447,11 +414,6 @@ INI_KEYS: Final[dict[str, tuple[str, Kind, str]]] = {
         "deleted first.",
     ),
 }
-FLAGS: Final = {
-    **{option.setting: option.flag for option in OPTIONS},
-    **{setting: key for setting, (key, _, _) in INI_KEYS.items()},
-}
-spell: Final = spelling(FLAGS)
 
 
 def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
@@ -461,153 +423,12 @@ def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
         parser.addini(key, text, type=kind.ini_type, default=None)
 
 
-def message_of(error: UpskillError, config: pytest.Config) -> str:
-    """An error with flags for settings, and the ini file if the wrong value is from there."""
-    from .._util.keys import without_keys  # every pytest run imports this module
-    from .._util.texts import harmless
-
-    if isinstance(error, SettingsError):
-        return harmless(without_keys(error.message(spell, partial(_origin, config))))
-    return harmless(without_keys(error.message(spell)))
-
-
-def _origin(config: pytest.Config, setting: str) -> str:
-    if setting in INI_KEYS:
-        return f"{config.inipath or '-o'}: {INI_KEYS[setting][0]}"
-    of_ini = (o.ini for o in OPTIONS if o.setting == setting and o.is_of_ini_file(config))
-    return next((f"{config.inipath}: {key}" for key in of_ini), "")
-
-
 def gates_given(config: pytest.Config) -> list[str]:
     """The gates of the command line."""
     gates = {field.name for field in fields(Gates)} - {"confident"}
     return [one.flag for one in OPTIONS if one.setting in gates and one.is_given(config)]
 
 
-def flags_of_agents(config: pytest.Config, settings: Settings) -> list[str]:
-    """The options of the command line that only agents use.
-
-    A model that chooses a skill, for triggers, chooses among other skills, too.
-    """
-    unused = {"sandbox", "image", "max_turns", "agents_at_once", "cluster", "cluster_send_keys"}
-    unused |= {"allow_network", "transcripts_folder"}
-    if not settings.asks_triggers("chat"):
-        unused |= {"with_skills", "noise", "trigger_runs"}
-    return [one.flag for one in OPTIONS if one.setting in unused and one.is_given(config)]
-
-
 def unused_flags(config: pytest.Config) -> list[str]:
     """The options that do nothing, as they were given without a skill."""
-    return [option.flag for option in OPTIONS if config.getoption(option.dest) is not None]
-
-
-def read_settings(config: pytest.Config) -> Settings:
-    values: dict[str, Any] = {option.setting: option.value(config) for option in OPTIONS}
-    for setting, (key, kind, _) in INI_KEYS.items():
-        if given := ini_value(config, key, kind):
-            values[setting] = tuple(given) if kind == NAMES else given
-    of_ini = MODEL.is_of_ini_file(config)
-    first_runs, runs = values["runs"]
-    values |= {
-        "skill_paths": tuple(values["skill_paths"] or ()),
-        "models": tuple(dict.fromkeys(values["models"] or ())),
-        "agents": tuple(dict.fromkeys(values["agents"] or Settings.agents)),
-        "with_skills": tuple(values["with_skills"] or ()),
-        "models_folder": config.inipath.parent if config.inipath and of_ini else Path(),
-        "runs": runs,
-        "first_runs": first_runs if first_runs < runs else None,
-        "baseline": not values["baseline"],
-        "history": not values["history"],
-        "prompt_cache": not values["prompt_cache"],
-        "gates": Gates(**{gate.name: values.pop(gate.name) for gate in fields(Gates)}),
-    }
-    settings = _without_idle_gates(Settings(**values), config)
-    _require_sense(settings)
-    return settings
-
-
-def _without_idle_gates(settings: Settings, config: pytest.Config) -> Settings:
-    """Gates of the ini file don't apply to what the command line leaves out."""
-    idle = {"only": _GATES_OF_CASES, "off": _GATES_OF_TRIGGERS}.get(settings.triggers or "", {})
-    for one in OPTIONS:
-        if one.setting in idle and one.is_given(config):
-            raise _contradiction(one.setting, "triggers")  # it could only fail, once all is paid
-    return replace(settings, gates=replace(settings.gates, **idle))
-
-
-_GATES_OF_TRIGGERS: Final[Mapping[str, Any]] = {"min_recall": None, "max_false_alarms": None}
-_GATES_OF_CASES: Final[Mapping[str, Any]] = {
-    "min_lift": None,
-    "min_pass_rate": None,
-    "max_token_growth": None,
-    "no_worse": False,
-}
-
-
-def _require_sense(settings: Settings) -> None:
-    """Find out before the first call which settings contradict each other."""
-    runs, first_runs, gates = settings.runs, settings.first_runs, settings.gates
-    if runs > MOST_RUNS:
-        raise SettingsError("runs", f"{runs:,} runs (limit {MOST_RUNS:,})", "Use fewer runs.")
-    if settings.trigger_runs > MOST_RUNS:
-        problem = f"{settings.trigger_runs:,} runs (limit {MOST_RUNS:,})"
-        raise SettingsError("trigger_runs", problem, "Use fewer runs.")
-    if settings.noise:
-        _require_noise(settings.noise)
-    if first_runs and not settings.baseline:
-        raise SettingsError(
-            "runs",
-            "needs a baseline: more runs are added depending on the lift",
-            ("Give one number, or drop ", Setting("baseline"), "."),
-            value=f"{first_runs}..{runs}",
-        )
-    if settings.cluster_send_keys and not settings.cluster:
-        hint = ("Add ", Setting("cluster"), " ADDRESS.")
-        raise SettingsError("cluster_send_keys", "there is no cluster to send keys to", hint)
-    if settings.record_file and settings.replay_file:
-        raise _contradiction("record_file", "replay_file")
-    _require_batch_sense(settings)
-    needs_baseline = {"min_lift": gates.min_lift, "max_token_growth": gates.max_token_growth}
-    for setting, limit in needs_baseline.items():
-        if limit is not None and not settings.baseline:
-            raise _contradiction(setting, "baseline")  # it could only fail, once all is paid for
-    if gates.no_worse and not settings.against:
-        hint = ("Add ", Setting("against"), " REF.")
-        raise SettingsError("no_worse", "there is nothing to compare with", hint)
-
-
-def _require_batch_sense(settings: Settings) -> None:
-    if settings.batch is None:
-        if settings.batch_fallback:
-            hint = ("Add ", Setting("batch"), ".")
-            raise SettingsError("batch_fallback", "there is no batch to fall back from", hint)
-        return
-    if settings.replay_file:
-        raise _contradiction("batch", "replay_file")
-    if settings.batch == "wait":
-        return
-    # Each of these asks for more depending on answers, while tests run, or asks all again.
-    given = {
-        "runs": settings.first_runs is not None,
-        "fresh": settings.fresh,
-        "matrix": settings.matrix,
-        "ablate": settings.ablate,
-    }
-    for setting, is_given in given.items():
-        if is_given:
-            problem = ("can't be combined with ", Setting("batch"), "=submit")
-            value = f"{settings.first_runs}..{settings.runs}" if setting == "runs" else ""
-            hint = ("Wait for the batch: ", Setting("batch"), ".")
-            raise SettingsError(setting, problem, hint, value=value)
-
-
-def _require_noise(wanted: int) -> None:
-    from ..skills.noise import noise_skills
-
-    if wanted > (most := len(noise_skills())):
-        problem = f"only {most} unrelated skills come with pytest-upskill"
-        raise SettingsError("noise", problem, "Ask for fewer.", value=str(wanted))
-
-
-def _contradiction(setting: str, other: str) -> SettingsError:
-    return SettingsError(setting, ("can't be combined with ", Setting(other)), "Drop one of them.")
+    return [option.flag for option in OPTIONS if option.is_given(config)]

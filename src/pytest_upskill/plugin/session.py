@@ -48,16 +48,18 @@ from .asking import Asking
 from .batch_lines import TRY_LATER, batch_lines, write_submitted
 from .calls import lacking_lines, plan_of, untested
 from .case_items import CaseItem
+from .flags import flags_of_agents, message_of, spell
 from .functions import MarkedTests
 from .groups import Groups, looks_of
 from .items import BrokenCaseItem, ItemOfFile, Unrunnable
 from .ledger import Ledger
 from .nodes import SkillFile, SkillWarning
-from .options import MODEL, flags_of_agents, gates_given, message_of, read_settings, spell
+from .options import MODEL, gates_given
 from .otel import OtelExport
 from .outcomes import NotAnswered
 from .paths import Selected
 from .rerun import rerun_of
+from .run_settings import read_settings
 from .runnable import require_judge
 from .same_errors import SameErrors
 from .sandboxing import prepare

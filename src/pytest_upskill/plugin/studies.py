@@ -21,10 +21,11 @@ from ..skills.context import load_for_run
 from ..stats import look_plan
 from ..trials.plan import PlannedCase, score_of
 from ..trials.subject import CHAT, Subject
+from .flags import message_of, spell
 from .hooks import prompts, registered_checks
 from .ledger import Ledger
 from .nodes import Run
-from .options import OPTIONS, message_of, spell
+from .options import OPTIONS
 from .paths import Selected, SkillSource
 
 _AGAIN: Final = "Run again: nothing is asked twice"
