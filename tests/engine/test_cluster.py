@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
-from pytest_upskill.engine import cluster
 from pytest_upskill.engine.budget import Allowance, Budget, Unanswered
-from pytest_upskill.engine.cluster import Cluster, _lacks, _other_version
-from pytest_upskill.engine.cluster_worker import Brief, Found
+from pytest_upskill.engine.cluster import connection
+from pytest_upskill.engine.cluster.connection import connected
+from pytest_upskill.engine.cluster.exchange import Brief, Found
+from pytest_upskill.engine.cluster.workers import _lacks, _other_version
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.prices import Price
 from pytest_upskill.trials.answer import Usage
@@ -26,34 +27,34 @@ from support.trials import trial_question
 )
 def test_what_is_no_address(address: str) -> None:
     with pytest.raises(SettingsError, match="not the address of a cluster"):
-        Cluster(address)
+        connected(address, None)
 
 
 def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(SettingsError, match=r"needs Dask(.|\n)*pip install 'pytest-upskill\[clus"):
-        Cluster("local:1")
+        connected("local:1", None)
 
 
 def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
+    monkeypatch.setattr(connection, "_PATIENCE", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         with pytest.raises(SettingsError, match=r"no Dask scheduler answers there within 0\.3 s"):
-            Cluster(f"tcp://127.0.0.1:{port}")
+            connected(f"tcp://127.0.0.1:{port}", None)
     with pytest.raises(SettingsError, match="no Dask scheduler answers there"):
-        Cluster(f"tcp://127.0.0.1:{port}")
+        connected(f"tcp://127.0.0.1:{port}", None)
     with pytest.raises(SettingsError, match=r"Dask's settings name the certificates"):
-        Cluster(f"tls://127.0.0.1:{port}")
+        connected(f"tls://127.0.0.1:{port}", None)
 
 
 def test_another_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
+    monkeypatch.setattr(connection, "_PATIENCE", 0.3)
     with (
         LoopbackServer(lambda _: Reply("no")) as server,
         pytest.raises(SettingsError, match="no Dask scheduler answers there"),
     ):
-        Cluster(server.url.replace("http:", "tcp:"))
+        connected(server.url.replace("http:", "tcp:"), None)
 
 
 def test_a_worker_of_another_version() -> None:

@@ -140,8 +140,9 @@ class Assembly:
         specs = {one.model: self.specs[one.model] for one in by_agents}
         brief = brief_of(settings, specs, {name: self.price_of(name) for name in specs}, agents)
         assert settings.cluster
-        self.cluster = Cluster(settings.cluster, settings.agents_at_once)
-        self.roster.tell(self.cluster.prepare(brief, self.roster.pins))
+        at_once, pins = settings.agents_at_once, self.roster.pins
+        self.cluster = Cluster(settings.cluster, brief, at_once, pins)
+        self.roster.tell(self.cluster.prepare())
         return self.cluster
 
     def leave_cluster(self) -> None:
@@ -214,9 +215,11 @@ class Assembly:
 
         budget = Budget(settings.max_tokens, settings.max_cost, cache(self.price_of), budget_hint)
         open_trials: Callable[[], Trials] = partial(self._agent_trials, settings)
-        if cluster := self.cluster:
+        if self.cluster:
+            from ..engine.cluster import ClusterTrials
+
             memory_of = lambda agent: self.roster.agent(agent).memory  # noqa: E731
-            open_trials = partial(cluster.trials, budget, memory_of, spell)
+            open_trials = partial(ClusterTrials, self.cluster, budget, memory_of, spell)
         return Engine(
             open_model,
             concurrency=settings.concurrency,

@@ -1,4 +1,4 @@
-"""What a worker of a cluster does: say what it has, and carry out the trials that it is handed.
+"""A run on a worker of a cluster: its engine, its files, its place among the calls of all.
 
 Nothing here raises: Dask would write the arguments to the worker's log.
 """
@@ -7,178 +7,35 @@ import asyncio
 import os
 import pickle
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
 
-from .._util.keys import know, password_of
-from .._util.memory import available
-from .._util.values import frozen
-from ..agents.names import Roster
-from ..agents.port import SandboxKind, Send
-from ..agents.probe import is_installed, probes
-from ..agents.run_folder import end_run_folder, remove, run_folder
-from ..agents.sandboxes.choice import kind_of
-from ..agents.trial import AgentTrials
-from ..errors import InputError
-from ..models import Model, ModelSpec
-from ..models.port import Progress
-from ..models.prices import Price
-from ..models.scripted import with_script_file
-from ..trials.answer import Answer, NoAnswer, Reply
-from ..trials.task import Installed, StartFile
-from ..trials.trial import Question
-from .agent_jobs import Calls
-from .budget import Allowance, Budget, Unanswered
-from .engine import Engine
-from .reasons import unexpected
+from ..._util.keys import know, password_of
+from ...agents.names import Roster
+from ...agents.port import SandboxKind, Send
+from ...agents.probe import is_installed, probes
+from ...agents.run_folder import remove, run_folder
+from ...agents.sandboxes.choice import kind_of
+from ...agents.trial import AgentTrials
+from ...errors import InputError
+from ...models import Model
+from ...models.port import Progress
+from ...models.scripted import with_script_file
+from ...trials.answer import Answer, NoAnswer, Reply
+from ...trials.task import Installed, StartFile
+from ...trials.trial import Question
+from ..agent_jobs import Calls
+from ..budget import Budget
+from ..engine import Engine
+from .exchange import Brief, Found, Outcome, Parcel, topic_of
 
 Worker = Any  # of Dask
 
-MEMORY: Final = "upskill-memory"  # megabytes
-CPU: Final = "upskill-cpu"
-_PLENTY: Final = 1e9
-_SHARE: Final = 0.8  # of a worker's memory, for agents
 _LOOK: Final = 0.5  # seconds between looks whether a trial is still wanted
-_SILENCE: Final = 120.0  # seconds without a sign of life, after which a run is over
-
-
-@dataclass(frozen=True, repr=False)  # a repr could end in a log
-class Brief:
-    """What workers must know of a run. It goes to each of them by itself, and is in no task."""
-
-    run: str
-    specs: Mapping[str, ModelSpec]
-    prices: Mapping[str, Price | None]
-    scripts: Mapping[str, tuple[str, bytes]]  # of scripted models: name of the file, content
-    agents: tuple[str, ...]
-    sandbox: str
-    image: str | None
-    agent_timeout: float
-    call_timeout: float
-    concurrency: int
-    keys: Mapping[str, str] = field(default_factory=dict)  # by environment variable
-
-
-@frozen
-class Found:
-    """What a worker has, and lacks."""
-
-    name: str
-    sandbox: str = ""
-    versions: Mapping[str, str] = field(default_factory=dict)  # of agents that work
-    lacks: tuple[str, ...] = ()
-    places: int = 0
-    memory: float = 0.0  # megabytes for agents
-
-
-@frozen
-class Parcel:
-    """A trial, without the files of its skills; or just the setup of one."""
-
-    trial: str
-    question: Question
-    allowance: Allowance
-    is_setup: bool = False
-
-
-@frozen
-class Outcome:
-    """What came of a trial, and what it spent."""
-
-    reply: Reply | None  # None: this worker does not know of the run
-    tokens: int = 0
-    usd: float = 0.0
-    unanswered: tuple[Unanswered, ...] = ()
-    short: bool = False  # a larger allowance would have let it go on
-
-
-def resource_of(run: str, agent: str) -> str:
-    """What only workers have that can carry out the trials of an agent."""
-    return f"upskill-{run}-{agent}"
-
-
-def topic_of(run: str) -> str:
-    """Where workers tell of trials that began, and of calls that were answered."""
-    return f"upskill-{run}"
-
-
-_sites: dict[str, "_Site"] = {}  # by run
-
-
-# Called by the controller, on the event loop of a worker.
-
-
-async def prepare(brief: Brief, workers_here: int, dask_worker: Worker = None) -> Found | None:
-    """Look at what a worker has, as the doctor does, and get it ready for a run."""
-    assert dask_worker
-    name = str(dask_worker.name)
-    try:
-        await leave(brief.run)
-        site = _Site(brief, dask_worker)
-        found = await asyncio.to_thread(site.look)
-        if not found.versions:
-            _sites[brief.run] = site
-            await leave(brief.run)
-            return found
-        _sites[brief.run] = site
-        places, memory = _room(dask_worker, workers_here)
-        own = {resource_of(brief.run, agent): _PLENTY for agent in found.versions}
-        await dask_worker.set_resources(**{MEMORY: memory, CPU: float(places), **own})
-        site.watch()
-        return Found(name, found.sandbox, found.versions, found.lacks, places, memory)
-    except Exception as bug:
-        return Found(name, lacks=(unexpected(bug),))
-
-
-async def alive(run: str) -> bool:
-    """A sign of life of the controller; False if this worker does not know of its run."""
-    if site := _sites.get(run):
-        site.heard = time.monotonic()
-    return run in _sites
-
-
-async def leave(run: str) -> None:
-    """Forget a run: its trials, its files, its keys."""
-    if site := _sites.pop(run, None):
-        with suppress(Exception):
-            await asyncio.to_thread(site.close)
-        if not _sites:
-            await asyncio.to_thread(end_run_folder)
-
-
-# Called by Dask, on a thread of a worker.
-
-
-def carry_out(run: str, parcel: bytes, start: Outcome | None, *copies: bytes) -> Outcome:
-    """Carry out a trial: ``start`` is of its setup, ``copies`` are the files of its skills."""
-    site = _sites.get(run)
-    if site is None:
-        return Outcome(None)
-    if start and not isinstance(start.reply, Answer):
-        return start
-    try:
-        return site.carry_out(pickle.loads(parcel), start, copies)
-    except Exception as bug:
-        return Outcome(NoAnswer(unexpected(bug)))
-
-
-def _room(worker: Worker, workers_here: int) -> tuple[int, float]:
-    """How many trials a worker takes at once, and the megabytes for them.
-
-    What it declares counts (``--resources "CPU=8 MEMORY=16e9"``), else its threads and memory.
-    """
-    declared = {name.upper(): amount for name, amount in worker.state.total_resources.items()}
-    places = int(declared.get("CPU", worker.state.nthreads))
-    memory = declared.get("MEMORY")
-    if memory is None:
-        own = worker.memory_manager.memory_limit or float("inf")
-        memory = min(_SHARE * min(own, available() / workers_here), _PLENTY * 1e6)
-    return max(1, min(places, worker.state.nthreads)), memory / 1e6
 
 
 class _Budget(Budget):
@@ -199,7 +56,7 @@ class _Purse:
     short: bool = False
 
 
-class _Site:
+class Site:
     """A run on this worker: an engine, the files of skills, a place among the calls of all."""
 
     def __init__(self, brief: Brief, worker: Worker) -> None:
@@ -259,22 +116,6 @@ class _Site:
         lacks += [f"{name}: {one.problem}" for name, one in tried.items() if not one.works]
         works = {name: one.version for name, one in tried.items() if one.works}
         return Found(str(self._worker.name), self._kind.name, works, tuple(lacks))
-
-    def watch(self) -> None:
-        """End the run if its controller has fallen silent: it may have been killed."""
-        from tornado.ioloop import PeriodicCallback
-
-        run = self._brief.run
-
-        async def look() -> None:
-            if time.monotonic() - self.heard > _SILENCE:
-                await leave(run)
-            if run not in _sites:
-                self._worker.periodic_callbacks.pop(topic_of(run)).stop()
-
-        callback = PeriodicCallback(look, _SILENCE / 4 * 1000)
-        self._worker.periodic_callbacks[topic_of(run)] = callback
-        callback.start()
 
     def close(self) -> None:
         self._engine.close()
@@ -373,7 +214,7 @@ class _Metered:
     places: Final = None
     note: Final = ""
 
-    def __init__(self, site: _Site) -> None:
+    def __init__(self, site: Site) -> None:
         self._site = site
         self._trials = site.trials()
 

@@ -1,0 +1,116 @@
+"""What the controller and the workers of a cluster exchange."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from secrets import token_hex
+from typing import Final
+
+from ..._util.files import read_file
+from ..._util.keys import password_of
+from ..._util.values import frozen
+from ...errors import Setting
+from ...models import ModelSpec
+from ...models.prices import Price
+from ...models.scripted import ScriptedProvider, script_file
+from ...settings import Settings
+from ...trials.answer import Reply
+from ...trials.trial import Question
+from ..budget import Allowance, Unanswered
+
+MEMORY: Final = "upskill-memory"  # megabytes
+CPU: Final = "upskill-cpu"
+
+
+@dataclass(frozen=True, repr=False)  # a repr could end in a log
+class Brief:
+    """What workers must know of a run. It goes to each of them by itself, and is in no task."""
+
+    run: str
+    specs: Mapping[str, ModelSpec]
+    prices: Mapping[str, Price | None]
+    scripts: Mapping[str, tuple[str, bytes]]  # of scripted models: name of the file, content
+    agents: tuple[str, ...]
+    sandbox: str
+    image: str | None
+    agent_timeout: float
+    call_timeout: float
+    concurrency: int
+    keys: Mapping[str, str] = field(default_factory=dict)  # by environment variable
+
+
+@frozen
+class Found:
+    """What a worker has, and lacks."""
+
+    name: str
+    sandbox: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)  # of agents that work
+    lacks: tuple[str, ...] = ()
+    places: int = 0
+    memory: float = 0.0  # megabytes for agents
+
+
+@frozen
+class Parcel:
+    """A trial, without the files of its skills; or just the setup of one."""
+
+    trial: str
+    question: Question
+    allowance: Allowance
+    is_setup: bool = False
+
+
+@frozen
+class Outcome:
+    """What came of a trial, and what it spent."""
+
+    reply: Reply | None  # None: this worker does not know of the run
+    tokens: int = 0
+    usd: float = 0.0
+    unanswered: tuple[Unanswered, ...] = ()
+    short: bool = False  # a larger allowance would have let it go on
+
+
+def resource_of(run: str, agent: str) -> str:
+    """What only workers have that can carry out the trials of an agent."""
+    return f"upskill-{run}-{agent}"
+
+
+def topic_of(run: str) -> str:
+    """Where workers tell of trials that began, and of calls that were answered."""
+    return f"upskill-{run}"
+
+
+def brief_of(
+    settings: Settings,
+    specs: Mapping[str, ModelSpec],
+    prices: Mapping[str, Price | None],
+    agents: tuple[str, ...],
+) -> Brief:
+    """What workers must know of a run; SettingsError if a model can't be asked from there."""
+    keys, scripts = dict[str, str](), dict[str, tuple[str, bytes]]()
+    for name, spec in specs.items():
+        if not type(spec.provider).__module__.startswith(__name__.partition(".")[0] + "."):
+            problem = "a model of a conftest.py is not known to the workers of a cluster"
+            raise spec.error(problem, ("Drop ", Setting("cluster"), "."))
+        if settings.cluster_send_keys and (found := spec.provider.key_in(os.environ)):
+            keys[found[0]] = found[1]
+        if password_of(spec.base_url or "") and not settings.cluster_send_keys:
+            hint = ("Add ", Setting("cluster_send_keys"), " if they may have it.")
+            raise spec.error("the password in its address would go to the workers", hint)
+        if isinstance(spec.provider, ScriptedProvider) and (file := script_file(spec)):
+            scripts[name] = file.name, read_file(file)
+    return Brief(
+        token_hex(4),
+        specs,
+        prices,
+        scripts,
+        agents,
+        settings.sandbox,
+        settings.image,
+        settings.agent_timeout,
+        settings.call_timeout,
+        settings.concurrency,
+        keys,
+    )

@@ -1,0 +1,175 @@
+"""The workers of a cluster, as the controller sees them: which fit, which were lost."""
+
+import asyncio
+import importlib.metadata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from ..._util.texts import counted, one_line
+from .connection import PACKAGE
+from .exchange import Brief, Found
+from .on_worker import alive, leave, prepare
+
+_FIRST: Final = 10.0  # seconds for the first worker to come
+_LOOK: Final = 2.0  # seconds between looks at the workers
+_ALONE: Final = 60.0  # seconds without a worker that fits, until trials are given up
+_SHOWN: Final = 200  # characters of what a worker lacks
+_NAMES: Final = 5
+
+
+class Workers:
+    """Who can carry out the trials of a run. Coroutines are for the loop of Dask's client."""
+
+    def __init__(self, client: Any, brief: Brief, pins: Mapping[str, str]) -> None:
+        self.fit: dict[str, Found] = {}  # by address
+        self.unfit: dict[str, Found] = {}
+        self.renewed = asyncio.Event()  # there are some again, after there were none
+        self.given_up = asyncio.Event()
+        self._client = client
+        self._brief = brief
+        self._pins = pins  # versions of agents that are asked for
+        self._lost: dict[str, str] = {}  # names, by address
+
+    async def first_look(self) -> None:
+        with suppress(TimeoutError):
+            await self._client.wait_for_workers(1, timeout=_FIRST)
+        await self._look_at(list(await self._client.nthreads()))
+
+    async def watch(self) -> None:
+        """Look after them: some get lost, others join."""
+        alone = 0.0
+        while True:
+            await asyncio.sleep(_LOOK)
+            with suppress(Exception):  # of a cluster that is about to end
+                await self._look_again()
+            alone = 0.0 if self.fit else alone + _LOOK
+            if alone > _ALONE or self._client.status != "running":
+                self.given_up.set()
+
+    async def dismiss(self) -> None:
+        """Let them forget the run."""
+        run, workers = self._brief.run, list(self.fit)
+        await self._client.run(leave, run, workers=workers, on_error="ignore")
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of the agents that work on some of them."""
+        return {name: one for found in self.fit.values() for name, one in found.versions.items()}
+
+    @property
+    def places(self) -> int:
+        """How many trials they take at once."""
+        return sum(one.places for one in self.fit.values())
+
+    @property
+    def most_memory(self) -> float:
+        """Megabytes for agents on the largest of them."""
+        return max((one.memory for one in self.fit.values()), default=0.0)
+
+    @property
+    def lacking(self) -> list[str]:
+        """What some of them lack, in words."""
+        return _lacks(self._lacking())
+
+    @property
+    def lines(self) -> list[str]:
+        """All of them in words: how many there are, and what others lack."""
+        sandboxes = ", ".join(sorted({one.sandbox for one in self.fit.values()}))
+        lines = [
+            f"{counted(len(self.fit), 'worker')}, "
+            f"{counted(self.places, 'trial')} at once, sandbox: {sandboxes}"
+        ]
+        few = [one for one in self._lacking() if one.versions]
+        none = [one for one in self._lacking() if not one.versions]
+        lines += [f"only some trials for worker {told}" for told in _lacks(few)]
+        return lines + [f"no trials for worker {told}" for told in _lacks(none)]
+
+    @property
+    def lost(self) -> str:
+        """Those that were lost, in words."""
+        if not self._lost:
+            return ""
+        names = ", ".join(one_line(name, 50) for name in dict.fromkeys(self._lost.values()))
+        return f"{counted(len(self._lost), 'worker')} ({names})"
+
+    def count_lost(self, address: str, name: str) -> None:
+        self._lost.setdefault(address, name)
+
+    def _lacking(self) -> list[Found]:
+        return [one for one in (*self.fit.values(), *self.unfit.values()) if one.lacks]
+
+    async def _look_again(self) -> None:
+        there = list(await self._client.nthreads())
+        for address in [one for one in self.fit if one not in there]:
+            self._lost[address] = self.fit.pop(address).name
+        had_some = bool(self.fit)
+        if new := [one for one in there if one not in self.fit and one not in self.unfit]:
+            await self._look_at(new)
+        run = self._brief.run
+        await self._client.run(alive, run, workers=list(self.fit), on_error="ignore")
+        if self.fit and not had_some:  # Dask does not look at resources again
+            self.renewed.set()
+            self.renewed = asyncio.Event()
+
+    async def _look_at(self, addresses: Sequence[str]) -> None:
+        """Find out which workers fit."""
+        ours = importlib.metadata.version(PACKAGE)
+        ask = self._client.run
+        theirs = await ask(
+            importlib.metadata.version, PACKAGE, workers=list(addresses), on_error="return"
+        )
+        same = [address for address, version in theirs.items() if version == ours]
+        for address, version in theirs.items():
+            if address not in same:
+                self.unfit[address] = Found(address, lacks=(_other_version(version, ours),))
+        here = Counter(urlsplit(address).hostname for address in addresses)
+        for number in set(here.values()):
+            wanted = [one for one in same if here[urlsplit(one).hostname] == number]
+            looks = await ask(prepare, self._brief, number, workers=wanted, on_error="return")
+            for address, found in looks.items():
+                if isinstance(found, Exception):
+                    found = Found(address, lacks=(one_line(str(found), _SHOWN),))
+                (self.fit if found.versions else self.unfit)[address] = found
+        self._agree()
+
+    def _agree(self) -> None:
+        """One run has one version of an agent: the one that is asked for, or that of most."""
+        for agent in self._brief.agents:
+            votes = Counter(
+                one.versions[agent] for one in self.fit.values() if agent in one.versions
+            )
+            if not votes:
+                continue
+            usual, why = votes.most_common(1)[0][0], "on most workers"
+            if agent in self._pins:
+                usual, why = self._pins[agent], "is asked for"
+            for address, one in list(self.fit.items()):
+                if (version := one.versions.get(agent, usual)) != usual:
+                    lacks = f"{agent} is {version} there, and {usual} {why}"
+                    self.fit.pop(address)
+                    self.unfit[address] = replace(one, versions={}, lacks=(lacks,))
+
+
+def _other_version(version: object, ours: str) -> str:
+    if isinstance(version, importlib.metadata.PackageNotFoundError):
+        return f"{PACKAGE} is not installed there"
+    if isinstance(version, Exception):
+        return one_line(str(version), _SHOWN)
+    return f"it has {PACKAGE} {one_line(str(version), 50)}, and this machine has {ours}"
+
+
+def _lacks(workers: Sequence[Found]) -> list[str]:
+    """What workers lack, and their names; those that lack the same in one line."""
+    names = dict[str, list[str]]()
+    for one in sorted(workers, key=lambda one: one.name):
+        names.setdefault(one_line("; ".join(one.lacks), _SHOWN), []).append(one_line(one.name, 50))
+    return [f"{', '.join(_few(own))}: {lacks}" for lacks, own in names.items()]
+
+
+def _few(names: Sequence[str]) -> list[str]:
+    more = len(names) - _NAMES
+    return [*names[:_NAMES], f"{more} more"] if more > 0 else list(names)
