@@ -48,6 +48,11 @@ SITUATIONS: Mapping[str, tuple[Server, int, int]] = {  # calls, and those in fli
     "50 a second": (lambda **rules: Busy(requests=Bucket(50, 50), **rules), 500, 64),
     "50 a second, few": (lambda **rules: Busy(requests=Bucket(50, 50), **rules), 250, 64),
     "4 a second": (lambda **rules: Busy(requests=Bucket(4, 8), **rules), 80, 64),
+    "4 a second, fast": (
+        lambda **rules: Busy(requests=Bucket(4, 8), latency=0.05, **rules),
+        80,
+        64,
+    ),
     "500 requests a minute": (minute(requests=500), 900, 64),
     "60 requests a minute": (minute(requests=60), 150, 64),
     "100,000 tokens a minute": (minute(tokens=100_000), 300, 64),
@@ -90,8 +95,9 @@ def test_nothing_is_lost(monkeypatch: pytest.MonkeyPatch, situation: str, retry_
 @pytest.mark.parametrize(
     ("situation", "refused"),
     [
-        ("50 a second", 40),
-        ("4 a second", 4),
+        ("50 a second", 64),  # the first answer comes when all in flight are sent
+        ("4 a second", 64),
+        ("4 a second, fast", 4),
         ("500 requests a minute", 8),
         ("60 requests a minute", 16),
         ("100,000 tokens a minute", 40),
@@ -273,7 +279,7 @@ def test_refused_call_is_no_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_first_question_goes_alone_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = asked_of(monkeypatch, Busy(latency=2.0), 40)
-    assert 2.2 < outcome.seconds <= 1.15 * 2.0
+    assert 2.1 <= outcome.seconds <= 1.06 * 2.0
 
 
 class Stored(KnownAnswers):
@@ -289,7 +295,7 @@ def test_no_question_goes_alone_where_answers_are_stored(monkeypatch: pytest.Mon
     assert outcome.seconds == 2.0
 
 
-@pytest.mark.parametrize(("seconds", "calls"), [(0.1, 1), (1.0, 64)])
+@pytest.mark.parametrize(("seconds", "calls"), [(0.05, 1), (1.0, 64)])
 def test_wrong_key_costs_few_calls(
     monkeypatch: pytest.MonkeyPatch, seconds: float, calls: int
 ) -> None:
@@ -337,6 +343,7 @@ def test_nothing_is_lost_over_http(provider: str) -> None:
     assert server.refused <= 60
 
 
+@pytest.mark.usefixtures("slow_machine")
 def test_headers_are_used_over_http(provider: str) -> None:
     rules = Busy(requests=Bucket(20, 5), latency=0.02, told=provider)  # type: ignore[arg-type]
     replies = replies_from(provider, rules.script("yes"), 20)

@@ -7,6 +7,7 @@ begin with plain text, and a part that another must follow has a limit.
 """
 
 import re
+from functools import cache
 from typing import Final
 
 _A: Final = "[A-Za-z0-9]"
@@ -122,7 +123,6 @@ _WITHIN: Final = tuple(
         (":AA", r"(?:bot)?\d{8,10}:AA[\w-]{32,36}(?![\w-])"),  # Telegram
     )
 )
-_TOKENS: Final = re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(_FORMATS)})")
 # Patterns that begin with plain text are ten times faster, so lookbehinds come after it.
 _JWT: Final = re.compile(r"eyJ(?<![\w-]eyJ)[\w-]{8,}(?:\.[\w-]*){1,4}")
 _LONGEST_SHORT: Final = 80  # of what only looks like a token of five parts
@@ -152,6 +152,11 @@ _AWS_SECRET: Final = re.compile(r"[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])")
 _AWS_NEAR: Final = 200
 
 
+@cache  # it takes its time, and few runs have a judge
+def _tokens() -> re.Pattern[str]:
+    return re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(_FORMATS)})")
+
+
 def without_tokens(text: str) -> str:
     """The text with placeholders for tokens and private keys."""
     if "PRIVATE KEY" in text:
@@ -160,7 +165,7 @@ def without_tokens(text: str) -> str:
         text = _PUTTY.sub(r"\1<PRIVATE KEY>\n", text)
     text = _AWS_SECRET.sub(_masked_aws, text)  # before the id beside it is masked
     text = _HOOKS.sub(r"\1<TOKEN>", text)
-    text = _TOKENS.sub("<API KEY>", text)
+    text = _tokens().sub("<API KEY>", text)
     for needle, form in _WITHIN:
         if needle in text:
             text = form.sub("<API KEY>", text)

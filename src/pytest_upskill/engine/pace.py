@@ -9,8 +9,9 @@ other tries, when the server says so.
 from random import Random
 from typing import Final
 
-# A wrong key is refused at once, an answer takes its time: so long does a first call go alone.
-ALONE: Final = 0.25
+# No server, or a wrong key, is told at once, an answer takes its time: so long does a first call go
+# alone. All wait for it, so it is short: calls that are refused cost nothing.
+ALONE: Final = 0.1
 _LONGEST_ALONE: Final = 5.0
 _GROWTH: Final = 8
 _SHORTEST_ROUND: Final = 4

@@ -43,7 +43,6 @@ class Cloud(Hosted):
             raise spec.error(f"{' and '.join(missing)} {are} not set", hint)
 
 
-@dataclass(frozen=True)
 class BedrockProvider(Cloud, MessagesProvider):
     """Claude on Amazon Bedrock."""
 
@@ -100,7 +99,6 @@ class BedrockProvider(Cloud, MessagesProvider):
         return await BedrockModel.open(spec, timeout)
 
 
-@dataclass(frozen=True)
 class VertexProvider(Cloud, MessagesProvider):
     """Claude on Google's Vertex AI."""
 
@@ -147,7 +145,6 @@ class VertexProvider(Cloud, MessagesProvider):
         return await VertexModel.open(spec, timeout)
 
 
-@dataclass(frozen=True)
 class AzureProvider(Cloud, ChatProvider):
     """OpenAI's models on Azure, by the names of their deployments."""
 

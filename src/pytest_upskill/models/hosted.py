@@ -70,7 +70,6 @@ class Hosted(Provider):
         return listed_price(self.price_list, spec.model_id) if self.price_list else None
 
 
-@dataclass(frozen=True)
 class MessagesProvider(Hosted):
     """A server that speaks Anthropic's Messages."""
 
@@ -87,7 +86,6 @@ class MessagesProvider(Hosted):
         return least_of_claude(spec.model_id) if is_claude else None
 
 
-@dataclass(frozen=True)
 class ChatProvider(Hosted):
     """A server that speaks OpenAI's Chat Completions."""
 
@@ -100,7 +98,6 @@ class ChatProvider(Hosted):
         return OpenAIModel(spec, timeout)
 
 
-@dataclass(frozen=True)
 class OpenAIProvider(ChatProvider):
     """OpenAI itself. It caches by itself, but not before a first answer, and not for all."""
 
@@ -108,7 +105,6 @@ class OpenAIProvider(ChatProvider):
         return OPENAI
 
 
-@dataclass(frozen=True)
 class HuggingFaceProvider(ChatProvider):
     """Its router picks the server, and so the price, unless the name ends with one."""
 
@@ -117,7 +113,6 @@ class HuggingFaceProvider(ChatProvider):
         return listed_price(f"huggingface_{server}", model_id) if server else None
 
 
-@dataclass(frozen=True)
 class OllamaProvider(ChatProvider):
     """Your own server, which costs nothing."""
 
@@ -136,7 +131,6 @@ class OllamaProvider(ChatProvider):
         return FREE
 
 
-@dataclass(frozen=True)
 class GeminiProvider(ChatProvider):
     """Google's own server, at its address for Chat Completions."""
 
@@ -149,7 +143,6 @@ class GeminiProvider(ChatProvider):
         return variable, f"{root}/v1beta/openai"
 
 
-@dataclass(frozen=True)
 class GenericProvider(ChatProvider):
     """Any server; its address is a setting."""
 

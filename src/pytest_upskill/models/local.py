@@ -18,7 +18,7 @@ import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -49,7 +49,6 @@ _NEEDED: Final = ("xllamacpp", "filelock", "platformdirs")
 _END_SECONDS: Final = 5
 
 
-@dataclass(frozen=True)
 class LocalProvider(Provider):
     """``local`` is the default model, ``local:FILE.gguf`` another one."""
 

@@ -10,7 +10,7 @@ returns a text or an Answer.
 import importlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -134,7 +134,6 @@ class ScriptedModel:
         pass
 
 
-@dataclass(frozen=True)
 class ScriptedProvider(Provider):
     """Scripts; their answers are never stored, as a script may answer anything at any time."""
 

@@ -36,7 +36,7 @@ class Asking:
         self._client: LinkClient | None = None
         self._progress: ProgressLine | None = None
         self._refusal: str | None = None
-        self._may_freeze = False
+        self._let_garbage_lie = False
         controls = config.pluginmanager.hasplugin("dsession")
         self._link = LinkServer(engine, on_plan) if engine and controls else None
 
@@ -58,7 +58,9 @@ class Asking:
         self._refusal = reason
 
     def start(self, plan: Plan, *, nothing_else_runs: bool) -> None:
-        self._may_freeze = nothing_else_runs
+        if nothing_else_runs and gc.isenabled():  # other tests may look at garbage themselves
+            self._let_garbage_lie = True
+            gc.disable()
         asker = self._client or self.engine
         if asker:
             try:
@@ -86,13 +88,19 @@ class Asking:
             except UpskillError as error:
                 self.refuse(f"not asked: {error}")
                 return self.ask(questions)
-        if self._may_freeze:
-            # Whatever exists now, an SDK included, stays until the end, and collecting garbage in
-            # it (pytest alone does so five times at the end) takes 0.3 s in all. Not if other
-            # tests run: they may look at garbage themselves.
-            gc.freeze()
-            self._may_freeze = False
+        self._collect_garbage()
         return replies
+
+    def _collect_garbage(self) -> None:
+        """Look for garbage again, in what is new.
+
+        Whatever exists when the first answer came, an SDK included, stays until the end, and to
+        look for garbage in it (pytest alone does so five times at the end) takes 0.3 s in all.
+        """
+        if self._let_garbage_lie:
+            self._let_garbage_lie = False
+            gc.freeze()
+            gc.enable()
 
     @contextmanager
     def progress_shown(self, tally_of: Callable[[Engine], Tally]) -> Iterator[None]:
@@ -113,6 +121,7 @@ class Asking:
             self.engine.stop(reason)
 
     def close(self) -> None:
+        self._collect_garbage()
         if self._client:
             self._client.close()
         if self.engine:
