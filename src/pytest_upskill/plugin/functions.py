@@ -160,8 +160,8 @@ class Asker:
         trial, settings = self._trial, self._run.settings
         model = Subject.of(trial.agent, trial.model).model
         try:
-            self._run.require_fit(agent, model)
-            outfit = self._run.outfit_of(agent, self._skill)
+            self._run.subjects.require_fit(agent, model)
+            outfit = self._run.subjects.outfit_of(agent, self._skill)
             if outfit:
                 require_allowed({self.info.name: [self._needs]}, settings)
                 return agent_questions(outfit, case, model, settings, trial.run)[trial.arm]
@@ -252,13 +252,13 @@ class MarkedTests:
         if "ask" in metafunc.fixturenames and _path_in(metafunc.definition):
             self._skill_of(metafunc.definition)  # raises an error of collection
             metafunc.fixturenames.append(_MODEL)
-            metafunc.parametrize(_MODEL, list(self._run.usual), ids=str)
+            metafunc.parametrize(_MODEL, list(self._run.subjects.usual), ids=str)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         spec = getattr(item, "callspec", None)
         if isinstance(item, pytest.Function) and spec and _MODEL in spec.params:
             known = self._skill_of(item)
-            subject = self._run.subjects[spec.params[_MODEL]]
+            subject = self._run.subjects.by_label[spec.params[_MODEL]]
             planned = _planned(item, known, subject, self._run.settings)
             prompt = prompts(item.ihook, item.config)
             item.stash[_ASKER] = Asker(self._run, known, planned, prompt, item.config)

@@ -20,16 +20,15 @@ from ..skills.loaded import BrokenCase, LoadedCases
 from ..skills.skill import Skill
 from ..skills.triggers import LoadedTriggers
 from ..trials.answer import Reply
-from ..trials.choice import Choice
-from ..trials.outfit import Outfit
 from ..trials.plan import SkillInfo, score_of
-from ..trials.subject import CHAT, Subject
+from ..trials.subject import CHAT
 from ..trials.trial import Question
 from .case_items import CaseItem
 from .flags import message_of, spell
 from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, Unrunnable
 from .paths import SkillSource, relative
+from .run_subjects import RunSubjects
 from .runnable import only_runnable, why_not
 from .trigger_items import TriggerItem
 
@@ -38,26 +37,8 @@ class Run(Protocol):
     """What nodes need from their run."""
 
     settings: Settings
-    subjects: dict[str, Subject]  # agents on models, by label
-    model_ids: dict[str, str]  # by label
-    usual: Collection[str]  # labels, without those that only node ids name
+    subjects: RunSubjects
     asks: bool  # False with --collect-only and the like
-
-    def outfit_of(
-        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
-    ) -> Outfit | None:
-        """What an agent has in the trials of a skill; None for a plain completion."""
-        ...
-
-    def among(
-        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
-    ) -> Outfit | Choice:
-        """What a query is decided among: by an agent, or by a model without one."""
-        ...
-
-    def require_fit(self, agent: str, model: str) -> None:
-        """InputError if an agent can't ask a model."""
-        ...
 
     def load_conftests(self, folder: Path) -> None: ...
 
@@ -148,7 +129,7 @@ class SkillFile(pytest.File):
         items += self._of_triggers(skill)
         if not items and not refused and not self.source.picks:
             what = "case" if loaded.cases else "query"
-            self.unfit = f"no {what} is for {', '.join(self.run.subjects)}"
+            self.unfit = f"no {what} is for {', '.join(self.run.subjects.by_label)}"
             self._warn(self._cases_file, [(1, self.unfit)])
         known = {case.id: case.line for case, _ in loaded.cases}
         known |= {one.id: one.line for one in self.queries.triggers}
@@ -164,18 +145,18 @@ class SkillFile(pytest.File):
         self.runnable = {
             label: sum(not case.skip and self.fits(case, label) for case, _ in cases)
             + len(loaded.broken)
-            for label in self.run.subjects
+            for label in self.run.subjects.by_label
         }
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: tag of skill cases.")
         prompt = prompts(self.ihook, self.config)
-        agents = {subject.agent for subject in self.run.subjects.values()}
-        outfits = {agent: self.run.outfit_of(agent, skill, self.cases) for agent in agents}
+        agents = {subject.agent for subject in self.run.subjects.by_label.values()}
+        outfits = {agent: self.run.subjects.outfit_of(agent, skill, self.cases) for agent in agents}
         items: list[CaseItem | BrokenCaseItem] = [
             CaseItem.make(self, skill, case, checks, subject, prompt, outfits[subject.agent])
             for case, checks in cases
-            for label, subject in self.run.subjects.items()
-            if self.fits(case, label) and self.source.wants(case.id, label, self.run.usual)
+            for label, subject in self.run.subjects.by_label.items()
+            if self.fits(case, label) and self.source.wants(case.id, label, self.run.subjects.usual)
         ]
         items += self._broken(loaded.broken)
         items.sort(key=lambda item: item.place)  # as in the file
@@ -188,7 +169,7 @@ class SkillFile(pytest.File):
         self.queries = queries = source.load_triggers(taken)
         labels = {
             label: subject
-            for label, subject in self.run.subjects.items()
+            for label, subject in self.run.subjects.by_label.items()
             if source.asks_triggers(settings, subject.agent)
         }
         if not labels:
@@ -196,14 +177,14 @@ class SkillFile(pytest.File):
         for one in queries.warnings:
             self._warn(one.file, [(one.line, one.message)])
         among = {
-            subject.agent: self.run.among(subject.agent, skill, self.cases or None)
+            subject.agent: self.run.subjects.among(subject.agent, skill, self.cases or None)
             for subject in (labels.values() if queries.triggers else ())
         }
         found: list[pytest.Item] = [
             TriggerItem.make(self, trigger, subject, among[subject.agent])
             for trigger in queries.triggers
             for label, subject in labels.items()
-            if source.wants(trigger.id, label, self.run.usual)
+            if source.wants(trigger.id, label, self.run.subjects.usual)
         ]
         return [*found, *self._broken(queries.broken, "trigger")]
 
@@ -214,10 +195,10 @@ class SkillFile(pytest.File):
 
     def fits(self, case: Case, label: str) -> bool:
         """Whether a case is for an agent on a model."""
-        agent, model = self.run.subjects[label]
+        agent, model = self.run.subjects.by_label[label]
         if agent == CHAT and case.id in self.for_agents:
             return False
-        return case.is_for(label, model, self.run.model_ids[label])
+        return case.is_for(label, model, self.run.subjects.model_ids[label])
 
     @property
     def _cases_file(self) -> Path:
@@ -231,7 +212,7 @@ class SkillFile(pytest.File):
             allow_code=self.run.settings.allow_code,
             allowed_by=spell("allow_code"),
         )
-        agents = {subject.agent for subject in self.run.subjects.values()}
+        agents = {subject.agent for subject in self.run.subjects.by_label.values()}
         if agents != {CHAT}:
             self.for_agents = {case.id for case, checks in loaded.cases if why_agent(case, checks)}
         settings, asks = self.run.settings, self.run.asks
@@ -262,6 +243,6 @@ class SkillFile(pytest.File):
             where = shown(self._cases_file)
             what = f"no case {case!r}{guess(case, [*lines, *broken])}"
             if case in lines:
-                labels = [label] if label else self.run.usual
+                labels = [label] if label else self.run.subjects.usual
                 where, what = f"{where}:{lines[case]}", f"this case is not for {', '.join(labels)}"
             yield Unrunnable.make(self, harmless(f"{where}: {what}"), name)

@@ -2,7 +2,7 @@
 
 import linecache
 import warnings
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,59 +10,39 @@ from pathlib import Path
 import pytest
 
 from .._util.texts import one_line
-from ..agents.names import AGENTS, Roster, subjects_of
-from ..engine import Engine
 from ..engine.batches import Waiting
 from ..errors import InputError
-from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
 from ..measure.lab import Lab
-from ..measure.outfits import Outfits
-from ..models.names import PROVIDERS
-from ..models.prices import parse_prices
-from ..reports.markdown import markdown_summary
-from ..reports.writers import (
-    Finished,
-    report_paths,
-    report_writers,
-    write_all,
-    written_line,
-)
-from ..results.causes import cause_lines
-from ..results.regressions import AcceptedComparison, Standing
-from ..results.run import RunResults
-from ..settings import Gates, Settings
+from ..results.regressions import Standing
+from ..settings import Settings
 from ..skills.at_ref import require_ref
-from ..skills.case import Case
 from ..skills.folder import skill_file
 from ..skills.labels import labels_of
-from ..skills.skill import Skill
 from ..trials.answer import Reply
-from ..trials.choice import Choice
-from ..trials.outfit import Outfit
 from ..trials.plan import Plan, Unmatched
-from ..trials.subject import CHAT, Subject
+from ..trials.subject import CHAT
 from ..trials.trial import Question
-from . import accepting, artifacts, closing, display, hooks, paths
-from .announcing import Announcement, keep_usage
+from . import accepting, artifacts, closing, display, paths
+from .announcing import Announcement
 from .asking import Asking
 from .batch_lines import TRY_LATER, batch_lines, write_submitted
 from .calls import lacking_lines, plan_of, untested
 from .case_items import CaseItem
+from .concluding import Conclusion
 from .flags import flags_of_agents, message_of, spell
 from .functions import MarkedTests
 from .groups import Groups, looks_of
 from .items import BrokenCaseItem, ItemOfFile, Unrunnable
 from .ledger import Ledger
 from .nodes import SkillFile, SkillWarning
-from .options import MODEL, gates_given
+from .options import MODEL
 from .otel import OtelExport
 from .outcomes import NotAnswered
 from .paths import Selected
-from .rerun import rerun_of
 from .run_settings import read_settings
+from .run_subjects import RunSubjects
 from .runnable import require_judge
 from .same_errors import SameErrors
-from .sandboxing import prepare
 from .skill_code import code_kept_out
 from .status_line import Tally
 from .studies import Studies, require_studies, wanted_studies
@@ -72,7 +52,6 @@ from .upskill_settings import with_upskill_config
 _NO_SKILL = (
     "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
 )
-_VERSIONS = "upskill_versions"  # of agents, that xdist workers are told
 _LONGEST_LINE = 100  # of a file that a warning is about
 _COLLECTION_FAILED = "not asked: collection failed. Fix it, or add --continue-on-collection-errors"
 
@@ -81,9 +60,7 @@ class UpskillRun:
     """One pytest run that tests skills."""
 
     settings: Settings
-    subjects: dict[str, Subject]
-    model_ids: dict[str, str]
-    usual: Collection[str]
+    subjects: RunSubjects
     asks: bool
 
     def __init__(self, config: pytest.Config) -> None:
@@ -96,15 +73,6 @@ class UpskillRun:
         self._untested: dict[str, str] = {}
         self._stopped: str | None = None  # why the run ended early
         self._with_conftests: set[Path] = set()
-        self._models = Assembly()
-        self._specs: Specs = {}  # the models under test
-        self._judges: Specs = {}
-        self.subjects = {}
-        self.model_ids = {}
-        self.usual = ()
-        self._outfits = Outfits(lambda: self.settings, self._version_of)
-        self._unfit: list[Subject] = []  # pairs that are left out
-        self._sandbox = ""  # its name, if agents will run
         self._asking = Asking(config, None, self._begin)
         self._announcement: Announcement | None = None
         self._ledger: Ledger | None = None
@@ -113,12 +81,7 @@ class UpskillRun:
         self._required = False
         self._waiting: Waiting | None = None  # batches of a run that only submits
         self._problems: list[str] = []
-        self._results: RunResults | None = None
-        self._compared: list[AcceptedComparison] = []
-        self._accepted: list[str] = []
-        self._lines: list[str] = []  # of finished hooks, and of a damaged history
-        self._gate: list[str] = []
-        self._written: list[Path] = []
+        self._conclusion: Conclusion | None = None
         config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
 
     # Beginning.
@@ -138,7 +101,7 @@ class UpskillRun:
             if self.asks and not self.settings.judge:
                 require_judge(self._selected.sources, self.settings)
             self._name_subjects()
-            require_studies(self.settings, self._selected, self.subjects.values())
+            require_studies(self.settings, self._selected, self.subjects.by_label.values())
             if not hasattr(self._config, "workerinput"):
                 self._prepare_models()
         except InputError as error:
@@ -152,92 +115,49 @@ class UpskillRun:
                 require_ref(self.settings.against, source.folder.resolve())
 
     def _name_subjects(self) -> None:
-        """Use agents and models of node ids for these alone, and the usual ones for all else."""
-        roster = Roster({**AGENTS, **hooks.agents(self._config)})
-        agents = dict.fromkeys(map(roster.named, self.settings.agents))
-        roster.tell(getattr(self._config, "workerinput", {}).get(_VERSIONS, {}))
-        models, selected = self.settings.models, self._selected
-        if selected.labels:
-            if selected.on_usual_models:
-                models = models or (DEFAULT_MODEL,)
-            elif not self._config.args:  # there are no tests in Python either
-                models = ()
-        elif not models:
-            models = (DEFAULT_MODEL,)
-        usual = subjects_of(agents, models)
-        named = [usual.get(label) or roster.subject_of(label) for label in selected.labels]
-        self.subjects = {**usual, **{subject.label: subject for subject in named}}
-        if selected.labels:
-            names = tuple(dict.fromkeys(subject.model for subject in self.subjects.values()))
-            file = self.settings.models_file if models else None
-            self.settings = replace(self.settings, models=names, models_file=file)
-        providers = {**PROVIDERS, **hooks.providers(self._config)}
-        self._models = Assembly(parse_prices(self.settings.prices), providers, roster)
-        self._specs = self._models.add_models(self.settings)
-        fit, self._unfit = roster.pairs(self.subjects.values(), self._specs, named, providers)
-        self.subjects = {subject.label: subject for subject in fit}
-        usual = {label: subject for label, subject in usual.items() if subject in fit}
-        self.model_ids = {
-            label: self._specs[subject.model].model_id for label, subject in self.subjects.items()
-        }
-        self.usual = tuple(usual)
-        if self._has_other_skills:
-            self._outfits.require_apart(source.skill_file for source in selected.all)
+        self.subjects = RunSubjects(self._config, self.settings, self._selected, asks=self.asks)
+        self.settings = self.subjects.settings
 
     def _prepare_models(self) -> None:
-        settings = self.settings
-        self._judges = self._models.add_judge(settings)
-        chat = [one.model for one in self.subjects.values() if one.agent == CHAT]
-        self._models.require_batches(settings, dict.fromkeys([*chat, *self._judges]))
+        subjects, settings, config = self.subjects, self.settings, self._config
+        subjects.add_judge()
         self._announcement = Announcement(
-            self._config, self._models, settings, self._note, asks=self.asks
+            config, subjects.models, settings, self._note, asks=self.asks
         )
         if wanted_studies(settings):
-            self._studies = Studies(self, self._selected, self._config, self._lab)
+            self._studies = Studies(self, self._selected, config, self._lab)
         if not self.asks:
             return
         if self._selected.sources:  # or no model may be needed at all
             self._require_models()
-        engine = self._models.engine(
+        engine = subjects.models.engine(
             settings,
-            self._config.rootpath,
+            config.rootpath,
             self._note,
             spell=spell,
             budget_hint="raise it, or select fewer tests with -k",
-            how_to_record=artifacts.command_that_records(self._config, settings.replay_file),
+            how_to_record=artifacts.command_that_records(config, settings.replay_file),
         )
-        self._asking = Asking(self._config, engine, self._begin)
-        self._ledger = Ledger(self.model_ids, self._models.price_of, looks_of(settings))
-        lines = display.ItemLines(self._config, settings.against)
-        self._config.pluginmanager.register(lines, "upskill-item-lines")
-        ledger = self._ledger
-        self._config.pluginmanager.register(self._announcement, "upskill-announcement")
-        SameErrors(ledger.records_of).register(self._config.pluginmanager)
-        specs = {label: self._specs[subject.model] for label, subject in self.subjects.items()}
+        self._asking = Asking(config, engine, self._begin)
+        price_of = subjects.models.price_of
+        self._ledger = ledger = Ledger(subjects.model_ids, price_of, looks_of(settings))
+        self._conclusion = Conclusion(config, subjects, ledger, engine, self._studies)
+        lines = display.ItemLines(config, settings.against)
+        config.pluginmanager.register(lines, "upskill-item-lines")
+        config.pluginmanager.register(self._announcement, "upskill-announcement")
+        SameErrors(ledger.records_of).register(config.pluginmanager)
+        specs = {label: subjects.specs[one.model] for label, one in subjects.by_label.items()}
         export = OtelExport(specs, lambda: ledger.answers(engine))
-        self._config.pluginmanager.register(export, "upskill-otel")
+        config.pluginmanager.register(export, "upskill-otel")
 
     def _lab(self, looks: tuple[int, ...]) -> Lab:
         """What studies are carried out with."""
-        price_of, version_of = self._models.price_of, self._version_of
+        price_of, version_of = self.subjects.models.price_of, self.subjects.version_of
         return Lab(self.settings, looks, self.ask, version_of, price_of, stop=self._asking.close)
 
     def _require_models(self) -> None:
         artifacts.require_outputs(self.settings)
-        if self.settings.replay_file is None:  # a replay asks nobody, and needs no key
-            self._models.require_tools(self.subjects.values())
-            subjects = list(self.subjects.values())
-            elsewhere = self._models.asked_elsewhere(self.settings, subjects)
-            bar = display.download_bar(self._config)
-            self._models.require(bar, subjects, elsewhere=elsewhere)
-            if self._agents and self.settings.cluster:
-                self._tell(f"upskill: looking at the workers of {self.settings.cluster}")
-                self._config.add_cleanup(self._models.leave_cluster)
-                self._models.join_cluster(self.settings, subjects)
-            self._models.roster.find_out(self._agents)
-            if self._agents:
-                self._sandbox = prepare(self._selected.sources, self.settings, self._tell)
-        self._models.require_prices(self.settings.max_cost)
+        self.subjects.require(self._selected.sources, self._tell)
         self._required = True
 
     def _note(self, problem: str) -> None:
@@ -258,24 +178,15 @@ class UpskillRun:
 
     def pytest_report_header(self) -> list[str]:
         verbose, sources = self._config.get_verbosity() > 0, self._selected.sources
+        subjects = self.subjects
         lines = display.header_lines(
-            self._selected, self._specs, self._judges, self.settings, verbose=verbose
+            self._selected, subjects.specs, subjects.judges, self.settings, verbose=verbose
         )
-        lines += batch_lines(self._models, self.settings)
+        lines += batch_lines(subjects.models, self.settings)
         unused = flags_of_agents(self._config, self.settings)
-        if not self._agents and unused and sources:
+        if not subjects.agents and unused and sources:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
-        if self._agents:
-            lines += display.agent_lines(
-                list(dict.fromkeys(one.agent for one in self.subjects.values())),
-                self._models.roster,
-                self._sandbox,
-            )
-            if cluster := self._models.cluster:
-                lines += [f"upskill: {line}" for line in cluster.lines]
-            lines += display.unfit_lines([one.label for one in self._unfit], verbose=verbose)
-        if self._has_other_skills:
-            lines += display.other_skill_lines(self._outfits.others, self.settings.noise)
+        lines += subjects.header_lines()
         if sources:
             if self.settings.triggers != "only":
                 lines += display.score_lines(sources, self.settings.score)
@@ -289,7 +200,7 @@ class UpskillRun:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
         self._asking.send_link(node)
-        node.workerinput[_VERSIONS] = self._models.roster.versions  # type: ignore[attr-defined]
+        self.subjects.send_versions(node)
         display.send_screen(self._config, node)
 
     # Collecting.
@@ -344,15 +255,15 @@ class UpskillRun:
         items += broken
         asked = [
             label
-            for label, subject in self.subjects.items()
+            for label, subject in self.subjects.by_label.items()
             if self.settings.asks_triggers(subject.agent)
         ]
         self._unmatched = accepting.unmatched_of(
-            items, self._files, self._selected.without_cases, self.model_ids, asked
+            items, self._files, self._selected.without_cases, self.subjects.model_ids, asked
         )
         reason = f"no {paths.lacking(self.settings)}"
         without = {source.label: reason for source in self._selected.without_cases}
-        self._untested = untested(collected, items, self._files, without, self.model_ids)
+        self._untested = untested(collected, items, self._files, without, self.subjects.model_ids)
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         if self._config.get_verbosity() < -1:  # with -qq pytest does not say what it collected
@@ -361,7 +272,7 @@ class UpskillRun:
         lines = self._announcement.lines(plan) if self._announcement else []
         if self._studies and self._session:
             lines += self._studies.lines(self._session, plan.tests)
-        chat = any(subject.agent == CHAT for subject in self.subjects.values())
+        chat = any(subject.agent == CHAT for subject in self.subjects.by_label.values())
         return [*lines, *lacking_lines(items, self._files if chat else ())]
 
     @pytest.hookimpl(optionalhook=True)
@@ -387,8 +298,9 @@ class UpskillRun:
                 self._begin(plan, nothing_else_runs=only_cases)
                 if self.settings.batch == "submit":
                     self._waiting = self._asking.step()
+        models = self.subjects.models
         with self._asking.progress_shown(
-            lambda engine: Tally(engine, cache(self._models.price_of), self._models.opening)
+            lambda engine: Tally(engine, cache(models.price_of), models.opening)
         ):
             result = yield
             if self._ledger and self._studies:
@@ -413,44 +325,6 @@ class UpskillRun:
                 self._require_models()
         except InputError as error:
             self._asking.stop(f"not asked: {message_of(error, self._config)}")
-
-    def outfit_of(
-        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
-    ) -> Outfit | None:
-        return self._outfits.of(self._models.roster.named(agent), skill, cases)
-
-    def among(
-        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
-    ) -> Outfit | Choice:
-        return self._outfits.among(self._models.roster.named(agent), skill, cases)
-
-    def require_fit(self, agent: str, model: str) -> None:
-        roster = self._models.roster
-        subject = Subject(roster.named(agent), model)
-        roster.require_fit(f'ask(agent="{agent}")', subject, self._models.specs[model])
-
-    def _version_of(self, agent: str) -> str:
-        """Of an agent; empty if nobody needs to know, as nothing is asked."""
-        roster = self._models.roster
-        if not self.asks:
-            return ""
-        try:
-            return roster.version(agent)
-        except InputError:
-            if self.settings.replay_file is None:
-                raise
-            return ""  # it need not be installed, and the recording has no answer of it
-
-    @property
-    def _agents(self) -> list[str]:
-        """The agents of the run, without chat, which is none."""
-        found = dict.fromkeys(subject.agent for subject in self.subjects.values())
-        return [agent for agent in found if agent != CHAT]
-
-    @property
-    def _has_other_skills(self) -> bool:
-        """Whether other skills play a part: for agents, and where a model chooses one."""
-        return bool(self._agents) or self.settings.triggers in ("only", "also")
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)
@@ -510,7 +384,7 @@ class UpskillRun:
         if engine and self.settings.batch == "submit" and not self._stopped:
             self._waiting = engine.waiting  # with xdist, only workers know so far
         self._asking.close()
-        self._models.leave_cluster()
+        self.subjects.models.leave_cluster()
         if self._waiting:
             session.exitstatus = TRY_LATER
             return
@@ -521,142 +395,40 @@ class UpskillRun:
             self._problems += broken
             if broken:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-        if self._ledger and self._asking.engine:
-            good = self._conclude(self._ledger, self._asking.engine)
+        if self._conclusion:
+            good = self._conclusion.draw(session, self._stopped)
             # A plugin may turn "no tests" into a success, but not a gate without evidence.
             if not good and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
             elif not good:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
         display.paint_failures(self._config)
-        if self._results and self._ledger:
+        if self._ledger and self._conclusion and (results := self._conclusion.results):
             root = self._config.rootpath
-            found = artifacts.annotation_lines(self._results, self._ledger, root)
+            found = artifacts.annotation_lines(results, self._ledger, root)
             display.write_annotations(self._config, found)
-
-    def _final_results(self, ledger: Ledger, engine: Engine) -> RunResults:
-        settings, session = self.settings, self._session
-        if not ledger.concerns_skills and not gates_given(self._config):
-            settings = replace(settings, gates=Gates())  # those of an ini file are for its skills
-        stop = session and ledger.lost and (session.shouldfail or session.shouldstop)
-        interrupted = self._stopped or (str(stop) if stop else None)
-        results = ledger.results(settings, self._config.rootpath, interrupted)
-        known = {name: self._models.roster.agent(name).bundled for name in self._agents}
-        bundled = {name: own for name, own in known.items() if own}
-        saved = closing.saved_by_caches(engine, cache(self._models.price_of))
-        results = replace(results, bundled=bundled, rerun=rerun_of(self._config))
-        results = replace(results, prompt_cache_saved=saved)
-        return self._studies.added_to(results) if self._studies else results
-
-    def _conclude(self, ledger: Ledger, engine: Engine) -> bool:
-        """Judge and write the results; whether the run may pass."""
-        try:
-            self._results = results = self._final_results(ledger, engine)
-            if not self.settings.replay_file:
-                keep_usage(ledger, self._models, self._config.rootpath)
-            self._compared = results.comparisons
-            self._gate = results.gate or []
-            artifacts.add_to_suite(results, self._config)
-        except InputError as error:
-            self._problems.append(message_of(error, self._config))
-            return False
-        done = [write_all(accepting.writer(self.settings, ledger, self._accepted))]
-        notes = [*accepting.notes(results, self._config), *self._accepted]
-        failed = self._session.testsfailed if self._session else 0
-        text = markdown_summary(results, notes, failed)
-        told = self._notes(results, ledger, engine)
-        earlier, damaged = artifacts.run_before(self.settings, results, self._config.rootpath)
-        self._lines += damaged
-        run = Finished(results, text, [*told, *damaged], ledger.workspaces(engine), earlier)
-        done.append(write_all(report_writers(run, report_paths(self.settings))))
-        done.append(
-            write_all(artifacts.recording(self.settings, ledger, engine, self._config.rootpath))
-        )
-        self._written = [path for one in done for path in one.paths]
-        problems = [problem for one in done for problem in one.problems]
-        self._problems += [
-            *(message_of(problem, self._config) for problem in problems),
-            *(artifacts.write_job_summary(text) if results.verdicts or results.triggers else []),
-        ]
-        if problem := artifacts.keep(self.settings, results, self._config.rootpath):
-            self._problems.append(problem)
-        if not ledger.has_plan:
-            return not (problems or self._gate or results.lost)
-        lines, errors = hooks.finish(self._config, results)
-        self._lines += lines
-        self._problems += errors
-        return not (problems or errors or self._gate or results.lost)
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
         shown = config.get_verbosity() >= 0 and not config.option.no_summary
-        if self._ledger and self._results and self._asking.engine and shown:
-            notes = self._notes(self._results, self._ledger, self._asking.engine)
-            if not (self._session and closing.is_unsettled(self._session, self._ledger)):
-                how = accepting.how_to_accept(self._results, config)
-                notes = [note for note in notes if note not in how]  # it is the next command
-            display.write_summary(terminalreporter, config, self._results, notes)
-            if not self._results.verdicts and not self._results.triggers:  # nothing was asked
-                for line in self._accepted:
-                    terminalreporter.write_line(line)
-            others = [path for path in self._written if path != self.settings.html_file]
-            if others:  # the page is told at the very end
-                terminalreporter.write_line(f"upskill: {written_line(others)}")
+        if self._conclusion and self._session and shown:
+            self._conclusion.write_summary(terminalreporter, self._session)
         chosen = self._selected.sources or terminalreporter.stats.get("deselected")
         failed = self._session and self._session.testsfailed
         tested = not self._ledger or self._ledger.concerns_skills
         if MODEL.is_given(config) and not (tested or chosen or failed):
             terminalreporter.write_line(_NO_SKILL)
 
-    def _notes(
-        self, results: RunResults, ledger: Ledger, engine: Engine, *, brief: bool = False
-    ) -> list[str]:
-        """Notes below the summary; if they are brief, only what may be a problem."""
-        unanswered = display.unanswered_notes(engine.budget.unanswered, self._models.price_of)
-        held_back = [engine.agents_note] if engine.agents_note else []
-        notes = [*display.retry_notes(engine.retries()), *held_back]
-        studies = self._studies.notes if self._studies else []
-        trouble = [*cause_lines(results.causes), *notes, *unanswered, *studies, *self._lines]
-        if brief:
-            return [*accepting.worse_notes(self._compared), *self._accepted, *trouble]
-        return [
-            *accepting.notes(results, self._config),
-            *self._accepted,
-            *([] if self.settings.replay_file else ledger.stored_notes()),
-            *ledger.judge_notes(self.settings.judge),
-            *display.new_skill_notes(ledger.skills, self.settings.against),
-            *trouble,
-            *display.small_model_notes(self._specs.values()),
-        ]
-
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """What came of the run is the last thing shown, also without a summary."""
-        if not (self._ledger and self._asking.engine and self._session):
+        engine = self._asking.engine
+        if not (self._conclusion and engine and self._session):
             closing.write_problems(config, self._problems)
-            return
-        if self._waiting:
-            price_of = cache(self._models.price_of)
-            spent = closing.spent_of(self._asking.engine, price_of, self.settings)
-            write_submitted(config, self._waiting, self._asking.engine, spent, self._problems)
-            return
-        results, ledger, engine = self._results, self._ledger, self._asking.engine
-        closing.write_closing(
-            closing.Ended(
-                config=config,
-                session=self._session,
-                settings=self.settings,
-                results=results,
-                ledger=ledger,
-                engine=engine,
-                stopped=self._stopped,
-                problems=self._problems,
-                notes=self._notes(results, ledger, engine, brief=True) if results else [],
-                written=self._written,
-                selected=[source.label for source in self._selected.sources],
-                accept=bool(results and accepting.how_to_accept(results, config)),
-                telling=not display.small_model_notes(self._specs.values()),
-                stored=any(spec.provider.identity(spec) for spec in self._specs.values()),
-                price_of=cache(self._models.price_of),
-            )
-        )
+        elif self._waiting:
+            price_of = cache(self.subjects.models.price_of)
+            spent = closing.spent_of(engine, price_of, self.settings)
+            write_submitted(config, self._waiting, engine, spent, self._problems)
+        else:
+            selected = [source.label for source in self._selected.sources]
+            self._conclusion.write_closing(self._session, self._stopped, self._problems, selected)

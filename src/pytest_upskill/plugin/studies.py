@@ -137,7 +137,10 @@ class Studies:
         """Of the skills of the run, with the cases that it asks."""
         asked = None if tests is None else {(test.skill, test.case) for test in tests}
         sources = [self._source(session, one, asked) for one in self.selected.all]
-        subjects = {own: self.run.model_ids[label] for label, own in self.run.subjects.items()}
+        subjects = {
+            own: self.run.subjects.model_ids[label]
+            for label, own in self.run.subjects.by_label.items()
+        }
         settings, studies = self.run.settings, list[Study]()
         looks = looks_of_studies(settings, self.config)
         if settings.matrix:

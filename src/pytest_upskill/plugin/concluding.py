@@ -1,0 +1,176 @@
+"""What came of a run: its results, judged and written once the last answer is there."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ..engine import Engine
+from ..errors import InputError
+from ..reports.markdown import markdown_summary
+from ..reports.writers import Finished, report_paths, report_writers, write_all, written_line
+from ..results.causes import cause_lines
+from ..results.run import RunResults
+from ..settings import Gates, Settings
+from . import accepting, artifacts, closing, display, hooks
+from .announcing import keep_usage
+from .flags import message_of
+from .ledger import Ledger
+from .options import gates_given
+from .rerun import rerun_of
+from .run_subjects import RunSubjects
+from .studies import Studies
+
+
+class Conclusion:
+    """The results of a run, None before they are ``drawn``, and what there is to tell of them."""
+
+    results: RunResults | None
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        subjects: RunSubjects,
+        ledger: Ledger,
+        engine: Engine,
+        studies: Studies | None,
+    ) -> None:
+        self._config = config
+        self._subjects = subjects
+        self._ledger = ledger
+        self._engine = engine
+        self._studies = studies
+        self.results = None
+        self.problems: list[str] = []
+        self._accepted: list[str] = []
+        self._lines: list[str] = []  # of finished hooks, and of a damaged history
+        self._written: list[Path] = []
+
+    @property
+    def _settings(self) -> Settings:
+        return self._subjects.settings
+
+    def draw(self, session: pytest.Session, stopped: str | None) -> bool:
+        """Judge and write the results; whether the run may pass."""
+        settings, ledger, root = self._settings, self._ledger, self._config.rootpath
+        try:
+            self.results = results = self._final_results(session, stopped)
+            if not settings.replay_file:
+                keep_usage(ledger, self._subjects.models, root)
+            artifacts.add_to_suite(results, self._config)
+        except InputError as error:
+            self.problems.append(message_of(error, self._config))
+            return False
+        done = [write_all(accepting.writer(settings, ledger, self._accepted))]
+        notes = [*accepting.notes(results, self._config), *self._accepted]
+        text = markdown_summary(results, notes, session.testsfailed)
+        told = self._notes(results)
+        earlier, damaged = artifacts.run_before(settings, results, root)
+        self._lines += damaged
+        workspaces = ledger.workspaces(self._engine)
+        run = Finished(results, text, [*told, *damaged], workspaces, earlier)
+        done.append(write_all(report_writers(run, report_paths(settings))))
+        done.append(write_all(artifacts.recording(settings, ledger, self._engine, root)))
+        self._written = [path for one in done for path in one.paths]
+        problems = [problem for one in done for problem in one.problems]
+        self.problems += [message_of(problem, self._config) for problem in problems]
+        if results.verdicts or results.triggers:
+            self.problems += artifacts.write_job_summary(text)
+        if problem := artifacts.keep(settings, results, root):
+            self.problems.append(problem)
+        good = not (problems or results.gate or results.lost)
+        if not ledger.has_plan:
+            return good
+        lines, errors = hooks.finish(self._config, results)
+        self._lines += lines
+        self.problems += errors
+        return good and not errors
+
+    def _final_results(self, session: pytest.Session, stopped: str | None) -> RunResults:
+        settings, ledger = self._settings, self._ledger
+        if not ledger.concerns_skills and not gates_given(self._config):
+            settings = replace(settings, gates=Gates())  # those of an ini file are for its skills
+        stop = ledger.lost and (session.shouldfail or session.shouldstop)
+        interrupted = stopped or (str(stop) if stop else None)
+        results = ledger.results(settings, self._config.rootpath, interrupted)
+        models = self._subjects.models
+        known = {name: models.roster.agent(name).bundled for name in self._subjects.agents}
+        results = replace(
+            results,
+            bundled={name: own for name, own in known.items() if own},
+            rerun=rerun_of(self._config),
+            prompt_cache_saved=closing.saved_by_caches(self._engine, cache(models.price_of)),
+        )
+        return self._studies.added_to(results) if self._studies else results
+
+    def _notes(self, results: RunResults, *, brief: bool = False) -> list[str]:
+        """Notes below the summary; if they are brief, only what may be a problem."""
+        settings, ledger, engine = self._settings, self._ledger, self._engine
+        price_of = self._subjects.models.price_of
+        trouble = [
+            *cause_lines(results.causes),
+            *display.retry_notes(engine.retries()),
+            *([engine.agents_note] if engine.agents_note else []),
+            *display.unanswered_notes(engine.budget.unanswered, price_of),
+            *(self._studies.notes if self._studies else []),
+            *self._lines,
+        ]
+        if brief:
+            return [*accepting.worse_notes(results.comparisons), *self._accepted, *trouble]
+        return [
+            *accepting.notes(results, self._config),
+            *self._accepted,
+            *([] if settings.replay_file else ledger.stored_notes()),
+            *ledger.judge_notes(settings.judge),
+            *display.new_skill_notes(ledger.skills, settings.against),
+            *trouble,
+            *display.small_model_notes(self._subjects.specs.values()),
+        ]
+
+    def write_summary(self, reporter: pytest.TerminalReporter, session: pytest.Session) -> None:
+        """Tables, notes, and which files were written."""
+        results = self.results
+        if not results:
+            return
+        notes = self._notes(results)
+        if not closing.is_unsettled(session, self._ledger):
+            how = accepting.how_to_accept(results, self._config)
+            notes = [note for note in notes if note not in how]  # it is the next command
+        display.write_summary(reporter, self._config, results, notes)
+        if not results.verdicts and not results.triggers:  # nothing was asked
+            for line in self._accepted:
+                reporter.write_line(line)
+        others = [path for path in self._written if path != self._settings.html_file]
+        if others:  # the page is told at the very end
+            reporter.write_line(f"upskill: {written_line(others)}")
+
+    def write_closing(
+        self,
+        session: pytest.Session,
+        stopped: str | None,
+        problems: Sequence[str],
+        selected: Sequence[str],
+    ) -> None:
+        """The last lines; ``problems`` are those from before, ``selected`` the names of skills."""
+        results, specs = self.results, self._subjects.specs
+        closing.write_closing(
+            closing.Ended(
+                config=self._config,
+                session=session,
+                settings=self._settings,
+                results=results,
+                ledger=self._ledger,
+                engine=self._engine,
+                stopped=stopped,
+                problems=[*problems, *self.problems],
+                notes=self._notes(results, brief=True) if results else [],
+                written=self._written,
+                selected=selected,
+                accept=bool(results and accepting.how_to_accept(results, self._config)),
+                telling=not display.small_model_notes(specs.values()),
+                stored=any(spec.provider.identity(spec) for spec in specs.values()),
+                price_of=cache(self._subjects.models.price_of),
+            )
+        )

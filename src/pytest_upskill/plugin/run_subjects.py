@@ -1,0 +1,161 @@
+"""The agents and models of a run: which are asked, and what they need before the first call."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from ..agents.names import AGENTS, Roster, subjects_of
+from ..errors import InputError
+from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
+from ..measure.outfits import Outfits
+from ..models.names import PROVIDERS
+from ..models.prices import parse_prices
+from ..settings import Settings
+from ..skills.case import Case
+from ..skills.skill import Skill
+from ..trials.choice import Choice
+from ..trials.outfit import Outfit
+from ..trials.subject import CHAT, Subject
+from . import display, hooks
+from .paths import Selected, SkillSource
+from .sandboxing import prepare
+
+_VERSIONS = "upskill_versions"  # of agents, that xdist workers are told
+
+
+class RunSubjects:
+    """The agents on models that a run asks, by label."""
+
+    settings: Settings  # with the models that node ids name
+    by_label: dict[str, Subject]
+    model_ids: dict[str, str]  # by label
+    usual: tuple[str, ...]  # labels, without those that only node ids name
+    unfit: list[Subject]  # pairs that are left out
+    specs: Specs  # the models under test
+    judges: Specs
+    sandbox: str  # its name, if agents will run
+
+    def __init__(
+        self, config: pytest.Config, settings: Settings, selected: Selected, *, asks: bool
+    ) -> None:
+        """Use agents and models of node ids for these alone, and the usual ones for all else."""
+        self._config = config
+        self._asks = asks
+        self.judges, self.sandbox = {}, ""
+        roster = Roster({**AGENTS, **hooks.agents(config)})
+        agents = dict.fromkeys(map(roster.named, settings.agents))
+        roster.tell(getattr(config, "workerinput", {}).get(_VERSIONS, {}))
+        models = _usual_models(config, settings, selected)
+        usual = subjects_of(agents, models)
+        named = [usual.get(label) or roster.subject_of(label) for label in selected.labels]
+        asked = {**usual, **{subject.label: subject for subject in named}}
+        if selected.labels:
+            names = tuple(dict.fromkeys(subject.model for subject in asked.values()))
+            file = settings.models_file if models else None
+            settings = replace(settings, models=names, models_file=file)
+        self.settings = settings
+        providers = {**PROVIDERS, **hooks.providers(config)}
+        self.models = Assembly(parse_prices(settings.prices), providers, roster)
+        self.specs = self.models.add_models(settings)
+        fit, self.unfit = roster.pairs(asked.values(), self.specs, named, providers)
+        self.by_label = {subject.label: subject for subject in fit}
+        self.usual = tuple(label for label, subject in usual.items() if subject in fit)
+        self.model_ids = {
+            label: self.specs[subject.model].model_id for label, subject in self.by_label.items()
+        }
+        self._outfits = Outfits(lambda: settings, self.version_of)
+        if self.has_other_skills:
+            self._outfits.require_apart(source.skill_file for source in selected.all)
+
+    @property
+    def agents(self) -> list[str]:
+        """The agents of the run, without chat, which is none."""
+        found = dict.fromkeys(subject.agent for subject in self.by_label.values())
+        return [agent for agent in found if agent != CHAT]
+
+    @property
+    def has_other_skills(self) -> bool:
+        """Whether other skills play a part: for agents, and where a model chooses one."""
+        return bool(self.agents) or self.settings.triggers in ("only", "also")
+
+    def send_versions(self, node: object) -> None:
+        """Tell a worker that is about to start the versions of agents."""
+        node.workerinput[_VERSIONS] = self.models.roster.versions  # type: ignore[attr-defined]
+
+    # Before the first call.
+
+    def add_judge(self) -> None:
+        """SettingsError if a batch is wanted, and nobody can be asked by one."""
+        self.judges = self.models.add_judge(self.settings)
+        chat = [one.model for one in self.by_label.values() if one.agent == CHAT]
+        self.models.require_batches(self.settings, dict.fromkeys([*chat, *self.judges]))
+
+    def require(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
+        """InputError if something is missing: a key, a package, a price, a sandbox."""
+        settings, models = self.settings, self.models
+        if settings.replay_file is None:  # a replay asks nobody, and needs no key
+            subjects = list(self.by_label.values())
+            models.require_tools(subjects)
+            elsewhere = models.asked_elsewhere(settings, subjects)
+            models.require(display.download_bar(self._config), subjects, elsewhere=elsewhere)
+            if self.agents and settings.cluster:
+                tell(f"upskill: looking at the workers of {settings.cluster}")
+                self._config.add_cleanup(models.leave_cluster)
+                models.join_cluster(settings, subjects)
+            models.roster.find_out(self.agents)
+            if self.agents:
+                self.sandbox = prepare(sources, settings, tell)
+        models.require_prices(settings.max_cost)
+
+    def require_fit(self, agent: str, model: str) -> None:
+        """InputError if an agent can't ask a model."""
+        roster = self.models.roster
+        subject = Subject(roster.named(agent), model)
+        roster.require_fit(f'ask(agent="{agent}")', subject, self.models.specs[model])
+
+    # What agents have.
+
+    def outfit_of(
+        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
+    ) -> Outfit | None:
+        """What an agent has in the trials of a skill; None for a plain completion."""
+        return self._outfits.of(self.models.roster.named(agent), skill, cases)
+
+    def among(
+        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
+    ) -> Outfit | Choice:
+        """What a query is decided among: by an agent, or by a model without one."""
+        return self._outfits.among(self.models.roster.named(agent), skill, cases)
+
+    def version_of(self, agent: str) -> str:
+        """Of an agent; empty if nobody needs to know, as nothing is asked."""
+        if not self._asks:
+            return ""
+        try:
+            return self.models.roster.version(agent)
+        except InputError:
+            if self.settings.replay_file is None:
+                raise
+            return ""  # it need not be installed, and the recording has no answer of it
+
+    def header_lines(self) -> list[str]:
+        """Who carries out the cases, and with which other skills."""
+        lines = list[str]()
+        if self.agents:
+            names = list(dict.fromkeys(one.agent for one in self.by_label.values()))
+            lines += display.agent_lines(names, self.models.roster, self.sandbox)
+            if cluster := self.models.cluster:
+                lines += [f"upskill: {line}" for line in cluster.lines]
+            verbose = self._config.get_verbosity() > 0
+            lines += display.unfit_lines([one.label for one in self.unfit], verbose=verbose)
+        if self.has_other_skills:
+            lines += display.other_skill_lines(self._outfits.others, self.settings.noise)
+        return lines
+
+
+def _usual_models(config: pytest.Config, settings: Settings, selected: Selected) -> tuple[str, ...]:
+    """Those that all tests are asked on, but the ones that were selected on another."""
+    if not selected.labels or selected.on_usual_models:
+        return settings.models or (DEFAULT_MODEL,)
+    return settings.models if config.args else ()  # without, there are no tests in Python either
