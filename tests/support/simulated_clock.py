@@ -106,7 +106,7 @@ def simulated(
     with monkeypatch.context() as patched:
         patched.setattr(asyncio, "new_event_loop", SimulatedLoop)
         engine = Engine(open_model, concurrency=in_flight, timeout=120, answers=answers)
-        engine._random.seed(0)
+        engine._calls.random.seed(0)
         trials = tuple(Trial("s", "c", one.model, "skill", 1, one) for one in questions)
         try:
             engine.start(Plan((), (PlannedCase("nodeid", "s", "c", "m", trials),)))

@@ -12,17 +12,13 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
-from random import Random
 from typing import Final
 
-from .._util.texts import plain
-from ..checks.judging import first_questions, is_worth_keeping
+from ..checks.judging import first_questions
 from ..errors import ModelError, Spell, UpskillError, spelled
 from ..models import Model
 from ..models.choosing import Chooser
-from ..models.sdk import MORE_TIME
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.plan import Plan
 from ..trials.trial import Question, Rubric
@@ -30,9 +26,10 @@ from .agent_jobs import AgentJobs, Trials
 from .batches import Batches, ByBatch, Waiting
 from .budget import Budget
 from .lane import Job, Lane
-from .pace import PATIENCE, Limit, pause
+from .model_calls import ModelCalls
+from .pace import Limit
 from .prefixes import Prefixes
-from .reasons import STOPPED, adapter_error, minutes, unexpected
+from .reasons import STOPPED, adapter_error, unexpected
 from .store import KnownAnswers
 
 OpenModel = Callable[[str], Awaitable[Model]]
@@ -61,7 +58,6 @@ class Engine:
         self.budget = budget or Budget()
         self._answers = answers or KnownAnswers()
         self._concurrency = concurrency
-        self._timeout = timeout
         self._takes_tools = takes_tools
         self._caches_from = caches_from
         self._spell = spell
@@ -74,7 +70,7 @@ class Engine:
         self._in_flight = 0
         self._stopped = False
         self._reason = STOPPED
-        self._random = Random()
+        self._calls = ModelCalls(timeout, self._answers, spell, self._retry)
         self._tasks: set[asyncio.Task[None]] = set()
         ways = (self._lane, self._pump, self._answers, self.budget, spell)
         self._agents = AgentJobs(open_trials, agents_at_once, *ways)
@@ -380,7 +376,7 @@ class Engine:
     async def _run(self, lane: Lane, job: Job) -> None:
         job.paid = Usage()  # if nobody says otherwise: the server may have worked for it
         try:
-            reply = await self._attempt(lane, job)
+            reply = await self._calls.make(lane, job)
         except asyncio.CancelledError:
             reply = NoAnswer(STOPPED)
         except BaseException as bug:
@@ -393,73 +389,13 @@ class Engine:
             job.settle(reply)
         self._pump()
 
-    async def _attempt(self, lane: Lane, job: Job) -> Reply | None:
-        """Ask once; None if the question will be asked again."""
-        assert lane.model is not None
-        assert lane.limit is not None
-        asked_at = time.time()
-        try:
-            async with asyncio.timeout(max(0.0, self._timeout - job.spent)):
-                question = job.question.without_keys()
-                if job.shared:
-                    question = replace(question, shared=job.shared)
-                if job.send:
-                    answer = await job.send(lane.model)
-                elif question.choice:
-                    answer = await lane.chooser.ask(lane.model, question)
-                else:
-                    answer = await lane.model.ask(question)
-            if not isinstance(answer, Answer):
-                raise TypeError(f"ask returned {answer!r}, not an Answer")
-            answer = answer.without_keys()  # before it is stored, graded or shown
-        except TimeoutError:
-            at = f" from {lane.model.address}" if lane.model.address else ""
-            problem = f"no answer{at} within {plain(self._timeout)} s"
-            return self._failed(lane, job, ModelError(problem, MORE_TIME))
-        except ModelError as error:
-            job.paid = None if error.paid is None else Usage(*error.paid)
-            return self._failed(lane, job, error)
-        except (Exception, SystemExit) as bug:  # a script may call sys.exit()
-            return NoAnswer(adapter_error(lane.name, bug))
-        job.paid = answer.usage
-        lane.note_answer(job, answer)
-        seconds = self._now() - job.asked
-        answer = replace(answer, seconds=seconds, asked_at=asked_at, quotas=())
-        if not job.part and is_worth_keeping(job.question, answer):
-            self._answers.put(job.question, answer)
-        return answer
-
-    def _failed(self, lane: Lane, job: Job, error: ModelError) -> NoAnswer | None:
-        """Schedule a retry (None), or say why there is no answer."""
-        now = self._now()
-        if error.rate_limited:
-            return self._refused(lane, job, error, now)
-        lane.note_failure()
-        wait = pause(job.attempts, error.retry_after, self._random)
-        job.spent += now - job.asked
-        if not self._stopped and job.may_retry(wait, error, self._timeout):
-            lane.retries += 1
-            job.spent += wait
-            lane.pausing.add(job)
-            asyncio.get_running_loop().call_later(wait, self._safely, self._ask_again, lane, job)
-            return None
-        tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
-        reason = f"{lane.name}: {error.message(self._spell, tries)}"
-        # No server has answered so far: the other questions would fail the same way.
-        if (error.fatal and lane.is_hopeless()) or (error.unreachable and not lane.answered):
-            lane.dead = reason
-        return NoAnswer(reason)
-
-    def _refused(self, lane: Lane, job: Job, error: ModelError, now: float) -> NoAnswer | None:
-        """Ask again when the server takes calls (None), or give up on the lane."""
-        if lane.note_refusal(job, error, now, self._random):
-            lane.ask_again(job)
-            return None
-        why = f" (no call was taken for {minutes(PATIENCE)})"
-        if error.retry_after and error.retry_after > PATIENCE:
-            why = f" (it asks to wait for {minutes(error.retry_after)})"
-        lane.dead = lane.dead or f"{lane.name}: {error.message(self._spell, why)}"
-        return NoAnswer(lane.dead)
+    def _retry(self, lane: Lane, job: Job, wait: float) -> bool:
+        """Whether a question will be asked again."""
+        if self._stopped:
+            return False
+        lane.pausing.add(job)
+        asyncio.get_running_loop().call_later(wait, self._safely, self._ask_again, lane, job)
+        return True
 
     def _ask_again(self, lane: Lane, job: Job) -> None:
         if job in lane.pausing:  # else the lane was settled in the meantime

@@ -1,0 +1,106 @@
+"""One call to a model: what is asked, what is kept of the answer, what a failure means."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+from .._util.texts import plain
+from ..checks.judging import is_worth_keeping
+from ..errors import ModelError, Spell
+from ..models.sdk import MORE_TIME
+from ..trials.answer import Answer, NoAnswer, Reply, Usage
+from .lane import Job, Lane
+from .pace import PATIENCE, pause
+from .reasons import adapter_error, minutes
+from .store import KnownAnswers
+
+
+class ModelCalls:
+    """Asks questions, once per call.
+
+    ``retry`` has a question asked again after some seconds, and says whether it will be.
+    """
+
+    def __init__(
+        self,
+        timeout: float,
+        answers: KnownAnswers,
+        spell: Spell,
+        retry: Callable[[Lane, Job, float], bool],
+    ) -> None:
+        self._timeout = timeout
+        self._answers = answers
+        self._spell = spell
+        self._retry = retry
+        self.random = Random()
+
+    async def make(self, lane: Lane, job: Job) -> Reply | None:
+        """Ask once; None if the question will be asked again."""
+        assert lane.model is not None
+        asked_at = time.time()
+        try:
+            async with asyncio.timeout(max(0.0, self._timeout - job.spent)):
+                question = job.question.without_keys()
+                if job.shared:
+                    question = replace(question, shared=job.shared)
+                if job.send:
+                    answer = await job.send(lane.model)
+                elif question.choice:
+                    answer = await lane.chooser.ask(lane.model, question)
+                else:
+                    answer = await lane.model.ask(question)
+            if not isinstance(answer, Answer):
+                raise TypeError(f"ask returned {answer!r}, not an Answer")
+            answer = answer.without_keys()  # before it is stored, graded or shown
+        except TimeoutError:
+            at = f" from {lane.model.address}" if lane.model.address else ""
+            problem = f"no answer{at} within {plain(self._timeout)} s"
+            return self._failed(lane, job, ModelError(problem, MORE_TIME))
+        except ModelError as error:
+            job.paid = None if error.paid is None else Usage(*error.paid)
+            return self._failed(lane, job, error)
+        except (Exception, SystemExit) as bug:  # a script may call sys.exit()
+            return NoAnswer(adapter_error(lane.name, bug))
+        job.paid = answer.usage
+        lane.note_answer(job, answer)
+        seconds = _now() - job.asked
+        answer = replace(answer, seconds=seconds, asked_at=asked_at, quotas=())
+        if not job.part and is_worth_keeping(job.question, answer):
+            self._answers.put(job.question, answer)
+        return answer
+
+    def _failed(self, lane: Lane, job: Job, error: ModelError) -> NoAnswer | None:
+        """Schedule a retry (None), or say why there is no answer."""
+        now = _now()
+        if error.rate_limited:
+            return self._refused(lane, job, error, now)
+        lane.note_failure()
+        wait = pause(job.attempts, error.retry_after, self.random)
+        job.spent += now - job.asked
+        if job.may_retry(wait, error, self._timeout) and self._retry(lane, job, wait):
+            lane.retries += 1
+            job.spent += wait
+            return None
+        tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
+        reason = f"{lane.name}: {error.message(self._spell, tries)}"
+        # No server has answered so far: the other questions would fail the same way.
+        if (error.fatal and lane.is_hopeless()) or (error.unreachable and not lane.answered):
+            lane.dead = reason
+        return NoAnswer(reason)
+
+    def _refused(self, lane: Lane, job: Job, error: ModelError, now: float) -> NoAnswer | None:
+        """Ask again when the server takes calls (None), or give up on the lane."""
+        if lane.note_refusal(job, error, now, self.random):
+            lane.ask_again(job)
+            return None
+        why = f" (no call was taken for {minutes(PATIENCE)})"
+        if error.retry_after and error.retry_after > PATIENCE:
+            why = f" (it asks to wait for {minutes(error.retry_after)})"
+        lane.dead = lane.dead or f"{lane.name}: {error.message(self._spell, why)}"
+        return NoAnswer(lane.dead)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
