@@ -14,7 +14,8 @@ from pytest_upskill.reports.history.trend import history_lines, plot_lines
 from pytest_upskill.reports.history.trend_page import trend_page
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.numbers import LIFT, RATE, Measured, Number, metrics
+from pytest_upskill.reports.measured import Measured
+from pytest_upskill.reports.numbers import LIFT, RATE, Number, metrics
 from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.history import packed, read_head

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import CaseChange, compare_runs
-from pytest_upskill.results.summary import summarize
+from pytest_upskill.results.summarizing import summarize
 from pytest_upskill.results.to_json import results_bytes, results_text
 from pytest_upskill.results.verdict import Verdict, signal_lines, sweet_spot
 from pytest_upskill.settings import Gates

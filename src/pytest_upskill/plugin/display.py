@@ -26,8 +26,8 @@ from ..reports.terminal.layout import (
 )
 from ..reports.terminal.live import item_numbers
 from ..reports.terminal.summary_text import results_lines
+from ..results.arm_comparison import SCORE_WORDS
 from ..results.run import RunResults
-from ..results.summary import SCORE_WORDS
 from ..settings import Score, Settings
 from ..skills.case import are_evals
 from ..skills.context import load_for_run

@@ -9,20 +9,22 @@ from typing import Final
 from .._util.texts import counted, harmless, one_line, shortened
 from .._util.values import frozen
 from ..results.accepted import case_result
+from ..results.arm_comparison import SCORE_WORDS
 from ..results.causes import cause_lines
 from ..results.effects import spent
 from ..results.neighbours import Matrix, conclusion, sentences
 from ..results.parts import Parts, conclusions
 from ..results.run import RunResults
-from ..results.summary import SCORE_WORDS, case_words
+from ..results.summary import case_words
 from ..results.triggers import TriggerSummary
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.trial import Arm
 from .curve import HEADERS, CurveRow, curve_rows, curve_title
+from .measured import Measured
 from .neighbours import ALONE, alone_cell, column_name, legend, pair_cell
-from .numbers import Measured, Number, activity_words, checks_words, shown_numbers
+from .numbers import Number, activity_words, checks_words, shown_numbers
 from .parts import HEADERS as PART_HEADERS
 from .parts import PartRow, part_rows, parts_title
 from .parts import legend as legend_of_parts

@@ -25,7 +25,8 @@ from .neighbours import Matrix
 from .parts import Parts
 from .regressions import AcceptedComparison, Standing, compare_all, compared
 from .rerun import Rerun
-from .summary import Summary, repeat_notes, summarize
+from .summarizing import summarize
+from .summary import Summary, repeat_notes
 from .triggers import TriggerSummary, trigger_reasons, trigger_summaries
 from .triggers import repeat_notes as repeat_notes_of_triggers
 from .unmatched import unmatched_reasons

@@ -14,8 +14,9 @@ from .._util.values import frozen
 from ..settings import Score
 from ..stats import LEVEL, plan_level
 from ..trials.subject import CHAT
+from .arm_comparison import Comparison, compare_arms
 from .run import Pair, RunResults
-from .summary import Comparison, Summary, compare_arms
+from .summary import Summary
 from .trigger_changes import TriggerChange, trigger_changes
 
 _ROUNDING: Final = 1e-9

@@ -1,33 +1,16 @@
-"""Records → one summary per skill and model: each arm, and comparisons of two arms."""
+"""How a skill does on a model: in each arm, over all cases and by case."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from math import fsum
-from operator import mul
-from statistics import fmean, variance
-from typing import Final, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Final, Literal
 
-from .._util.texts import counted, one_line, points, times_as_much
+from .._util.texts import counted, one_line
 from .._util.values import frozen
 from ..settings import Score
-from ..stats import (
-    LEVEL,
-    Change,
-    Interval,
-    Lift,
-    holm,
-    paired_lift,
-    paired_ratio,
-    rest_after,
-    weights,
-    wilson,
-)
-from ..trials.records import Record, agents_in
+from ..stats import Interval, wilson
 from ..trials.subject import CHAT
-from ..trials.trial import ARMS, Arm
-from .activation import Activation, activation_of
-
-_ABOUT_THE_SAME: Final = 0.02
-_SCORES: Final[tuple[Score, ...]] = ("pass", "checks")
+from ..trials.trial import Arm
+from .activation import Activation
 
 
 @frozen
@@ -69,7 +52,6 @@ _NOT_ASKED: Final = ArmSummary()
 
 PairedNumber = Literal["rate", "score", "tokens", "seconds", "cost"]
 _NUMBERS: Final[Mapping[Score, PairedNumber]] = {"pass": "rate", "checks": "score"}
-_NO_SAMPLES: Final[Mapping[str, str]] = {}
 
 
 @frozen
@@ -131,14 +113,14 @@ class Summary:
     @property
     def samples(self) -> int:
         """How many questions the cases ask: those with the same one are one sample."""
-        return len(_by_sample([(case.case, case.sample) for case in self.by_case]))
+        return len(cases_by_sample([(case.case, case.sample) for case in self.by_case]))
 
     def pairs(
         self, number: PairedNumber, over: Arm, of: Arm = "skill"
     ) -> list[tuple[float, float]]:
         """A number of each sample in both arms, ``over`` first; none if any is unknown."""
         known = self._case_pairs(number, over, of)
-        groups = _by_sample([(case, self.by_case[at].sample) for at, case in enumerate(known)])
+        groups = cases_by_sample([(case, self.by_case[at].sample) for at, case in enumerate(known)])
         return [
             (fmean(known[case][0] for case in group), fmean(known[case][1] for case in group))
             for group in groups
@@ -172,58 +154,6 @@ class Summary:
         return fmean(known) if known and self.score == "checks" else None
 
 
-@frozen
-class Comparison:
-    """One arm compared with another on a model, paired by case."""
-
-    of: Arm
-    over: Arm
-    score: Score  # what the verdict is on
-    # p-values are adjusted for several models; intervals include 0 unless they are evidence.
-    lifts: Mapping[Score, Lift]
-    tokens: Change | None
-
-    @property
-    def lift(self) -> Lift:
-        return self.lifts[self.score]
-
-    @property
-    def word(self) -> Literal["better", "worse", "no change shown"]:
-        if not self.lift.shown:
-            return "no change shown"
-        return "better" if self.lift.lift > 0 else "worse"
-
-    @property
-    def words(self) -> str:
-        """The same in words: verdict, points and tokens."""
-        tokens = [token_words(self.tokens)] if self.tokens else []
-        return ", ".join([self.word, points_words(self.lift, self.unit), *tokens])
-
-    @property
-    def unit(self) -> str:
-        """What the points are of, unless that goes without saying."""
-        return _UNITS[self.score] if self.other or self.score != "pass" else ""
-
-    @property
-    def other(self) -> Score | None:
-        """What the verdict is not on, if its lift reads differently."""
-        own = points_words(self.lift)
-        return next((one for one, lift in self.lifts.items() if points_words(lift) != own), None)
-
-    @property
-    def lift_words(self) -> str:
-        """The lift, and the other one if it differs."""
-        words = points_words(self.lift, self.unit)
-        return f"{words}, {other}" if (other := self.other_words) else words
-
-    @property
-    def other_words(self) -> str:
-        """``+20 of pass rate (-12 to +52)``, if that is not what the verdict is on and differs."""
-        if self.other is None:
-            return ""
-        return points_words(self.lifts[self.other], _UNITS[self.other]).replace(" points", "", 1)
-
-
 def case_words(rows: Sequence[Summary]) -> str:
     """How many cases a skill has, and how many questions if some of them ask the same."""
     cases, most = counted(max(row.cases for row in rows), "case"), max(rows, key=_repeated)
@@ -244,231 +174,9 @@ def _repeated(row: Summary) -> int:
     return len(row.by_case) - row.samples
 
 
-SCORE_WORDS: Final[Mapping[Score, str]] = {
-    "pass": "pass rate of cases",
-    "checks": "share of checks passed",
-}
-_UNITS: Final[Mapping[Score, str]] = {"pass": " of pass rate", "checks": " of checks"}
-
-
-def unit_of(score: Score) -> str:
-    """What points of a lift are of; those of pass rates are just points."""
-    return "" if score == "pass" else _UNITS[score]
-
-
-def compare_arms(
-    rows: Sequence[Summary], over: Arm, of: Arm = "skill", level: float = LEVEL
-) -> list[Comparison | None]:
-    """One for each model of a skill, adjusted for several models; None without pairs."""
-    by_score = {score: _lifts(rows, score, over, of, level) for score in _SCORES}
-    found: list[Comparison | None] = []
-    for number, row in enumerate(rows):
-        lifts = {score: lift for score in _SCORES if (lift := by_score[score][number])}
-        tokens = row.pairs("tokens", over, of)
-        change = paired_ratio(tokens, level) if tokens else None
-        known = row.score in lifts
-        found.append(Comparison(of, over, row.score, lifts, change) if known else None)
-    return found
-
-
-def _lifts(
-    rows: Sequence[Summary], score: Score, over: Arm, of: Arm, level: float
-) -> list[Lift | None]:
-    """Of each model, adjusted for several of them."""
-    pairs = [row.scores(over, of, score) for row in rows]
-    lifts = [
-        paired_lift(own, row.runs, level) if own else None
-        for row, own in zip(rows, pairs, strict=True)
-    ]
-    adjusted = iter(holm([lift.p_value for lift in lifts if lift]))
-    return [lift and _adjusted(lift, next(adjusted), level) for lift in lifts]
-
-
-def _adjusted(lift: Lift, p_value: float, level: float) -> Lift:
-    if p_value >= 1 - level:  # no evidence, as one of several models
-        lift = lift._replace(low=min(lift.low, 0.0), high=max(lift.high, 0.0))
-    return lift._replace(p_value=p_value)
-
-
-def points_words(lift: Lift, unit: str = "") -> str:
-    return f"{points(lift.lift)} points{unit} ({points(lift.low)} to {points(lift.high)})"
-
-
-def token_words(change: Change) -> str:
-    if abs(change.change) < _ABOUT_THE_SAME:
-        return "the same number of tokens"
-    if times := times_as_much(change.change):
-        return f"{times} times the tokens"
-    return f"{abs(change.change):.0%} {'more' if change.change > 0 else 'fewer'} tokens"
-
-
-Run = Mapping[Arm, Record]  # of a case
-
-
-class _Runs(NamedTuple):
-    """The complete runs of a case, and what each counts."""
-
-    runs: Sequence[Run]
-    weights: Sequence[float]
-
-
-def kinds_of(runs: Sequence[Run], score: Score) -> list[Hashable]:
-    """How each run went: what the lift is of, in all arms."""
-    return [
-        tuple((arm, _value(record, score)) for arm, record in sorted(run.items())) for run in runs
-    ]
-
-
-def alike(records: Sequence[Record], score: Score) -> bool:
-    """Whether all runs of a case went the same way."""
-    runs = _complete_runs(records, {record.arm for record in records})
-    return len(set(kinds_of(runs, score))) == 1
-
-
-def _value(record: Record, score: Score) -> float | None:
-    return float(record.outcome == "passed") if score == "pass" else record.score
-
-
-def summarize(
-    records: Iterable[Record],
-    skill: str,
-    model: str,
-    *,
-    model_id: str,
-    not_run: int,
-    against: str | None = None,
-    looks: tuple[int, ...] = (),
-    score: Score = "pass",
-    samples: Mapping[str, str] = _NO_SAMPLES,
-) -> Summary:
-    """Sum up the records of one skill on one model.
-
-    ``looks`` are those of frugal runs; ``samples`` are by case, as in `PlannedCase`.
-    """
-    own = [record for record in records if (record.skill, record.model) == (skill, model)]
-    by_case: dict[str, list[Record]] = {}
-    for record in own:
-        by_case.setdefault(record.case, []).append(record)
-    arms: set[Arm] = {"skill", *(record.arm for record in own)}
-    rest = rest_after(looks) if looks else None
-    found = {case: _complete_runs(known, arms) for case, known in by_case.items()}
-    complete = {
-        case: _Runs(runs, weights(kinds_of(runs, score), rest))
-        for case, runs in found.items()
-        if runs
-    }
-    groups = _by_sample([(case, samples.get(case, "")) for case in complete])
-    by_sample = [[complete[case] for case in group] for group in groups]
-    agent = next((record.agent for record in own), CHAT)
-    return Summary(
-        skill=skill,
-        model=model,
-        model_id=model_id,
-        cases=len(by_case),
-        runs=max((record.run for record in own), default=0),
-        arms=_arms(own, by_sample),
-        not_run=not_run,
-        by_case=tuple(
-            CaseSummary(case, len(runs.runs), _arms(by_case[case], [[runs]]), samples.get(case, ""))
-            for case, runs in complete.items()
-        ),
-        against=against,
-        most_runs=looks[-1] if looks else None,
-        score=score,
-        agent=agent,
-        agent_version=agents_in(own).get(agent, ""),
-        activation=activation_of([[one.runs for one in cases] for cases in by_sample], score),
-    )
-
-
-def _by_sample(cases: Sequence[tuple[str, str]]) -> list[list[str]]:
+def cases_by_sample(cases: Sequence[tuple[str, str]]) -> list[list[str]]:
     """The cases of each sample, given with their samples; an unknown one is that case alone."""
     groups: dict[tuple[str, str], list[str]] = {}
     for case, sample in cases:
         groups.setdefault((sample, "" if sample else case), []).append(case)
     return list(groups.values())
-
-
-def _complete_runs(records: Sequence[Record], arms: set[Arm]) -> list[Run]:
-    """The runs of a case with an answer in every arm."""
-    runs: dict[int, dict[Arm, Record]] = {}
-    for record in records:
-        if record.outcome != "errored":
-            runs.setdefault(record.run, {})[record.arm] = record
-    return [run for _, run in sorted(runs.items()) if run.keys() == arms]
-
-
-def _arms(records: Sequence[Record], complete: Sequence[Sequence[_Runs]]) -> dict[Arm, ArmSummary]:
-    """Each arm that has records; ``complete`` are the complete runs of each case of each sample."""
-    found: dict[Arm, ArmSummary] = {}
-    for arm in ARMS:
-        own = [record for record in records if record.arm == arm]
-        if own:
-            samples = [
-                [([run[arm] for run in one.runs], one.weights) for one in cases]
-                for cases in complete
-            ]
-            found[arm] = _arm(own, samples)
-    return found
-
-
-_Weighted = tuple[Sequence[Record], Sequence[float]]  # the runs of a case, and what each counts
-
-
-def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> ArmSummary:
-    cases = [runs for sample in complete for runs, _ in sample]
-    answers = [record for runs in cases for record in runs]
-    grades = [grade for record in records for grade in record.checks]
-    scores = [r.score for r in answers if r.score is not None] if len(cases) == 1 else []
-    return ArmSummary(
-        samples=len(complete),
-        rate=_mean_over_samples(complete, lambda record: _value(record, "pass")),
-        score=_mean_over_samples(complete, lambda record: _value(record, "checks")),
-        tokens=_mean([record.tokens for record in answers]),
-        seconds=_mean([record.seconds for record in answers]),
-        cost=_mean([record.cost for record in answers]),
-        checks_passed=sum(grade.passed for grade in grades),
-        checks_total=len(grades),
-        graded=sum(bool(record.checks) for record in records),
-        uneven=len({len(record.checks) for record in records if record.checks}) > 1,
-        errored=sum(record.outcome == "errored" for record in records),
-        score_variance=variance(scores) if len(scores) > 1 else None,
-        turns=_mean([r.activity.turns if r.activity else None for r in answers]),
-        tool_calls=_mean([r.activity.tool_calls if r.activity else None for r in answers]),
-    )
-
-
-def checks_of(records: Iterable[Record], arm: Arm) -> tuple[float, float] | None:
-    """Checks passed, and all checks, of an answer on average; None if there are none."""
-    graded = [record.checks for record in records if record.checks and record.arm == arm]
-    if not graded:
-        return None
-    passed = fmean(sum(grade.passed for grade in checks) for checks in graded)
-    return passed, fmean(map(len, graded))
-
-
-def _mean_over_samples(
-    samples: Sequence[Sequence[_Weighted]], value: Callable[[Record], float | None]
-) -> float | None:
-    """Mean over samples of the mean over cases of the mean over runs.
-
-    The case is the sample, not the run; cases that ask the same are one sample.
-    """
-    return _mean(
-        [
-            _mean([_weighted([value(record) for record in runs], own) for runs, own in cases])
-            for cases in samples
-        ]
-    )
-
-
-def _weighted(values: Sequence[float | None], own: Sequence[float]) -> float | None:
-    if len(set(own)) == 1:  # exactly the mean, without a rounding error
-        return _mean(values)
-    known = [value for value in values if value is not None]
-    return fsum(map(mul, known, own)) if len(known) == len(values) else None
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known and len(known) == len(values) else None

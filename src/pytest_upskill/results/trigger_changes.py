@@ -8,8 +8,8 @@ from typing import Literal
 from .._util.texts import counted, percent
 from .._util.values import frozen
 from ..stats import LEVEL, Lift, holm, paired_lift
+from .arm_comparison import points_words
 from .run import RunResults
-from .summary import points_words
 from .triggers import QueryRate
 
 What = Literal["recall", "false alarms"]

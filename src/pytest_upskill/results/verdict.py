@@ -10,7 +10,8 @@ from ..settings import Gates, Score
 from ..stats import LEVEL, Lift, cases_needed, detectable_lift, normalised_gain, runs_needed
 from ..trials.trial import ARMS, Arm
 from .activation import activation_words
-from .summary import Comparison, Summary, compare_arms, token_words, unit_of
+from .arm_comparison import Comparison, compare_arms, token_words, unit_of
+from .summary import Summary
 
 Word = Literal["helps", "hurts", "no effect shown", "not needed", "incomplete"]
 

@@ -10,8 +10,8 @@ from .._util.texts import counted, one_line, shortened
 from .._util.values import frozen
 from ..checks import CheckedCase
 from ..errors import BudgetError, UnusableError
+from ..results.arm_comparison import unit_of
 from ..results.run import RunResults
-from ..results.summary import unit_of
 from ..skills.skill import Skill
 from ..trials.records import Record
 from ..trials.subject import Subject

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._util.texts import counted, one_line
 from .._util.values import frozen
-from ..results.summary import points_words
+from ..results.arm_comparison import points_words
 from ..skills.triggers import Trigger
 from ..stats import Lift
 from .descriptions import Wording

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from .._util.texts import counted, one_line
 from .._util.values import frozen
+from ..results.arm_comparison import points_words, unit_of
 from ..results.run import RunResults
-from ..results.summary import points_words, unit_of
 from ..results.to_json import results_text
 from ..results.verdict import Verdict
 from ..trials.trial import Arm

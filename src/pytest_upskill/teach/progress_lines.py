@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from .._util.texts import harmless, one_line, points
+from ..results.arm_comparison import unit_of
 from ..results.run import RunResults
-from ..results.summary import Summary, unit_of
+from ..results.summary import Summary
 
 _LEFT: Final = 41  # column of a step's result
 _LABEL: Final = 11  # column of the first student

@@ -6,7 +6,8 @@ from typing import Final
 
 from ..._util.texts import one_line, plain
 from ...results.run import RunResults
-from ...results.summary import Summary, summarize
+from ...results.summarizing import summarize
+from ...results.summary import Summary
 from ...results.triggers import MODELS_CHOICE, TriggerSummary
 from ...results.verdict import Verdict
 from ...settings import Score

@@ -14,7 +14,8 @@ from ..._util.values import frozen
 from ...results.history import Row
 from ...trials.subject import Subject
 from ..export.record_csv import safe_cell
-from ..numbers import Measured, Number, key_numbers
+from ..measured import Measured
+from ..numbers import Number, key_numbers
 
 _SHORT: Final = 7  # digits of a commit
 

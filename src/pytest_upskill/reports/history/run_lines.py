@@ -6,10 +6,10 @@ from typing import Final
 
 from ..._util.texts import counted, one_line, percent, seconds
 from ...results.accepted import case_result
+from ...results.arm_comparison import SCORE_WORDS, points_words
 from ...results.regressions import reaches
 from ...results.run import Pair, RunResults
 from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
-from ...results.summary import SCORE_WORDS, points_words
 from ...stats import Change
 from ...trials.plan import PlannedCase
 from ..numbers import growth

@@ -6,7 +6,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from ..._util.texts import one_line
-from ...results.summary import unit_of
+from ...results.arm_comparison import unit_of
 from ..numbers import KEEP, LIFT, WITH, Number, shown_numbers
 from ..terminal.layout import Look, Marks, distinct_names
 from ..terminal.summary_tables import lift_style, verdict_style

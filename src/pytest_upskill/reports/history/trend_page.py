@@ -9,7 +9,7 @@ from typing import Final
 
 from ..._util.texts import harmless
 from ..._util.values import frozen
-from ...results.summary import unit_of
+from ...results.arm_comparison import unit_of
 from ..html.markup import resource, shell
 from ..numbers import LIFT, Number, shown_numbers
 from .entries import Entry, by_pair

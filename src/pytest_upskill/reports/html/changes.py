@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ..._util.texts import counted, one_line, percent
+from ...results.arm_comparison import points_words, unit_of
 from ...results.changes import ChangedCase, ChangeKind, Changes, Place
 from ...results.run import RunResults
 from ...results.run_comparison import LeftOut, PairComparison
-from ...results.summary import points_words, unit_of
 from ...trials.plan import Count
 from .case_data import case_anchor
 from .markup import text

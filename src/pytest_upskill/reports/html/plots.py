@@ -10,7 +10,8 @@ from ...results.verdict import Verdict, sweet_choice
 from ...settings import Score
 from ...stats import wilson
 from ...trials.trial import Arm
-from ..numbers import COST, LIFT, TOKENS, Measured, Number
+from ..measured import Measured
+from ..numbers import COST, LIFT, TOKENS, Number
 from .markup import circle, diamond, drawing, label, line
 
 _LEFT, _SPAN = 7.0, 83.0  # percent of the width

@@ -7,12 +7,14 @@ from typing import Final
 from urllib.parse import urlencode
 
 from ..._util.texts import counted, seconds
+from ...results.arm_comparison import SCORE_WORDS, unit_of
 from ...results.changes import Changes, Earlier, changes
 from ...results.run import RunResults
-from ...results.summary import SCORE_WORDS, case_words, unit_of
+from ...results.summary import case_words
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
-from ..numbers import LIFT, WITH, WITHOUT, Measured, Number, cache_words, shown_numbers
+from ..measured import Measured
+from ..numbers import LIFT, WITH, WITHOUT, Number, cache_words, shown_numbers
 from .case_data import NO_BASELINE, shown_name, skill_anchor
 from .case_rows import CaseRow, rows_of
 from .changes import changed_section

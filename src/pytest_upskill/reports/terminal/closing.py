@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 from ..._util.texts import counted, dollars, harmless, one_line, percent, points
 from ..._util.values import frozen
+from ...results.arm_comparison import unit_of
 from ...results.neighbours import conclusion
 from ...results.parts import conclusions
 from ...results.run import RunResults
-from ...results.summary import unit_of
 from ...results.triggers import TriggerSummary, trigger_reasons
 from ...results.verdict import Verdict, gate_reasons, missing_words
 from ...stats import Lift

@@ -8,7 +8,7 @@ from ..._util.texts import WORTH_CUTTING, counted, one_line, seconds, visible
 from ...checks.check import spans
 from ...checks.parse import RESERVED
 from ...errors import without_commands
-from ...results.summary import checks_of
+from ...results.summarizing import checks_of
 from ...trials.records import Record, Span
 from ...trials.trial import Arm
 from ..numbers import checks_words, short

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from ..._util.texts import counted, dollars, one_line, whole
 from ..._util.values import frozen
-from ...results.summary import checks_of
+from ...results.summarizing import checks_of
 from ...trials.records import Record
 from ...trials.trial import Arm
 from ...trials.triggers import TRIGGER

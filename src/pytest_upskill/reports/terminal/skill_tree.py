@@ -7,8 +7,8 @@ from typing import Final
 
 from ..._util.texts import counted, harmless, one_line, percent
 from ..._util.values import frozen
+from ...results.arm_comparison import unit_of
 from ...results.overview import LastResult, SkillFile, SkillOverview, SkillTokens
-from ...results.summary import unit_of
 from ...skills.case import Case
 from ...skills.folder import SKILL_NAMES
 from ...skills.search import LeftOut, left_out_lines

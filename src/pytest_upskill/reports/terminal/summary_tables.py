@@ -8,15 +8,8 @@ from typing import Final
 from ..._util.texts import harmless, percent, points
 from ..._util.values import frozen
 from ...results.verdict import Verdict
-from ..numbers import (
-    CHANGE,
-    COST,
-    KEEP,
-    LIFT,
-    Measured,
-    Number,
-    shown_numbers,
-)
+from ..measured import Measured
+from ..numbers import CHANGE, COST, KEEP, LIFT, Number, shown_numbers
 from .layout import (
     Look,
     Marks,

@@ -6,8 +6,9 @@ from itertools import groupby
 from typing import Final
 
 from ..._util.texts import counted, harmless, one_line
+from ...results.arm_comparison import SCORE_WORDS, Comparison
 from ...results.run import RunResults
-from ...results.summary import SCORE_WORDS, Comparison, Summary, case_words
+from ...results.summary import Summary, case_words
 from ...results.triggers import TriggerSummary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo

@@ -1,0 +1,122 @@
+"""One arm compared with another on each model of a skill, in numbers and in words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+from .._util.texts import points, times_as_much
+from .._util.values import frozen
+from ..settings import Score
+from ..stats import LEVEL, Change, Lift, holm, paired_lift, paired_ratio
+from ..trials.trial import Arm
+from .summary import Summary
+
+_ABOUT_THE_SAME: Final = 0.02
+SCORE_WORDS: Final[Mapping[Score, str]] = {
+    "pass": "pass rate of cases",
+    "checks": "share of checks passed",
+}
+_UNITS: Final[Mapping[Score, str]] = {"pass": " of pass rate", "checks": " of checks"}
+_SCORES: Final[tuple[Score, ...]] = ("pass", "checks")
+
+
+@frozen
+class Comparison:
+    """One arm compared with another on a model, paired by case."""
+
+    of: Arm
+    over: Arm
+    score: Score  # what the verdict is on
+    # p-values are adjusted for several models; intervals include 0 unless they are evidence.
+    lifts: Mapping[Score, Lift]
+    tokens: Change | None
+
+    @property
+    def lift(self) -> Lift:
+        return self.lifts[self.score]
+
+    @property
+    def word(self) -> Literal["better", "worse", "no change shown"]:
+        if not self.lift.shown:
+            return "no change shown"
+        return "better" if self.lift.lift > 0 else "worse"
+
+    @property
+    def words(self) -> str:
+        """The same in words: verdict, points and tokens."""
+        tokens = [token_words(self.tokens)] if self.tokens else []
+        return ", ".join([self.word, points_words(self.lift, self.unit), *tokens])
+
+    @property
+    def unit(self) -> str:
+        """What the points are of, unless that goes without saying."""
+        return _UNITS[self.score] if self.other or self.score != "pass" else ""
+
+    @property
+    def other(self) -> Score | None:
+        """What the verdict is not on, if its lift reads differently."""
+        own = points_words(self.lift)
+        return next((one for one, lift in self.lifts.items() if points_words(lift) != own), None)
+
+    @property
+    def lift_words(self) -> str:
+        """The lift, and the other one if it differs."""
+        words = points_words(self.lift, self.unit)
+        return f"{words}, {other}" if (other := self.other_words) else words
+
+    @property
+    def other_words(self) -> str:
+        """``+20 of pass rate (-12 to +52)``, if that is not what the verdict is on and differs."""
+        if self.other is None:
+            return ""
+        return points_words(self.lifts[self.other], _UNITS[self.other]).replace(" points", "", 1)
+
+
+def unit_of(score: Score) -> str:
+    """What points of a lift are of; those of pass rates are just points."""
+    return "" if score == "pass" else _UNITS[score]
+
+
+def compare_arms(
+    rows: Sequence[Summary], over: Arm, of: Arm = "skill", level: float = LEVEL
+) -> list[Comparison | None]:
+    """One for each model of a skill, adjusted for several models; None without pairs."""
+    by_score = {score: _lifts(rows, score, over, of, level) for score in _SCORES}
+    found: list[Comparison | None] = []
+    for number, row in enumerate(rows):
+        lifts = {score: lift for score in _SCORES if (lift := by_score[score][number])}
+        tokens = row.pairs("tokens", over, of)
+        change = paired_ratio(tokens, level) if tokens else None
+        known = row.score in lifts
+        found.append(Comparison(of, over, row.score, lifts, change) if known else None)
+    return found
+
+
+def _lifts(
+    rows: Sequence[Summary], score: Score, over: Arm, of: Arm, level: float
+) -> list[Lift | None]:
+    """Of each model, adjusted for several of them."""
+    pairs = [row.scores(over, of, score) for row in rows]
+    lifts = [
+        paired_lift(own, row.runs, level) if own else None
+        for row, own in zip(rows, pairs, strict=True)
+    ]
+    adjusted = iter(holm([lift.p_value for lift in lifts if lift]))
+    return [lift and _adjusted(lift, next(adjusted), level) for lift in lifts]
+
+
+def _adjusted(lift: Lift, p_value: float, level: float) -> Lift:
+    if p_value >= 1 - level:  # no evidence, as one of several models
+        lift = lift._replace(low=min(lift.low, 0.0), high=max(lift.high, 0.0))
+    return lift._replace(p_value=p_value)
+
+
+def points_words(lift: Lift, unit: str = "") -> str:
+    return f"{points(lift.lift)} points{unit} ({points(lift.low)} to {points(lift.high)})"
+
+
+def token_words(change: Change) -> str:
+    if abs(change.change) < _ABOUT_THE_SAME:
+        return "the same number of tokens"
+    if times := times_as_much(change.change):
+        return f"{times} times the tokens"
+    return f"{abs(change.change):.0%} {'more' if change.change > 0 else 'fewer'} tokens"
