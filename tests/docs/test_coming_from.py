@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pytest_upskill.checks import KINDS, parse_checks
-from pytest_upskill.skills.case import load_cases
+from pytest_upskill.skills.case_loading import load_cases
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROMPTFOO = (DOCS / "promptfoo.md").read_text()

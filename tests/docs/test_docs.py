@@ -19,7 +19,7 @@ from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.scripted import load_script
 from pytest_upskill.results.history import default_folder, keep
 from pytest_upskill.results.to_json import results_bytes
-from pytest_upskill.skills.case import load_cases
+from pytest_upskill.skills.case_loading import load_cases
 from pytest_upskill.skills.triggers import load_triggers
 from pytest_upskill.trials.trial import Arm
 from support import wick_models

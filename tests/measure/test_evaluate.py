@@ -11,7 +11,7 @@ from pytest_upskill.measure.evaluate import evaluate_cases
 from pytest_upskill.measure.outfits import Outfits
 from pytest_upskill.models.prices import Price
 from pytest_upskill.settings import Score, Settings
-from pytest_upskill.skills.case import find_cases
+from pytest_upskill.skills.case_loading import find_cases
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage

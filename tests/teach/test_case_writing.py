@@ -10,15 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.checks import KINDS, parse_checks
-from pytest_upskill.skills.case import Case, load_cases
+from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.case_loading import load_cases
 from pytest_upskill.teach.case_file import held_out, ids_held_out
 from pytest_upskill.teach.case_writing import UsableCase, try_cases
-from pytest_upskill.teach.replies import (
-    OFFERED,
-    cases_schema,
-    described_checks,
-    offered,
-)
+from pytest_upskill.teach.replies import OFFERED, cases_schema, described_checks, offered
 from pytest_upskill.trials.answer import Reply
 from pytest_upskill.trials.trial import Question
 from support.fake_models import (

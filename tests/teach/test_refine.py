@@ -3,18 +3,9 @@
 import json
 from pathlib import Path
 
-from pytest_upskill.skills.case import load_cases
+from pytest_upskill.skills.case_loading import load_cases
 from pytest_upskill.skills.skill import load_skill
-from support.fake_models import (
-    COLOURS,
-    FakeModels,
-    Project,
-    body,
-    case,
-    draft,
-    lines,
-    served,
-)
+from support.fake_models import COLOURS, FakeModels, Project, body, case, draft, lines, served
 from support.kit import write_skill
 
 

@@ -16,7 +16,8 @@ from .._util.json_forms import FormError, Location, Problem, Strict, read_form
 from .._util.texts import guess
 from .._util.values import frozen
 from ..settings import MOST_RUNS
-from ..skills.case import Case, broken_case, load_cases
+from ..skills.case import Case
+from ..skills.case_loading import broken_case, load_cases
 from ..skills.loaded import BrokenCase, LoadedCases
 from . import (
     activity_checks,

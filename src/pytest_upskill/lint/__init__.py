@@ -6,7 +6,7 @@ No code of the skill is run or imported.
 from pathlib import Path
 
 from ..errors import shown
-from ..skills.case import find_cases
+from ..skills.case_loading import find_cases
 from ..skills.folder import CASES_NAME
 from ..skills.skill import name_of
 from .case_rules import lint_cases, runnable_cases

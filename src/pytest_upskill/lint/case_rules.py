@@ -34,7 +34,8 @@ from ..checks.parse import RESERVED, kinds_of_skill, with_checks
 from ..checks.python_checks import place_of_function
 from ..errors import CasesError, CheckError, NoCasesError, Setting, shown
 from ..errors import Text as Message
-from ..skills.case import EDIT_ME, Case, load_cases
+from ..skills.case import EDIT_ME, Case
+from ..skills.case_loading import load_cases
 from ..skills.folder import read_skill_file
 from ..skills.loaded import LoadedCases
 from ..stats.power import cases_for_lift

@@ -9,7 +9,8 @@ from typing import Any, Final
 from .._util.files import resolved
 from ..errors import InputError, Setting, SettingsError, SkillError, shown
 from ..settings import Settings
-from ..skills.case import Case, find_cases, load_cases
+from ..skills.case import Case
+from ..skills.case_loading import find_cases, load_cases
 from ..skills.folder import skill_file
 from ..skills.noise import noise_for
 from ..skills.search import find_skills

@@ -15,7 +15,7 @@ from ..results.effects import Effect
 from ..results.neighbours import Matrix
 from ..results.parts import Parts
 from ..settings import Score, Settings
-from ..skills.case import find_cases, has_cases
+from ..skills.case_loading import find_cases, has_cases
 from ..skills.context import load_for_run
 from ..skills.skill import Skill
 from ..stats import LEVEL, Differences, Lift, paired_lift

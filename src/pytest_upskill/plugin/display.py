@@ -16,20 +16,13 @@ from ..models.local import LABEL, LocalProvider
 from ..models.port import Download, Progress
 from ..models.prices import Price, cost
 from ..reports.terminal.failure_colours import painted_failure
-from ..reports.terminal.layout import (
-    ASCII_MARKS,
-    UNICODE_MARKS,
-    Look,
-    Marks,
-    marks_for,
-    text_width,
-)
+from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Look, Marks, marks_for, text_width
 from ..reports.terminal.live import item_numbers
 from ..reports.terminal.summary_text import results_lines
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.run import RunResults
 from ..settings import Score, Settings
-from ..skills.case import are_evals
+from ..skills.case_loading import are_evals
 from ..skills.context import load_for_run
 from ..skills.search import left_out_lines
 from ..skills.skill import estimated_tokens

@@ -18,7 +18,8 @@ from .._util.texts import harmless, one_line
 from ..errors import InputError
 from ..results.accepted import Results, planned_case, read_results, short_digest
 from ..settings import Settings
-from ..skills.case import Case, Role, SandboxNeeds, find_cases, read_messages, sandbox_of
+from ..skills.case import Case, Role, SandboxNeeds
+from ..skills.case_loading import find_cases, read_messages, sandbox_of
 from ..skills.context import load_for_run
 from ..skills.folder import is_skill, skill_file
 from ..skills.search import find_skills
@@ -30,14 +31,7 @@ from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.records import Grade, Record, errored_record, graded_record
 from ..trials.subject import Subject
 from ..trials.transcript import Transcript
-from ..trials.trial import (
-    Prompt,
-    Question,
-    Trial,
-    agent_questions,
-    open_trials,
-    user_text,
-)
+from ..trials.trial import Prompt, Question, Trial, agent_questions, open_trials, user_text
 from .again import link_to, what_to_do
 from .display import screen_of
 from .flags import message_of

@@ -14,17 +14,11 @@ from .._util.texts import counted
 from .._util.values import frozen
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..settings import Settings
-from ..skills.case import find_cases, has_cases, how_to_add_cases
+from ..skills.case_loading import find_cases, has_cases, how_to_add_cases
 from ..skills.folder import CASES_NAME, EVALS_NAME, is_trigger_file
 from ..skills.labels import labels_of
 from ..skills.search import FoundSkills, LeftOut, find_skills
-from ..skills.triggers import (
-    PREFIX,
-    TRIGGERS_NAME,
-    LoadedTriggers,
-    load_triggers,
-    trigger_files,
-)
+from ..skills.triggers import PREFIX, TRIGGERS_NAME, LoadedTriggers, load_triggers, trigger_files
 from .arguments import SkillArg, path_of, split_args
 from .option import absolute
 from .options import SKILL

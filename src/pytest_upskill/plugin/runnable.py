@@ -7,7 +7,8 @@ from .._util.json_forms import Location, cases_error
 from ..checks import AnyCheck, CheckedCase, load_checked_cases, rubric_of, why_agent
 from ..errors import InputError, SettingsError
 from ..settings import Settings
-from ..skills.case import Case, broken_case
+from ..skills.case import Case
+from ..skills.case_loading import broken_case
 from ..skills.loaded import LoadedCases
 from ..trials.outfit import start_files
 from ..trials.subject import CHAT

@@ -6,7 +6,8 @@ from typing import Final
 
 from ..errors import InputError, SettingsError
 from ..settings import Settings
-from ..skills.case import SandboxNeeds, load_cases
+from ..skills.case import SandboxNeeds
+from ..skills.case_loading import load_cases
 from .paths import SkillSource
 
 _OF_TOOLS: Final = ("/opt", "/usr")  # anyone may read these

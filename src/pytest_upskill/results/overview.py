@@ -10,7 +10,8 @@ from .._util.values import frozen
 from ..errors import InputError, NoCasesError, SkillError
 from ..lint import runnable_cases
 from ..settings import Score
-from ..skills.case import Case, find_cases
+from ..skills.case import Case
+from ..skills.case_loading import find_cases
 from ..skills.context import FilesOnDisk
 from ..skills.folder import contents_of
 from ..skills.references import files_named

@@ -14,7 +14,9 @@ from pydantic import BaseModel
 from .._util.json_forms import FormError, Location, Problem
 from .._util.texts import slug
 from .case_forms import CaseForm, ContextForm, DefaultsForm, is_good_id, is_good_tag
-from .eval_files import files_of, path_in
+from .eval_checks import EXPECTING, TEXTS, expected_checks, together, whole_output
+from .eval_files import files_of
+from .loaded import Unknown
 
 TRIGGERS_ARE_NO_CASES: Final = (
     "only queries of triggers (should_trigger), and no cases; "
@@ -26,19 +28,6 @@ LISTS: Final = ("evals", "test_cases", "scenarios")  # where others keep their c
 TRIGGER_LISTS: Final = ("triggers", "trigger_evals", "trigger_tests", "trigger_queries")
 _QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task", "messages")
 _NAMES: Final = ("name", "eval_name", "slug")
-_RUBRICS: Final = (
-    "assertions",
-    "expectations",
-    "expected_behavior",
-    "expect",
-    "rubric",
-    "criteria",
-)
-_ANTI_RUBRICS: Final = ("anti_expectations", "must_not")
-_TEXTS: Final = {"must_have": "contains", "must_not_have": "not_contains"}
-_FILES: Final = "expected_files"
-_WHOLE: Final = ("expected_output", "ground_truth", "expected")  # if nothing else is expected
-_EXPECTING: Final = (*_RUBRICS, *_ANTI_RUBRICS, *_TEXTS, _FILES, *_WHOLE[:2])
 # For people and other programs: nothing is lost without them.
 _SILENT: Final = frozenset(
     {"category", "comment", "description", "metadata", "name", "note", "notes", "title"}
@@ -47,58 +36,11 @@ _SILENT: Final = frozenset(
 _OF_FILE: Final = _SILENT | {"schema", "updated", "date", "sandbox", *TRIGGER_LISTS}
 
 KEYS: Final = frozenset(
-    {*_QUESTIONS, *_NAMES, *_EXPECTING, *_SILENT}
+    {*_QUESTIONS, *_NAMES, *EXPECTING, *_SILENT}
     | {"context", "expected", "files", "id", "tags", "verifiers"}
 )
 
-# Assertions that are objects.
-_SAYING: Final = (
-    *("text", "description", "assertion", "expectation", "criterion", "check"),
-    *("criteria", "requirement", "statement", "behavior", "pass_if"),
-)
-_CHECKS: Final = {
-    "contains": "contains",
-    "contains_all": "contains",
-    "contains_any": "contains_any",
-    "contains_phrase": "contains",
-    "includes": "contains",
-    "not_contains": "not_contains",
-    "not_contains_phrase": "not_contains",
-    "excludes": "not_contains",
-    "regex": "regex",
-    "matches": "regex",
-    "pattern": "regex",
-    "contains_pattern": "regex",
-    "not_regex": "not_regex",
-    "not_contains_pattern": "not_regex",
-}
-# Assertions about what an agent leaves behind, by the check of a file that each is.
-_FILE_CHECKS: Final = {
-    "file_exists": "exists",
-    "exists": "exists",
-    "file_not_exists": "absent",
-    "file_absent": "absent",
-    "file_contains": "contains",
-    "file_not_contains": "not_contains",
-    "file_matches": "regex",
-    "file_regex": "regex",
-    "file_pattern": "regex",
-    "regex_in_file": "regex",
-}
-_COMMANDS: Final = ("cmd", "command")
-_VALUES: Final = ("value", "values", "pattern", "phrase", "regex", "expected", "substring")
 _SIMILAR: Final = 0.75  # a key that is this much like a known one is a typo
-
-
-class Unknown:
-    """The keys of a file that are left out, each with the first place it occurs at."""
-
-    def __init__(self) -> None:
-        self.places: dict[str, Location] = {}
-
-    def add(self, place: Location, key: str, value: Any = True, inside: str = "") -> None:
-        if value not in (None, "", [], {}):  # else nothing is lost
-            self.places.setdefault(inside + key, (*place, key))
 
 
 class Entries(NamedTuple):
@@ -125,7 +67,7 @@ def is_trigger(entry: Any) -> bool:
     """Whether a query only says if it should activate the skill."""
     if not isinstance(entry, dict) or "should_trigger" not in entry:
         return False
-    return not any(entry.get(key) for key in (*_EXPECTING, "expected"))
+    return not any(entry.get(key) for key in (*EXPECTING, "expected"))
 
 
 def entries_of_others(data: Any) -> Entries | None:
@@ -139,7 +81,7 @@ def entries_of_others(data: Any) -> Entries | None:
         for key in ("cases", "tests"):
             if isinstance(data.get(key), list) and _is_of_others(data[key]):
                 return Entries.of((key,), data[key])
-        asks, expects = (data.keys() & set(keys) for keys in (_QUESTIONS, _EXPECTING))
+        asks, expects = (data.keys() & set(keys) for keys in (_QUESTIONS, EXPECTING))
         if asks and expects:  # a single case, as in the documentation of Claude
             return Entries([()], [data])
     elif isinstance(data, list) and _is_of_others(data):
@@ -153,7 +95,7 @@ def _is_of_others(entries: Sequence[Any]) -> bool:
 
 
 def _looks_foreign(entry: Mapping[str, Any]) -> bool:
-    return any(key in entry for key in (*_QUESTIONS, *_EXPECTING))
+    return any(key in entry for key in (*_QUESTIONS, *EXPECTING))
 
 
 def _looks_own(entry: Mapping[str, Any]) -> bool:
@@ -174,7 +116,7 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
     """A case of others in our own form; FormError if it can't be run."""
     entry = _object(entry, place)
     key = next((key for key in (*_QUESTIONS, "input") if key in entry), "prompt")
-    read = {key, "id", "expected", "files", "tags", "context", *_NAMES, *_EXPECTING, "verifiers"}
+    read = {key, "id", "expected", "files", "tags", "context", *_NAMES, *EXPECTING, "verifiers"}
     for other in entry.keys() - read - _SILENT:
         if not other.startswith(("_", "$")):
             unknown.add(place, other, entry[other])
@@ -194,11 +136,11 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
     where = ("files",) if entry.get("files") else ("context", "files")
     files = files_of(entry.get("files") or written, (*place, *where), folder, problems)
     own = entry.get("expected")
-    expected = _expected(entry, place, unknown, problems)
+    expected = expected_checks(entry, place, unknown, problems)
     if isinstance(own, dict):
         expected = together(own, expected)
     if not expected and not problems:
-        expected = _whole(entry)
+        expected = whole_output(entry)
         if not expected:
             problems.append((place, _NOTHING_EXPECTED))
     if problems:
@@ -226,7 +168,7 @@ def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dic
             case["input"] = entry[key]
         elif key == "files" and "context" not in entry:
             case["context"] = {"files": entry[key]}
-        elif key in (*_NAMES, *_EXPECTING, "verifiers") or key in _SILENT:
+        elif key in (*_NAMES, *EXPECTING, "verifiers") or key in _SILENT:
             continue
         elif is_typo(key, known):
             case[key] = entry[key]
@@ -239,11 +181,11 @@ def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dic
     if isinstance(files, list) and any(isinstance(file, dict) for file in files):
         where = (*place, *(("files",) if "context" not in entry else ("context", "files")))
         case["context"] = {"files": files_of(files, where, folder, problems)}
-    more = _expected({**entry, "expected": None}, place, unknown, problems)
+    more = expected_checks({**entry, "expected": None}, place, unknown, problems)
     if problems:
         raise FormError(problems)
     if not more and not {"expected", "validator"} & case.keys():
-        more = _whole(entry)
+        more = whole_output(entry)
     if more:
         case["expected"] = together(case.get("expected"), more)
     return case
@@ -274,7 +216,7 @@ def _object(entry: Any, place: Location) -> dict[str, Any]:
     own = entry.get("expected")
     if not isinstance(own, dict):
         return entry
-    inside = own.keys() & {"anti_expectations", *_TEXTS}
+    inside = own.keys() & {"anti_expectations", *TEXTS}
     if not inside or inside & entry.keys():
         return entry
     moved = {key: own[key] for key in own if key in inside}
@@ -300,166 +242,3 @@ def _usable_tags(tags: Sequence[Any]) -> Iterator[str]:
 
 
 # What is expected of an answer.
-
-
-def _expected(
-    entry: Mapping[str, Any], place: Location, unknown: Unknown, problems: list[Problem]
-) -> dict[str, Any]:
-    """The checks that the keys of others stand for."""
-    checks, groups = dict[str, list[str]](), list[dict[str, Any]]()
-    lists = [*_RUBRICS, *(["expected"] if isinstance(entry.get("expected"), list) else [])]
-    groups += [{"files": {path: "exists"}} for path in _files_expected(entry, place, problems)]
-    groups += [group for _, group in _of_agents(entry, lists, place)]
-    for name, values in _checks_in(entry, lists, place, problems):
-        if name == "contains_any":
-            groups.append({name: values})
-        else:
-            checks.setdefault(name, []).extend(values)
-    for key, name in _TEXTS.items():
-        for where, item in _items(entry, key, place, problems):
-            if texts := _texts(item):
-                checks.setdefault(name, []).extend(texts)
-            else:
-                problems.append((where, "must be a string"))
-    verifiers = entry.get("verifiers") or []
-    for item in verifiers if isinstance(verifiers, list) else [verifiers]:
-        if group := _of_agent(item):
-            groups.append(group)
-            continue
-        try:
-            name, values = _check_of(item)
-        except ValueError:
-            name = "judge"
-        if name == "judge":  # of upskill; those that run code are left out
-            kind = item.get("type") if isinstance(item, dict) else None
-            label = f"verifiers ({kind})" if kind else "verifiers"
-            unknown.places.setdefault(label, (*place, "verifiers"))
-        else:
-            checks.setdefault(name, []).extend(values)
-    groups += [{"not": group} for _, group in _of_agents(entry, _ANTI_RUBRICS, place)]
-    for name, values in _checks_in(entry, _ANTI_RUBRICS, place, problems):
-        groups += [{"not": {name: [value]}} for value in values]
-    found: dict[str, Any] = {key: list(dict.fromkeys(texts)) for key, texts in checks.items()}
-    if "judge" in found and (wanted := _wanted(entry)):
-        found["judge_context"] = wanted
-    return {**found, "all_of": groups} if groups else found
-
-
-def together(own: Any, more: dict[str, Any]) -> Any:
-    """Checks that a case has, and more of them; what is written keeps its path."""
-    if not own or not more:
-        return own or more
-    if isinstance(own, list):
-        return [*own, more]
-    if not isinstance(own, dict) or not isinstance(own.get("all_of", []), list):
-        return own  # reported when it is parsed
-    return {**own, "all_of": [*own.get("all_of", []), more]}
-
-
-def _whole(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether it is the expected output."""
-    wanted = _wanted(entry)
-    return {"judge": [f"The answer is as expected: {wanted}"]} if wanted else {}
-
-
-def _wanted(entry: Mapping[str, Any]) -> str:
-    """The expected output in words; empty if there is none."""
-    texts = (entry.get(key) for key in _WHOLE)
-    return next((text for text in texts if isinstance(text, str) and text.strip()), "")
-
-
-def _checks_in(
-    entry: Mapping[str, Any], keys: Iterable[str], place: Location, problems: list[Problem]
-) -> Iterator[tuple[str, list[str]]]:
-    for key in keys:
-        for where, item in _items(entry, key, place, problems):
-            if _of_agent(item):
-                continue
-            try:
-                yield _check_of(item)
-            except ValueError as error:
-                problems.append((where, str(error)))
-
-
-def _of_agents(
-    entry: Mapping[str, Any], keys: Iterable[str], place: Location
-) -> Iterator[tuple[Location, dict[str, Any]]]:
-    for key in keys:
-        for where, item in _items(entry, key, place, []):
-            if group := _of_agent(item):
-                yield where, group
-
-
-def _of_agent(item: Any) -> dict[str, Any] | None:
-    """The check of an agent that an assertion is; None if it is another, or not plain."""
-    if not isinstance(item, dict):
-        return None
-    kind = str(item.get("type", "")).lower().replace("-", "_")
-    if kind == "command":
-        given = [item[key] for key in _COMMANDS if isinstance(item.get(key), str)]
-        return {"command": given[0]} if given and given[0].strip() else None
-    check = _FILE_CHECKS.get(kind)
-    path = path_in(item)
-    if not check or not _is_in_workspace(path):
-        return None
-    if check in ("exists", "absent"):
-        return {"files": {path: check}}
-    for key in (*_VALUES, "text", "content", "contains"):
-        if texts := _texts(item.get(key)):
-            return {"files": {path: {check: texts}}}
-    return None
-
-
-def _files_expected(
-    entry: Mapping[str, Any], place: Location, problems: list[Problem]
-) -> Iterator[str]:
-    for where, item in _items(entry, _FILES, place, problems):
-        named = item if isinstance(item, dict) else {"path": item}
-        path = path_in(named)
-        if _is_in_workspace(path):
-            yield path
-        else:
-            problems.append((where, "must be a path in the workspace, such as out/report.md"))
-
-
-def _is_in_workspace(path: str) -> bool:
-    inside = not path.startswith("/") and not {"\\", "\0"} & set(path) and path[1:2] != ":"
-    return bool(path.strip("./ ")) and inside and ".." not in path.split("/")
-
-
-def _items(
-    entry: Mapping[str, Any], key: str, place: Location, problems: list[Problem]
-) -> Iterator[tuple[Location, Any]]:
-    """The items of a list with their paths; a single text stands for a list of it."""
-    written = entry.get(key)
-    if isinstance(written, str):
-        written = [written] if written.strip() else []
-    if isinstance(written, list):
-        yield from (((*place, key, number), item) for number, item in enumerate(written))
-    elif written is not None:
-        problems.append(((*place, key), "must be a list"))
-
-
-def _check_of(item: Any) -> tuple[str, list[str]]:
-    """The check and its texts; ValueError if an assertion says nothing that can be checked."""
-    if isinstance(item, str):
-        if not item.strip():
-            raise ValueError("must not be empty")
-        return "judge", [item]
-    if not isinstance(item, dict):
-        raise ValueError('must be a string or an object with "text"')
-    name = _CHECKS.get(str(item.get("type", "")).lower().replace("-", "_"))
-    if name:
-        for key in (*_VALUES, "text"):
-            if texts := _texts(item.get(key)):
-                return name, texts
-    for key in _SAYING:
-        if texts := _texts(item.get(key)):
-            return "judge", texts
-    raise ValueError('needs a "text" or a "description"')
-
-
-def _texts(value: Any) -> list[str]:
-    """Texts as a list; empty if there is anything else in it."""
-    texts = value if isinstance(value, list) else [value]
-    return texts if all(isinstance(text, str) and text.strip() for text in texts) else []

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .._util.json_forms import Location, Problem, cases_error
 from .._util.values import frozen
@@ -12,6 +12,17 @@ from .case_ids import numbered
 
 C = TypeVar("C", covariant=True)
 D = TypeVar("D")
+
+
+class Unknown:
+    """The keys of a file that nobody reads, each with the first place it occurs at."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, Location] = {}
+
+    def add(self, place: Location, key: str, value: Any = True, inside: str = "") -> None:
+        if value not in (None, "", [], {}):  # else nothing is lost
+            self.places.setdefault(inside + key, (*place, key))
 
 
 @frozen

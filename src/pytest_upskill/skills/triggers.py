@@ -13,19 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import read_file
-from .._util.json_forms import (
-    FormError,
-    Location,
-    Problem,
-    line_of,
-    lines_inside,
-    read_json,
-)
+from .._util.json_forms import FormError, Location, Problem, line_of, lines_inside, read_json
 from .._util.texts import digest, guess, one_line, slug
 from .._util.values import frozen
 from ..errors import CasesError, shown
-from .case import no_duplicate_keys
 from .case_ids import numbered
+from .case_loading import no_duplicate_keys
 from .evals import TRIGGER_LISTS, entries_of_others, is_trigger, is_typo, usable_id
 from .folder import cases_files, is_trigger_file
 from .loaded import BrokenCase, broken

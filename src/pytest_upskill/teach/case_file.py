@@ -11,7 +11,8 @@ from .._util.texts import digest, one_line
 from .._util.values import frozen
 from ..checks import CheckedCase, load_checked_cases, rubric_of, why_agent
 from ..errors import CasesError, SettingsError
-from ..skills.case import Case, find_cases, has_cases
+from ..skills.case import Case
+from ..skills.case_loading import find_cases, has_cases
 from ..skills.evals import is_trigger
 from ..skills.folder import CASES_NAME
 from ..trials.outfit import start_files

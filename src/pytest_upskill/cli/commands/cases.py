@@ -4,7 +4,7 @@ import argparse
 import os
 
 from ...errors import InputError, Spell, shown
-from ...skills.case import find_cases, has_cases
+from ...skills.case_loading import find_cases, has_cases
 from ...skills.folder import skill_file
 from ...skills.skill import load_skill
 from ...teach import workflow

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-import pytest_upskill.skills.case as cases_module
+import pytest_upskill.skills.case_loading as cases_module
 from pytest_upskill.checks import load_checked_cases, walk
 from pytest_upskill.errors import CasesError, NoCasesError
-from pytest_upskill.skills.case import Case, find_cases, load_cases
+from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.case_loading import find_cases, load_cases
 from support.kit import case
 
 GATE = case("How do I open the gate?", "gate up")

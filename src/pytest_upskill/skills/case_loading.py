@@ -1,0 +1,327 @@
+"""Load skill_meta.json, or another file of cases, as frozen values."""
+
+import codecs
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from .._util.files import read_file
+from .._util.json_forms import (
+    FormError,
+    Location,
+    Problem,
+    cases_error,
+    json_path,
+    line_of,
+    lines_inside,
+    read_form,
+    read_json,
+)
+from .._util.texts import one_line
+from ..errors import CasesError, NoCasesError, shown
+from .case import Case, Role, SandboxNeeds
+from .case_context import CaseFiles
+from .case_forms import CaseForm, DefaultsForm, MessageForm, Messages, MetaForm, SandboxForm
+from .case_ids import automatic_ids, numbered
+from .evals import (
+    LISTS,
+    TRIGGERS_ARE_NO_CASES,
+    Entries,
+    case_of_eval,
+    entries_of_others,
+    is_trigger,
+    is_trigger_set,
+    keys_of_file,
+    known_part,
+    own_case,
+    usable_id,
+)
+from .folder import cases_files
+from .loaded import BrokenCase, LoadedCases, Unknown, broken
+
+MAX_CASES_BYTES: Final = 50_000_000
+_MOST_KEYS: Final = 10  # named in a warning
+_NO_VALIDATOR: Final = "output_file and validator_config are ignored without a validator"
+_NO_REASON: Final = "no reason given"
+_HOW_TO_ADD_CASES: Final = (
+    'Write {"cases": [{"input": "a question", "expected": {"contains": ["text"]}}]} to {file}.'
+)
+_MESSAGES: Final = TypeAdapter(Messages)
+_META: Final = TypeAdapter(MetaForm)
+_SANDBOX: Final = TypeAdapter(SandboxForm)
+_CASE: Final = TypeAdapter(CaseForm)
+
+
+def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
+    """The cases of a file, in any of the known forms, in file order.
+
+    Cases may name files in the skill's ``folder``; the default is the folder of the file.
+    CasesError if the file as a whole can't be read.
+    """
+    text, data = _read_json(file)
+    folder, unknown = folder or file.parent, Unknown()
+    others = entries_of_others(data)
+    entries, defaults = _entries(file, data, others, unknown)
+    warnings, lines = list[tuple[int, str]](), _lines_of(text, entries)
+    if others:
+        keys_of_file(data, others, unknown)
+    _leave_out_triggers(entries)
+    cases, bad, no_validator = list[Case](), list[BrokenCase](), list[tuple[int, str]]()
+    read = CaseFiles(folder)
+    for place, written in zip(*entries, strict=True):
+        try:
+            if others:
+                given = case_of_eval(written, place, folder, unknown)
+            else:
+                given = own_case(written, place, folder, unknown)
+            form: CaseForm = read_form(_CASE, _with_defaults(given, defaults), place)
+            if (form.output_file or form.validator_config) and not form.validator:
+                no_validator.append((lines[place], _NO_VALIDATOR))
+            made = _case(place, lines[place], form, read, _defaulted(given, defaults))
+            cases.append(replace(made, is_eval=others is not None))
+        except FormError as error:
+            name = usable_id(written, "id", "name") if isinstance(written, dict) else None
+            bad.append(broken(file, lines[place], place, error.problems, name))
+    warnings += no_validator[:1]
+    named = {case.place for case in cases if case.id}
+    cases = _with_ids(cases)
+    if others:
+        cases, renamed = _distinct(cases)
+        warnings += renamed
+    else:
+        twice = _duplicates(cases)
+        for case, first in twice:
+            where = json_path(first.place)
+            what = f"duplicate id {case.id!r}: also the id of {where}"
+            if case.place not in named:
+                what = f"missing, and {where} asks the same; give one of them an id"
+            bad.append(broken(file, case.line, case.place, [((*case.place, "id"), what)]))
+        left_out = {case.place for case, _ in twice}
+        cases = [case for case in cases if case.place not in left_out]
+    if unknown.places:
+        keys = sorted(unknown.places)
+        names = [one_line(key, 60) for key in keys[:_MOST_KEYS]]
+        more = [f"and {len(keys) - _MOST_KEYS} more"] if len(keys) > _MOST_KEYS else []
+        line = min(line_of(text, unknown.places[key]) for key in keys[:_MOST_KEYS])
+        warnings.append((line, f"unknown keys are ignored: {', '.join([*names, *more])}"))
+    return LoadedCases.of(file, cases, bad, sorted(warnings))
+
+
+def sandbox_of(file: Path | None) -> SandboxNeeds:
+    """What a file of cases says that the skill's scripts need; CasesError if that is no sense."""
+    data = _read_json(file)[1] if file else None
+    try:
+        return SandboxNeeds.of(_sandbox_form(data))
+    except FormError as error:
+        raise cases_error(file or Path(), error.problems) from None
+
+
+def _sandbox_form(data: Any) -> SandboxForm | None:
+    written = data.get("sandbox") if isinstance(data, dict) else None
+    form: SandboxForm | None = None
+    if written is not None:
+        form = read_form(_SANDBOX, written, ("sandbox",))
+    return form
+
+
+def has_cases(file: Path) -> bool:
+    """Whether there is a case in a file, or a mistake to be told."""
+    try:
+        data = _read_json(file)[1]
+        _entries(file, data, entries_of_others(data), Unknown())
+    except NoCasesError:
+        return False
+    except CasesError:
+        return True
+    return True
+
+
+def find_cases(folder: Path) -> Path | None:
+    """The file with the cases of a skill, if any: the first that has some."""
+    files = cases_files(folder)
+    with_cases = files if len(files) == 1 else filter(has_cases, files)
+    return next(iter(with_cases), files[0] if files else None)
+
+
+def _entries(
+    file: Path, data: Any, others: Entries | None, unknown: Unknown
+) -> tuple[Entries, Mapping[str, Any]]:
+    """The cases as written, and the defaults; NoCasesError if there are none."""
+    try:
+        entries, defaults = (others, {}) if others else _own_entries(file, data, unknown)
+        if _sandbox_form(data):
+            defaults = _with_defaults(dict(defaults), {"sandbox": data["sandbox"]})
+    except FormError as error:
+        raise cases_error(file, error.problems) from None
+    if is_trigger_set(entries.written):
+        raise NoCasesError(file, TRIGGERS_ARE_NO_CASES)
+    if not entries.written:
+        raise NoCasesError(file, "no cases", how_to_add_cases(file))
+    return entries, defaults
+
+
+def broken_case(file: Path, case: Case, problems: Sequence[Problem]) -> BrokenCase:
+    """A case that turned out not to be runnable; CasesError if the defaults are to blame."""
+    return broken(file, case.line, case.place, problems, case.id)
+
+
+def are_evals(file: Path) -> bool:
+    """Whether a file is in the form of evals.json or a relative; a broken one is in no form."""
+    try:
+        _, data = _read_json(file)
+    except CasesError:
+        return False
+    return entries_of_others(data) is not None
+
+
+def how_to_add_cases(file: Path) -> str:
+    return _HOW_TO_ADD_CASES.replace("{file}", shown(file))
+
+
+def _own_entries(file: Path, data: Any, unknown: Unknown) -> tuple[Entries, Mapping[str, Any]]:
+    """The cases as written, and the defaults."""
+    if isinstance(data, list):
+        return Entries.of((), data), {}
+    if not isinstance(data, dict):
+        raise CasesError(file, "must be an object or a list", how_to_add_cases(file))
+    if no_lists := [((key,), "must be a list") for key in LISTS if key in data]:
+        raise FormError(no_lists)
+    data = known_part(MetaForm, data, (), unknown)
+    if "defaults" in data:
+        data["defaults"] = known_part(DefaultsForm, data["defaults"], ("defaults",), unknown)
+    meta: MetaForm = read_form(_META, data)
+    if meta.cases and meta.tests:
+        raise CasesError(file, 'has both "cases" and "tests"', "Keep one of them.")
+    key = "cases" if meta.cases else "tests"
+    return Entries.of((key,), data.get(key) or []), data.get("defaults") or {}
+
+
+def _lines_of(text: str, entries: Entries) -> dict[Location, int]:
+    """The line of each case."""
+    if entries.places == [()]:
+        return {(): 1}
+    root = entries.places[0][:-1]
+    return dict(zip(entries.places, lines_inside(text, root), strict=True))
+
+
+def _leave_out_triggers(entries: Entries) -> None:
+    """Queries that test the description of a skill are no cases: triggers.py reads them."""
+    for number in reversed(range(len(entries.written))):
+        if is_trigger(entries.written[number]):
+            del entries.places[number], entries.written[number]
+
+
+def _with_defaults(case: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The case wins; tags are added, ``expected`` and ``sandbox`` are filled in by key."""
+    merged = {**defaults, **case}
+    tags, expected = case.get("tags"), case.get("expected")
+    if isinstance(case.get("sandbox"), dict):
+        merged["sandbox"] = {**(defaults.get("sandbox") or {}), **case["sandbox"]}
+    if isinstance(tags, list):  # its own first, so a bad tag is reported at its own path
+        merged["tags"] = [*tags, *(tag for tag in defaults.get("tags", ()) if tag not in tags)]
+    if isinstance(expected, dict):
+        merged["expected"] = {**(defaults.get("expected") or {}), **expected}
+    return merged
+
+
+def _defaulted(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> frozenset[Location]:
+    """The paths in a case that come from the defaults."""
+    own, common = case.get("expected"), defaults.get("expected")
+    return frozenset(
+        [(key,) for key in defaults if key not in case]
+        + [("expected", key) for key in common or () if isinstance(own, dict) and key not in own]
+    )
+
+
+def _read_json(file: Path) -> tuple[str, Any]:
+    hint = "Look for a missing or extra comma or quote just before this position."
+    return read_json(file, CasesError, hint, _content, no_duplicate_keys)
+
+
+def _content(file: Path) -> bytes:
+    data = read_file(file, MAX_CASES_BYTES)
+    if not data.removeprefix(codecs.BOM_UTF8).strip():
+        raise CasesError(file, "empty file", how_to_add_cases(file))
+    return data
+
+
+def no_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The json module keeps the last of two equal keys, which would silently drop a check."""
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"duplicate key {key!r} in an object")
+    return out
+
+
+def _case(
+    place: Location, line: int, form: CaseForm, read: CaseFiles, defaulted: frozenset[Location]
+) -> Case:
+    turns: list[tuple[Role, str]] = (
+        [("user", form.input)]
+        if isinstance(form.input, str)
+        else [(message.role, message.content) for message in form.input]
+    )
+    case = Case(
+        id=form.id or "",
+        input=turns[-1][1],
+        expected=form.expected,
+        place=place,
+        line=line,
+        tags=tuple(form.tags),
+        earlier=tuple(turns[:-1]),
+        system=form.system,
+        skip=_reason(form.skip),
+        xfail=_reason(form.xfail),
+        runs=form.runs,
+        threshold=form.threshold,
+        models=tuple(form.models or ()),
+        workspace=form.workspace or "",
+        setup=form.setup or "",
+        sandbox=SandboxNeeds.of(form.sandbox),
+        validator=_validator(form),
+        defaulted=defaulted,
+    )
+    return read.add_to(case, form.context)
+
+
+def _validator(form: CaseForm) -> tuple[str, dict[str, Any]] | None:
+    given = {**(form.validator_config or {}), "output_file": form.output_file}
+    value = {key: setting for key, setting in given.items() if setting is not None}
+    return (form.validator, value) if form.validator else None
+
+
+def read_messages(turns: Any) -> tuple[tuple[Role, str], ...]:
+    """Validate messages written by a user; raises FormError."""
+    messages: list[MessageForm] = read_form(_MESSAGES, turns)
+    return tuple((message.role, message.content) for message in messages)
+
+
+def _reason(written: bool | str | None) -> str | None:
+    return _NO_REASON if written is True else written or None
+
+
+def _with_ids(cases: Sequence[Case]) -> list[Case]:
+    unnamed = [case for case in cases if not case.id]
+    asked = [(case.input, *chain(*case.files), *chain(*case.earlier)) for case in unnamed]
+    made = iter(automatic_ids(asked))
+    return [case if case.id else replace(case, id=next(made)) for case in cases]
+
+
+def _duplicates(cases: Sequence[Case]) -> list[tuple[Case, Case]]:
+    """Each case with the id of an earlier one, and that one."""
+    first: dict[str, Case] = {}
+    return [(case, first[case.id]) for case in cases if first.setdefault(case.id, case) is not case]
+
+
+def _distinct(cases: Sequence[Case]) -> tuple[list[Case], list[tuple[int, str]]]:
+    """Number the cases of the same id, since others do not promise that ids differ."""
+    names = numbered([case.id for case in cases])
+    made = [replace(case, id=name) for case, name in zip(cases, names, strict=True)]
+    again = [(case.line, "ids that occur twice are numbered") for case, _ in _duplicates(cases)]
+    return made, again[:1]

@@ -1,0 +1,221 @@
+"""What cases in the forms of others expect of an answer, as checks of our own."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from .._util.json_forms import Location, Problem
+from .eval_files import path_in
+from .loaded import Unknown
+
+_RUBRICS: Final = (
+    "assertions",
+    "expectations",
+    "expected_behavior",
+    "expect",
+    "rubric",
+    "criteria",
+)
+_ANTI_RUBRICS: Final = ("anti_expectations", "must_not")
+TEXTS: Final = {"must_have": "contains", "must_not_have": "not_contains"}
+_FILES: Final = "expected_files"
+_WHOLE: Final = ("expected_output", "ground_truth", "expected")  # if nothing else is expected
+EXPECTING: Final = (*_RUBRICS, *_ANTI_RUBRICS, *TEXTS, _FILES, *_WHOLE[:2])
+# Assertions that are objects.
+_SAYING: Final = (
+    *("text", "description", "assertion", "expectation", "criterion", "check"),
+    *("criteria", "requirement", "statement", "behavior", "pass_if"),
+)
+_CHECKS: Final = {
+    "contains": "contains",
+    "contains_all": "contains",
+    "contains_any": "contains_any",
+    "contains_phrase": "contains",
+    "includes": "contains",
+    "not_contains": "not_contains",
+    "not_contains_phrase": "not_contains",
+    "excludes": "not_contains",
+    "regex": "regex",
+    "matches": "regex",
+    "pattern": "regex",
+    "contains_pattern": "regex",
+    "not_regex": "not_regex",
+    "not_contains_pattern": "not_regex",
+}
+# Assertions about what an agent leaves behind, by the check of a file that each is.
+_FILE_CHECKS: Final = {
+    "file_exists": "exists",
+    "exists": "exists",
+    "file_not_exists": "absent",
+    "file_absent": "absent",
+    "file_contains": "contains",
+    "file_not_contains": "not_contains",
+    "file_matches": "regex",
+    "file_regex": "regex",
+    "file_pattern": "regex",
+    "regex_in_file": "regex",
+}
+_COMMANDS: Final = ("cmd", "command")
+_VALUES: Final = ("value", "values", "pattern", "phrase", "regex", "expected", "substring")
+
+
+def expected_checks(
+    entry: Mapping[str, Any], place: Location, unknown: Unknown, problems: list[Problem]
+) -> dict[str, Any]:
+    """The checks that the keys of others stand for."""
+    checks, groups = dict[str, list[str]](), list[dict[str, Any]]()
+    lists = [*_RUBRICS, *(["expected"] if isinstance(entry.get("expected"), list) else [])]
+    groups += [{"files": {path: "exists"}} for path in _files_expected(entry, place, problems)]
+    groups += [group for _, group in _of_agents(entry, lists, place)]
+    for name, values in _checks_in(entry, lists, place, problems):
+        if name == "contains_any":
+            groups.append({name: values})
+        else:
+            checks.setdefault(name, []).extend(values)
+    for key, name in TEXTS.items():
+        for where, item in _items(entry, key, place, problems):
+            if texts := _texts(item):
+                checks.setdefault(name, []).extend(texts)
+            else:
+                problems.append((where, "must be a string"))
+    verifiers = entry.get("verifiers") or []
+    for item in verifiers if isinstance(verifiers, list) else [verifiers]:
+        if group := _of_agent(item):
+            groups.append(group)
+            continue
+        try:
+            name, values = _check_of(item)
+        except ValueError:
+            name = "judge"
+        if name == "judge":  # of upskill; those that run code are left out
+            kind = item.get("type") if isinstance(item, dict) else None
+            label = f"verifiers ({kind})" if kind else "verifiers"
+            unknown.places.setdefault(label, (*place, "verifiers"))
+        else:
+            checks.setdefault(name, []).extend(values)
+    groups += [{"not": group} for _, group in _of_agents(entry, _ANTI_RUBRICS, place)]
+    for name, values in _checks_in(entry, _ANTI_RUBRICS, place, problems):
+        groups += [{"not": {name: [value]}} for value in values]
+    found: dict[str, Any] = {key: list(dict.fromkeys(texts)) for key, texts in checks.items()}
+    if "judge" in found and (wanted := _wanted(entry)):
+        found["judge_context"] = wanted
+    return {**found, "all_of": groups} if groups else found
+
+
+def together(own: Any, more: dict[str, Any]) -> Any:
+    """Checks that a case has, and more of them; what is written keeps its path."""
+    if not own or not more:
+        return own or more
+    if isinstance(own, list):
+        return [*own, more]
+    if not isinstance(own, dict) or not isinstance(own.get("all_of", []), list):
+        return own  # reported when it is parsed
+    return {**own, "all_of": [*own.get("all_of", []), more]}
+
+
+def whole_output(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether it is the expected output."""
+    wanted = _wanted(entry)
+    return {"judge": [f"The answer is as expected: {wanted}"]} if wanted else {}
+
+
+def _wanted(entry: Mapping[str, Any]) -> str:
+    """The expected output in words; empty if there is none."""
+    texts = (entry.get(key) for key in _WHOLE)
+    return next((text for text in texts if isinstance(text, str) and text.strip()), "")
+
+
+def _checks_in(
+    entry: Mapping[str, Any], keys: Iterable[str], place: Location, problems: list[Problem]
+) -> Iterator[tuple[str, list[str]]]:
+    for key in keys:
+        for where, item in _items(entry, key, place, problems):
+            if _of_agent(item):
+                continue
+            try:
+                yield _check_of(item)
+            except ValueError as error:
+                problems.append((where, str(error)))
+
+
+def _of_agents(
+    entry: Mapping[str, Any], keys: Iterable[str], place: Location
+) -> Iterator[tuple[Location, dict[str, Any]]]:
+    for key in keys:
+        for where, item in _items(entry, key, place, []):
+            if group := _of_agent(item):
+                yield where, group
+
+
+def _of_agent(item: Any) -> dict[str, Any] | None:
+    """The check of an agent that an assertion is; None if it is another, or not plain."""
+    if not isinstance(item, dict):
+        return None
+    kind = str(item.get("type", "")).lower().replace("-", "_")
+    if kind == "command":
+        given = [item[key] for key in _COMMANDS if isinstance(item.get(key), str)]
+        return {"command": given[0]} if given and given[0].strip() else None
+    check = _FILE_CHECKS.get(kind)
+    path = path_in(item)
+    if not check or not _is_in_workspace(path):
+        return None
+    if check in ("exists", "absent"):
+        return {"files": {path: check}}
+    for key in (*_VALUES, "text", "content", "contains"):
+        if texts := _texts(item.get(key)):
+            return {"files": {path: {check: texts}}}
+    return None
+
+
+def _files_expected(
+    entry: Mapping[str, Any], place: Location, problems: list[Problem]
+) -> Iterator[str]:
+    for where, item in _items(entry, _FILES, place, problems):
+        named = item if isinstance(item, dict) else {"path": item}
+        path = path_in(named)
+        if _is_in_workspace(path):
+            yield path
+        else:
+            problems.append((where, "must be a path in the workspace, such as out/report.md"))
+
+
+def _is_in_workspace(path: str) -> bool:
+    inside = not path.startswith("/") and not {"\\", "\0"} & set(path) and path[1:2] != ":"
+    return bool(path.strip("./ ")) and inside and ".." not in path.split("/")
+
+
+def _items(
+    entry: Mapping[str, Any], key: str, place: Location, problems: list[Problem]
+) -> Iterator[tuple[Location, Any]]:
+    """The items of a list with their paths; a single text stands for a list of it."""
+    written = entry.get(key)
+    if isinstance(written, str):
+        written = [written] if written.strip() else []
+    if isinstance(written, list):
+        yield from (((*place, key, number), item) for number, item in enumerate(written))
+    elif written is not None:
+        problems.append(((*place, key), "must be a list"))
+
+
+def _check_of(item: Any) -> tuple[str, list[str]]:
+    """The check and its texts; ValueError if an assertion says nothing that can be checked."""
+    if isinstance(item, str):
+        if not item.strip():
+            raise ValueError("must not be empty")
+        return "judge", [item]
+    if not isinstance(item, dict):
+        raise ValueError('must be a string or an object with "text"')
+    name = _CHECKS.get(str(item.get("type", "")).lower().replace("-", "_"))
+    if name:
+        for key in (*_VALUES, "text"):
+            if texts := _texts(item.get(key)):
+                return name, texts
+    for key in _SAYING:
+        if texts := _texts(item.get(key)):
+            return "judge", texts
+    raise ValueError('needs a "text" or a "description"')
+
+
+def _texts(value: Any) -> list[str]:
+    """Texts as a list; empty if there is anything else in it."""
+    texts = value if isinstance(value, list) else [value]
+    return texts if all(isinstance(text, str) and text.strip() for text in texts) else []
