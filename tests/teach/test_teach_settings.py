@@ -11,13 +11,8 @@ from pytest_upskill.cli.teaching import add_teach_arguments, teach_settings
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.skills.upskill_config import UpskillConfig
 from pytest_upskill.teach.api import TeachOptions
-from pytest_upskill.teach.teach_settings import (
-    OPTIONS,
-    TeachCommand,
-    TeachSettings,
-    check,
-    defaults_of,
-)
+from pytest_upskill.teach.teach_option import TeachCommand
+from pytest_upskill.teach.teach_settings import OPTIONS, TeachSettings, check, defaults_of
 
 COMMANDS: tuple[TeachCommand, ...] = (
     *("generate", "refine", "cases", "distill"),

@@ -18,7 +18,8 @@ from ..models.prices import parse_prices
 from ..skills.upskill_config import UpskillConfig, read_config
 from ..teach.outcome import Taught, report_lines, taught_data
 from ..teach.progress_lines import Screen
-from ..teach.teach_settings import OPTIONS, TeachCommand, TeachSettings, defaults_of
+from ..teach.teach_option import TeachCommand
+from ..teach.teach_settings import OPTIONS, TeachSettings, defaults_of
 from ..teach.workflow import AlreadyFinished, Declined, TeachContext
 from .output import ask, painter, tell, write
 from .project import ini_lines

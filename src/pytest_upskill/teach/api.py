@@ -24,14 +24,8 @@ from .describing import describe_task
 from .outcome import Taught
 from .progress_lines import Screen
 from .teach_models import TeachModels
-from .teach_settings import (
-    DEFAULT_CASES,
-    DEFAULT_QUERIES,
-    OPTIONS,
-    TeachCommand,
-    TeachSettings,
-    defaults_of,
-)
+from .teach_option import TeachCommand
+from .teach_settings import DEFAULT_CASES, DEFAULT_QUERIES, OPTIONS, TeachSettings, defaults_of
 from .trigger_set import TriggerSet, trigger_task, write_triggers
 from .workflow import TeachContext
 

@@ -5,7 +5,7 @@ their arguments and help from it, the Python API takes it under the field's name
 applies its limits and --resume compares it. To add an option, add a field.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -20,9 +20,7 @@ from ..settings import (
     DEFAULT_TRIGGER_RUNS,
 )
 from ..trials.subject import CHAT
-
-TeachCommand = Literal["generate", "refine", "cases", "distill", "triggers", "describe"]
-Group = Literal["sources", "models", "cases and attempts", "limits", "output"]
+from .teach_option import Option, TeachCommand, as_option
 
 DEFAULT_CASES: Final = 12
 DEFAULT_VERSIONS: Final = 5  # of distill
@@ -30,38 +28,9 @@ FEWEST_CASES: Final = 4  # with fewer there is nothing to learn from and nothing
 DEFAULT_QUERIES: Final = 20
 _CASES: Final[tuple[TeachCommand, ...]] = ("generate", "refine", "cases", "distill")
 _MEASURED: Final[tuple[TeachCommand, ...]] = (*_CASES, "describe")
-_ALL: Final[tuple[TeachCommand, ...]] = (*_MEASURED, "triggers")
 _SKILL_LOOP: Final[tuple[TeachCommand, ...]] = ("generate", "refine")
 _LOOP: Final[tuple[TeachCommand, ...]] = (*_SKILL_LOOP, "describe")
 _SIZED: Final[tuple[TeachCommand, ...]] = (*_SKILL_LOOP, "distill")
-
-
-@frozen
-class Option:
-    """How a setting is spelled, and what it may be."""
-
-    flags: tuple[str, ...]
-    metavar: str | None  # None: a switch
-    help: str
-    group: Group
-    commands: tuple[TeachCommand, ...] = _ALL
-    parse: Callable[[str], Any] = str
-    within: tuple[float, float] | None = None
-    zero: bool = True  # whether it may be 0, if ``within`` starts there
-    config: str | None = None  # the field of UpskillConfig that is its default
-    # What --resume does with it: most settings must be the same as before ("same"), some say how
-    # far to go and may now go further ("limit"), some do not matter ("free").
-    resume: Literal["same", "limit", "free"] = "same"
-
-    @property
-    def flag(self) -> str:
-        return next(flag for flag in self.flags if flag.startswith("--"))
-
-
-def _option(
-    *flags: str, metavar: str | None, help: str, group: Group, **more: Any
-) -> dict[str, Option]:
-    return {"option": Option(flags, metavar, help, group, **more)}
 
 
 @frozen
@@ -71,7 +40,7 @@ class TeachSettings:
     task: str
     examples: tuple[str, ...] = field(
         default=(),
-        metadata=_option(
+        metadata=as_option(
             *("-e", "--example"),
             metavar="TEXT",
             help='an example: "INPUT -> OUTPUT"',
@@ -81,7 +50,7 @@ class TeachSettings:
     )
     source: Path | None = field(
         default=None,
-        metadata=_option(
+        metadata=as_option(
             *("-f", "--from"),
             metavar="PATH",
             help="the trace of an agent that did the task, or a skill to improve",
@@ -93,7 +62,7 @@ class TeachSettings:
     )
     tool: str | None = field(
         default=None,
-        metadata=_option(
+        metadata=as_option(
             "--tool",
             metavar="FILE#NAME",
             help="the schema of an MCP tool to write the skill for",
@@ -103,7 +72,7 @@ class TeachSettings:
     )
     traces: tuple[Path, ...] = field(
         default=(),
-        metadata=_option(
+        metadata=as_option(
             "--from",
             metavar="PATH",
             help="a trace, or a folder of traces, whose user messages show how people ask",
@@ -115,7 +84,7 @@ class TeachSettings:
     )
     with_skills: tuple[Path, ...] = field(
         default=(),
-        metadata=_option(
+        metadata=as_option(
             "--with",
             metavar="PATH",
             help="other skills that are installed, too",
@@ -126,7 +95,7 @@ class TeachSettings:
     )
     noise: int = field(
         default=0,
-        metadata=_option(
+        metadata=as_option(
             "--noise",
             metavar="N",
             help="unrelated skills of pytest-upskill that are installed, too",
@@ -138,7 +107,7 @@ class TeachSettings:
     )
     teacher: str = field(
         default="opus",
-        metadata=_option(
+        metadata=as_option(
             *("-m", "--model"),
             metavar="NAME",
             help="the teacher, a strong model that does the writing",
@@ -148,7 +117,7 @@ class TeachSettings:
     )
     teacher_url: str | None = field(
         default=None,
-        metadata=_option(
+        metadata=as_option(
             "--base-url",
             metavar="URL",
             help="an OpenAI-compatible server",
@@ -157,7 +126,7 @@ class TeachSettings:
     )
     students: tuple[str, ...] = field(
         default=("haiku",),
-        metadata=_option(
+        metadata=as_option(
             "--eval-model",
             metavar="NAME",
             help="a student, on which the skill is measured",
@@ -168,7 +137,7 @@ class TeachSettings:
     )
     student_url: str | None = field(
         default=None,
-        metadata=_option(
+        metadata=as_option(
             "--eval-base-url",
             metavar="URL",
             help="the students' server (default: --base-url)",
@@ -178,7 +147,7 @@ class TeachSettings:
     )
     agents: tuple[str, ...] = field(
         default=(CHAT,),
-        metadata=_option(
+        metadata=as_option(
             "--eval-agent",
             metavar="NAME",
             help="who answers on each student: chat (a plain question), loop, claude, …",
@@ -188,7 +157,7 @@ class TeachSettings:
     )
     author: str | None = field(
         default=None,
-        metadata=_option(
+        metadata=as_option(
             "--test-model",
             metavar="NAME",
             help="the author of the cases (default: the teacher)",
@@ -199,7 +168,7 @@ class TeachSettings:
     )
     adversary: str | None = field(
         default=None,
-        metadata=_option(
+        metadata=as_option(
             "--adversary",
             metavar="NAME",
             help="a model that writes more cases, to make the skill fail",
@@ -209,7 +178,7 @@ class TeachSettings:
     )
     judge: str | None = field(
         default=None,
-        metadata=_option(
+        metadata=as_option(
             "--judge",
             metavar="NAME",
             help="a model that grades answers by rubrics",
@@ -219,7 +188,7 @@ class TeachSettings:
     )
     cases: int = field(
         default=DEFAULT_CASES,
-        metadata=_option(
+        metadata=as_option(
             "--cases",
             metavar="N",
             help="cases to write",
@@ -231,7 +200,7 @@ class TeachSettings:
     )
     queries: int = field(
         default=DEFAULT_QUERIES,
-        metadata=_option(
+        metadata=as_option(
             "--queries",
             metavar="N",
             help="queries that the set should have in all",
@@ -243,7 +212,7 @@ class TeachSettings:
     )
     runs: int = field(
         default=1,
-        metadata=_option(
+        metadata=as_option(
             "--runs",
             metavar="N",
             help="runs of each case or query",
@@ -255,7 +224,7 @@ class TeachSettings:
     )
     holdout: float = field(
         default=1 / 3,
-        metadata=_option(
+        metadata=as_option(
             "--holdout",
             metavar="R",
             help="share of the cases to hold out: the teacher never sees them",
@@ -267,7 +236,7 @@ class TeachSettings:
     )
     attempts: int = field(
         default=3,
-        metadata=_option(
+        metadata=as_option(
             "--attempts",
             metavar="N",
             help="maximum number of versions to try",
@@ -281,7 +250,7 @@ class TeachSettings:
     )
     target: float = field(
         default=1.0,
-        metadata=_option(
+        metadata=as_option(
             "--target",
             metavar="R",
             help="stop when every student gets this share right",
@@ -295,7 +264,7 @@ class TeachSettings:
     )
     max_skill_tokens: int = field(
         default=1500,
-        metadata=_option(
+        metadata=as_option(
             "--max-skill-tokens",
             metavar="N",
             help="maximum size of the skill",
@@ -307,7 +276,7 @@ class TeachSettings:
     )
     margin: float = field(
         default=MARGIN,
-        metadata=_option(
+        metadata=as_option(
             "--margin",
             metavar="R",
             help="the loss that a shorter skill may have: 0.1 are 10 points",
@@ -321,7 +290,7 @@ class TeachSettings:
     )
     max_output: int | None = field(
         default=None,
-        metadata=_option(
+        metadata=as_option(
             "--max-output",
             metavar="N",
             help=f"maximum output tokens of an answer (default: {DEFAULT_MAX_OUTPUT}), or of a "
@@ -334,7 +303,7 @@ class TeachSettings:
     )
     max_turns: int = field(
         default=DEFAULT_MAX_TURNS,
-        metadata=_option(
+        metadata=as_option(
             "--max-turns",
             metavar="N",
             help="maximum number of turns of an agent",
@@ -346,7 +315,7 @@ class TeachSettings:
     )
     sandbox: str = field(
         default="auto",
-        metadata=_option(
+        metadata=as_option(
             "--sandbox",
             metavar="NAME",
             help="where agents run: auto, bwrap, docker, podman or none",
@@ -357,7 +326,7 @@ class TeachSettings:
     )
     max_cost: float | None = field(
         default=None,
-        metadata=_option(
+        metadata=as_option(
             "--max-cost",
             metavar="USD",
             help="budget: stop before exceeding it",
@@ -370,7 +339,7 @@ class TeachSettings:
     )
     output: Path | None = field(
         default=None,
-        metadata=_option(
+        metadata=as_option(
             *("-o", "--output"),
             metavar="DIR",
             help="the folder of the skill (default: ./skills/NAME)",
@@ -382,7 +351,7 @@ class TeachSettings:
     )
     name: str | None = field(
         default=None,
-        metadata=_option(
+        metadata=as_option(
             "--name",
             metavar="NAME",
             help="the name of the skill (default: chosen by the teacher)",
@@ -393,7 +362,7 @@ class TeachSettings:
     )
     force: bool = field(
         default=False,
-        metadata=_option(
+        metadata=as_option(
             "--force",
             metavar=None,
             help="replace a skill, or improve one in place (the old one is kept)",
@@ -404,7 +373,7 @@ class TeachSettings:
     )
     anyway: bool = field(
         default=False,
-        metadata=_option(
+        metadata=as_option(
             "--anyway",
             metavar=None,
             help="write the best description even if it is not shown to be better",
@@ -415,7 +384,7 @@ class TeachSettings:
     )
     resume: bool = field(
         default=False,
-        metadata=_option(
+        metadata=as_option(
             "--resume",
             metavar=None,
             help="continue a stopped run without asking anything twice",
