@@ -27,6 +27,7 @@ NOT_OURS = {
     *("_util/git.py", "skills/at_ref.py", "checks/languages.py", "models/local.py"),
     *("models/tool_support.py", "agents/commands.py", "agents/packages.py"),
     *("agents/sandboxes/bwrap.py", "agents/sandboxes/container.py"),
+    "agents/sandboxes/container_sandbox.py",
     *("agents/command_agent.py", "agents/program.py"),
 }
 CLIS = "agents/clis/"  # each file calls another program
