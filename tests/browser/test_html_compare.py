@@ -7,7 +7,7 @@ import pytest
 
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.case_data import case_anchor
-from pytest_upskill.results.changes import Earlier
+from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.trial import Arm
 from support.axe import violations

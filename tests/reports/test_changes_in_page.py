@@ -7,7 +7,7 @@ from html import unescape
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.html import html_report
-from pytest_upskill.results.changes import Earlier
+from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.trial import Arm

@@ -14,7 +14,7 @@ from ..trials.plan import PlannedCase
 from .flags import FLAGS
 from .option import SWITCH
 from .options import OPTIONS
-from .rerun import rerun_of
+from .rerun_options import rerun_of
 
 _WITH_VALUE: Final = {one.flag for one in OPTIONS if one.kind != SWITCH and not one.kind.alone}
 _WRITING: Final = (

@@ -26,7 +26,7 @@ from ..reports.export.junit_properties import (
 from ..reports.writers import REPORTS, Writer, report_paths
 from ..results import history
 from ..results.accepted import RESULTS_NAME
-from ..results.changes import Earlier
+from ..results.case_changes import Earlier
 from ..results.run import RunResults
 from ..settings import Score, Settings
 from ..skills.triggers import trigger_files

@@ -14,12 +14,12 @@ from ..reports.writers import Finished, report_paths, report_writers, write_all,
 from ..results.causes import cause_lines
 from ..results.run import RunResults
 from ..settings import Gates, Settings
-from . import accepting, artifacts, closing, display, hooks
+from . import accepting, artifacts, display, hooks, last_lines
 from .announcing import keep_usage
 from .flags import message_of
 from .ledger import Ledger
 from .options import gates_given
-from .rerun import rerun_of
+from .rerun_options import rerun_of
 from .run_subjects import RunSubjects
 from .studies import Studies
 
@@ -101,7 +101,7 @@ class Conclusion:
             results,
             bundled={name: own for name, own in known.items() if own},
             rerun=rerun_of(self._config),
-            prompt_cache_saved=closing.saved_by_caches(self._engine, cache(models.price_of)),
+            prompt_cache_saved=last_lines.saved_by_caches(self._engine, cache(models.price_of)),
         )
         return self._studies.added_to(results) if self._studies else results
 
@@ -135,7 +135,7 @@ class Conclusion:
         if not results:
             return
         notes = self._notes(results)
-        if not closing.is_unsettled(session, self._ledger):
+        if not last_lines.is_unsettled(session, self._ledger):
             how = accepting.how_to_accept(results, self._config)
             notes = [note for note in notes if note not in how]  # it is the next command
         display.write_summary(reporter, self._config, results, notes)
@@ -155,8 +155,8 @@ class Conclusion:
     ) -> None:
         """The last lines; ``problems`` are those from before, ``selected`` the names of skills."""
         results, specs = self.results, self._subjects.specs
-        closing.write_closing(
-            closing.Ended(
+        last_lines.write_closing(
+            last_lines.Ended(
                 config=self._config,
                 session=session,
                 settings=self._settings,

@@ -22,7 +22,7 @@ from ..trials.answer import Reply
 from ..trials.plan import Plan, Unmatched
 from ..trials.subject import CHAT
 from ..trials.trial import Question
-from . import accepting, artifacts, closing, display, paths
+from . import accepting, artifacts, display, last_lines, paths
 from .announcing import Announcement
 from .asking import Asking
 from .batch_lines import TRY_LATER, batch_lines, write_submitted
@@ -424,10 +424,10 @@ class UpskillRun:
         """What came of the run is the last thing shown, also without a summary."""
         engine = self._asking.engine
         if not (self._conclusion and engine and self._session):
-            closing.write_problems(config, self._problems)
+            last_lines.write_problems(config, self._problems)
         elif self._waiting:
             price_of = cache(self.subjects.models.price_of)
-            spent = closing.spent_of(engine, price_of, self.settings)
+            spent = last_lines.spent_of(engine, price_of, self.settings)
             write_submitted(config, self._waiting, engine, spent, self._problems)
         else:
             selected = [source.label for source in self._selected.sources]

@@ -16,7 +16,7 @@ from .._util.files import is_stream, reason_of, replace_file, resolved
 from .._util.texts import one_line
 from .._util.values import frozen
 from ..errors import InputError, Setting, SettingsError, shown
-from ..results.changes import Earlier
+from ..results.case_changes import Earlier
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
 from .export.benchmark_folder import WorkspaceOf, benchmark_places, no_workspace

@@ -21,7 +21,7 @@ from ...reports.html import html_report
 from ...reports.numbers import metrics
 from ...reports.terminal.layout import Look
 from ...reports.writers import require_apart
-from ...results.changes import Earlier
+from ...results.case_changes import Earlier
 from ...results.from_json import read_run, unpacked
 from ...results.history import KeptRun, find, short_ids
 from ...results.run_comparison import RunComparison, compare_runs

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..._util.texts import digest, harmless, one_line, shortened, slug
 from ..._util.values import frozen
 from ...checks.judging import JUDGE
-from ...results.changes import ChangedCase, Earlier
+from ...results.case_changes import ChangedCase, Earlier
 from ...results.run import RunResults
 from ...trials.activity import Activity
 from ...trials.answer import AnswerFile

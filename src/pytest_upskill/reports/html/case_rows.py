@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from ..._util.values import frozen
-from ...results.changes import ChangedCase, Changes, Place
+from ...results.case_changes import ChangedCase, Changes, Place
 from ...results.regressions import Standing, could_flip, reaches
 from ...results.run import Pair, RunResults
 from ...results.summary import CaseSummary

@@ -5,7 +5,7 @@ from typing import Final
 
 from ..._util.texts import counted, one_line, percent
 from ...results.arm_comparison import points_words, unit_of
-from ...results.changes import ChangedCase, ChangeKind, Changes, Place
+from ...results.case_changes import ChangedCase, ChangeKind, Changes, Place
 from ...results.run import RunResults
 from ...results.run_comparison import LeftOut, PairComparison
 from ...trials.plan import Count

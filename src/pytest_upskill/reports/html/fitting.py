@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..._util.values import frozen
-from ...results.changes import Earlier
+from ...results.case_changes import Earlier
 from ...results.run import RunResults
 from .case_data import Beside, Limits, page_data
 from .case_rows import CaseRow

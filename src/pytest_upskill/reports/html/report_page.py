@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from ..._util.texts import counted, seconds
 from ...results.arm_comparison import SCORE_WORDS, unit_of
-from ...results.changes import Changes, Earlier, changes
+from ...results.case_changes import Changes, Earlier, changes
 from ...results.run import RunResults
 from ...results.summary import case_words
 from ...results.verdict import Verdict, signal_lines, sweet_spot
