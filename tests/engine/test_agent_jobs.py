@@ -26,8 +26,9 @@ class Kept(KnownAnswers):
     def get(self, question: Question) -> Reply | None:
         return self.known.get(question.messages[0][1])
 
-    def put(self, question: Question, answer: Answer) -> None:
+    def put(self, question: Question, answer: Answer) -> bool:
         self.put_in.append((question, answer))
+        return True
 
 
 class Upper(Model):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.engine import Engine, batches
-from pytest_upskill.engine.batch_files import BatchFiles
+from pytest_upskill.engine.store import Store
 from pytest_upskill.measure.assembly import Assembly
 from pytest_upskill.models.batching import Limits, Request, parts_of
 from pytest_upskill.models.port import ModelName
@@ -23,7 +23,7 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.trial import Question, Trial
-from support.batch_server import BatchServer, as_lines
+from support.batch_server import BatchServer, Lines, as_lines
 from support.loopback import Asked, Fault
 from support.loopback import Reply as Said
 
@@ -303,6 +303,67 @@ def test_results_may_be_anything(tmp_path: Path, server: BatchServer, model: str
     assert texts(ask(tmp_path, questions(model, "one", "two"))) == ["ONE", "TWO"]
 
 
+def cut_short(results: list[dict[str, Any]]) -> list[bytes]:
+    whole = b"".join(as_lines(results))
+    return [whole[: len(whole) * 2 // 3]]
+
+
+def nothing(_: list[dict[str, Any]]) -> list[bytes]:
+    return [b"{}"]
+
+
+@pytest.mark.parametrize("lines", [cut_short, nothing])
+@pytest.mark.parametrize("sure", [True, False])
+def test_results_that_are_cut_on_their_way_are_not_paid_for_again(
+    tmp_path: Path, server: BatchServer, model: str, lines: Lines, *, sure: bool
+) -> None:
+    asked = questions(model, "one", "two")
+    if not sure:
+        killed_while_submitting(tmp_path, server, asked)
+    server.lines = lines
+    said = texts(ask(tmp_path, asked))[1]
+    assert "of a batch that has ended not there (batch " in said
+    assert "Without the file, it is submitted again" in said
+    server.lines = as_lines
+    assert texts(ask(tmp_path, asked)) == ["ONE", "TWO"]
+    assert len(server.batches) == 1
+    assert not kept(tmp_path)
+
+
+def test_results_that_are_cut_once_are_taken_again(
+    tmp_path: Path, server: BatchServer, model: str
+) -> None:
+    left = [cut_short]
+    server.lines = lambda results: (left.pop() if left else as_lines)(results)
+    assert texts(ask(tmp_path, questions(model, "one", "two"))) == ["ONE", "TWO"]
+    assert len(server.batches) == 1
+
+
+def test_results_that_are_not_there_are_asked_alone_if_that_is_wanted(
+    tmp_path: Path, server: BatchServer, model: str
+) -> None:
+    server.lines = nothing
+    asked = questions(model, "one", "two")
+    assert texts(ask(tmp_path, asked, replace(WAIT, batch_fallback=True))) == ["ONE", "TWO"]
+    assert not kept(tmp_path)
+
+
+def test_what_can_not_be_stored_stays_to_be_collected(
+    tmp_path: Path, server: BatchServer, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = questions(model, "one", "two")
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_write", disk_full)
+        assert texts(ask(tmp_path, asked)) == ["ONE", "TWO"]
+    assert texts(ask(tmp_path, asked)) == ["ONE", "TWO"]
+    assert len(server.batches) == 1
+    assert not kept(tmp_path)
+
+
+def disk_full(_store: Store, _connection: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
 @pytest.mark.parametrize("reply", [None, 7, "words", [], {}, {"content": 3, "choices": "x"}])
 def test_a_result_that_is_no_reply_is_an_error(
     tmp_path: Path, server: BatchServer, model: str, reply: object
@@ -480,13 +541,22 @@ def test_a_folder_that_can_not_be_written_is_an_error_before_anything_is_paid(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"mark": 1}', '{"mark": "a", "keys": 3}', "\xff"])
-def test_a_kept_batch_that_is_none_is_told(tmp_path: Path, text: str) -> None:
-    told = list[str]()
-    (tmp_path / "batches").mkdir()
-    (tmp_path / "batches/x.json").write_text(text, encoding="latin-1")
-    assert not BatchFiles(tmp_path, told.append).all()
-    assert len(told) == 1
-    assert "not a kept batch" in told[0]
+def test_nothing_is_submitted_while_a_kept_batch_can_not_be_read(
+    tmp_path: Path, server: BatchServer, text: str
+) -> None:
+    one, two = questions(MODELS["openai"], "one", "two")
+    server.looks = 2
+    with engine(tmp_path, one.model, Settings(batch="submit")) as made:
+        begin(made, [one])
+        made.step()
+    damaged = tmp_path / ".upskill/batches/x.json"
+    damaged.write_text(text, encoding="latin-1")
+    first, second = texts(ask(tmp_path, [one, two]))
+    assert first == "ONE"  # which is in a good one
+    assert "x.json: this kept batch can't be read" in second
+    assert len(server.batches) == 1
+    damaged.unlink()
+    assert texts(ask(tmp_path, [one, two])) == ["ONE", "TWO"]
 
 
 def test_a_run_that_stops_says_that_the_batch_goes_on(

@@ -301,8 +301,9 @@ class BrokenAnswers(KnownAnswers):
         self._fail("get", question)
         return None
 
-    def put(self, question: Question, _answer: Answer) -> None:
+    def put(self, question: Question, _answer: Answer) -> bool:
         self._fail("put", question)
+        return True
 
     def close(self) -> None:
         raise OverflowError("too large")

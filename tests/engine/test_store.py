@@ -121,16 +121,15 @@ def test_what_was_written_to_a_cache_is_kept_so_that_costs_stay_the_same(tmp_pat
 
 
 @given(ANSWERS)
-def test_answer_is_stored_whole_or_not_at_all(
+def test_any_answer_is_stored_whole(
     tmp_path_factory: pytest.TempPathFactory, answer: Answer
 ) -> None:
     messages: list[str] = []
     store = Store(new_folder(tmp_path_factory) / "a.sqlite", messages.append)
-    store.put("k", "m", answer)
-    surrogate = any(0xD800 <= ord(char) < 0xE000 for char in answer.text)
-    assert store.get("k") == (None if surrogate else stored(answer))
+    assert store.put("k", "m", answer)
+    assert store.get("k") == stored(answer)
     store.close()
-    assert bool(messages) == surrogate
+    assert not messages
 
 
 def test_store_of_an_older_version_still_works(tmp_path: Path) -> None:
@@ -400,7 +399,6 @@ def test_stores_damaged_in_the_same_second_are_all_kept(tmp_path: Path) -> None:
     [
         replace(ANSWER, stop=None),  # type: ignore[arg-type]
         replace(ANSWER, text=["no text"]),  # type: ignore[arg-type]
-        replace(ANSWER, text="\ud800"),
         replace(ANSWER, seconds=float("nan")),
     ],
 )

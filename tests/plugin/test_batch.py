@@ -93,6 +93,23 @@ def test_a_run_that_submits_ends_with_75_until_the_answers_are_there(
     assert not list((pytester.path / ".upskill/batches").glob("*.json"))
 
 
+def test_what_failed_in_a_batch_is_left_to_the_same_command(
+    server: BatchServer, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    server.looks = 2
+    waiting = run(batch="--skill-batch=submit")
+    assert max(map(len, waiting.outlines[-2:])) <= 80
+    assert waiting.outlines[-1].endswith("(exit status 75)")
+    server.fate_of = lambda said: "expired" if "a" in said else "succeeded"
+    result = run()
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        ["the same command submits again what failed in its batch", "next: pytest *"],
+        consecutive=True,
+    )
+
+
 def judged(asked: Asked) -> Reply:
     if "criteria" not in asked.system:
         return with_skill_only(asked)

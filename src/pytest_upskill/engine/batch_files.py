@@ -9,7 +9,7 @@ import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,9 +56,9 @@ class KeptBatch:
 class BatchFiles:
     """The batches of a project. Used by the engine's thread only."""
 
-    def __init__(self, folder: Path, notify: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
-        self._notify = notify
+        self.unread = ""  # what is wrong with a file that was found last, if anything is
 
     @property
     def shown(self) -> str:
@@ -97,7 +97,7 @@ class BatchFiles:
 
     def all(self) -> list[KeptBatch]:
         """Those that can still be collected, the newest last."""
-        found = []
+        found, self.unread = [], ""
         for file in sorted(self._folder.glob("*.json")):
             try:
                 one = _read(file)
@@ -112,7 +112,7 @@ class BatchFiles:
                 RecursionError,
             ) as why:
                 said = one_line(str(why), 100)
-                self._notify(f"{shown(file)}: not a kept batch ({said}); it can't be collected")
+                self.unread = f"{shown(file)}: this kept batch can't be read ({said})"
                 continue
             if time.time() - one.made > _LONGEST_KEPT:
                 self.forget(one)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, NamedTuple, cast
 
+from .._util.texts import counted
 from .._util.values import frozen
 from ..checks.judging import is_worth_keeping
 from ..errors import ModelError, Setting, Spell, Text, shown, spelled
@@ -31,11 +32,13 @@ from .store import KnownAnswers
 _QUIET: Final = 0.2  # seconds without a new question before a batch is submitted
 _MOST_ATTEMPTS: Final = 5
 _MOST_SUBMITTED: Final = 3  # times that a question is submitted, each time without what was refused
+_MOST_LACKING: Final = 3  # times that results are taken, if some are not there
 _FIRST_POLL: Final = 1.0  # seconds
 _LAST_POLL: Final = 60.0
 _GROWTH: Final = 1.5
 _SETTLED: Final = 30.0  # seconds after which a server lists a batch that it got
 _SILENCE: Final = 3600.0  # seconds for which a server may not be reached
+_WITHOUT_FILE: Final = "Without the file, it is submitted again"
 
 
 @frozen
@@ -68,6 +71,7 @@ class _Submitted:
     state: BatchState | None = None
     trouble: str = ""
     pending: bool = False  # looked at, and not ended
+    lacking: int = 0  # times that it had ended, without all results
 
 
 @dataclass
@@ -82,6 +86,7 @@ class Batches:
     planned: set[str] = field(default_factory=set)  # keys of questions that are known before
     submitted: list[_Submitted] = field(default_factory=list)
     out: set[Job] = field(default_factory=set)  # neither gathered nor settled
+    failed: int = 0  # questions that the next run submits again
     # Until others have cost less than they could, as far as the budget is concerned.
     deferred: list[tuple[Lane, Job]] = field(default_factory=list)
 
@@ -170,6 +175,9 @@ class Batches:
                         for job in own.values():
                             keys.pop(self.answers.key_of(job.question) or "", None)
                             self.budget.hold_paid(job.question)
+                if keys and (unread := self.way.files.unread):
+                    hint = "Restore it; without it, what was in that batch is submitted again"
+                    raise ModelError(unread, hint)
                 await self._submit(lane, keys, started)
         except ModelError as error:
             # Those that got a batch are waited for all the same.
@@ -291,7 +299,7 @@ class Batches:
                 wait = min(_LAST_POLL, _GROWTH * wait)
         except ModelError as error:
             where = f"{error.problem} (batch {batch.kept.id}, kept as {shown(batch.kept.file)})"
-            hint = "Was it submitted with another key? Without the file, it is submitted again"
+            hint = f"Was it submitted with another key? {_WITHOUT_FILE}"
             unknown = _is_unknown(error)
             fatal = error.fatal and not unknown
             again = ModelError(where, hint if unknown else error.hint, fatal=fatal)
@@ -304,13 +312,17 @@ class Batches:
         self.pump()
 
     async def _collect(self, batch: _Submitted) -> None:
-        """Take the results; ModelError if the connection breaks: what was taken stays so."""
-        kept, port, ours = batch.kept, _port(batch.lane), batch.kept.sure
+        """Take the results; ModelError if some are not there: what was taken stays so."""
+        kept, port, ours, others = batch.kept, _port(batch.lane), batch.kept.sure, False
         async for result in first_results(port.results(kept.id, kept.number)):
-            ours |= result.id.startswith(f"{kept.mark}-")
-            if job := batch.jobs.pop(result.id, None):
-                await self._take(batch.lane, job, result)
+            known = result.id.startswith(f"{kept.mark}-")
+            ours, others = ours or known, others or bool(result.id and not known)
+            job = batch.jobs.pop(result.id, None)
+            if job and await self._take(batch.lane, job, result):
                 kept.keys.pop(result.id, None)
+        explained = (batch.state and batch.state.problem) or (others and not ours)
+        if batch.jobs and not explained:
+            self._say_lacking(batch, ours=ours)
         if not ours:  # another batch of the same size, from the same time
             kept.others.append(kept.id)
             kept.id, kept.sure = "", True
@@ -327,7 +339,17 @@ class Batches:
         self.way.files.save(kept)
         self.submitted.remove(batch)
 
-    async def _take(self, lane: Lane, job: Job, result: BatchResult) -> None:
+    def _say_lacking(self, batch: _Submitted, *, ours: bool) -> None:
+        """Results may have been cut on their way, and are paid for: take them again."""
+        self.way.files.save(batch.kept)
+        batch.lacking += 1
+        tries_left = batch.lacking < _MOST_LACKING
+        if tries_left or not (ours and self.way.fallback):
+            problem = f"{counted(len(batch.jobs), 'result')} of a batch that has ended not there"
+            raise ModelError(problem, _WITHOUT_FILE, transient=tries_left)
+
+    async def _take(self, lane: Lane, job: Job, result: BatchResult) -> bool:
+        """Whether nothing of a result is needed any more."""
         try:
             answer = await self._answer(lane, job.question, result)
         except ModelError as error:
@@ -337,16 +359,17 @@ class Batches:
                 self._gather(lane, job)
             else:
                 self._failed(lane, job, error)
-            return
+            return True
         except (Exception, SystemExit) as bug:
             self.budget.settle(job.question, None)
             self._settle(job, NoAnswer(adapter_error(lane.name, bug)))
-            return
+            return True
         self.budget.settle(job.question, answer.usage)
         lane.answered = True
-        if is_worth_keeping(job.question, answer):
-            self.answers.put(job.question, answer)
+        worth = is_worth_keeping(job.question, answer)
+        done = self.answers.put(job.question, answer) if worth else True
         self._settle(job, answer)
+        return done
 
     async def _answer(self, lane: Lane, question: Question, result: BatchResult) -> Answer:
         given, asked = _Given(_port(lane), result), question.without_keys()
@@ -363,6 +386,7 @@ class Batches:
             self.out.discard(job)
             lane.add(job)
             return
+        self.failed += 1
         ask: Text = ("Run again, or add ", Setting("batch_fallback"), " to ask without a batch")
         again = ModelError(error.problem, error.hint or ask)
         self._settle(job, NoAnswer(f"{lane.name}: {again.message(self.spell)}"))

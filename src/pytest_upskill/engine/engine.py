@@ -130,6 +130,11 @@ class Engine:
         """Batches that have not ended."""
         return self._batches.waiting if self._batches else None
 
+    @property
+    def failed_in_batches(self) -> int:
+        """How many questions failed in their batch, and go into another by the next run."""
+        return self._batches.failed if self._batches else 0
+
     def replies_to(self, keys: Sequence[str]) -> "list[Future[Reply]] | None":
         """The replies to questions given by key; None if one of them is unknown."""
         with self._lock:

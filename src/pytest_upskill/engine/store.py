@@ -72,22 +72,26 @@ class Store:
             return _answer(row)
         return _answer(rows[0]) if rows else None
 
-    def put(self, key: str, model: str, answer: Answer) -> None:
-        """Store an answer; never an error, since the answer itself is good."""
+    def put(self, key: str, model: str, answer: Answer) -> bool:
+        """Store an answer; whether it is. Never an error, since the answer itself is good."""
         usage = answer.usage
         extras = extras_to_json(answer.files, answer.transcript, answer.activity)
         if usage.written:
             extras["written"] = usage.written
         if usage.batch:
             extras["batch"] = True
+        text = answer.text
+        if not _is_encodable(text):  # SQLite takes no lone surrogate, JSON does
+            extras["text"], text = text, ""
         counts = (usage.input, usage.output, usage.cached)
         seconds = _UNKNOWN if answer.seconds is None else answer.seconds
         self._unsaved[key] = (
-            *(key, model, answer.text, *counts, answer.stop, seconds, time.time()),
+            *(key, model, text, *counts, answer.stop, seconds, time.time()),
             _packed(extras, answer.workspace),
         )
         self._carried.discard(key)
         self._save()
+        return key not in self._unsaved
 
     def size(self) -> StoreSize:
         counts = self._read("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
@@ -261,6 +265,7 @@ def _answer(row: Row) -> Answer | None:
         return None  # SQLite keeps any type in any column
     try:
         more, workspace = _unpacked(extras)
+        text = str(more.get("text", text))
         files, transcript = extras_from_json(more)
         counts = (tokens_in, tokens_out, cached, more.get("written", 0))
         usage = Usage(*counts, more.get("batch", False))
@@ -278,6 +283,14 @@ def _answer(row: Row) -> Answer | None:
         activity=activity,
         workspace=workspace,
     )
+
+
+def _is_encodable(text: object) -> bool:
+    if isinstance(text, str) and not text.isascii():
+        with suppress(UnicodeEncodeError):
+            return bool(text.encode())
+        return False
+    return True
 
 
 def _packed(extras: dict[str, Any], workspace: bytes) -> str | bytes | None:
@@ -306,8 +319,9 @@ class KnownAnswers:
         """What an answer is stored under; None if it is not."""
         return None
 
-    def put(self, _question: Question, _answer: Answer) -> None:
-        pass
+    def put(self, _question: Question, _answer: Answer) -> bool:
+        """Keep an answer; whether that is done already."""
+        return False
 
     def close(self) -> None:
         pass
@@ -336,9 +350,9 @@ class StoredAnswers(KnownAnswers):
         key = self.key_of(question)
         return None if self._fresh or key is None else self._opened().get(key)
 
-    def put(self, question: Question, answer: Answer) -> None:
-        if key := self.key_of(question):
-            self._opened().put(key, question.model, answer)
+    def put(self, question: Question, answer: Answer) -> bool:
+        key = self.key_of(question)
+        return key is not None and self._opened().put(key, question.model, answer)
 
     def close(self) -> None:
         if self._store:

@@ -231,7 +231,7 @@ class Assembly:
             agents_at_once=settings.agents_at_once,
             takes_tools=self._takes_tools,
             caches_from=self.caches_from if settings.prompt_cache else lambda _: None,
-            by_batch=self._by_batch(settings, root, notify),
+            by_batch=self._by_batch(settings, root),
         )
 
     def caches_from(self, name: str) -> int | None:
@@ -239,12 +239,10 @@ class Assembly:
         spec = self.specs[name]
         return spec.provider.caches_from(spec)
 
-    def _by_batch(
-        self, settings: Settings, root: Path, notify: Callable[[str], None]
-    ) -> ByBatch | None:
+    def _by_batch(self, settings: Settings, root: Path) -> ByBatch | None:
         if settings.batch is None:
             return None
-        names, files = {*self.batched(settings)}, BatchFiles(root / FOLDER, notify)
+        names, files = {*self.batched(settings)}, BatchFiles(root / FOLDER)
         waits = settings.batch == "wait"
         return ByBatch(names.__contains__, files, waits, settings.batch_fallback)
 

@@ -12,8 +12,10 @@ from ..engine.batches import Waiting
 from ..engine.reasons import GOES_ON, STOPPED
 from ..measure.assembly import Assembly
 from ..reports.terminal.closing import Spent, spent_words
+from ..reports.terminal.layout import wrapped
 from ..settings import Settings
 from ..trials.answer import NoAnswer
+from .display import screen_of
 
 TRY_LATER: Final = 75  # the exit status of a run whose batches have not ended: EX_TEMPFAIL
 _MOST: Final = 3  # reasons that are told
@@ -57,7 +59,7 @@ def write_submitted(
         reporter.write_line(f"upskill: {one_line(harmless(reason), 500)}", red=True)
     if spent and spent.calls:
         reporter.write_line(spent_words(spent))
-    reporter.write_line(
-        f"upskill: {batches_of(waiting)}: nothing is tested yet, and the same command collects "
-        f"the answers (exit status {TRY_LATER})"
-    )
+    said = f"upskill: {batches_of(waiting)}: nothing is tested yet, and the same command collects "
+    said += f"the answers (exit status {TRY_LATER})"
+    for line in wrapped(harmless(said), screen_of(config).width, rest="  "):
+        reporter.write_line(line)

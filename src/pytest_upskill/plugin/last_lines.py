@@ -19,7 +19,7 @@ from ..reports.terminal.closing import Ending, Spent, closing_lines
 from ..reports.terminal.layout import Look
 from ..results.run import NOTHING_TESTED, RunResults
 from ..settings import Settings
-from ..trials.answer import Answer, Usage
+from ..trials.answer import Answer, NoAnswer, Usage
 from ..trials.plan import PlannedCase
 from . import again
 from .display import screen_of
@@ -28,6 +28,7 @@ from .ledger import Ledger
 
 _KEPT: Final = "all answers so far are kept: the same command continues"
 _IN_BATCH: Final = "the batch goes on at the provider: the same command collects its answers"
+_IN_ANOTHER: Final = "the same command submits again what failed in its batch"
 _FIX: Final = "fix the errors, then the same command asks only what is missing"
 _NOT_KEPT: Final = "the same command starts over: answers of scripted models are not kept"
 _FIX_FIRST: Final = "fix the errors, then the same command starts"
@@ -156,6 +157,9 @@ def _next(ended: Ended) -> tuple[str, list[str]]:
     if ledger.has_errors and not session.shouldfail:
         if ended.engine.budget.refused:
             return _raise(ended), []
+        missing = [one for _, one in ended.engine.settled() if isinstance(one, NoAnswer)]
+        if missing and len(missing) == ended.engine.failed_in_batches:
+            return _IN_ANOTHER, again.same(config)
         return _FIX if ended.stored else _FIX_FIRST, again.same(config)
     if session.testsfailed:
         cached = config.pluginmanager.hasplugin("lfplugin")
