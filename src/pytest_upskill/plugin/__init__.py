@@ -5,7 +5,8 @@ Every pytest run in an environment that has it imports this module, so it import
 PYTEST_DONT_REWRITE
 """
 
-from typing import Final
+import gc
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -16,6 +17,9 @@ from . import hookspecs
 from .arguments import is_asked_for, split_args
 from .options import add_options, gates_given, unused_flags
 from .skill_code import keep_code_of_skills_out
+
+if TYPE_CHECKING:
+    from .session import UpskillRun
 
 _RUN: Final = "upskill-run"
 
@@ -41,11 +45,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "skill(path): test an Agent Skill on the models of the run.")
     config.addinivalue_line("markers", "trigger: a query that should, or should not, open a skill.")
     if is_asked_for(config):
-        from .session import UpskillRun
-
-        config.pluginmanager.register(UpskillRun(config), _RUN)
+        config.pluginmanager.register(_run_type()(config), _RUN)
     elif gates := gates_given(config):
         raise pytest.UsageError(f"{gates[0]}: no skill is tested. Add --skill PATH.")
+
+
+def _run_type() -> "type[UpskillRun]":
+    """Two hundred modules that stay: to look for garbage meanwhile takes a fifth more time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        from .session import UpskillRun
+    finally:
+        if collects:
+            gc.enable()
+    return UpskillRun
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

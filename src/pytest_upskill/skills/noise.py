@@ -1,6 +1,5 @@
 """Bundled skills that are unrelated to any other: does a description stand out among many?"""
 
-import tomllib
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
@@ -29,6 +28,8 @@ class NoiseSkill:
 @cache
 def noise_skills() -> tuple[NoiseSkill, ...]:
     """All of them, in the order in which they are installed."""
+    import tomllib  # only studies of triggers need it
+
     data = tomllib.loads(read_file(_FILE).decode("utf-8"))
     return tuple(
         NoiseSkill(one["name"], one["description"], one["body"].lstrip()) for one in data["skill"]
