@@ -123,6 +123,7 @@ def test_a_case_with_its_own_number_of_runs_keeps_it(pytester: pytest.Pytester) 
     runs = {record["case"]: record["run"] for record in report["records"]}
     assert runs["c0"] == 2
     assert runs["c1"] > 3
+    assert [test["case"] for test in report["tests"] if test["own_runs"]] == ["c0"]
 
 
 def test_an_answer_is_graded_once(pytester: pytest.Pytester) -> None:

@@ -50,7 +50,7 @@ SCHEMA = {
     "checks": "check passed reason weight required asks",
     "gate": "passed reasons",
     "cases": "skill case question tags file line digest threshold compared",
-    "tests": "nodeid skill case model accepted new sample regression of agent",
+    "tests": "nodeid skill case model accepted new sample regression of agent own_runs",
     "triggers": "skill model model_id agent agent_version decided_by recall recall_low recall_high "
     "recall_opened recall_queries false_alarms false_alarms_low false_alarms_high "
     "false_alarms_opened false_alarms_queries instead runs trials errored not_run tokens cost "

@@ -66,7 +66,9 @@ class Groups:
     def _decide(self, skill: str, model: str) -> dict[str, int]:
         items = self._items_of((skill, model))
         score, rest = items[0].parent.info.score, rest_after(self._looks)
-        samples = {test.case: test.sample for test in self._tests[skill, model]}
+        tests = self._tests[skill, model]
+        samples = {test.case: test.sample for test in tests}
+        own_runs = {test.case for test in tests if test.own_runs}
         rested, most = set[str](), dict[str, int]()
         for runs in steps(self._looks):
             most |= {item.nodeid: runs for item in items if item.nodeid not in rested}
@@ -80,6 +82,7 @@ class Groups:
                 looks=self._looks,
                 score=score,
                 samples=samples,
+                own_runs=own_runs,
             )
             # With an answer missing the verdict is incomplete, and more runs would not change that.
             scores, chance = seen.scores(over="baseline"), seen.chance(over="baseline")

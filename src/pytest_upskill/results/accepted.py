@@ -341,4 +341,5 @@ def planned_case(
         siblings=siblings,
         of=of,
         agent=first.agent,
+        own_runs=case.runs is not None,
     )

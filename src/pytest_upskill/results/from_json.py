@@ -218,6 +218,7 @@ class _Test(_Subject):
     sample: str = ""
     regression: str = ""
     of: Whole = 0
+    own_runs: bool = False
 
 
 class _Trigger(_Test):

@@ -144,6 +144,7 @@ class RunResults:
                 score=skill.score,
                 looks=self.looks,
                 samples=self._samples.get((skill.name, model), {}),
+                own_runs=self._own_runs.get((skill.name, model), ()),
             )
             for skill in self.skills
             for model, model_id in self.model_ids.items()
@@ -321,6 +322,15 @@ class RunResults:
         found: dict[Pair, dict[str, str]] = {}
         for test in self.tests:
             found.setdefault(test.pair, {})[test.case] = test.sample
+        return found
+
+    @cached_property
+    def _own_runs(self) -> dict[Pair, set[str]]:
+        """The cases that say themselves how often they are asked, by skill and model."""
+        found: dict[Pair, set[str]] = {}
+        for test in self.tests:
+            if test.own_runs:
+                found.setdefault(test.pair, set()).add(test.case)
         return found
 
     def notes(self, spell: Spell | None = None) -> list[str]:

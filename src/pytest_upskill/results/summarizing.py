@@ -1,6 +1,6 @@
 """Records → one summary per skill and model."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from math import fsum
 from operator import mul
 from statistics import fmean, variance
@@ -53,10 +53,12 @@ def summarize(
     looks: tuple[int, ...] = (),
     score: Score = "pass",
     samples: Mapping[str, str] = _NO_SAMPLES,
+    own_runs: Collection[str] = (),
 ) -> Summary:
     """Sum up the records of one skill on one model.
 
-    ``looks`` are those of frugal runs; ``samples`` are by case, as in `PlannedCase`.
+    ``looks`` are those of frugal runs, which cases with ``own_runs`` don't have; ``samples`` are
+    by case, as in `PlannedCase`.
     """
     own = [record for record in records if (record.skill, record.model) == (skill, model)]
     by_case: dict[str, list[Record]] = {}
@@ -66,7 +68,7 @@ def summarize(
     rest = rest_after(looks) if looks else None
     found = {case: _complete_runs(known, arms) for case, known in by_case.items()}
     complete = {
-        case: _Runs(runs, weights(kinds_of(runs, score), rest))
+        case: _Runs(runs, weights(kinds_of(runs, score), None if case in own_runs else rest))
         for case, runs in found.items()
         if runs
     }

@@ -34,7 +34,7 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "records": [_record(record) for record in results.records],
         "gate": {"passed": None if gate is None else not gate, "reasons": list(gate or ())},
         "cases": _cases(results),
-        "tests": [_test(test) for test in results.tests],
+        "tests": [{**_test(test), "own_runs": test.own_runs} for test in results.tests],
         "gates": asdict(results.gates),
         "looks": list(results.looks),
         "broken": dict(results.broken),

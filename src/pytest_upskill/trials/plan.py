@@ -104,6 +104,7 @@ class PlannedCase:
     siblings: tuple[str, ...] = ()  # all cases of the skill's own file
     of: int = 0  # cases that a run of all of them has on this model; 0 is not known
     agent: str = CHAT  # ``model`` is then the label of the agent on its model
+    own_runs: bool = False  # it says itself how often it is asked, so it is never frugal
     should_trigger: bool | None = None  # of a trigger's query; None for any other case
 
     @property
