@@ -115,7 +115,7 @@ def test_a_command_takes_a_module_and_an_entry(changed: Project) -> None:
 
 def test_a_teaching_option_takes_one_entry(changed: Project) -> None:
     table = changed.package / "teach/teach_settings.py"
-    option = '_option("--tone", metavar="TEXT", help="how to write", group="output")'
+    option = 'as_option("--tone", metavar="TEXT", help="how to write", group="output")'
     entry = f'    tone: str = field(default="calm", metadata={option})\n'
     last = "    resume: bool = field("
     table.write_text(table.read_text().replace(last, f"{entry}{last}"))

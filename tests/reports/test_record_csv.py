@@ -18,8 +18,11 @@ from support.made import made_record, made_run
 
 
 def rows(text: str) -> list[dict[str, str]]:
-    csv.field_size_limit(10**7)
-    return list(csv.DictReader(io.StringIO(text, newline="")))
+    before = csv.field_size_limit(10**7)
+    try:
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+    finally:
+        csv.field_size_limit(before)
 
 
 def one_row(**more: object) -> dict[str, str]:
