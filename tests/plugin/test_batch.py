@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from random import Random
 
 import pytest
 
@@ -171,17 +172,28 @@ def test_other_models_are_asked_as_always(pytester: pytest.Pytester, server: Bat
     assert [len(batch.requests) for batch in server.batches.values()] == [2]
 
 
-def test_each_round_of_adaptive_runs_is_a_batch(
+def sometimes(asked: Asked) -> Reply:
+    """More often with the skill, but no two runs would show it."""
+    share = 0.65 if "Follow the skill" in asked.system else 0.4
+    chance = Random(f"{asked.system}{asked.question}{asked.attempt}").random()
+    return Reply("gate up" if chance < share else "no idea")
+
+
+def test_a_round_of_adaptive_runs_is_one_batch_for_all_skills(
     pytester: pytest.Pytester, server: BatchServer
 ) -> None:
-    write_skill(pytester.path / "skills/gate", [case(str(n), "gate up") for n in range(3)])
-    server._script = lambda _: Reply("gate up")
+    for name in ("gate", "lock"):
+        cases = [case(f"{name} {n}", "gate up") for n in range(10)]
+        write_skill(pytester.path / "skills" / name, cases)
+    server._script = sometimes
     given = ["--skill", "skills", "--model", MODELS["anthropic"], "--skill-runs", "2..6"]
-    result = pytester.runpytest_inprocess(*given, "--skill-batch")
-    result.assert_outcomes(passed=3)
-    first, *_ = server.batches.values()
-    assert len(first.requests) == 3 * 2 * 2
-    assert not server.asked or max(server.submitted.values()) <= 6
+    pytester.runpytest_inprocess(*given, "--skill-batch")
+    first, second, *_ = server.batches.values()
+    assert len(first.requests) == 2 * 10 * 2 * 2
+    asked = json.dumps(second.bodies)
+    assert "gate 1" in asked
+    assert "lock 1" in asked
+    assert max(server.submitted.values()) <= 6
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ _LAST_POLL: Final = 60.0
 _GROWTH: Final = 1.5
 _SETTLED: Final = 30.0  # seconds after which a server lists a batch that it got
 _SILENCE: Final = 3600.0  # seconds for which a server may not be reached
-_WITHOUT_FILE: Final = "Without the file, it is submitted again"
+_DELETE: Final = "Delete the file to submit its questions again"
 
 
 @frozen
@@ -176,8 +176,7 @@ class Batches:
                             keys.pop(self.answers.key_of(job.question) or "", None)
                             self.budget.hold_paid(job.question)
                 if keys and (unread := self.way.files.unread):
-                    hint = "Restore it; without it, what was in that batch is submitted again"
-                    raise ModelError(unread, hint)
+                    raise ModelError(unread, f"Restore it. {_DELETE}")
                 await self._submit(lane, keys, started)
         except ModelError as error:
             # Those that got a batch are waited for all the same.
@@ -299,7 +298,7 @@ class Batches:
                 wait = min(_LAST_POLL, _GROWTH * wait)
         except ModelError as error:
             where = f"{error.problem} (batch {batch.kept.id}, kept as {shown(batch.kept.file)})"
-            hint = f"Was it submitted with another key? {_WITHOUT_FILE}"
+            hint = f"Was it submitted with another key? {_DELETE}"
             unknown = _is_unknown(error)
             fatal = error.fatal and not unknown
             again = ModelError(where, hint if unknown else error.hint, fatal=fatal)
@@ -345,8 +344,9 @@ class Batches:
         batch.lacking += 1
         tries_left = batch.lacking < _MOST_LACKING
         if tries_left or not (ours and self.way.fallback):
-            problem = f"{counted(len(batch.jobs), 'result')} of a batch that has ended not there"
-            raise ModelError(problem, _WITHOUT_FILE, transient=tries_left)
+            results = counted(len(batch.jobs), "answer")
+            problem = f"the batch has ended, but its results lack {results}"
+            raise ModelError(problem, _DELETE, transient=tries_left)
 
     async def _take(self, lane: Lane, job: Job, result: BatchResult) -> bool:
         """Whether nothing of a result is needed any more."""

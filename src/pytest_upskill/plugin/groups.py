@@ -4,7 +4,7 @@ Every xdist worker has all items and decides alone, from the same answers and wi
 no question is asked twice, and nothing has to be sent around.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -39,6 +39,7 @@ class Groups:
     def __init__(self, settings: Settings, ask: Ask, items: Sequence[pytest.Item]) -> None:
         self._looks = looks_of(settings)
         self._most = settings.runs
+        self._together = settings.batch is not None  # so that a round of all groups is one batch
         self._ask = ask
         self._items = {item.nodeid: item for item in items if isinstance(item, CaseItem)}
         queries = [item for item in items if isinstance(item, TriggerItem)]
@@ -60,10 +61,17 @@ class Groups:
             return self._most
         pair = item.planned.pair
         if pair not in self._runs:
-            self._runs[pair] = self._decide(*pair)
+            self._decide(self._tests if self._together else [pair])
         return self._runs[pair][item.nodeid]
 
-    def _decide(self, skill: str, model: str) -> dict[str, int]:
+    def _decide(self, pairs: Iterable[Pair]) -> None:
+        groups = [self._rounds(*pair) for pair in pairs if self._items_of(pair)]
+        while wanted := {key: most for one in groups for key, most in next(one, {}).items()}:
+            asked = [self._items[nodeid] for nodeid in wanted]
+            records_of_items(asked, list(wanted.values()), self._ask)
+
+    def _rounds(self, skill: str, model: str) -> Iterator[Mapping[str, int]]:
+        """The runs that each item needs for the next look, until one decides."""
         items = self._items_of((skill, model))
         score, rest = items[0].parent.info.score, rest_after(self._looks)
         tests = self._tests[skill, model]
@@ -72,6 +80,7 @@ class Groups:
         rested, most = set[str](), dict[str, int]()
         for runs in steps(self._looks):
             most |= {item.nodeid: runs for item in items if item.nodeid not in rested}
+            yield most
             own = records_of_items(items, [most[item.nodeid] for item in items], self._ask)
             records = [record for of_case in own for record in of_case]
             seen = summarize(
@@ -92,7 +101,7 @@ class Groups:
                 rested = {
                     item.nodeid for item, one in zip(items, own, strict=True) if alike(one, score)
                 }
-        return most
+        self._runs[skill, model] = most
 
     def regression_of(self, item: CaseItem | TriggerItem) -> Standing | None:
         """The standing of a case that regressed, alone or as a part of its group.
