@@ -190,22 +190,14 @@ def killed_while_submitting(root: Path, server: BatchServer, asked: Sequence[Que
     assert [one["id"] for one in kept(root)] == [""]
 
 
-def test_a_batch_of_a_run_that_was_killed_while_submitting_is_found(
-    tmp_path: Path, server: BatchServer, model: str
+@pytest.mark.parametrize("arrived", [True, False])
+def test_a_run_that_is_killed_while_submitting_pays_once(
+    tmp_path: Path, server: BatchServer, model: str, *, arrived: bool
 ) -> None:
     asked = questions(model, "one", "two")
     killed_while_submitting(tmp_path, server, asked)
-    assert texts(ask(tmp_path, asked)) == ["ONE", "TWO"]
-    assert len(server.batches) == 1
-    assert not kept(tmp_path)
-
-
-def test_a_batch_that_was_never_submitted_is_submitted_now(
-    tmp_path: Path, server: BatchServer, model: str
-) -> None:
-    asked = questions(model, "one", "two")
-    killed_while_submitting(tmp_path, server, asked)
-    server.batches.clear()
+    if not arrived:
+        server.batches.clear()
     assert texts(ask(tmp_path, asked)) == ["ONE", "TWO"]
     assert len(server.batches) == 1
     assert not kept(tmp_path)
@@ -348,20 +340,26 @@ def test_results_that_are_not_there_are_asked_alone_if_that_is_wanted(
     assert not kept(tmp_path)
 
 
-def test_what_can_not_be_stored_stays_to_be_collected(
-    tmp_path: Path, server: BatchServer, model: str, monkeypatch: pytest.MonkeyPatch
+def disk_full(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(("part", "name"), [(Store, "_write"), (batches.Batches, "_answer")])
+def test_what_can_not_be_stored_or_read_stays_to_be_collected(
+    tmp_path: Path,
+    server: BatchServer,
+    model: str,
+    monkeypatch: pytest.MonkeyPatch,
+    part: type,
+    name: str,
 ) -> None:
     asked = questions(model, "one", "two")
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "_write", disk_full)
-        assert texts(ask(tmp_path, asked)) == ["ONE", "TWO"]
+        patch.setattr(part, name, disk_full)
+        ask(tmp_path, asked)
     assert texts(ask(tmp_path, asked)) == ["ONE", "TWO"]
     assert len(server.batches) == 1
     assert not kept(tmp_path)
-
-
-def disk_full(_store: Store, _connection: object) -> None:
-    raise OSError(28, "No space left on device")
 
 
 @pytest.mark.parametrize("reply", [None, 7, "words", [], {}, {"content": 3, "choices": "x"}])

@@ -456,6 +456,27 @@ def test_a_server_without_schemas_is_asked_without_from_then_on(
     assert [schema_of(asked) for asked in server.asked] == [SCHEMA, None, None]
 
 
+def is_marked(asked: Asked) -> bool:
+    return "cache_control" in str(asked.body) or "prompt_cache_key" in asked.body
+
+
+@pytest.mark.parametrize("refused", ["schema", "marks", "both"])
+def test_a_refused_schema_and_refused_marks_are_told_apart(provider: str, refused: str) -> None:
+    def script(asked: Asked) -> Reply | Fault:
+        schema, marks = schema_of(asked) is not None, is_marked(asked)
+        bad = {"schema": schema, "marks": marks, "both": schema or marks}[refused]
+        return (
+            Fault("status", 400, message="Extra inputs are not permitted") if bad else Reply("{}")
+        )
+
+    marked = replace(WITH_SCHEMA, shared=("system",))
+    with LoopbackServer(script) as server:
+        ask(spec_of(provider, server.url), marked, marked)
+    last = server.asked[-1]
+    assert (schema_of(last) is None) == (refused != "marks")
+    assert is_marked(last) == (refused == "schema")
+
+
 def test_the_schema_is_not_blamed_for_other_refusals(provider: str) -> None:
     async def ask_twice(spec: ModelSpec) -> None:
         model = await spec.provider.open(spec, 20)

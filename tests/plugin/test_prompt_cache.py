@@ -153,21 +153,6 @@ def test_a_first_question_that_fails_holds_up_nobody(
     assert sum((one["cached_tokens"] or 0) > 0 for one in records) == 4
 
 
-def test_a_proxy_that_refuses_marks_is_asked_without(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_example(pytester, 4)
-
-    def script(asked: Asked) -> Reply | Fault:
-        marked = "cache_control" in json.dumps(asked.body)
-        return Fault("status", 400, message="extra inputs") if marked else Reply("yes")
-
-    with LoopbackServer(script) as server:
-        result = run(pytester, server, monkeypatch)
-    result.assert_outcomes(passed=4)
-    assert len(server.asked) == 9
-
-
 def test_the_switch_may_stand_in_the_ini_file(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,17 +205,25 @@ def test_newer_models_of_openai_are_told_where_the_shared_text_ends(
     assert Counter(list(texts(server).values())) == {2: 6}
 
 
-def test_a_server_that_only_looks_like_openais_is_asked_without(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("model", "field", "message"),
+    [
+        ("sonnet", "cache_control", "extra inputs"),
+        ("openai:gpt-5.4", "prompt_cache_key", "Unrecognized request argument: prompt_cache_key"),
+        ("openai:gpt-5.4", "prompt_cache_key", "unknown field"),
+    ],
+)
+def test_a_server_that_refuses_what_is_for_caches_is_asked_without(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str, field: str, message: str
 ) -> None:
     write_example(pytester, 4)
 
     def script(asked: Asked) -> Reply | Fault:
-        message = "Unrecognized request argument supplied: prompt_cache_key"
-        return Fault("status", 400, message=message) if cache_fields(asked) else Reply("yes")
+        refused = field in json.dumps(asked.body)
+        return Fault("status", 400, message=message) if refused else Reply("yes")
 
     with LoopbackServer(script) as server:
-        result = run(pytester, server, monkeypatch, model="openai:gpt-5.4")
+        result = run(pytester, server, monkeypatch, model=model)
     result.assert_outcomes(passed=4)
     assert len(server.asked) == 9
 

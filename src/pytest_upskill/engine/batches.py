@@ -363,7 +363,7 @@ class Batches:
         except (Exception, SystemExit) as bug:
             self.budget.settle(job.question, None)
             self._settle(job, NoAnswer(adapter_error(lane.name, bug)))
-            return True
+            return False
         self.budget.settle(job.question, answer.usage)
         lane.answered = True
         worth = is_worth_keeping(job.question, answer)

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -82,20 +83,19 @@ class AnthropicModel:
     async def _create(self, question: Question) -> "Message":
         """If a server refuses the schema or the marks of its cache, ask without, now and later."""
         marks = bool(question.shared) and self._takes_marks
-        schemas = self._takes_schemas
+        schema = question.schema if self._takes_schemas else None
+        refusals = (self._sdk.BadRequestError, self._sdk.UnprocessableEntityError)
         try:
             return await self._send(question, marks=marks)
-        except (self._sdk.BadRequestError, self._sdk.UnprocessableEntityError):
-            # Servers say it in many words. If that was not why, the next call fails as well.
-            if marks:
-                message = await self._send(question, marks=False)
-                self._takes_marks = False
-                return message
-            if not (question.schema and schemas):
-                raise
-            message = await self._send(replace(question, schema=None), marks=False)
-            self._takes_schemas = False
-            return message
+        except refusals:
+            # Servers say it in many words. If that was not why, the next calls fail as well.
+            for marked, form in _with_less(schema, marks=marks):
+                with suppress(*refusals):
+                    message = await self._send(replace(question, schema=form), marks=marked)
+                    self._takes_marks &= marked or not marks
+                    self._takes_schemas &= form == schema
+                    return message
+            raise
 
     async def _send(self, question: Question, *, marks: bool) -> "Message":
         message: Message = await self._client.messages.create(**self._body(question, marks=marks))
@@ -206,6 +206,16 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
         "name": name_of(call),
         "input": object_of(call.arguments),
     }
+
+
+def _with_less(schema: str | None, *, marks: bool) -> Iterator[tuple[bool, str | None]]:
+    """What else to try: without marks, without the schema, without both."""
+    if marks:
+        yield False, schema
+    if schema:
+        yield marks, None
+    if marks and schema:
+        yield False, None
 
 
 def _mark(body: dict[str, Any], shared: Collection[Shared]) -> None:

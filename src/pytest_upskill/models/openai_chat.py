@@ -194,6 +194,12 @@ class OpenAIModel:
                     self._caches = False
                 elif question.steps and thoughts == "as they came" and _THOUGHTS.search(said):
                     self._thoughts = "always" if _MISSING.search(said) else "never"
+                elif kept and openai_responses.PATH not in said:
+                    # Some only say that there is a field that they don't know.
+                    completion = await self._create(replace(question, shared=()))
+                    if self._takes_schemas == schemas:  # else that was why
+                        self._caches = False
+                    return completion
                 elif question.schema and schemas:
                     # Servers say it in many words. If the schema was not why, this fails as well.
                     completion = await self._create(replace(question, schema=None))
