@@ -3,6 +3,7 @@
 import importlib.metadata
 import socket
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from pytest_upskill.engine.budget import Allowance, Budget, Unanswered
 from pytest_upskill.engine.cluster import connection
 from pytest_upskill.engine.cluster.connection import connected
 from pytest_upskill.engine.cluster.exchange import Brief, Found
-from pytest_upskill.engine.cluster.workers import _lacks, _other_version
+from pytest_upskill.engine.cluster.workers import Workers, _lacks, _other_version
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.prices import Price
 from pytest_upskill.trials.answer import Usage
@@ -44,8 +45,19 @@ def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
             connected(f"tcp://127.0.0.1:{port}", None)
     with pytest.raises(SettingsError, match="no Dask scheduler answers there"):
         connected(f"tcp://127.0.0.1:{port}", None)
-    with pytest.raises(SettingsError, match=r"Dask's settings name the certificates"):
-        connected(f"tls://127.0.0.1:{port}", None)
+
+
+def test_tls_needs_certificates() -> None:
+    dask = pytest.importorskip("dask")
+    names = ("ca-file", "client.cert", "client.key")
+    with pytest.raises(SettingsError, match=r"there are no certificates for it") as caught:
+        connected("tls://127.0.0.1:1", None)
+    assert "client.cert and client.key of distributed.comm.tls" in "".join(caught.value.hint)
+    with (
+        dask.config.set({f"distributed.comm.tls.{name}": "/no.pem" for name in names}),
+        pytest.raises(SettingsError, match=r"its certificates can't be used: .*No such file"),
+    ):
+        connected("tls://127.0.0.1:1", None)
 
 
 def test_another_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,8 +85,35 @@ def test_workers_that_lack_the_same_are_one_line() -> None:
     assert "\n" not in told[0]
 
 
+def workers_of(memory: dict[str, int], *found: Found) -> Workers:
+    brief = Brief("r", {}, {}, {}, memory, "auto", None, 1, 1, 1)
+    workers = Workers(None, brief, {})
+    workers.fit = {one.name: one for one in found}
+    return workers
+
+
+def test_memory_says_how_many_trials_a_worker_takes() -> None:
+    versions = {"claude": "2", "loop": "1"}
+    anna = Found("anna", "bwrap", versions, places=4, memory=700)
+    berta = Found("berta", "bwrap", {"loop": "1"}, places=4, memory=40)
+    workers = workers_of({"claude": 300, "loop": 50}, anna, berta)
+    assert workers.places == 4
+    assert workers.lines == [
+        "1 worker, 4 trials at once, sandbox: bwrap",
+        "no trials for worker berta: loop takes 50 MB, and 40 MB can be used there",
+    ]
+    assert workers_of({"claude": 300}, replace(anna, versions={"claude": "2"})).places == 2
+
+
+def test_an_agent_that_is_larger_than_all_workers_runs_on_the_largest() -> None:
+    anna, berta = Found("anna", "", {"qwen": "1"}, (), 4, 900), Found("b", "", {}, (), 4, 2000)
+    workers = workers_of({"qwen": 1800}, anna, berta)
+    assert workers.memory_for("qwen") == 900
+    assert workers.places == 1
+
+
 def test_keys_are_not_in_the_repr_of_what_workers_are_told() -> None:
-    brief = Brief("r", {}, {}, {}, (), "auto", None, 1, 1, 1, {"OPENAI_API_KEY": "sk-secret-1"})
+    brief = Brief("r", {}, {}, {}, {}, "auto", None, 1, 1, 1, {"OPENAI_API_KEY": "sk-secret-1"})
     assert "sk-secret-1" not in repr(brief) + str(brief) + f"{(brief,)}"
 
 

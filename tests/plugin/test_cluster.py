@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from support.sandboxes import needs_bwrap
 
 pytestmark = [needs_bwrap, pytest.mark.xdist_group("dask")]
 
+CASE = {"input": "open it", "expected": {"contains": ["is open"]}}
 KEY = "sk-of-the-workers-0123456789"
 
 # As a model: opens the gate with the skill; the first time it is asked for the case "lose", it
@@ -175,7 +177,7 @@ def test_workers_without_a_sandbox_or_the_agent_get_no_trials(
             f"upskill: cluster {dask.address}: 1 worker, 2 trials at once, sandbox: bwrap",
             "upskill: no trials for worker berta: claude is not installed",
             "upskill: no trials for worker carla: no sandbox: *bwrap*",
-            "upskill: no trials for worker tcp://*: it has pytest-upskill 99, and *",
+            "upskill: no trials for worker dora: it has pytest-upskill 99, and *",
         ]
     )
     assert {record["outcome"] for record in records(pytester)} == {"passed", "failed"}
@@ -219,3 +221,50 @@ def test_a_budget_is_kept_over_all_workers(pytester: pytest.Pytester, dask: Dask
     assert errors
     assert all("budget" in error and "of 700 tokens" in error for error in errors)
     assert result.ret == 1
+
+
+def test_the_only_worker_with_an_agent_is_lost_and_another_joins(
+    pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its trials wait for the new one, while others go on."""
+    write_skill(pytester.path / "skills/gate", [CASE])
+    path = f"{fake_cli(tmp_path / 'programs')}{os.pathsep}{os.environ['PATH']}"
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-1234567890abcdefghij")
+    joining = list[Thread]()
+    with dask_processes(tmp_path / "dask") as dask:
+        dask.add("anna", {"PATH": path})
+        dask.add("berta")
+
+        def lose_anna(asked: Asked) -> Reply:
+            if len(asked.body["tools"]) == 1 and not joining:  # the agent has one, loop has more
+                dask.workers["anna"].kill()
+                joining.append(Thread(target=dask.add, args=("emil", {"PATH": path})))
+                joining[0].start()
+            return Reply("The gate is open.", delay=0.5)
+
+        with LoopbackServer(lose_anna) as server:
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+            args = ("--skill-cluster", dask.address, "--skill-agent", "claude")
+            result = run(pytester, "haiku", *args)
+        joining[0].join()
+    result.assert_outcomes(passed=2)
+    told = r"The cluster lost 1 worker \(anna\)(: \d trials? began again on another)?\."
+    assert re.search(told, " ".join(result.stdout.str().split()))
+    result.stdout.fnmatch_lines(["upskill: only some trials for worker berta: claude is not inst*"])
+
+
+def test_the_scheduler_is_lost(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    """Trials end without an answer, and soon."""
+    write_skill(pytester.path / "skills/gate", [CASE])
+    with dask_processes(tmp_path / "dask") as dask:
+        dask.add("anna")
+
+        def lose_scheduler(_: Asked) -> Reply:
+            dask.scheduler.kill()
+            return Reply("The gate is open.", delay=0.5)
+
+        with LoopbackServer(lose_scheduler) as server:
+            args = ("--skill-cluster", dask.address, "--skill-base-url", f"{server.url}/v1")
+            result = run(pytester, "m", *args)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"*loop: the connection to {dask.address} was lost*"])

@@ -39,7 +39,7 @@ class DaskProcesses:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._all = list[subprocess.Popen[str]]()
-        self._scheduler, self.address = self._started("scheduler", _SCHEDULER, {})
+        self.scheduler, self.address = self._started("scheduler", _SCHEDULER, {})
         self.workers = dict[str, subprocess.Popen[str]]()
 
     def add(self, name: str, env: Mapping[str, str] = {}) -> None:

@@ -131,14 +131,15 @@ class Assembly:
         from ..engine.cluster import Cluster, brief_of
 
         by_agents = [one for one in subjects if one.agent != CHAT]
-        agents = tuple(dict.fromkeys(one.agent for one in by_agents))
-        for agent in agents:
+        memory = dict[str, int]()
+        for agent in dict.fromkeys(one.agent for one in by_agents):
             if not self.roster.is_ours(agent):
                 problem = "an agent of a conftest.py is not known to the workers of a cluster"
                 hint = ("Drop ", Setting("cluster"), ".")
                 raise SettingsError("agents", problem, hint, value=agent)
+            memory[agent] = self.roster.agent(agent).memory
         specs = {one.model: self.specs[one.model] for one in by_agents}
-        brief = brief_of(settings, specs, {name: self.price_of(name) for name in specs}, agents)
+        brief = brief_of(settings, specs, {name: self.price_of(name) for name in specs}, memory)
         assert settings.cluster
         at_once, pins = settings.agents_at_once, self.roster.pins
         self.cluster = Cluster(settings.cluster, brief, at_once, pins)
@@ -218,8 +219,7 @@ class Assembly:
         if self.cluster:
             from ..engine.cluster import ClusterTrials
 
-            memory_of = lambda agent: self.roster.agent(agent).memory  # noqa: E731
-            open_trials = partial(ClusterTrials, self.cluster, budget, memory_of, spell)
+            open_trials = partial(ClusterTrials, self.cluster, budget, spell)
         return Engine(
             open_model,
             concurrency=settings.concurrency,

@@ -84,10 +84,10 @@ class Cluster:
         return f"The cluster lost {lost}{again}." if lost else ""
 
     async def hand_out(
-        self, question: Question, allowance: Allowance, memory: int, trial: OnItsWay
+        self, question: Question, allowance: Allowance, trial: OnItsWay
     ) -> Outcome | str:
         """Have a trial carried out; why it can't be, if nobody carries it out."""
-        work = self._dispatch.hand_out(question, allowance, memory, trial)
+        work = self._dispatch.hand_out(question, allowance, trial)
         done: Outcome | str = await asyncio.wrap_future(self._begun(work))
         return done
 

@@ -5,6 +5,7 @@ import logging
 import re
 import signal
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -35,6 +36,8 @@ def connected(address: str, at_once: int | None) -> "tuple[LocalCluster | None, 
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
     started = None
+    if address.startswith("tls:"):
+        _require_certificates(address)
     try:
         if not local:
             # Dask's client waits for a server without end that takes a connection and says nothing.
@@ -51,17 +54,32 @@ def connected(address: str, at_once: int | None) -> "tuple[LocalCluster | None, 
                     dashboard_address="127.0.0.1:0",  # the usual port may be taken
                     silence_logs=logging.CRITICAL + 1,
                 )
-        return started, Client(started or address, set_as_default=False, name=PACKAGE)
+        with warnings.catch_warnings():  # of versions of packages that we don't use
+            warnings.simplefilter("ignore")
+            return started, Client(started or address, set_as_default=False, name=PACKAGE)
     except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
         if started:
             started.close()
         problem = f"no Dask scheduler answers there within {_PATIENCE:g} s"
         hint = "Start one: dask scheduler. Is the port right, and is it reachable from here?"
         if address.startswith("tls:"):
-            hint += " For tls, Dask's settings name the certificates (distributed.comm.tls)."
+            hint += " Does it use tls, and do both trust the same authority?"
         if local:
             problem, hint = f"its workers did not start: {one_line(str(error), 200)}", ""
         raise SettingsError("cluster", problem, hint, value=address) from None
+
+
+def _require_certificates(address: str) -> None:
+    from distributed import Security
+
+    try:
+        if Security().get_connection_args("client").get("ssl_context"):
+            return
+        problem = "there are no certificates for it"
+    except (OSError, ValueError) as error:  # ssl's errors are OSErrors
+        problem = f"its certificates can't be used: {one_line(str(error), 200)}"
+    hint = "Dask's settings name them: ca-file, client.cert and client.key of distributed.comm.tls."
+    raise SettingsError("cluster", problem, hint, value=address)
 
 
 async def _asked_who_it_is(address: str) -> None:

@@ -56,7 +56,7 @@ class Dispatch:
         self._client.subscribe_topic(topic_of(self._run), self._hear)
 
     async def hand_out(
-        self, question: Question, allowance: Allowance, memory: int, trial: OnItsWay
+        self, question: Question, allowance: Allowance, trial: OnItsWay
     ) -> Outcome | str:
         """Have a trial carried out; why it can't be, if nobody carries it out."""
         number = f"upskill-trial-{token_hex(8)}"  # all that schedulers and dashboards show
@@ -68,24 +68,26 @@ class Dispatch:
         copies = [await self._copy(skill) for skill in task.skills]
         self._trials[number] = trial
         try:
-            for _ in range(_MOST_TRIES):
-                needs = self._needs(task.agent, memory)
+            strangers = 0
+            while strangers < _MOST_TRIES:
+                needs = self._needs(task.agent)
                 start = self._start(question, needs) if task.setup else None
                 key = f"{number}-{token_hex(2)}"
                 handed = self._submit(parcel, start, *copies, key=key, resources=needs)
-                done = await self._done(handed)
+                done = await self._done(handed, task.agent, trial)
                 if isinstance(done, str) or (done and done.reply):
                     return done
-                if start and self._starts.get(key_of(task)) is start:
-                    del self._starts[key_of(task)]  # once, so that all trials start from the next
+                strangers += done is not None
+                if start and (done or start.status != "finished"):
+                    self._start_anew(key_of(task), start)
             return "its workers do not know of this run any more"
         finally:
             del self._trials[number]
 
-    def _needs(self, agent: str, memory: int) -> dict[str, float]:
-        """The resources that a worker must have free; even a large agent has a place somewhere."""
-        most = self._workers.most_memory
-        return {MEMORY: min(memory, most), CPU: 1, resource_of(self._run, agent): 1}
+    def _needs(self, agent: str) -> dict[str, float]:
+        """The resources that a worker must have free."""
+        memory = self._workers.memory_for(agent)
+        return {MEMORY: memory, CPU: 1, resource_of(self._run, agent): 1}
 
     def _submit(self, parcel: bytes, *more: object, **how: object) -> "Handed[Outcome]":
         handed: Handed[Outcome] = self._client.submit(
@@ -104,6 +106,11 @@ class Dispatch:
             self._starts[key] = self._submit(parcel, None, key=name, resources=needs)
         return self._starts[key]
 
+    def _start_anew(self, key: str, start: "Handed[Outcome]") -> None:
+        """Have a setup run again: once, so that all trials start from the next."""
+        if self._starts.get(key) is start:
+            del self._starts[key]
+
     async def _copy(self, skill: Installed) -> "Handed[Any]":
         """The files of a skill, as the result of a task: Dask sends it to each worker once."""
         if skill.digest not in self._copies:
@@ -115,23 +122,26 @@ class Dispatch:
             self._copies[skill.digest] = self._client.submit(bytes, pickle.dumps(files), key=key)
         return self._copies[skill.digest]
 
-    async def _done(self, handed: "Handed[Any]") -> Outcome | str | None:
+    async def _done(
+        self, handed: "Handed[Any]", agent: str, trial: OnItsWay
+    ) -> Outcome | str | None:
         """What came of a task; None if it must be handed out again."""
         from distributed.scheduler import KilledWorker
 
-        workers = self._workers
-        ends = [
-            asyncio.ensure_future(one)
-            for one in (handed._result(), workers.given_up.wait(), workers.renewed.wait())
-        ]
+        workers, result = self._workers, asyncio.ensure_future(handed._result())
         try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            if ends[0].done():
-                outcome: Outcome = ends[0].result()
-                return outcome
-            if workers.given_up.is_set():
-                return f"no worker of {self._address} is left that fits"
-            return None
+            while not result.done():
+                changed = asyncio.ensure_future(workers.changed.wait())
+                await asyncio.wait((result, changed), return_when=asyncio.FIRST_COMPLETED)
+                changed.cancel()
+                if result.done():
+                    break
+                if agent in workers.given_up:
+                    return f"no worker of {self._address} is left that can carry it out"
+                if not trial.worker or trial.worker[0] not in workers.fit:
+                    return None
+            outcome: Outcome = result.result()
+            return outcome
         except KilledWorker as error:
             return f"its worker was lost {error.allowed_failures + 1} times"
         except FuturesCancelled:
@@ -139,8 +149,7 @@ class Dispatch:
         except Exception as error:
             return f"the cluster did not carry it out: {one_line(str(error), 200)}"
         finally:
-            for one in ends:
-                one.cancel()
+            result.cancel()
             with suppress(Exception):
                 if not handed.done():
                     await handed.cancel()  # or the worker would go on with it

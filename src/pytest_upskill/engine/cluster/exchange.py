@@ -30,13 +30,17 @@ class Brief:
     specs: Mapping[str, ModelSpec]
     prices: Mapping[str, Price | None]
     scripts: Mapping[str, tuple[str, bytes]]  # of scripted models: name of the file, content
-    agents: tuple[str, ...]
+    memory: Mapping[str, int]  # megabytes that a trial takes, by agent
     sandbox: str
     image: str | None
     agent_timeout: float
     call_timeout: float
     concurrency: int
     keys: Mapping[str, str] = field(default_factory=dict)  # by environment variable
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        return tuple(self.memory)
 
 
 @frozen
@@ -86,7 +90,7 @@ def brief_of(
     settings: Settings,
     specs: Mapping[str, ModelSpec],
     prices: Mapping[str, Price | None],
-    agents: tuple[str, ...],
+    memory: Mapping[str, int],
 ) -> Brief:
     """What workers must know of a run; SettingsError if a model can't be asked from there."""
     keys, scripts = dict[str, str](), dict[str, tuple[str, bytes]]()
@@ -106,7 +110,7 @@ def brief_of(
         specs,
         prices,
         scripts,
-        agents,
+        memory,
         settings.sandbox,
         settings.image,
         settings.agent_timeout,

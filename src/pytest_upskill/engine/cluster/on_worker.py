@@ -91,7 +91,7 @@ def _room(worker: Worker, workers_here: int) -> tuple[int, float]:
     if memory is None:
         own = worker.memory_manager.memory_limit or float("inf")
         memory = min(_SHARE * min(own, available() / workers_here), _PLENTY * 1e6)
-    return max(1, min(places, worker.state.nthreads)), memory / 1e6
+    return max(1, min(places, worker.state.nthreads)), max(1.0, memory / 1e6)
 
 
 def _watch(site: Site, run: str, worker: Worker) -> None:

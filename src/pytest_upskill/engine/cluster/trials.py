@@ -1,7 +1,6 @@
 """Trials that are carried out on a cluster: what each may spend, and what it spent."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 
 from ...errors import InputError, Spell, spelled
@@ -17,12 +16,9 @@ from .exchange import Outcome
 class ClusterTrials:
     """Carries out trials on a cluster, in place of this machine."""
 
-    def __init__(
-        self, cluster: Cluster, budget: Budget, memory_of: Callable[[str], int], spell: Spell
-    ) -> None:
+    def __init__(self, cluster: Cluster, budget: Budget, spell: Spell) -> None:
         self._cluster = cluster
         self._budget = budget
-        self._memory_of = memory_of
         self._spell = spell
         self._settled = asyncio.Event()
 
@@ -46,8 +42,7 @@ class ClusterTrials:
             allowance = await self._allotted(question)
             trial, done = OnItsWay(call), Outcome(None)
             try:
-                memory = self._memory_of(agent)
-                came = await self._cluster.hand_out(question, allowance, memory, trial)
+                came = await self._cluster.hand_out(question, allowance, trial)
                 done = Outcome(NoAnswer(f"{agent}: {came}")) if isinstance(came, str) else came
             except InputError as error:
                 return NoAnswer(error.message(self._spell))

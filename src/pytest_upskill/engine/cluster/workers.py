@@ -16,6 +16,7 @@ from .on_worker import alive, leave, prepare
 
 _FIRST: Final = 10.0  # seconds for the first worker to come
 _LOOK: Final = 2.0  # seconds between looks at the workers
+_ALIVE: Final = 20.0  # seconds between signs of life
 _ALONE: Final = 60.0  # seconds without a worker that fits, until trials are given up
 _SHOWN: Final = 200  # characters of what a worker lacks
 _NAMES: Final = 5
@@ -27,8 +28,8 @@ class Workers:
     def __init__(self, client: Any, brief: Brief, pins: Mapping[str, str]) -> None:
         self.fit: dict[str, Found] = {}  # by address
         self.unfit: dict[str, Found] = {}
-        self.renewed = asyncio.Event()  # there are some again, after there were none
-        self.given_up = asyncio.Event()
+        self.changed = asyncio.Event()  # trials that wait may wait for nobody
+        self.given_up: set[str] = set()  # agents that no worker has, and none came that has
         self._client = client
         self._brief = brief
         self._pins = pins  # versions of agents that are asked for
@@ -37,23 +38,30 @@ class Workers:
     async def first_look(self) -> None:
         with suppress(TimeoutError):
             await self._client.wait_for_workers(1, timeout=_FIRST)
-        await self._look_at(list(await self._client.nthreads()))
+        await self._look_at(there := list(await self._client.nthreads()), there)
 
     async def watch(self) -> None:
         """Look after them: some get lost, others join."""
-        alone = 0.0
+        alone = dict.fromkeys(self._brief.agents, 0.0)
+        heard = 0.0
         while True:
             await asyncio.sleep(_LOOK)
+            heard += _LOOK
             with suppress(Exception):  # of a cluster that is about to end
                 await self._look_again()
-            alone = 0.0 if self.fit else alone + _LOOK
-            if alone > _ALONE or self._client.status != "running":
-                self.given_up.set()
+                if heard > _ALIVE:
+                    heard = 0.0
+                    await self._ask(alive, self._brief.run, workers=list(self.fit))
+            for agent in alone:
+                alone[agent] = 0.0 if self.memory_for(agent) else alone[agent] + _LOOK
+                if alone[agent] > _ALONE or self._client.status != "running":
+                    self.given_up.add(agent)
+            if self.given_up:
+                self._tell_all()
 
     async def dismiss(self) -> None:
         """Let them forget the run."""
-        run, workers = self._brief.run, list(self.fit)
-        await self._client.run(leave, run, workers=workers, on_error="ignore")
+        await self._ask(leave, self._brief.run, workers=list(self.fit))
 
     @property
     def versions(self) -> dict[str, str]:
@@ -63,12 +71,12 @@ class Workers:
     @property
     def places(self) -> int:
         """How many trials they take at once."""
-        return sum(one.places for one in self.fit.values())
+        return sum(self._places_of(one) for one in self.fit.values())
 
-    @property
-    def most_memory(self) -> float:
-        """Megabytes for agents on the largest of them."""
-        return max((one.memory for one in self.fit.values()), default=0.0)
+    def memory_for(self, agent: str) -> float:
+        """Megabytes that a trial is given: even a large agent has a place on some worker."""
+        having = [one.memory for one in self.fit.values() if agent in one.versions]
+        return min(max(having, default=0.0), self._brief.memory[agent])
 
     @property
     def lacking(self) -> list[str]:
@@ -79,12 +87,13 @@ class Workers:
     def lines(self) -> list[str]:
         """All of them in words: how many there are, and what others lack."""
         sandboxes = ", ".join(sorted({one.sandbox for one in self.fit.values()}))
+        number = len([one for one in self.fit.values() if self._places_of(one)])
         lines = [
-            f"{counted(len(self.fit), 'worker')}, "
+            f"{counted(number, 'worker')}, "
             f"{counted(self.places, 'trial')} at once, sandbox: {sandboxes}"
         ]
-        few = [one for one in self._lacking() if one.versions]
-        none = [one for one in self._lacking() if not one.versions]
+        few = [one for one in self._lacking() if self._places_of(one)]
+        none = [one for one in self._lacking() if not self._places_of(one)]
         lines += [f"only some trials for worker {told}" for told in _lacks(few)]
         return lines + [f"no trials for worker {told}" for told in _lacks(none)]
 
@@ -99,40 +108,58 @@ class Workers:
     def count_lost(self, address: str, name: str) -> None:
         self._lost.setdefault(address, name)
 
+    def _places_of(self, one: Found) -> int:
+        """How many trials a worker takes at once, of the smallest agent that it has."""
+        rooms = [one.memory // max(1.0, self.memory_for(agent)) for agent in one.versions]
+        return int(min(one.places, max(rooms, default=0)))
+
     def _lacking(self) -> list[Found]:
-        return [one for one in (*self.fit.values(), *self.unfit.values()) if one.lacks]
+        small = list[Found]()
+        for one in self.fit.values():
+            more = [
+                f"{agent} takes {need:,.0f} MB, and {one.memory:,.0f} MB can be used there"
+                for agent in one.versions
+                if (need := self.memory_for(agent)) > one.memory
+            ]
+            small.append(replace(one, lacks=(*one.lacks, *more)))
+        return [one for one in (*small, *self.unfit.values()) if one.lacks]
 
     async def _look_again(self) -> None:
+        before = {agent: self.memory_for(agent) for agent in self._brief.agents}
         there = list(await self._client.nthreads())
         for address in [one for one in self.fit if one not in there]:
             self._lost[address] = self.fit.pop(address).name
-        had_some = bool(self.fit)
         if new := [one for one in there if one not in self.fit and one not in self.unfit]:
-            await self._look_at(new)
-        run = self._brief.run
-        await self._client.run(alive, run, workers=list(self.fit), on_error="ignore")
-        if self.fit and not had_some:  # Dask does not look at resources again
-            self.renewed.set()
-            self.renewed = asyncio.Event()
+            await self._look_at(new, there)
+        now = {agent: self.memory_for(agent) for agent in self._brief.agents}
+        if any(most and (not before[agent] or most < before[agent]) for agent, most in now.items()):
+            self._tell_all()  # Dask does not look for resources again that nobody had
 
-    async def _look_at(self, addresses: Sequence[str]) -> None:
-        """Find out which workers fit."""
+    def _tell_all(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    async def _ask(self, *what: Any, workers: list[str], on_error: str = "ignore") -> Any:
+        return await self._client.run(*what, workers=workers, on_error=on_error)
+
+    async def _look_at(self, addresses: Sequence[str], there: Sequence[str]) -> None:
+        """Find out which workers fit, of all that are ``there``."""
+        known = (await self._client.scheduler.identity(n_workers=-1))["workers"]
+        names = {one: str(known.get(one, {}).get("name", one)) for one in addresses}
         ours = importlib.metadata.version(PACKAGE)
-        ask = self._client.run
-        theirs = await ask(
-            importlib.metadata.version, PACKAGE, workers=list(addresses), on_error="return"
-        )
+        version = importlib.metadata.version
+        theirs = await self._ask(version, PACKAGE, workers=list(addresses), on_error="return")
         same = [address for address, version in theirs.items() if version == ours]
         for address, version in theirs.items():
             if address not in same:
-                self.unfit[address] = Found(address, lacks=(_other_version(version, ours),))
-        here = Counter(urlsplit(address).hostname for address in addresses)
+                self.unfit[address] = Found(names[address], lacks=(_other_version(version, ours),))
+        here = Counter(urlsplit(address).hostname for address in there)
         for number in set(here.values()):
             wanted = [one for one in same if here[urlsplit(one).hostname] == number]
-            looks = await ask(prepare, self._brief, number, workers=wanted, on_error="return")
+            looks = await self._ask(prepare, self._brief, number, workers=wanted, on_error="return")
             for address, found in looks.items():
                 if isinstance(found, Exception):
-                    found = Found(address, lacks=(one_line(str(found), _SHOWN),))
+                    found = Found(names[address], lacks=(one_line(str(found), _SHOWN),))
                 (self.fit if found.versions else self.unfit)[address] = found
         self._agree()
 
