@@ -16,11 +16,7 @@ from .workers import Workers
 
 _LEAVING: Final = 10.0  # seconds for workers to forget a run
 _AHEAD: Final = 2  # trials handed out per place: a cluster that grows by itself must see some wait
-_HINT: Final[Text] = (
-    "pytest-upskill doctor, run there, says more. Keys are sent with ",
-    Setting("cluster_send_keys"),
-    " alone.",
-)
+_DOCTOR: Final = "pytest-upskill doctor, run there, says more."
 
 
 class Cluster:
@@ -40,6 +36,9 @@ class Cluster:
         self._address = address
         self._agents = brief.agents
         self._at_once = at_once
+        self._hint: Text = _DOCTOR
+        if not brief.keys:
+            self._hint = (_DOCTOR, " Keys are sent with ", Setting("cluster_send_keys"), " alone.")
         self._client: Any  # its methods are to be awaited on its loop, and not elsewhere
         self._local, self._client = connected(address, at_once)
         self._loop: asyncio.AbstractEventLoop = self._client.loop.asyncio_loop
@@ -54,11 +53,11 @@ class Cluster:
         if not workers.fit:
             if not workers.unfit:
                 raise self._error("it has no workers", f"Start one: dask worker {self._address}")
-            raise self._error(f"no worker fits: {'; '.join(workers.lacking)}", _HINT)
+            raise self._error(f"no worker fits: {'; '.join(workers.lacking)}", self._hint)
         versions = workers.versions
         if missing := [name for name in self._agents if name not in versions]:
             told = "; ".join(workers.lacking)
-            raise self._error(f"no worker has {', '.join(missing)}: {told}", _HINT)
+            raise self._error(f"no worker has {', '.join(missing)}: {told}", self._hint)
         self._loop.call_soon_threadsafe(self._dispatch.listen)
         self._watching = self._begun(workers.watch())
         return versions

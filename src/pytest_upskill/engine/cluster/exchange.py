@@ -11,6 +11,7 @@ from ..._util.keys import password_of
 from ..._util.values import frozen
 from ...errors import Setting
 from ...models import ModelSpec
+from ...models.names import PROVIDERS
 from ...models.prices import Price
 from ...models.scripted import ScriptedProvider, script_file
 from ...settings import Settings
@@ -95,7 +96,7 @@ def brief_of(
     """What workers must know of a run; SettingsError if a model can't be asked from there."""
     keys, scripts = dict[str, str](), dict[str, tuple[str, bytes]]()
     for name, spec in specs.items():
-        if not type(spec.provider).__module__.startswith(__name__.partition(".")[0] + "."):
+        if spec.provider not in PROVIDERS.values():
             problem = "a model of a conftest.py is not known to the workers of a cluster"
             raise spec.error(problem, ("Drop ", Setting("cluster"), "."))
         if settings.cluster_send_keys and (found := spec.provider.key_in(os.environ)):
