@@ -149,6 +149,22 @@ def test_bedrock_takes_keys_and_region_of_a_profile_and_masks_them(
     assert without_keys(f"It is {secret}.") == "It is ***."
 
 
+@pytest.mark.parametrize("variable", ["AWS_DEFAULT_PROFILE", "AWS_PROFILE"])
+@pytest.mark.parametrize("file", ["credentials", "config"])
+def test_the_region_is_the_one_that_boto3_finds(
+    file: str, variable: str, set_env: Callable[..., None], tmp_path: Path
+) -> None:
+    boto3 = pytest.importorskip("boto3")
+    (tmp_path / ".aws").mkdir()
+    heads = {"credentials": "team", "config": "profile team"}
+    for name, head in heads.items():
+        region = "region = eu-central-1\n" if name == file else ""
+        (tmp_path / f".aws/{name}").write_text(f"[{head}]\n{region}")
+    set_env(**{variable: "team"})
+    assert boto3.Session().region_name == "eu-central-1"
+    assert models_clouds.aws_region(os.environ)[1] == "eu-central-1"
+
+
 def test_vertex_logs_in_and_names_project_region_and_model(
     log_in: Callable[[str, str], None],
 ) -> None:
@@ -389,6 +405,23 @@ def test_a_login_that_fails_is_told(log_in: Callable[[str, str], None], tmp_path
             ask(VERTEX)
     assert caught.value.problem.startswith("no login to vertex: ")
     assert caught.value.fatal
+
+
+def test_a_role_that_may_not_be_taken_is_told(
+    set_env: Callable[..., None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / ".aws").mkdir()
+    keys = f"aws_access_key_id = AKIAPROFILE0000\naws_secret_access_key = {AWS_SECRET}\n"
+    (tmp_path / ".aws/credentials").write_text(f"[base]\n{keys}")
+    role = "role_arn = arn:aws:iam::123456789012:role/x\nsource_profile = base\n"
+    (tmp_path / ".aws/config").write_text(f"[profile ops]\nregion = us-east-1\n{role}")
+    with LoopbackServer(lambda _: Reply("never")) as server:
+        set_env(AWS_PROFILE="ops", AWS_ENDPOINT_URL_STS=f"{server.url}/nowhere")
+        with pytest.raises(ModelError) as caught:
+            ask(BEDROCK)
+    assert caught.value.problem.startswith("no login to bedrock: ")
+    assert caught.value.fatal
+    assert not caplog.text  # botocore's has a traceback
 
 
 def trouble(name: str, fault: Fault, log_in: Callable[[str, str], None]) -> ModelError:

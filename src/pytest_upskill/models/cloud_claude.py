@@ -6,6 +6,7 @@ is not one of the protocol.
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,12 +72,11 @@ class BedrockModel(CloudModel):
     async def open(cls, spec: ModelSpec, timeout: float) -> "BedrockModel":
         if spec.provider.key_in(os.environ):
             return cls(spec, timeout, ())
-        from botocore.exceptions import BotoCoreError
+        from botocore.exceptions import BotoCoreError, ClientError
 
-        errors = (BotoCoreError, RuntimeError)
-        with told_of_login(spec, errors):
+        with told_of_login(spec, (Exception,)):  # of parsers, too: a role is asked for by HTTP
             await asyncio.to_thread(_know_aws)
-        return cls(spec, timeout, errors)
+        return cls(spec, timeout, (BotoCoreError, ClientError, RuntimeError))
 
     def _connect(self, options: dict[str, Any]) -> Any:
         client = self._sdk.AsyncAnthropicBedrock(
@@ -129,6 +129,8 @@ def _know_aws() -> None:
     """Mask credentials that come from files and services, too."""
     import boto3
 
+    # It would tell of a login that fails, with a traceback.
+    logging.getLogger("botocore.credentials").setLevel(logging.CRITICAL + 1)
     found = boto3.Session().get_credentials()
     frozen = found.get_frozen_credentials() if found else ()
     know(*filter(None, frozen))

@@ -190,20 +190,25 @@ class AzureProvider(Cloud, ChatProvider):
 
 
 def aws_region(env: Mapping[str, str]) -> tuple[str, str]:
-    """Where the region is from, and the region: from the environment, else of the profile."""
+    """Where the region is from, and the region: in the order of boto3, which is an extra."""
     variable, region = _region_in(env, ("AWS_REGION", "AWS_DEFAULT_REGION"))
     if region:
         return variable, region
-    home = env.get("HOME", "")
-    file = env.get("AWS_CONFIG_FILE") or (home and f"{home}/.aws/config")
-    profile = env.get("AWS_PROFILE", "").strip() or "default"
-    parser = ConfigParser(interpolation=None, strict=False)
-    try:
-        parser.read(Path(file).expanduser(), "utf-8")
-    except (ConfigError, ValueError, OSError):
-        return "", ""  # boto3 tells what is wrong with it
-    section = "default" if profile == "default" else f"profile {profile}"
-    return _region_in({file: parser.get(section, "region", fallback="")}, (file,))
+    given = (env.get(name, "").strip() for name in ("AWS_DEFAULT_PROFILE", "AWS_PROFILE"))
+    profile = next(filter(None, given), "default")
+    for variable, usual, section in (
+        ("AWS_SHARED_CREDENTIALS_FILE", "credentials", profile),
+        ("AWS_CONFIG_FILE", "config", "default" if profile == "default" else f"profile {profile}"),
+    ):
+        file = env.get(variable) or f"{env.get('HOME', '')}/.aws/{usual}"
+        parser = ConfigParser(interpolation=None, strict=False)
+        try:
+            parser.read(Path(file).expanduser(), "utf-8")
+        except (ConfigError, ValueError, OSError):
+            continue  # boto3 tells what is wrong with it
+        if region := parser.get(section, "region", fallback=""):
+            return _region_in({file: region}, (file,))
+    return "", ""
 
 
 def azure_version(env: Mapping[str, str]) -> str:
