@@ -1,4 +1,4 @@
-"""Trials of agents on a Dask cluster of 1, 2 and 4 workers, compared with this process alone.
+"""Trials of agents on a Dask cluster of 1, 2 and 4 workers, and in this process alone.
 
 python benchmarks/cluster.py [TRIALS]   200 by default
 """
@@ -16,11 +16,12 @@ from measure import Measured, measure, middle, pytest_command, side_by_side
 from tables import show
 
 TRIALS: Final = 200
-TURNS: Final = 6  # of a trial; all but the last run a command
-LATENCY: Final = 0.5
+TURNS: Final = 4  # of a trial; all but the last run a command
+LATENCY: Final = 0.25
 WORKERS: Final = (1, 2, 4)
 PLACES: Final = 2  # of a worker
-ROUNDS: Final = 1  # each takes minutes
+HERE: Final = 2  # workers that this process is compared with
+ROUNDS: Final = 1  # of all; it takes about five minutes
 
 
 def command(options: list[str]) -> list[str]:
@@ -35,31 +36,24 @@ def cluster(folder: Path, trials: int = TRIALS) -> None:
     with served(LATENCY, TURNS - 1) as url:
         options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
         options += ["--skill-agent", "loop", "--skill-fresh", "--skill-no-history"]
+
+        def add(name: str, workers: int, *more: str) -> None:
+            own = [*options, "--skill-agents-at-once", str(workers * PLACES), *more]
+            commands[name] = partial(measure, command(own), folder)
+
+        add("this process", HERE)
         for workers in WORKERS:
-            places = str(workers * PLACES)
-            own = [*options, "--skill-agents-at-once", places]
-            commands[f"here, {places} at once"] = partial(measure, command(own), folder)
-            own += ["--skill-cluster", f"local:{workers}"]
-            commands[f"local:{workers}"] = partial(measure, command(own), folder)
+            add(f"local:{workers}", workers, "--skill-cluster", f"local:{workers}")
         runs = side_by_side(commands, ROUNDS)
     walls = {name: middle(measured).wall for name, measured in runs.items()}
     rows = list[list[str]]()
-    for workers in WORKERS:
-        here, there = walls[f"here, {workers * PLACES} at once"], walls[f"local:{workers}"]
-        ideal = trials * TURNS * LATENCY / (workers * PLACES)
-        rows.append(
-            [
-                str(workers),
-                f"{ideal:.1f}",
-                f"{there:.1f}",
-                f"{there / ideal:.2f}",
-                f"{there / here:.2f}",
-                f"{walls['local:1'] / there:.2f}",
-            ]
-        )
-    head = ["workers", "ideal s", "wall s", "wall/ideal", "wall/here", "times as fast"]
-    title = f"{trials} trials of {TURNS} turns of {LATENCY} s, {PLACES} at once on each worker"
-    show(f"{title}, start-up included", rows, head)
+    for name, workers in (("this process", HERE), *((f"local:{n}", n) for n in WORKERS)):
+        ideal, wall = trials * TURNS * LATENCY / (workers * PLACES), walls[name]
+        faster = "" if name == "this process" else f"{walls['local:1'] / wall:.2f}"
+        numbers = [f"{ideal:.1f}", f"{wall:.1f}", f"{wall / ideal:.2f}", faster]
+        rows.append([name, str(workers * PLACES), *numbers])
+    head = ["", "at once", "ideal s", "wall s", "wall/ideal", "times as fast"]
+    show(f"{trials} trials of {TURNS} turns of {LATENCY} s, start-up included", rows, head)
 
 
 if __name__ == "__main__":

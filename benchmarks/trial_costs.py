@@ -14,7 +14,7 @@ OUTPUT: Final = 300  # tokens of a reply
 AT_ONCE: Final = 8  # trials on a machine
 MACHINE: Final = 0.20  # USD an hour
 # USD per million tokens: input, output; written costs a quarter more, read a tenth.
-PRICES: Final = ((1.0, 5.0), (3.0, 15.0))
+PRICES: Final = ((0.1, 0.5), (2.0, 10.0))
 SIZES: Final = (100, 2_500, 50_000)
 MACHINES: Final = (1, 4, 32)
 
@@ -41,7 +41,7 @@ def duration(trials: int, machines: int) -> str:
 
 def table() -> str:
     heads = [f"{n} machine{'s' if n > 1 else ''}" for n in MACHINES]
-    heads += [f"model at ${a:g}/${b:g}" for a, b in PRICES]
+    heads += [f"model at ${a:.2f}/${b:.2f}" for a, b in PRICES]
     lines = [f"| trials | {' | '.join(heads)} | machines |", "|---" * (len(heads) + 2) + "|"]
     for trials in SIZES:
         cells = [duration(trials, machines) for machines in MACHINES]
