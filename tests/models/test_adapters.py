@@ -16,6 +16,7 @@ from pytest_upskill.models.hosted import ChatProvider, Hosted, MessagesProvider
 from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.trial import Question
+from support.adapters import answers_of, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply, Stop
 
 SECRET = "sk-secret-0123456789"
@@ -34,20 +35,8 @@ def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def spec_of(provider: str, url: str, model_id: str = "model-1") -> ModelSpec:
-    address = url if provider == "anthropic" else f"{url}/v1"
-    return ModelSpec("m", PROVIDERS[provider], model_id, address)
-
-
 def ask(spec: ModelSpec, *questions: Question, timeout: float = 20) -> list[Answer]:
-    async def run() -> list[Answer]:
-        model = await spec.provider.open(spec, timeout)
-        try:
-            return [await model.ask(question) for question in questions or (QUESTION,)]
-        finally:
-            await model.close()
-
-    return asyncio.run(run())
+    return answers_of(spec, *(questions or (QUESTION,)), timeout=timeout)
 
 
 def trouble(provider: str, script: Script, timeout: float = 20) -> ModelError:

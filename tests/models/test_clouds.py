@@ -1,6 +1,5 @@
 """Bedrock, Vertex and Azure through the real SDKs and their logins, on loopback."""
 
-import asyncio
 import os
 import re
 import sys
@@ -20,6 +19,7 @@ from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import Tool
 from pytest_upskill.trials.trial import Question
 from support import clouds
+from support.adapters import answers_of
 from support.clouds import AWS_SECRET, AZURE, BEDROCK, KEY, SESSION, VERTEX, service_account
 from support.loopback import GOOGLE_TOKEN, Asked, Fault, LoopbackServer, Reply
 
@@ -63,16 +63,8 @@ def refused(name: str) -> str:
 
 
 def ask(name: str, question: Question = QUESTION) -> Answer:
-    async def run() -> Answer:
-        spec = resolve(name)
-        model = await spec.provider.open(spec, 20)
-        try:
-            return await model.ask(question)
-        finally:
-            await model.close()
-
     require(name)
-    return asyncio.run(run())
+    return answers_of(resolve(name), question)[0]
 
 
 @pytest.fixture(params=[BEDROCK, VERTEX, AZURE])

@@ -1,6 +1,5 @@
 """Gemini, at Google's address for Chat Completions."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from pytest_upskill.models.names import resolve
 from pytest_upskill.models.port import ModelName
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.trial import Question
+from support.adapters import answers_of
 from support.loopback import Fault, LoopbackServer, Reply
 
 QUESTION = Question("m", "Be brief.", (("user", "What is the gate's command?"),), 64, 1)
@@ -24,15 +24,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ask(server: LoopbackServer, name: str = "gemini:gemini-2.5-flash") -> Answer:
     spec = resolve(ModelName(name), {"GOOGLE_GEMINI_BASE_URL": server.url})
-
-    async def run() -> Answer:
-        model = await spec.provider.open(spec, 20)
-        try:
-            return await model.ask(QUESTION)
-        finally:
-            await model.close()
-
-    return asyncio.run(run())
+    return answers_of(spec, QUESTION)[0]
 
 
 def trouble(fault: Fault) -> ModelError:

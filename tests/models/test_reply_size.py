@@ -1,6 +1,5 @@
 """No reply fills the memory: not a bomb, not one without an end, not one of many values."""
 
-import asyncio
 import gzip
 import json
 import socket
@@ -14,10 +13,10 @@ import pytest
 
 from pytest_upskill.engine import Engine
 from pytest_upskill.errors import ModelError
-from pytest_upskill.models import Model, ModelSpec, reply_size
-from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models import Model, reply_size
 from pytest_upskill.trials.answer import Answer, NoAnswer
 from pytest_upskill.trials.trial import Question
+from support.adapters import answers_of, spec_of
 from support.loopback import LoopbackServer, Reply
 
 QUESTION = Question("m", "Be brief.", (("user", "What is the gate's command?"),), 64, 1)
@@ -64,21 +63,8 @@ def headers(*more: str, status: str = "200 OK") -> str:
     return "\r\n".join([f"HTTP/1.1 {status}", "content-type: application/json", *more, "", ""])
 
 
-def spec_of(provider: str, url: str) -> ModelSpec:
-    address = url if provider == "anthropic" else f"{url}/v1"
-    return ModelSpec("m", PROVIDERS[provider], "m", address)
-
-
 def ask(provider: str, url: str) -> Answer:
-    async def run() -> Answer:
-        spec = spec_of(provider, url)
-        model = await spec.provider.open(spec, 20)
-        try:
-            return await model.ask(QUESTION)
-        finally:
-            await model.close()
-
-    return asyncio.run(run())
+    return answers_of(spec_of(provider, url), QUESTION)[0]
 
 
 def refused(provider: str, url: str) -> ModelError:

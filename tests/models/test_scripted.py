@@ -20,6 +20,7 @@ from pytest_upskill.skills.skill import estimated_tokens
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question
+from support.adapters import answers_of
 
 PLAIN = "You are a helpful assistant."
 
@@ -34,15 +35,7 @@ def scripted(name: str) -> ModelSpec:
 
 
 def ask(name: str, text: str = "Hello?", system: str = PLAIN) -> Answer:
-    async def once() -> Answer:
-        spec = scripted(name)
-        model = await spec.provider.open(spec, 120)
-        try:
-            return await model.ask(question(text, system))
-        finally:
-            await model.close()
-
-    return asyncio.run(once())
+    return answers_of(scripted(name), question(text, system))[0]
 
 
 def answered(reply: Any) -> Answer:

@@ -19,6 +19,7 @@ from pytest_upskill.models import Model, ModelSpec, sdk
 from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer
 from pytest_upskill.trials.trial import Question
+from support.adapters import answers_of, spec_of
 from support.loopback import Fault, LoopbackServer, Reply
 
 QUESTION = Question("m", "Be brief.", (("user", "What is the gate's command?"),), 64, 1)
@@ -35,20 +36,8 @@ def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return str(request.param)
 
 
-def spec_of(provider: str, url: str) -> ModelSpec:
-    address = url if provider == "anthropic" else f"{url}/v1"
-    return ModelSpec("m", PROVIDERS[provider], "m", address)
-
-
 def ask(spec: ModelSpec) -> Answer:
-    async def run() -> Answer:
-        model = await spec.provider.open(spec, 20)
-        try:
-            return await model.ask(QUESTION)
-        finally:
-            await model.close()
-
-    return asyncio.run(run())
+    return answers_of(spec, QUESTION)[0]
 
 
 @contextmanager

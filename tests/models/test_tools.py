@@ -12,11 +12,11 @@ import pytest
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.hosted import MessagesProvider
-from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.models.tool_support import hint_without_tools
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question
+from support.adapters import answers_of, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}}
@@ -38,25 +38,9 @@ def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def spec_of(provider: str, url: str) -> ModelSpec:
-    address = url if provider == "anthropic" else f"{url}/v1"
-    return ModelSpec("m", PROVIDERS[provider], "model-1", address)
-
-
-def ask(spec: ModelSpec, *questions: Question) -> list[Answer]:
-    async def run() -> list[Answer]:
-        model = await spec.provider.open(spec, 20)
-        try:
-            return [await model.ask(question) for question in questions]
-        finally:
-            await model.close()
-
-    return asyncio.run(run())
-
-
 def answer_to(provider: str, script: Script, question: Question = QUESTION) -> Answer:
     with LoopbackServer(script) as server:
-        return ask(spec_of(provider, server.url), question)[0]
+        return answers_of(spec_of(provider, server.url), question)[0]
 
 
 def after(question: Question, answer: Answer, *texts: str) -> Question:
@@ -258,8 +242,8 @@ def test_a_failed_result_says_so_and_several_go_in_one_message() -> None:
     results = (ToolResult("a", "no such command", failed=True), ToolResult("b", ""))
     question = replace(QUESTION, steps=(Step("", calls, results),))
     with LoopbackServer(lambda _: Reply("So be it.")) as server:
-        ask(spec_of("anthropic", server.url), question)
-        ask(spec_of("openai", server.url), question)
+        answers_of(spec_of("anthropic", server.url), question)
+        answers_of(spec_of("openai", server.url), question)
     of_anthropic, of_openai = (asked.body["messages"] for asked in server.asked)
     failed, empty = of_anthropic[-1]["content"]
     assert failed == {
@@ -278,7 +262,7 @@ def test_a_failed_result_says_so_and_several_go_in_one_message() -> None:
 def sent_back(provider: str, step: Step) -> list[dict[str, Any]]:
     """The turn of a step as it goes out: the calls, behind anything else."""
     with LoopbackServer(lambda _: Reply("Fine.")) as server:
-        ask(spec_of(provider, server.url), replace(QUESTION, steps=(step,)))
+        answers_of(spec_of(provider, server.url), replace(QUESTION, steps=(step,)))
     turn = next(one for one in server.asked[0].body["messages"] if one["role"] == "assistant")
     if provider == "anthropic":
         return [*turn["content"]]
@@ -581,7 +565,7 @@ def marks_in(body: object) -> int:
 
 def test_only_what_is_shared_is_marked_for_the_cache() -> None:
     with LoopbackServer(lambda _: Reply("Hello.")) as server:
-        ask(spec_of("anthropic", server.url), QUESTION, TURN, replace(TURN, system=""))
+        answers_of(spec_of("anthropic", server.url), QUESTION, TURN, replace(TURN, system=""))
     assert [marks_in(asked.body) for asked in server.asked] == [0, 2, 2]
     _, turn, without_system = (asked.body for asked in server.asked)
     assert turn["messages"] == [
@@ -607,7 +591,7 @@ def test_the_end_of_the_turn_before_is_marked_too() -> None:
 def test_other_servers_get_no_marks() -> None:
     other = MessagesProvider("mine", "mine:a", key_envs=("MINE_KEY",))
     with LoopbackServer(lambda _: Reply("Hello.")) as server:
-        ask(spec_of("openai", server.url), TURN)
+        answers_of(spec_of("openai", server.url), TURN)
     assert [marks_in(asked.body) for asked in server.asked] == [0]
     assert other.caches_from(ModelSpec("m", other, "m")) is None
     assert other.caches_from(ModelSpec("m", other, "claude-opus-4-6")) == 4096
@@ -620,7 +604,7 @@ def test_other_servers_get_no_marks() -> None:
 def test_a_server_that_refuses_marks_gets_none_from_then_on(status: int, message: str) -> None:
     refusal = Fault("status", status, message=message)
     with LoopbackServer(lambda one: refusal if marks_in(one.body) else Reply("Hello.")) as server:
-        answers = ask(spec_of("anthropic", server.url), TURN, TURN)
+        answers = answers_of(spec_of("anthropic", server.url), TURN, TURN)
     assert [answer.text for answer in answers] == ["Hello.", "Hello."]
     assert [marks_in(asked.body) for asked in server.asked] == [2, 0, 0]
 

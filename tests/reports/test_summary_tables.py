@@ -13,7 +13,16 @@ from pytest_upskill.results.summary import Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.plan import SkillInfo
 from pytest_upskill.trials.records import Grade
-from support.made import LONG_MODEL, PAID, lines, made_records, made_summary
+from support.made import (
+    LONG_MODEL,
+    MODELS,
+    PAID,
+    lines,
+    made_records,
+    made_summary,
+    many_rows,
+    ten_cases,
+)
 
 widths = pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 models = pytest.mark.parametrize(
@@ -213,30 +222,14 @@ def test_growth_of_a_thousand_percent_is_a_factor(change: float, shown: str) -> 
     assert f" {shown.replace('×', 'x')} " in lines(row, marks=ASCII_MARKS)[4]
 
 
-MODELS = ["haiku", "sonnet", "opus", "openai:gpt-5.4-mini", LONG_MODEL]
-
-
-def row(model: str, skill: str, before: int, after: int, **more: Any) -> Summary:
-    """Of ten cases so many pass without the skill, and with it."""
-    rates = [(float(n < before), float(n < after)) for n in range(10)]
-    numbers = {"baseline_tokens": 812.0, "skill_tokens": 640.0, "cases": 12, **more}
-    return made_summary(model, skill, rates=rates, tokens=(9.0, 12.0), **numbers)
-
-
-def many(**more: Any) -> list[Summary]:
-    """Fifteen rows less one: three skills on five models."""
-    helped = [row(model, f"skill-{n}", 0, 9, **more) for n in range(3) for model in MODELS]
-    return helped[:-1]
-
-
 def without_baseline(model: str, skill: str) -> Summary:
     return made_summary(model, skill, rates=[(None, 1.0)], skill_rate=0.83, skill_tokens=23456.0)
 
 
 def test_a_matrix_has_a_row_for_each_skill_and_a_column_for_each_model() -> None:
-    rows = many()
-    rows[1] = row("sonnet", "skill-0", 4, 8, errored=1)
-    rows[2] = row("opus", "skill-0", 9, 0)
+    rows = many_rows()
+    rows[1] = ten_cases("sonnet", "skill-0", 4, 8, errored=1)
+    rows[2] = ten_cases("opus", "skill-0", 9, 0)
     header, rule, *body = lines(*rows)[:5]
     assert header.split() == ["skill", *MODELS]
     assert set(rule) == {"─"}
@@ -251,7 +244,7 @@ def test_a_matrix_has_a_row_for_each_skill_and_a_column_for_each_model() -> None
         "-v shows the table of each skill.",
     ]
     assert "! is incomplete" in "\n".join(lines(*rows))
-    assert "! is incomplete" not in "\n".join(lines(*many()))
+    assert "! is incomplete" not in "\n".join(lines(*many_rows()))
 
 
 def test_a_matrix_without_a_baseline_has_one_rate() -> None:
@@ -262,11 +255,11 @@ def test_a_matrix_without_a_baseline_has_one_rate() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
 def test_a_matrix_is_split_if_the_models_do_not_fit(width: int) -> None:
-    wide = [*many(), row("日本語のモデル" * 5, "ein-langer-name-" * 4, 1, 2)]
+    wide = [*many_rows(), ten_cases("日本語のモデル" * 5, "ein-langer-name-" * 4, 1, 2)]
     for verbosity in (0, 1):
         shown = lines(*wide, width=width, verbosity=verbosity)
         assert max(map(text_width, shown)) <= width
-    heads = [line for line in lines(*many(), width=width) if line.startswith("skill ")]
+    heads = [line for line in lines(*many_rows(), width=width) if line.startswith("skill ")]
     assert len(heads) == {60: 2, 80: 2, 100: 1, 120: 1}[width]
     assert [name[:8] for line in heads for name in line.split()[1:]] == [m[:8] for m in MODELS]
 
@@ -278,7 +271,7 @@ def test_a_matrix_is_painted_and_harmless() -> None:
         painted.append((text, style))
         return text
 
-    rows = [row("ev\x1b[31mil", "skill-0", 0, 9, errored=2), *many()[1:]]
+    rows = [ten_cases("ev\x1b[31mil", "skill-0", 0, 9, errored=2), *many_rows()[1:]]
     skills = [SkillInfo(f"skill-{n}", "p", "0" * 64, 9) for n in range(3)]
     shown = summary_lines(skills, verdicts_of(rows), Look(99, ASCII_MARKS, paint))
     assert ("+90", {"green": True, "bold": True}) in painted
@@ -308,7 +301,7 @@ def test_a_lift_is_painted_only_if_the_verdict_says_that_it_is_shown(
         painted[text.split(" ")[0]] = how
         return text
 
-    rows = [row("haiku", f"s{n}", before, after) for n in range(number)]
+    rows = [ten_cases("haiku", f"s{n}", before, after) for n in range(number)]
     skills = [SkillInfo(one.skill, "p", "0" * 64, 9) for one in rows]
     summary_lines(skills, verdicts_of(rows), Look(120, ASCII_MARKS, paint, verbosity))
     assert painted.get(f"{10 * (after - before):+d}") == style

@@ -2,32 +2,15 @@
 
 import re
 from dataclasses import replace
-from typing import Any
 
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.summary import Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.plan import SkillInfo
-from support.made import GATE, LONG_MODEL, lines, made_run, made_summary
-
-MODELS = ["haiku", "sonnet", "opus", "openai:gpt-5.4-mini", LONG_MODEL]
-
-
-def row(model: str, skill: str, before: int, after: int, **more: Any) -> Summary:
-    """Of ten cases so many pass without the skill, and with it."""
-    rates = [(float(n < before), float(n < after)) for n in range(10)]
-    numbers = {"baseline_tokens": 812.0, "skill_tokens": 640.0, "cases": 12, **more}
-    return made_summary(model, skill, rates=rates, tokens=(9.0, 12.0), **numbers)
-
-
-def many(**more: Any) -> list[Summary]:
-    """Fifteen rows less one: three skills on five models."""
-    helped = [row(model, f"skill-{n}", 0, 9, **more) for n in range(3) for model in MODELS]
-    return helped[:-1]
+from support.made import GATE, MODELS, lines, made_run, made_summary, many_rows, ten_cases
 
 
 def verdicts_in(shown: list[str]) -> list[str]:
@@ -104,14 +87,14 @@ def test_colours_come_only_from_the_function_given() -> None:
 
 def test_twelve_rows_are_tables_and_thirteen_a_matrix() -> None:
     for number, heads in ((12, 3), (13, 0)):
-        shown = lines(*many()[:number])
+        shown = lines(*many_rows()[:number])
         assert sum(line.startswith("model ") for line in shown) == heads
         assert ("-v shows the table of each skill." in shown) is (heads == 0)
         assert bool(verdicts_in(shown)) is (heads > 0)
 
 
 def test_v_adds_tables_and_verdicts_to_the_matrix() -> None:
-    shown = lines(*many(), verbosity=1, notes=["A note."])
+    shown = lines(*many_rows(), verbosity=1, notes=["A note."])
     order = [
         next(n for n, line in enumerate(shown) if line.startswith(start))
         for start in ("skill ", "skill-0 ·", "skill-2 ·", "A note.", "skill-0 on haiku", "Helps 14")
@@ -122,7 +105,7 @@ def test_v_adds_tables_and_verdicts_to_the_matrix() -> None:
 
 
 def test_many_that_hurt_are_not_all_named() -> None:
-    rows = [row(model, f"s{n}", 9, 0) for n in range(3) for model in MODELS]
+    rows = [ten_cases(model, f"s{n}", 9, 0) for n in range(3) for model in MODELS]
     text = " ".join(lines(*rows, width=200))
     assert "hurts: s0 on haiku, " in text
     assert "and 10 more" in text
@@ -131,7 +114,7 @@ def test_many_that_hurt_are_not_all_named() -> None:
 def test_the_sweet_spot_names_its_skill() -> None:
     costs = [{"baseline_cost": c, "skill_cost": c} for c in (0.001, 0.01)]
     rows = [
-        row(model, skill, 0, 9, **cost)
+        ten_cases(model, skill, 0, 9, **cost)
         for skill in ("gate", "door")
         for model, cost in zip(("haiku", "opus"), costs, strict=True)
     ]

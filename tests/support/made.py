@@ -249,3 +249,19 @@ ENTRIES = [
     made_entry(3, made_row(0.5, cases=5), "abcdef123456", dirty=True),
     made_entry(30, made_row(None, baseline_rate=None, verdict=None)),
 ]
+
+
+MODELS = ["haiku", "sonnet", "opus", "openai:gpt-5.4-mini", LONG_MODEL]
+
+
+def ten_cases(model: str, skill: str, before: int, after: int, **more: Any) -> Summary:
+    """Of ten cases so many pass without the skill, and with it."""
+    rates = [(float(n < before), float(n < after)) for n in range(10)]
+    numbers = {"baseline_tokens": 812.0, "skill_tokens": 640.0, "cases": 12, **more}
+    return made_summary(model, skill, rates=rates, tokens=(9.0, 12.0), **numbers)
+
+
+def many_rows(**more: Any) -> list[Summary]:
+    """Fifteen rows less one: three skills on five models."""
+    helped = [ten_cases(model, f"skill-{n}", 0, 9, **more) for n in range(3) for model in MODELS]
+    return helped[:-1]

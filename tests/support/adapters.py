@@ -1,0 +1,27 @@
+"""Models asked through their adapters alone, without an engine."""
+
+import asyncio
+
+from pytest_upskill.models import ModelSpec
+from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.trials.answer import Answer
+from pytest_upskill.trials.trial import Question
+
+
+def spec_of(provider: str, url: str, model_id: str = "model-1") -> ModelSpec:
+    """A model of a provider at a loopback server."""
+    address = url if provider == "anthropic" else f"{url}/v1"
+    return ModelSpec("m", PROVIDERS[provider], model_id, address)
+
+
+def answers_of(spec: ModelSpec, *questions: Question, timeout: float = 20) -> list[Answer]:
+    """Open a model, ask it one question after the other, and close it."""
+
+    async def run() -> list[Answer]:
+        model = await spec.provider.open(spec, timeout)
+        try:
+            return [await model.ask(question) for question in questions]
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
