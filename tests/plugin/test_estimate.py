@@ -132,6 +132,32 @@ def test_with_a_batch(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
     assert spent(by_batch) == pytest.approx(spent(one_by_one) / 2, rel=0.05)
 
 
+def test_with_a_batch_that_finds_no_warm_cache(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it is answered at once, which nobody knows before."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    write_cases(pytester)
+    args = ["--model", "sonnet", "--skill-fresh"]
+    cache = PromptCache()
+    with BatchServer(cache) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        run(pytester, server, *args)
+        cache.delay = 600  # until a text is warm; nobody waits for a batch
+        cache.warm_at.clear()
+        first = run(pytester, server, *args, "--skill-batch")
+        cache.warm_at.clear()
+        again = run(pytester, server, *args, "--skill-batch")
+        write_cases(pytester, body=f"{SKILL}Be kind.")
+        edited = run(pytester, server, *args, "--skill-batch")
+    low, high, _ = told(first)
+    assert 1.5 * low < high
+    for result in (first, again, edited):
+        assert_close(result)
+    assert told(again)[0] == told(again)[1]
+    assert told(edited)[0] == told(edited)[1]
+
+
 def test_with_runs_that_depend_on_the_verdict(pytester: pytest.Pytester) -> None:
     write_cases(pytester)
     with LoopbackServer(counts) as server:

@@ -25,10 +25,12 @@ def place_of(trial: Trial, *, query: bool) -> Place:
     return trial.skill, trial.model, f"{trial.arm} query" if query else trial.arm
 
 
-def mean_usage(counts: tuple[float, float, float, float], number: int) -> Usage:
+def mean_usage(
+    counts: tuple[float, float, float, float], number: int, *, batch: bool = False
+) -> Usage:
     """Of so many answers that took these tokens together."""
     read, answered, cached, written = (round(count / number) for count in counts)
-    return Usage(read, answered, cached, written)
+    return Usage(read, answered, cached, written, batch)
 
 
 @dataclass
@@ -47,6 +49,7 @@ class Tally:
     judge_output: int = 0
     judge_cached: int = 0
     judge_written: int = 0
+    batched: int = 0  # trials that came by batch
 
     def __add__(self, other: "Tally") -> "Tally":
         pairs = zip(astuple(self), astuple(other), strict=True)
@@ -56,7 +59,7 @@ class Tally:
         """Of a trial whose question has ``asked`` tokens; ``whole``: as it took on average."""
         share = 1 if whole else asked * self.trials / max(1, self.asked)
         counts = (self.input * share, self.output, self.cached * share, self.written * share)
-        return mean_usage(counts, self.trials)
+        return mean_usage(counts, self.trials, batch=self.batched == self.trials)
 
     def judge_usage(self) -> Usage:
         """Of a call of the judge."""
@@ -130,6 +133,7 @@ def learned(
                 usage.written or 0,
                 *((1, judged, judge.input or 0, judge.output or 0) if judged else (0, 0, 0, 0)),
                 *((judge.cached or 0, judge.written or 0) if judged else (0, 0)),
+                batched=int(usage.batch),
             )
             place = place_of(trial, query=test.should_trigger is not None)
             found.tallies[place] = found.tallies.get(place, Tally()) + one

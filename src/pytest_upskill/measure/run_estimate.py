@@ -186,8 +186,10 @@ def _likely(
         tally = past.experience.of(places[key])
         own = [_usage(trial, past, alike, tally)]
         if key not in known and own[0]:
-            usage = replace(own[0], batch=past.by_batch(trial.question))
-            asked.append(_Asked(trial, trial.question.model, usage, trial.question))
+            batch = past.by_batch(trial.question)
+            usage = replace(own[0], batch=batch)
+            known_so = batch and own[0].batch
+            asked.append(_Asked(trial, trial.question.model, usage, trial.question, known_so))
         if trial.rubric and (left := _judgings(trial, known, past, tally)):
             (times, of_judge), judge = left, trial.rubric.judge
             own.append(of_judge)
@@ -198,7 +200,8 @@ def _likely(
         if (key not in known and own[0] is None) or None in own[1:] or not priced:
             return None
     first = [one for one in asked if not one.trial.later]
-    fewest, most = (_paid(some, price_of, past) for some in (first, asked))
+    fewest = _paid(first, price_of, past)
+    most = _paid(asked, price_of, past, warm=False)
     return None if fewest is None or most is None else (fewest, most)
 
 
@@ -209,6 +212,12 @@ class _Asked(NamedTuple):
     model: str
     usage: Usage
     question: Question | None = None  # to the model under test
+    known_so: bool = False  # with what the caches did, as it came by batch before
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether what the caches do is not known before."""
+        return self.question is not None and self.question.task is None and not self.known_so
 
 
 _Case = tuple[str, str, str, str]
@@ -236,7 +245,7 @@ def _usage(
     spent = total_usage(runs)
     if runs and spent.input and spent.output:
         counts = (spent.input, spent.output, spent.cached or 0, spent.written or 0)
-        return mean_usage(counts, len(runs))
+        return mean_usage(counts, len(runs), batch=spent.batch)
     whole = trial.question.task is not None
     return tally.usage(asked_of(trial.question), whole=whole) if tally else None
 
@@ -263,18 +272,26 @@ def _judgings(
 
 
 def _paid(
-    asked: Sequence[_Asked], price_of: Callable[[str], Price | None], past: Past
+    asked: Sequence[_Asked],
+    price_of: Callable[[str], Price | None],
+    past: Past,
+    *,
+    warm: bool = True,
 ) -> float | None:
-    costs = [cost(price_of(model), usage) for model, usage in _through_caches(asked, past)]
+    calls = _through_caches(asked, past, warm=warm)
+    costs = [cost(price_of(model), usage) for model, usage in calls]
     return None if None in costs else sum(filter(None, costs))
 
 
-def _through_caches(asked: Sequence[_Asked], past: Past) -> list[tuple[str, Usage]]:
-    """Models and tokens, with what is written to and read from the providers' caches."""
+def _through_caches(asked: Sequence[_Asked], past: Past, *, warm: bool) -> list[tuple[str, Usage]]:
+    """Models and tokens, with what is written to and read from the providers' caches.
+
+    A batch may be answered all at once, so if none was before, its caches may be ``warm`` or not.
+    """
     shortest = {one.model: past.caches_from(one.model) for one in asked}
     keeps = shortest if past.prompt_cache else dict[str, int | None]()
     prefixes = {model: Prefixes(keeps.get(model)) for model in shortest}
-    plain = [one.question if one.question and not one.question.task else None for one in asked]
+    plain = [one.question if one.is_guessed else None for one in asked]
     uses = [
         prefixes[one.model].use_of(question) if question else None
         for one, question in zip(asked, plain, strict=True)
@@ -290,7 +307,7 @@ def _through_caches(asked: Sequence[_Asked], past: Past) -> list[tuple[str, Usag
             assert question
             start = question if part.part == "messages" else replace(question, messages=())
             tokens = round((usage.input or 0) * asked_of(start) / max(1, asked_of(question)))
-            if part in written:
+            if part in written and (warm or not usage.batch):
                 usage = replace(usage, cached=tokens)
             else:
                 usage = replace(usage, written=tokens - (usage.cached or 0))
@@ -339,7 +356,7 @@ def cost_words(
     ``limit`` is the budget in USD, ``suggest`` the option that sets one, if it is to be named.
     """
     price = estimate.price
-    if estimate.most and turns:
+    if estimate.most and turns and not estimate.likely:
         price += " (by how many turns they take)"
     if estimate.most and python:
         price += ", without the tests in Python"
