@@ -49,10 +49,14 @@ class SameErrors:
         found = causes_of(
             (one.nodeid, record) for one in of_setup for record in self._records_of(one.nodeid)
         )
+        by_test: dict[str, list[Cause]] = {}
+        for cause in found:
+            for test in cause.tests:
+                by_test.setdefault(test, []).append(cause)
         names = {one.nodeid: one.head_line or one.nodeid for one in of_setup}
         whole, short = list[Any](), list[Any]()
         for report in reports:
-            own = [cause for cause in found if report.nodeid in cause.tests]
+            own = by_test.get(report.nodeid, [])
             if all(len(cause.tests) == 1 for cause in own):
                 whole.append(report)
                 short.append(report)

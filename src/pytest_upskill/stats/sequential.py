@@ -26,9 +26,9 @@ from .intervals import LEVEL, Lift, Pairs, half_width, paired_lift
 from .power import fewest_cases, spreads
 
 # Stop below this chance of a verdict. A lower value saves less if there is no lift, a higher one
-# misses more small lifts; benchmarks/sequential.py shows both. Studies ask only at their looks.
-FUTILE = 0.15
-HOPELESS = 0.08
+# misses more small lifts; benchmarks/sequential.py shows both.
+FUTILE = 0.15  # of studies, which ask at their looks only
+HOPELESS = 0.08  # of frugal runs, which ask after every run
 _SURE = 5  # runs from which a case may rest; after three, half of those at 80 % would
 _GRID = 64
 
@@ -38,7 +38,6 @@ class Look(NamedTuple):
 
     lift: Lift
     open: bool
-    level: float
     chance: float  # that the remaining runs will show a lift
 
 
@@ -52,7 +51,7 @@ def look(pairs: Pairs, runs: int, plan: tuple[int, ...], chance: float | None = 
     shown, likely = lift.shown and runs in plan, float(lift.shown)
     if runs < plan[-1] and not lift.shown:
         likely = _likely(pairs, runs, plan[-1], level, chance)
-    return Look(lift, runs < plan[-1] and not shown and likely >= HOPELESS, level, likely)
+    return Look(lift, runs < plan[-1] and not shown and likely >= HOPELESS, likely)
 
 
 def steps(plan: tuple[int, ...]) -> list[int]:
