@@ -1,7 +1,8 @@
 """From how many tokens on providers keep the start of a prompt in a cache of theirs.
 
-What is read from it costs a tenth or less, what is written to it a quarter more, or nothing.
-A shorter start is just not kept, so a number that is too low does no harm.
+What is read from it costs a tenth (of older models of OpenAI a quarter or half), what is written
+to it a quarter more, or nothing. A shorter start is just not kept, so a number that is too low
+does no harm.
 """
 
 from typing import Final
