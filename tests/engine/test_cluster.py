@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import socket
+import subprocess
 import sys
 from dataclasses import replace
 
@@ -10,11 +11,13 @@ import pytest
 from pytest_upskill.engine.budget import Allowance, Budget, Unanswered
 from pytest_upskill.engine.cluster import connection
 from pytest_upskill.engine.cluster.connection import connected
+from pytest_upskill.engine.cluster.dispatch import Dispatch, OnItsWay
 from pytest_upskill.engine.cluster.exchange import Brief, Found
+from pytest_upskill.engine.cluster.lent_keys import LentKeys
 from pytest_upskill.engine.cluster.workers import Workers, _lacks, _other_version
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.prices import Price
-from pytest_upskill.trials.answer import Usage
+from pytest_upskill.trials.answer import NoAnswer, Usage
 from support.loopback import LoopbackServer, Reply
 from support.trials import trial_question
 
@@ -69,6 +72,28 @@ def test_another_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
         connected(server.url.replace("http:", "tcp:"), None)
 
 
+_INTERRUPTED = """
+import signal
+from multiprocessing.resource_tracker import ensure_running
+from pytest_upskill.engine.cluster.connection import _ctrl_c_waits
+try:
+    with _ctrl_c_waits():
+        ensure_running()  # as each worker that is started does
+        signal.raise_signal(signal.SIGINT)
+        print("started")
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals to block")
+def test_ctrl_c_waits_while_workers_start_and_is_not_forgotten() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["started", "stopped"]
+
+
 def test_a_worker_of_another_version() -> None:
     missing = importlib.metadata.PackageNotFoundError()
     assert _other_version(missing, "1.0") == "pytest-upskill is not installed there"
@@ -110,6 +135,36 @@ def test_an_agent_that_is_larger_than_all_workers_runs_on_the_largest() -> None:
     workers = workers_of({"qwen": 1800}, anna, berta)
     assert workers.memory_for("qwen") == 900
     assert workers.places == 1
+
+
+class NoCalls:
+    async def __call__(self, question: object, send: object = None) -> NoAnswer:
+        raise NotImplementedError
+
+    def paid(self, usage: Usage) -> None:
+        pass
+
+
+def test_trials_that_wait_for_a_place_are_not_at_work() -> None:
+    dispatch = Dispatch(None, "tcp://h:1", "r", workers_of({}))
+    dispatch._trials = {"a": OnItsWay(NoCalls()), "b": OnItsWay(NoCalls())}
+    assert dispatch.at_work == 0
+    began = {"trial": "a", "worker": "anna", "address": "tcp://h:2", "usage": None}
+    dispatch._hear((0.0, began))
+    assert dispatch.at_work == 1
+
+
+def test_keys_of_runs_that_overlap_are_all_taken_back() -> None:
+    env = {"OWN": "own"}
+    lent = LentKeys(env)
+    first, second = {"OWN": "first", "KEY": "first"}, {"KEY": "second"}
+    lent.lend(first)
+    lent.lend(second)
+    assert env == {"OWN": "first", "KEY": "second"}
+    lent.take_back(first)
+    assert env == {"OWN": "own", "KEY": "second"}
+    lent.take_back(second)
+    assert env == {"OWN": "own"}
 
 
 def test_keys_are_not_in_the_repr_of_what_workers_are_told() -> None:

@@ -87,6 +87,7 @@ class FakeTrials:
     """Trials whose agent asks its model a few times and answers with what it said."""
 
     places: Final = None
+    at_work: Final = None
     note: Final = ""
 
     def __init__(self, turns: int = 2, memory: int = 50) -> None:

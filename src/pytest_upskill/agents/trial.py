@@ -53,6 +53,7 @@ class AgentTrials:
     """Carries out the trials of a run, in the engine's loop."""
 
     places: Final = None  # as many as there is room for
+    at_work: Final = None  # all
     note: Final = ""
 
     def __init__(

@@ -35,6 +35,10 @@ class Trials(Protocol):
         """How many can be handed out at once; None: as many as there is room for here."""
 
     @property
+    def at_work(self) -> int | None:
+        """How many of those that were handed out are at work; None: all."""
+
+    @property
     def note(self) -> str:
         """What is to be told of them at the end."""
 
@@ -108,7 +112,8 @@ class AgentJobs:
 
     @property
     def at_work(self) -> int:
-        return len(self._at_work)
+        begun = self._trials.at_work if self._trials else None
+        return len(self._at_work) if begun is None else begun
 
     @property
     def is_busy(self) -> bool:

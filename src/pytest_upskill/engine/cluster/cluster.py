@@ -75,6 +75,11 @@ class Cluster:
         return max(1, places if self._at_once is None else min(places, self._at_once))
 
     @property
+    def at_work(self) -> int:
+        """How many trials workers have begun; others wait for a place."""
+        return self._dispatch.at_work
+
+    @property
     def note(self) -> str:
         """What became of workers."""
         moved = self._dispatch.moved

@@ -4,10 +4,10 @@ import asyncio
 import logging
 import re
 import signal
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.resource_tracker import ensure_running
 from typing import TYPE_CHECKING, Final
 
 from ..._util.texts import one_line
@@ -45,7 +45,7 @@ def connected(address: str, at_once: int | None) -> "tuple[LocalCluster | None, 
         if local:
             workers = int(local[1])
             threads = -(-(at_once or default_at_once()) // workers)
-            with _ctrl_c_is_ours():
+            with _ctrl_c_waits():
                 started = LocalCluster(
                     n_workers=workers,
                     threads_per_worker=threads,
@@ -57,9 +57,11 @@ def connected(address: str, at_once: int | None) -> "tuple[LocalCluster | None, 
         with warnings.catch_warnings():  # of versions of packages that we don't use
             warnings.simplefilter("ignore")
             return started, Client(started or address, set_as_default=False, name=PACKAGE)
-    except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
+    except BaseException as error:
         if started:
             started.close()
+        if not isinstance(error, (OSError, TimeoutError, ValueError, TypeError, RuntimeError)):
+            raise
         problem = f"no Dask scheduler answers there within {_PATIENCE:g} s"
         hint = "Start one: dask scheduler. Is the port right, and is it reachable from here?"
         if address.startswith("tls:"):
@@ -92,13 +94,18 @@ async def _asked_who_it_is(address: str) -> None:
 
 
 @contextmanager
-def _ctrl_c_is_ours() -> Iterator[None]:
-    """Workers that are started now don't get Ctrl-C: the controller ends them, trials first."""
-    if threading.current_thread() is not threading.main_thread():
+def _ctrl_c_waits() -> Iterator[None]:
+    """Ctrl-C takes effect afterwards, and never in workers that are started meanwhile.
+
+    They inherit what is blocked, and so does the thread that starts them again. The controller
+    ends them, trials first.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ensure_running()  # else the first worker would start it, and unblock
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

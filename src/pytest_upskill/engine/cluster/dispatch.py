@@ -51,6 +51,11 @@ class Dispatch:
         self._copies: dict[str, Handed[bytes]] = {}  # files of skills, by digest
         self._starts: dict[str, Handed[Outcome]] = {}  # what setups made
 
+    @property
+    def at_work(self) -> int:
+        """Trials that a worker has begun, as far as known; called from any thread."""
+        return sum(trial.worker is not None for trial in list(self._trials.values()))
+
     def listen(self) -> None:
         """Hear of trials that begin, and of their calls."""
         self._client.subscribe_topic(topic_of(self._run), self._hear)

@@ -32,9 +32,11 @@ from ..agent_jobs import Calls
 from ..budget import Budget
 from ..engine import Engine
 from .exchange import Brief, Found, Outcome, Parcel, topic_of
+from .lent_keys import LentKeys
 
 Worker = Any  # of Dask
 
+_keys: Final = LentKeys()
 _LOOK: Final = 0.5  # seconds between looks whether a trial is still wanted
 
 
@@ -82,8 +84,7 @@ class Site:
             copy.parent.mkdir()
             copy.write_bytes(content)
             self._specs[name] = with_script_file(self._specs[name], copy)
-        self._before = {name: os.environ.get(name) for name in brief.keys}
-        os.environ.update(brief.keys)
+        _keys.lend(brief.keys)
         self._engine = Engine(
             self._open_model,
             concurrency=brief.concurrency,
@@ -119,11 +120,7 @@ class Site:
 
     def close(self) -> None:
         self._engine.close()
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _keys.take_back(self._brief.keys)
         remove(self._folder)
 
     def carry_out(self, parcel: Parcel, start: Outcome | None, copies: Sequence[bytes]) -> Outcome:
@@ -212,6 +209,7 @@ class _Metered:
     """Trials whose calls wait for a place on the whole cluster, and keep to their allowance."""
 
     places: Final = None
+    at_work: Final = None
     note: Final = ""
 
     def __init__(self, site: Site) -> None:

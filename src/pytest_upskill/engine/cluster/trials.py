@@ -27,6 +27,10 @@ class ClusterTrials:
         return self._cluster.places
 
     @property
+    def at_work(self) -> int:
+        return self._cluster.at_work
+
+    @property
     def note(self) -> str:
         return self._cluster.note
 
