@@ -146,9 +146,9 @@ class Workers:
         """Find out which workers fit, of all that are ``there``."""
         known = (await self._client.scheduler.identity(n_workers=-1))["workers"]
         names = {one: str(known.get(one, {}).get("name", one)) for one in addresses}
-        ours = importlib.metadata.version(PACKAGE)
-        version = importlib.metadata.version
-        theirs = await self._ask(version, PACKAGE, workers=list(addresses), on_error="return")
+        version_of = importlib.metadata.version
+        ours = version_of(PACKAGE)
+        theirs = await self._ask(version_of, PACKAGE, workers=list(addresses), on_error="return")
         same = [address for address, version in theirs.items() if version == ours]
         for address, version in theirs.items():
             if address not in same:
