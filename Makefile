@@ -88,8 +88,8 @@ corpus: $(VENV)/.user
 	@test -d "$(DIR)" || { echo "Name a folder of repositories: make corpus DIR=…"; exit 2; }
 	$(BIN)/python tests/try_corpus.py $(CORPUS) "$(DIR)"
 
-# Takes half an hour on an otherwise idle machine; BENCH=calls runs one benchmark, BENCH=--write
-# puts all tables into docs/performance.md.
+# Takes 40 minutes on an otherwise idle machine; BENCH=calls runs one benchmark, BENCH=--write
+# puts each table into docs/ as soon as it is there.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py $(BENCH)
 

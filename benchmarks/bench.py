@@ -2,9 +2,10 @@
 
 python benchmarks/bench.py [NAME …] [--write]
 
-The names: compared calls busy agents startup scale store cluster.
+The names: compared calls busy agents startup scale store cluster sequential.
 
---write puts the tables into docs/performance.md, too.
+--write puts each table into its pages of docs/ as soon as it is there. A benchmark that fails ends
+none of the others.
 """
 
 import os
@@ -22,9 +23,10 @@ from compared import compared
 from environments import versions
 from material import MODEL, write_empty_test, write_scripted, write_skill
 from measure import HERE, Measured, difference, measure, middle, pytest_command, side_by_side
+from sequential import sequential
 from serve import ANSWER, Rules, busy, busy_server, server
 from storing import store
-from tables import PAGE, limited, note, show, written
+from tables import PAGES, limited, note, show, written
 
 CASES: Final = 500
 CALLS: Final = CASES * 2
@@ -266,7 +268,7 @@ def scale(folder: Path) -> None:
 
 
 WRITE: Final = "--write"
-BENCHMARKS: Final = {
+BENCHMARKS: Final[dict[str, Callable[[Path], None]]] = {
     "compared": compared,
     "calls": calls,
     "busy": busy_servers,
@@ -275,6 +277,7 @@ BENCHMARKS: Final = {
     "scale": scale,
     "store": store,
     "cluster": cluster,
+    "sequential": sequential,
 }
 
 
@@ -286,19 +289,26 @@ def _machine() -> str:
 
 
 def main(words: list[str]) -> None:
-    names = [word for word in words if word != WRITE]
-    page = PAGE if WRITE in words else None
-    for name in names or list(BENCHMARKS):
+    names = [word for word in words if word != WRITE] or list(BENCHMARKS)
+    pages = PAGES if WRITE in words else ()
+    for name in names:
         if name not in BENCHMARKS:
             sys.exit(f"{name}: no such benchmark (known: {', '.join(BENCHMARKS)})")
     started = f"{_machine()}, load {os.getloadavg()[0]:.1f} before the first run; {versions()}"
     print(started)
     note(started)
-    written("machine", page)
-    for name in names or list(BENCHMARKS):
-        with tempfile.TemporaryDirectory() as folder:
-            BENCHMARKS[name](Path(folder))
-        written(name, page)
+    written("machine", pages)
+    failed = []
+    for name in names:
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                BENCHMARKS[name](Path(folder))
+        except SystemExit as problem:  # of a command that was measured
+            print(f"\n{name}: {problem}", file=sys.stderr)
+            failed.append(name)
+        written(name, () if name in failed else pages)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

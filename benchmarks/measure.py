@@ -1,5 +1,6 @@
 """Run a command and measure its wall time, CPU time with children, and peak memory."""
 
+import math
 import os
 import resource
 import subprocess
@@ -57,12 +58,17 @@ def _cpu_of_children() -> float:
 
 
 def side_by_side(
-    commands: Mapping[str, Callable[[], Measured]], rounds: int
+    commands: Mapping[str, Callable[[], Measured]], rounds: int, longest: float = math.inf
 ) -> dict[str, list[Measured]]:
-    """Run each command once per round, so that load affects all of them."""
+    """Run each command once per round, so that load affects all of them.
+
+    One that took more than ``longest`` seconds is not run again.
+    """
     runs: dict[str, list[Measured]] = {name: [] for name in commands}
     for number in range(rounds):
         for name, run in commands.items():
+            if any(one.wall > longest for one in runs[name]):
+                continue
             runs[name].append(run())
             print(f"  round {number + 1}: {name}: {runs[name][-1].wall:.2f} s", file=sys.stderr)
     return runs

@@ -1,4 +1,4 @@
-"""The tables of the benchmarks, as Markdown, for the terminal and for docs/performance.md."""
+"""The tables of the benchmarks, as Markdown, for the terminal and for pages of docs/."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,9 @@ from tabulate import tabulate
 
 Row = list[str]
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "performance.md"
+PAGES: Final = tuple(
+    Path(__file__).parents[1] / "docs" / name for name in ("performance.md", "statistics.md")
+)
 _shown: list[str] = []  # since the last call of written
 
 
@@ -31,12 +33,15 @@ def note(text: str) -> None:
     _shown.append(text)
 
 
-def written(name: str, page: Path | None) -> None:
-    """Put what was shown since the last call into its place of a page."""
+def written(name: str, pages: Sequence[Path] = ()) -> None:
+    """Put what was shown since the last call into its place of each page that has one."""
     text = "\n\n".join(_shown)
     _shown.clear()
-    if page:
-        place = re.compile(rf"(<!-- bench: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+    place = re.compile(rf"(<!-- bench: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+    for page in pages:
         old = page.read_text(encoding="utf-8")
         new = place.sub(lambda at: f"{at[1]}\n{text}\n\n{at[2]}", old)
-        page.write_text(new, encoding="utf-8")
+        if new != old:
+            draft = page.with_suffix(".draft")  # so that an interrupt leaves a whole page
+            draft.write_text(new, encoding="utf-8")
+            draft.replace(page)

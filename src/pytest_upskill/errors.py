@@ -224,6 +224,8 @@ def without_commands(text: str) -> str:
     GitHub takes ``::error::…`` at the start of a line, behind any blanks, and ``##[error]…``
     anywhere; Azure takes ``##vso[…]``, TeamCity ``##teamcity[…]``.
     """
+    if "##" not in text and "::" not in text:
+        return text
     return _LINE_COMMAND.sub(r"\1\\u003a", _COMMAND.sub(r"\\u0023", text))
 
 

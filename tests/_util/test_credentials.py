@@ -79,3 +79,12 @@ def test_words_and_paths_in_the_environment_are_no_credentials(
     monkeypatch.setenv("SOME_KEY", "yes")
     text = "/home/me/project /home/me/cloud.json sock-of-agent yes http://host/a?b=c"
     assert without_credentials(text) == text
+
+
+def test_a_password_that_comes_and_goes_is_hidden_as_long_as_it_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for password in ("lantern1", "lantern2"):
+        monkeypatch.setenv("PROXY", f"http://me:{password}@proxy")
+        assert without_credentials(f"it was {password}") == "it was ***"
+    assert without_credentials("it was lantern1") == "it was lantern1"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill._util.values import frozen, once
+from pytest_upskill._util.values import compact, frozen, once, values_of
 
 
 @frozen
@@ -42,6 +42,25 @@ class PlainLamp:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name.strip())
+
+
+@compact
+class CompactLamp:
+    """The same in little room."""
+
+    name: str
+    lit: bool = False
+    notes: list[str] = field(default_factory=list, compare=False)
+    secret: str = field(default="", repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name.strip())
+
+    @once
+    def size(self) -> int:
+        """How long its name is."""
+        self.notes.append("measured")
+        return len(self.name)
 
 
 @dataclass(frozen=True)
@@ -75,8 +94,22 @@ USES: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_frozen_value_is_like_a_frozen_dataclass(use: str) -> None:
-    assert USES[use](Lamp) == USES[use](PlainLamp)
+@pytest.mark.parametrize("kind", [Lamp, CompactLamp])
+def test_a_frozen_value_is_like_a_frozen_dataclass(kind: type, use: str) -> None:
+    assert USES[use](kind) == USES[use](PlainLamp)
+
+
+def test_a_compact_value_has_no_dictionary_and_computes_once() -> None:
+    lamp = CompactLamp("ab", secret="s")
+    assert not hasattr(lamp, "__dict__")
+    assert (lamp.size, lamp.size, lamp.notes) == (2, 2, ["measured"])
+    assert replace(lamp, name="abc").size == 3
+    assert pickle.loads(pickle.dumps(lamp)).size == 2
+    assert values_of(lamp) == asdict(lamp)
+    with pytest.raises(FrozenInstanceError, match="field 'lit'"):
+        lamp.lit = True  # type: ignore[misc]
+    with pytest.raises(AttributeError, match="'CompactLamp' object has no attribute 'colour'"):
+        lamp.colour  # type: ignore[attr-defined]  # noqa: B018
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 
 from pytest_upskill.engine import database
-from pytest_upskill.engine.store import Store
+from pytest_upskill.engine.store import Store, StoredAnswers
 from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage, extras_to_json
 from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.trial import Question
 from support.folders import new_folder
 from support.kit import write_damaged_store
 from support.strategies import ANSWERS
@@ -539,3 +540,22 @@ def test_run_goes_on_without_a_store(tmp_path: Path) -> None:
     store.close()
     [word] = messages
     assert "1 answer could not be stored" in word
+
+
+def test_an_answer_that_was_read_before_is_used_once_and_replaced_by_a_new_one(
+    tmp_path: Path,
+) -> None:
+    asked = Question("m", "", (("user", "how?"),), 100, 1)
+    old, new = Answer("old"), Answer("new")
+    read = dict[str, Answer]()
+    answers = StoredAnswers(lambda: Store(tmp_path / "a.sqlite"), str, fresh=False, read=read)
+    key = answers.key_of(asked)
+    assert key
+    read[key] = old
+    assert [answers.get(asked), answers.get(asked)] == [old, None]
+    read[key] = old
+    answers.put(asked, new)
+    stored = answers.get(asked)
+    assert isinstance(stored, Answer)
+    assert stored.text == "new"
+    answers.close()

@@ -5,7 +5,7 @@ import base64
 import json
 import socket
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -127,7 +127,7 @@ def test_a_whole_number_may_be_written_with_a_point(provider: str) -> None:
     with LoopbackServer(lambda _: reply) as server:
         [answer] = ask(spec_of(provider, server.url))
     assert answer.usage == Usage(24 if provider == "anthropic" else 12, 12, 12)
-    assert all(isinstance(count, int) for count in vars(answer.usage).values())
+    assert all(isinstance(count, int) for count in asdict(answer.usage).values())
 
 
 @pytest.mark.parametrize("usage", [None, 3, "many", [], [1], {}, {"prompt_tokens_details": [1]}])

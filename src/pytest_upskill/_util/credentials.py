@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Final
 
-from .keys import HIDDEN, environment, password_of, without_keys
+from .keys import HIDDEN, passwords, without_keys
 from .texts import harmless
 
 _MANY: Final = "{0,500}"  # bounded, so that a hostile text takes linear time
@@ -31,7 +31,7 @@ def without_credentials(text: str, known: Iterable[str] = ()) -> str:
     """A text with nothing in it that is, or looks like, a credential."""
     text = without_keys(text)
     # Here, a password that is an ordinary word is masked too.
-    values = {*known, *(one for url in environment().values() for one in password_of(url))}
+    values = {*known, *passwords()}
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= _SHORTEST:
             text = text.replace(value, HIDDEN)

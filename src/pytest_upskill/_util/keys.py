@@ -110,6 +110,16 @@ def _state_of_environment() -> tuple[tuple[object, object], ...]:
     return tuple(getattr(os.environ, "_data", os.environ).copy().items())
 
 
+def passwords() -> frozenset[str]:
+    """Those of all URLs in the environment, and the users with them."""
+    return _passwords_in(_state_of_environment())
+
+
+@lru_cache(maxsize=4)
+def _passwords_in(_state: tuple[tuple[object, object], ...]) -> frozenset[str]:
+    return frozenset(one for url in environment().values() for one in password_of(url))
+
+
 @lru_cache(maxsize=4)
 def _in_environment(_state: tuple[tuple[object, object], ...]) -> frozenset[str]:
     return frozenset(_known_values(environment()))

@@ -34,6 +34,8 @@ def harmless(text: str) -> str:
 
 def visible(text: str) -> str:
     """Untrusted text with control and invisible characters escaped, for the middle of a line."""
+    if text.isascii() and text.isprintable():
+        return text
     text = text.replace("\r\n", "\n")
     return _HARMFUL.sub(lambda match: _visible(ord(match.group())), text)
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter
 
 from .._util.texts import harmless, one_line
-from .._util.values import frozen
+from .._util.values import compact, frozen
 from ..errors import CheckError
 from ..skills.case import Case
 from ..trials.answer import Answer
@@ -34,7 +34,7 @@ _NO_AGENT: Final = "only an agent's answer can be checked for this, and this is 
 _NO_SKILL: Final = "no skill to look at in this arm, so it counts as passed: the others decide"
 
 
-@frozen
+@compact
 class CheckContext:
     """What a check looks at. Which arm answered is hidden from it."""
 
@@ -56,6 +56,11 @@ class CheckContext:
         """Whether an agent worked without the skill under test."""
         activity = self.answer.activity
         return activity is not None and activity.activated is None
+
+    def of(self, value: Any, case_sensitive: bool) -> "CheckContext":
+        """The same for one check."""
+        more = (self.rulings, self.nothing, self.where, self.left)
+        return CheckContext(self.answer, self.case, value, case_sensitive, *more)
 
     def within(self, group: Iterable["AnyCheck"]) -> "CheckContext":
         """Where a group asks for a refusal, one is graded like any other answer."""
@@ -93,7 +98,7 @@ class Kind:
     whole: Callable[[Any], Sequence[str]] | None = None
 
 
-@frozen
+@compact
 class Check:
     """One check of a case, with its argument."""
 
@@ -117,7 +122,7 @@ class Check:
 
     def results(self, context: CheckContext) -> Iterator[Result]:
         """CheckError if the check breaks: then the answer is neither right nor wrong."""
-        context = replace(context, value=self.argument, case_sensitive=self.case_sensitive)
+        context = context.of(self.argument, self.case_sensitive)
         if not context.nothing and self.kind.needs_agent and context.answer.activity is None:
             context = replace(context, nothing=_NO_AGENT)
         if context.nothing and self.kind.calls_code:
@@ -240,7 +245,7 @@ def _parts(check: AnyCheck, number: int) -> Sequence[AnyCheck]:
         return [check][:number]
     if len(check.argument) != number:
         return [check][:number]
-    return [replace(check, argument=[one]) for one in check.argument]
+    return [Check(check.kind, [one], check.case_sensitive) for one in check.argument]
 
 
 def _located(check: AnyCheck, unwanted: bool = False) -> Iterator[tuple[bool, Check]]:

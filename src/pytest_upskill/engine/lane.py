@@ -32,20 +32,22 @@ _NO_LIMIT: Final = 1_000_000
 
 
 _settled: Final = Condition()
+_nobody: Final = list[Any]()
 
 
 class ReplyToCome(Future[Reply]):
     """A reply that keeps nothing but itself once it is there: it stays until the run ends."""
 
     _done_callbacks: list[Any]
+    _waiters: list[Any]
 
     def set_result(self, result: Reply) -> None:
         super().set_result(result)
-        self._done_callbacks.clear()  # they were called
+        self._done_callbacks = self._waiters = _nobody  # they were called
         self._condition = _settled  # nobody waits any more, and each takes 800 bytes
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Job:
     """A question, its attempts so far, and the reply to come."""
 

@@ -106,7 +106,7 @@ class Store:
 
     def prune(self, before: float) -> int | None:
         """Forget answers from before this time.time(); returns how many, or None if it can't."""
-        self.size()  # finds damage first
+        self._read("SELECT COUNT(*) FROM answers WHERE created < ?", before)  # finds damage first
         if self._connection is None:
             return None  # which was told
         try:
@@ -331,7 +331,8 @@ class StoredAnswers(KnownAnswers):
     """Answers of earlier runs, under a key of everything that shapes them.
 
     ``identity`` maps the name of a model to what it really is (protocol, address, id), or to None
-    if its answers must not be stored. ``open_store`` is called on the engine's thread.
+    if its answers must not be stored. ``open_store`` is called on the engine's thread. ``read`` has
+    answers that were read before, by key; each is used once.
     """
 
     def __init__(
@@ -340,7 +341,9 @@ class StoredAnswers(KnownAnswers):
         identity: Callable[[str], str | None],
         *,
         fresh: bool,
+        read: dict[str, Answer] | None = None,
     ) -> None:
+        self._read = {} if read is None else read
         self._open_store = open_store
         self._identity = identity
         self._fresh = fresh
@@ -348,11 +351,16 @@ class StoredAnswers(KnownAnswers):
 
     def get(self, question: Question) -> Reply | None:
         key = self.key_of(question)
-        return None if self._fresh or key is None else self._opened().get(key)
+        if self._fresh or key is None:
+            return None
+        return self._read.pop(key, None) or self._opened().get(key)
 
     def put(self, question: Question, answer: Answer) -> bool:
         key = self.key_of(question)
-        return key is not None and self._opened().put(key, question.model, answer)
+        if key is None:
+            return False
+        self._read.pop(key, None)
+        return self._opened().put(key, question.model, answer)
 
     def close(self) -> None:
         if self._store:

@@ -23,8 +23,9 @@ from ..models.names import PROVIDERS, Providers, resolve
 from ..models.port import Download, ModelName, NamedBy, Progress, price_of
 from ..models.prices import Price
 from ..settings import Settings
+from ..trials.answer import Answer, Reply
 from ..trials.subject import CHAT, Subject
-from ..trials.trial import Trial
+from ..trials.trial import Question, Trial
 from .run_estimate import Known, known_calls
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Assembly:
         self._providers = providers
         self.roster = roster or Roster()
         self.cluster: Cluster | None = None
+        self._read: dict[str, Answer] = {}  # stored answers that were read for an estimate
 
     def add(self, wanted: ModelName, role: str = "") -> str:
         """Resolve a model, and return the name that questions to it go to.
@@ -257,8 +259,16 @@ class Assembly:
         if settings.replay_file or not stored.is_file():
             return {}
         answers = self._answers(replace(settings, fresh=False), root, notify, "")
+
+        def get(question: Question) -> Reply | None:
+            answer = answers.get(question)
+            # What agents left is large; all else need not be read again by the engine.
+            if isinstance(answer, Answer) and not answer.activity and not settings.fresh:
+                self._read[answers.key_of(question) or ""] = answer
+            return answer
+
         try:
-            return known_calls(trials, answers.get)
+            return known_calls(trials, get)
         finally:
             answers.close()
 
@@ -291,7 +301,10 @@ class Assembly:
         identities = {name: spec.provider.identity(spec) for name, spec in self.specs.items()}
         stored = root / FOLDER / FILE_NAME
         return StoredAnswers(
-            lambda: Store(stored, notify), lambda name: identities[name], fresh=settings.fresh
+            lambda: Store(stored, notify),
+            lambda name: identities[name],
+            fresh=settings.fresh,
+            read=self._read,
         )
 
     def _agent_trials(self, settings: Settings) -> Trials:

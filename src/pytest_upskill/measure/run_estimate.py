@@ -42,6 +42,9 @@ class Known(NamedTuple):
     judge_usage: Usage = Usage()  # of the stored ones together
 
 
+_NONE: Final = Usage(0, 0, 0)
+
+
 def known_calls(
     trials: Iterable[Trial], get: Callable[[Question], Reply | None]
 ) -> dict[str, Known]:
@@ -52,7 +55,7 @@ def known_calls(
         if isinstance(answer, Answer):
             asked = first_questions(trial.rubric, trial.question, answer) if trial.rubric else []
             replies = [one for one in map(get, asked) if isinstance(one, Answer)]
-            spent = total_usage([one.usage for one in replies])
+            spent = total_usage([one.usage for one in replies]) if replies else _NONE
             key = trial.question.key
             found[key] = Known(len(asked), len(replies), answer.usage, spent)
     return found
@@ -242,7 +245,7 @@ def _usage(
     """What a trial took before, else other runs of it, else others of its skill on its model."""
     one = past.seen.get(trial.question.key)
     runs = [one.usage] if one else alike.get(_case_of(trial), [])
-    spent = total_usage(runs)
+    spent = one.usage if one else total_usage(runs)
     if runs and spent.input and spent.output:
         counts = (spent.input, spent.output, spent.cached or 0, spent.written or 0)
         return mean_usage(counts, len(runs), batch=spent.batch)

@@ -165,8 +165,7 @@ def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config
         return
     others = [pair for pair in report.user_properties if pair[0] != RECORDS_PROPERTY]
     added = [(_LEFT_OUT, _WHERE)] if brief != known else []
-    planned = {test.nodeid: test.should_trigger for test in ledger.queries} if priced else {}
-    should = planned.get(report.nodeid)
+    should = ledger.query(report.nodeid)
     if priced and should is not None:
         added += query_properties(priced, should)
     elif priced:

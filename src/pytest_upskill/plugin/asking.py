@@ -22,6 +22,7 @@ from ..trials.trial import Question
 from .status_line import ProgressLine, Tally
 
 _LINK: Final = "upskill_link"
+_FREEZE_EVERY: Final = 200  # tests
 _NO_ENGINE: Final = "not asked: this xdist worker is not connected to the engine"
 
 
@@ -37,6 +38,8 @@ class Asking:
         self._progress: ProgressLine | None = None
         self._refusal: str | None = None
         self._let_garbage_lie = False
+        self._freezes = False
+        self._asked = 0
         controls = config.pluginmanager.hasplugin("dsession")
         self._link = LinkServer(engine, on_plan) if engine and controls else None
 
@@ -59,7 +62,7 @@ class Asking:
 
     def start(self, plan: Plan, *, nothing_else_runs: bool) -> None:
         if nothing_else_runs and gc.isenabled():  # other tests may look at garbage themselves
-            self._let_garbage_lie = True
+            self._let_garbage_lie = self._freezes = True
             gc.disable()
         asker = self._client or self.engine
         if asker:
@@ -96,11 +99,18 @@ class Asking:
 
         Whatever exists when the first answer came, an SDK included, stays until the end, and to
         look for garbage in it (pytest alone does so five times at the end) takes 0.3 s in all.
+        The results of tests stay, too: to look in all of them again and again takes a tenth of a
+        run of thousands.
         """
         if self._let_garbage_lie:
             self._let_garbage_lie = False
             gc.freeze()
             gc.enable()
+        elif self._freezes:
+            self._asked += 1
+            if self._asked % _FREEZE_EVERY == 0:
+                gc.collect(1)  # of the tests since then
+                gc.freeze()
 
     @contextmanager
     def progress_shown(self, tally_of: Callable[[Engine], Tally]) -> Iterator[None]:

@@ -22,13 +22,14 @@ from .trigger_items import TriggerItem
 
 def plan_of(items: Sequence[pytest.Item]) -> Plan:
     """The tests that ask a model."""
-    found = [own for item in items if (own := _of_skill(item)) and not is_passed_by(item)]
+    known = [(item, _of_skill(item)) for item in items]
+    found = [own for item, own in known if own and not is_passed_by(item)]
     skills: dict[str, SkillInfo] = {}
     for skill, _ in found:
         # A test in Python does not know how its skill's cases are scored.
         if skill.name not in skills or skill.score == "checks":
             skills[skill.name] = skill
-    nodeids = tuple(item.nodeid for item in items if _labels(item))
+    nodeids = tuple(item.nodeid for item, own in known if own or isinstance(item, ItemOfFile))
     cases = tuple(test for _, test in found if test.should_trigger is None)
     queries = tuple(test for _, test in found if test.should_trigger is not None)
     return Plan(tuple(skills.values()), cases, nodeids=nodeids, triggers=queries)

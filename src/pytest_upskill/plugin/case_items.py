@@ -20,7 +20,7 @@ from ..trials.outfit import Outfit
 from ..trials.plan import PlannedCase
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
-from ..trials.trial import Arm, Prompt, Trial, trials_of
+from ..trials.trial import Prompt, Trial, trials_of
 from .again import link_to, what_to_do
 from .display import screen_of
 from .items import ItemOfFile
@@ -45,7 +45,7 @@ class CaseItem(ItemOfFile):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._graded: dict[tuple[Arm, int], Record] = {}
+        self._graded: list[Record] = []
         self._records: list[Record] = []
 
     @classmethod
@@ -176,18 +176,20 @@ def records_of_items(
         [trial for trial in item.trials if not trial.later or trial.run <= most]
         for item, most in zip(items, runs, strict=True)
     ]
+    known = [{(one.arm, one.run): one for one in item._graded} for item in items]
     new = [
-        (item, trial)
-        for item, trials in zip(items, wanted, strict=True)
+        (item, own, trial)
+        for item, trials, own in zip(items, wanted, known, strict=True)
         for trial in trials
-        if (trial.arm, trial.run) not in item._graded
+        if (trial.arm, trial.run) not in own
     ]
-    to_grade = [ToGrade(trial, item.case, item.checks) for item, trial in new]
+    to_grade = [ToGrade(trial, item.case, item.checks) for item, _, trial in new]
     sandbox = items[0].parent.run.settings.sandbox if items else "auto"
     records = records_of(to_grade, ask, sandbox)
-    for (item, trial), record in zip(new, records, strict=True):
-        item._graded[trial.arm, trial.run] = record
+    for (item, own, trial), record in zip(new, records, strict=True):
+        own[trial.arm, trial.run] = record
+        item._graded.append(record)
     return [
-        [item._graded[trial.arm, trial.run] for trial in trials]
-        for item, trials in zip(items, wanted, strict=True)
+        [own[trial.arm, trial.run] for trial in trials]
+        for trials, own in zip(wanted, known, strict=True)
     ]

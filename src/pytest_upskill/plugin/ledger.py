@@ -108,7 +108,8 @@ class Ledger:
                     self._records[report.nodeid] = load_records(value)
                 elif name == ASKED_PROPERTY:
                     self._asked[report.nodeid] = [tuple(asked) for asked in json.loads(str(value))]
-            if report.failed and report.nodeid in self._planned.keys() - self._records.keys():
+            graded = report.nodeid in self._records or report.nodeid not in self._planned
+            if report.failed and not graded:
                 # Say, a fixture failed before anything was graded.
                 crash = getattr(report.longrepr, "reprcrash", None)
                 self._broken[report.nodeid] = crash.message if crash else report.longreprtext
@@ -148,6 +149,11 @@ class Ledger:
         """The queries of triggers."""
         return [test for test in self._planned.values() if test.should_trigger is not None]
 
+    def query(self, nodeid: str) -> bool | None:
+        """Whether a query should open its skill; None for any other test."""
+        test = self._planned.get(nodeid)
+        return test.should_trigger if test else None
+
     @property
     def unmatched(self) -> tuple[Unmatched, ...]:
         """Accepted results that no test of the run is compared with."""
@@ -185,6 +191,8 @@ class Ledger:
 
     def comparisons(self) -> list[AcceptedComparison]:
         """With accepted results, of what was reported so far."""
+        if not any(test.expected for test in self._planned.values()):
+            return []
         groups = (self._tests(self.planned), self._tests(self.queries))
         found = (compare_all(tests, lambda one: self.records_of(one.nodeid)) for tests in groups)
         return [one for group in found for one in group]
@@ -223,7 +231,9 @@ class Ledger:
     def priced_records_of(self, nodeid: str) -> list[Record]:
         own = self.records_of(nodeid)
         if own and self._priced.get(nodeid) is not own:
-            self._records[nodeid] = self._priced[nodeid] = own = list(map(self._priced_record, own))
+            priced = list(map(self._priced_record, own))
+            own = own if priced == own else priced
+            self._records[nodeid] = self._priced[nodeid] = own
         return own
 
     def _priced_record(self, record: Record) -> Record:

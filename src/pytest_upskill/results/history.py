@@ -172,7 +172,7 @@ def keep(results: RunResults, folder: Path, size_limit: int) -> Path:
     if folder.parent.name == FOLDER:  # else a folder of the user's choice, perhaps committed
         make_folder(folder.parent)
     folder.mkdir(parents=True, exist_ok=True)
-    data = packed(results_report(results))
+    data = packed(results_report(results, map))
     file, draft = _reserved(folder, results.started)
     try:
         draft.write_bytes(data)
@@ -317,11 +317,12 @@ def _in_pieces(report: Mapping[str, Any]) -> Iterator[str]:
     for key, value in report.items():
         yield f"{start}{json.dumps(key)}: "
         start = ", "
-        if not (isinstance(value, list) and value):
+        if not isinstance(value, list | map):
             yield json.dumps(value, ensure_ascii=False)
             continue
+        yield "["
         for number, one in enumerate(value):
-            yield f"{', ' if number else '['}{json.dumps(one, ensure_ascii=False)}"
+            yield f"{', ' if number else ''}{json.dumps(one, ensure_ascii=False)}"
         yield "]"
     yield "}"
 

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Final, Literal
 
 from .._util.texts import counted, one_line
-from .._util.values import frozen
+from .._util.values import compact, frozen
 from ..settings import Score
 from ..stats import Interval, wilson
 from ..trials.subject import CHAT
@@ -13,7 +13,7 @@ from ..trials.trial import Arm
 from .activation import Activation
 
 
-@frozen
+@compact
 class ArmSummary:
     """One arm of a skill on a model, or of one of its cases.
 
@@ -54,7 +54,7 @@ PairedNumber = Literal["rate", "score", "tokens", "seconds", "cost"]
 _NUMBERS: Final[Mapping[Score, PairedNumber]] = {"pass": "rate", "checks": "score"}
 
 
-@frozen
+@compact
 class CaseSummary:
     """A case on a model that has a complete run."""
 

@@ -1,7 +1,7 @@
 """The results of a run as JSON, schema 1. Others build on it: keys never change."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -22,8 +22,13 @@ _MOST_OF_A_FILE: Final = 20_000  # characters of what an agent made
 _MOST_OF_FILES: Final = 100_000  # of all files of a trial
 
 
-def results_report(results: RunResults) -> dict[str, Any]:
-    """The whole run as JSON values; null means not known."""
+def results_report(
+    results: RunResults, made: Callable[..., Iterable[Any]] = lambda *of: list(map(*of))
+) -> dict[str, Any]:
+    """The whole run as JSON values; null means not known.
+
+    With ``map`` for ``made``, the records are only made as they are read, once.
+    """
     gate, agents = results.gate, {test.model: test.agent for test in results.all_tests}
     return {
         "schema": 1,
@@ -31,7 +36,7 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "seconds": round(results.seconds, 3),
         "skills": [asdict(skill) for skill in results.skills],
         "summary": [_summary(verdict) for verdict in results.verdicts],
-        "records": [_record(record) for record in results.records],
+        "records": made(_record, results.records),
         "gate": {"passed": None if gate is None else not gate, "reasons": list(gate or ())},
         "cases": _cases(results),
         "tests": [{**_test(test), "own_runs": test.own_runs} for test in results.tests],
@@ -53,7 +58,7 @@ def results_report(results: RunResults) -> dict[str, Any]:
             _trigger_summary(row, results.model_ids.get(row.model))
             for row in results.trigger_summaries
         ],
-        "trigger_records": [_record(record) for record in results.trigger_records],
+        "trigger_records": made(_record, results.trigger_records),
         "trigger_tests": [_trigger(test, results) for test in results.triggers],
         "with_skills": list(results.with_skills),
         "noise": results.noise,

@@ -4,7 +4,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, NamedTuple
 
 from .._util.json_forms import Location
-from .._util.values import frozen
+from .._util.values import compact
 from .case_forms import SandboxForm
 from .workspace import WorkspaceFile
 
@@ -28,7 +28,7 @@ class SandboxNeeds(NamedTuple):
 NO_NEEDS: Final = SandboxNeeds()
 
 
-@frozen
+@compact
 class Case:
     """One question with the checks its answer must pass."""
 

@@ -83,7 +83,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
             if (form.output_file or form.validator_config) and not form.validator:
                 no_validator.append((lines[place], _NO_VALIDATOR))
             made = _case(place, lines[place], form, read, _defaulted(given, defaults))
-            cases.append(replace(made, is_eval=others is not None))
+            cases.append(replace(made, is_eval=True) if others else made)
         except FormError as error:
             name = usable_id(written, "id", "name") if isinstance(written, dict) else None
             bad.append(broken(file, lines[place], place, error.problems, name))
@@ -218,6 +218,8 @@ def _leave_out_triggers(entries: Entries) -> None:
 
 def _with_defaults(case: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The case wins; tags are added, ``expected`` and ``sandbox`` are filled in by key."""
+    if not defaults:
+        return case
     merged = {**defaults, **case}
     tags, expected = case.get("tags"), case.get("expected")
     if isinstance(case.get("sandbox"), dict):
@@ -229,8 +231,13 @@ def _with_defaults(case: dict[str, Any], defaults: Mapping[str, Any]) -> dict[st
     return merged
 
 
+_NOTHING: Final = frozenset[Location]()
+
+
 def _defaulted(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> frozenset[Location]:
     """The paths in a case that come from the defaults."""
+    if not defaults:
+        return _NOTHING
     own, common = case.get("expected"), defaults.get("expected")
     return frozenset(
         [(key,) for key in defaults if key not in case]

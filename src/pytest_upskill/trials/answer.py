@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 
 from .._util.keys import without_keys
 from .._util.texts import counted, plain
-from .._util.values import frozen
+from .._util.values import compact, frozen, values_of
 from .activity import Activity, joined_activity
 from .tools import ToolCall
 from .transcript import Transcript, Turn
@@ -49,7 +49,7 @@ def known_seconds(value: object) -> float | None:
     return None
 
 
-@frozen
+@compact
 class Usage:
     """Tokens of an answer; None where the server doesn't say, or says nonsense.
 
@@ -66,16 +66,21 @@ class Usage:
 
     def __post_init__(self) -> None:
         # Here, because every adapter, script, recording and stored row makes one.
-        for name, value in list(vars(self).items()):
-            known = value is True if name == "batch" else whole_number(value)
-            object.__setattr__(self, name, known)
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if type(value) is not int or not 0 <= value <= MOST:
+                object.__setattr__(self, name, whole_number(value))
+        object.__setattr__(self, "batch", self.batch is True)
 
     def to_json(self) -> dict[str, int | None]:
-        data = {**vars(self)}
+        data = values_of(self)
         for name in ("written", "batch"):
             if not data[name]:
                 del data[name]  # as with almost all servers
         return data
+
+
+_COUNTS: Final = ("input", "output", "cached", "written")
 
 
 def total_usage(usages: Sequence[Usage]) -> Usage:
@@ -149,7 +154,7 @@ class AnswerFile:
         )
 
 
-@frozen
+@compact
 class Answer:
     """What a model or an agent replied.
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import digest, shortened
-from .._util.values import frozen
+from .._util.values import compact, frozen
 from ..settings import Score
 from ..skills.case import Case
 from ..skills.skill import Skill, UnseenFile
@@ -78,7 +78,7 @@ class Expectation(NamedTuple):
         return f"{now} passed (accepted: {self.was}, {self.date})"
 
 
-@frozen
+@compact
 class PlannedCase:
     """A case on a model: one test of a run.
 

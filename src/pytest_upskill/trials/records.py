@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import field, fields, replace
 from typing import Any, Final, Literal
 
-from .._util.values import frozen
+from .._util.values import compact, values_of
 from .activity import Activity
 from .answer import Answer, AnswerFile, Usage, extras_from_json, extras_to_json
 from .subject import CHAT
@@ -16,7 +16,7 @@ Span = tuple[int, int]
 Outcome = Literal["passed", "failed", "errored"]
 
 
-@frozen
+@compact
 class Grade:
     """The result of one check. If it is not required, it only counts for the score."""
 
@@ -34,8 +34,11 @@ class Grade:
 
     def to_json(self) -> dict[str, Any]:
         """Without places if there are none."""
-        empty = [name for name in _PLACES if not getattr(self, name)]
-        return {name: value for name, value in vars(self).items() if name not in empty}
+        data = values_of(self)
+        for name in _PLACES:
+            if not data[name]:
+                del data[name]
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Grade":
@@ -46,7 +49,7 @@ class Grade:
 _PLACES: Final = ("found", "unwanted")
 
 
-@frozen
+@compact
 class Record:
     """A graded trial. ``score`` is the share of its checks that passed, by weight."""
 
@@ -99,7 +102,7 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """Without what few records have: tokens in caches, batches, and what only agents do."""
         # Not dataclasses.asdict: it copies every value, which took a tenth of a test's time.
-        data = {**vars(self), "checks": [grade.to_json() for grade in self.checks]}
+        data = {**values_of(self), "checks": [grade.to_json() for grade in self.checks]}
         del data["files"], data["transcript"], data["activity"]
         for name in ("written_tokens", "judge_cached_tokens", "judge_written_tokens"):
             if not data[name]:
@@ -135,6 +138,12 @@ class Record:
 
 
 _NAMES: Final = {field.name for field in fields(Record)}
+_OF_GRADES: Final = {field.name: field.default for field in fields(Grade)}
+_OF_RECORDS: Final = {
+    field.name: field.default
+    for field in fields(Record)
+    if field.name not in ("checks", "files", "transcript", "activity")
+}
 
 
 def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Record:
@@ -206,13 +215,29 @@ def agents_in(records: Iterable[Record]) -> dict[str, str]:
 class DumpedRecords(str):
     """Records as JSON, which also has them as they are, for readers in the same process."""
 
+    __slots__ = ("records",)
     records: list[Record]
 
 
 def dump_records(records: list[Record]) -> DumpedRecords:
-    dumped = DumpedRecords(json.dumps([record.to_json() for record in records]))
+    """Without what is as it mostly is: in a large run, this is kept of every test."""
+    told = [
+        {
+            **_told(record, _OF_RECORDS),
+            "checks": [_told(grade, _OF_GRADES) for grade in record.checks],
+            **(record.activity.to_json() if record.activity else {}),
+            **extras_to_json(record.files, record.transcript),
+        }
+        for record in records
+    ]
+    dumped = DumpedRecords(json.dumps(told))
     dumped.records = records
     return dumped
+
+
+def _told(one: Record | Grade, defaults: dict[str, Any]) -> dict[str, Any]:
+    pairs = ((name, getattr(one, name)) for name in defaults)
+    return {name: value for name, value in pairs if value != defaults[name]}
 
 
 def load_records(dumped: object) -> list[Record]:

@@ -9,7 +9,7 @@ from unicodedata import category
 
 from .._util.keys import without_keys
 from .._util.texts import digest, named_fence
-from .._util.values import frozen, once
+from .._util.values import compact, frozen, once
 from ..settings import Settings
 from ..skills.case import Case, Role
 from ..skills.skill import Skill
@@ -39,7 +39,7 @@ BASE_SYSTEM: Final = "You are a helpful assistant."
 FOLLOW_SKILL: Final = "Follow the skill above when you answer."
 
 
-@frozen
+@compact
 class Question:
     """Everything that a model is sent. Arms differ only in the text of the skill."""
 
@@ -110,7 +110,7 @@ class Rubric:
     context: str = ""  # what it is told about the wanted result, beside the texts
 
 
-@frozen
+@compact
 class Trial:
     """A case × model × arm × run: one question, asked once."""
 
@@ -183,7 +183,7 @@ def trials_of(
             Subject(agent, model).label,
             arm,
             run,
-            replace(question, run=run),
+            question if run == 1 else replace(question, run=run),
             rubric,
             later=run > first,
             agent=agent,
@@ -248,5 +248,6 @@ def of_workspace(case: Case) -> list[str]:
 
 
 def _as_read(text: str) -> str:
-    seen = "".join(letter for letter in text if category(letter) != "Cf")
-    return " ".join(seen.casefold().split())
+    if not text.isascii():
+        text = "".join(letter for letter in text if category(letter) != "Cf")
+    return " ".join(text.casefold().split())

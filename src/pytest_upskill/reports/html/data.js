@@ -8,7 +8,8 @@ const tests = testsOf(data);
 
 async function unpacked() {
   const letters = atob(document.getElementById("data").textContent);
-  const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+  const bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < letters.length; at += 1) bytes[at] = letters.charCodeAt(at);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).json();
 }
@@ -23,7 +24,9 @@ function testsOf(data) {
   return data.tests.map((test, order) => {
     const about = data.cases[test.case];
     const [without, previous, now] = test.rates ?? [null, null, null];
+    const priced = test.trials.some((trial) => trial.cost != null);
     const cost = (arm) => {
+      if (!priced) return null;
       const answered = trialsOf(test, arm).filter((trial) => trial.outcome !== "errored");
       const one = mean(answered.map((trial) => trial.cost));
       return one == null ? null : 1000 * one;
