@@ -115,7 +115,7 @@ def test_answer_is_there_for_the_next_run(tmp_path: Path) -> None:
 
 def test_what_was_written_to_a_cache_is_kept_so_that_costs_stay_the_same(tmp_path: Path) -> None:
     store = Store(tmp_path / "a.sqlite")
-    answer = replace(ANSWER, usage=Usage(10, 5, 2, 7))
+    answer = replace(ANSWER, usage=Usage(10, 5, 2, 7, hour=3))
     store.put("k", "m", answer)
     assert store.get("k") == stored(answer)
     store.close()

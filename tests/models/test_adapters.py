@@ -445,6 +445,20 @@ def test_a_server_without_schemas_is_asked_without_from_then_on(
     assert [schema_of(asked) for asked in server.asked] == [SCHEMA, None, None]
 
 
+HOUR = {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 300}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "hour"), [(HOUR, 300), (None, 0), ("x", 0), ({"ephemeral_1h_input_tokens": -1}, 0)]
+)
+def test_what_stays_in_the_cache_for_an_hour_is_counted(kinds: object, hour: int) -> None:
+    usage = {"input_tokens": 5, "output_tokens": 7, "cache_creation_input_tokens": 400}
+    said = Reply("yes", raw={"usage": {**usage, "cache_creation": kinds}})
+    with LoopbackServer(lambda _: said) as server:
+        [answer] = ask(spec_of("anthropic", server.url))
+    assert answer.usage == Usage(405, 7, 0, 400, hour=hour)
+
+
 def is_marked(asked: Asked) -> bool:
     return "cache_control" in str(asked.body) or "prompt_cache_key" in asked.body
 

@@ -156,6 +156,8 @@ def test_what_goes_to_a_cache_may_cost_more() -> None:
     written = Price(1, 2, 0.1, written=1.25)
     assert cost(written, Usage(1000, 0, 200, 400)) == pytest.approx(920 / MILLION)
     assert cost(written, Usage(1000, 0, 200, 9999)) == pytest.approx(1020 / MILLION)
+    assert cost(written, Usage(1000, 0, 0, 400, hour=300)) == pytest.approx(1325 / MILLION)
+    assert cost(written, Usage(1000, 0, 0, 400, hour=999)) == pytest.approx(1400 / MILLION)
 
 
 @pytest.mark.parametrize("usage", [Usage(), Usage(input=1), Usage(output=1)])

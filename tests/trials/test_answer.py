@@ -112,7 +112,7 @@ def test_usage_keeps_only_counts(value: Any) -> None:
     expected = int(value) if is_count else None
     usage = Usage(value, value, value, value, value)
     names = ("input", "output", "cached", "written")
-    assert asdict(usage) == {**dict.fromkeys(names, expected), "batch": False}
+    assert asdict(usage) == {**dict.fromkeys(names, expected), "batch": False, "hour": 0}
 
 
 def test_tokens_written_to_a_cache_are_in_the_json_if_there_are_any() -> None:

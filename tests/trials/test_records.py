@@ -143,7 +143,7 @@ def test_json_of_a_record_has_every_field() -> None:
     files = (AnswerFile.of("a", b""),)
     turns = (Turn("user", "q"),)
     done = Activity(3, 2, True, read=("a.md",))
-    usage = Usage(9, 5, 0, 7, batch=True)
+    usage = Usage(9, 5, 0, 7, batch=True, hour=2)
     answer = Answer("x", usage, files=files, transcript=turns, activity=done)
     record = graded_record(dataclasses.replace(TRIAL, agent="loop"), answer, ())
     record = with_judge(record, 3, Usage(9, 8, 7, 6, batch=True))

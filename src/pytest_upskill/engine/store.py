@@ -80,6 +80,8 @@ class Store:
             extras["written"] = usage.written
         if usage.batch:
             extras["batch"] = True
+        if usage.hour:
+            extras["hour"] = usage.hour
         text = answer.text
         if not _is_encodable(text):  # SQLite takes no lone surrogate, JSON does
             extras["text"], text = text, ""
@@ -268,7 +270,7 @@ def _answer(row: Row) -> Answer | None:
         text = str(more.get("text", text))
         files, transcript = extras_from_json(more)
         counts = (tokens_in, tokens_out, cached, more.get("written", 0))
-        usage = Usage(*counts, more.get("batch", False))
+        usage = Usage(*counts, more.get("batch", False), more.get("hour", 0))
         activity = activity_from_json(more)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error):
         return None

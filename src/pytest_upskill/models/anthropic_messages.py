@@ -275,4 +275,7 @@ def usage_of(message: "Message") -> Usage:
     ]
     known = [part for part in parts if part is not None]
     asked = sum(known) if len(known) == len(parts) else None
-    return Usage(asked, count("output_tokens"), cached, written)
+    kinds, name = getattr(usage, "cache_creation", None), "ephemeral_1h_input_tokens"
+    found = kinds.get(name) if isinstance(kinds, dict) else getattr(kinds, name, None)
+    hour = whole_number(found) or 0
+    return Usage(asked, count("output_tokens"), cached, written, hour=hour)

@@ -25,6 +25,7 @@ _FORM: Final = (
 )
 _MILLION: Final = 1_000_000
 _WRITTEN: Final = 1.25  # of the price of input
+_HOUR: Final = 2.0  # for what stays in the cache for an hour: twice the price of input
 _BATCH: Final = 0.5  # the share of the price that both batch APIs charge, for cached tokens too
 # What providers append to a model's id to name one version of it.
 _OF_BEDROCK: Final = re.compile(r"^[a-z-]+\.(?=anthropic\.)|(?<=\d)-v\d(:\d)?$")
@@ -79,6 +80,8 @@ def cost(price: Price | None, usage: Usage) -> float | None:
     fresh = usage.input - cached - written
     to_cache = price.input if price.written is None else price.written
     read = fresh * price.input + cached * price.cached + written * to_cache
+    if price.written:
+        read += min(usage.hour or 0, written) * (_HOUR / _WRITTEN - 1) * price.written
     return (read + usage.output * price.output) / _MILLION
 
 

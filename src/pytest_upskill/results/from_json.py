@@ -142,6 +142,7 @@ class _Record(_Subject):
     files: list[_File] = []
     transcript: list[_Turn] = []
     written_tokens: Whole = 0
+    hour_tokens: Whole = 0
     judge_cached_tokens: Whole = 0
     judge_written_tokens: Whole = 0
     batch: bool = False

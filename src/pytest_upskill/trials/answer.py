@@ -54,8 +54,9 @@ class Usage:
     """Tokens of an answer; None where the server doesn't say, or says nonsense.
 
     ``input`` includes cached tokens, whatever the provider counts, so that arms compare, and
-    those ``written`` to its cache, which some charge more for. ``batch``: they were asked for in a
-    batch, which costs half as much.
+    those ``written`` to its cache, which some charge more for, and still more for those of them
+    that stay there for an ``hour``. ``batch``: they were asked for in a batch, which costs half as
+    much.
     """
 
     input: int | None = None
@@ -63,6 +64,7 @@ class Usage:
     cached: int | None = None
     written: int | None = 0
     batch: bool = False
+    hour: int | None = 0
 
     def __post_init__(self) -> None:
         # Here, because every adapter, script, recording and stored row makes one.
@@ -74,13 +76,13 @@ class Usage:
 
     def to_json(self) -> dict[str, int | None]:
         data = values_of(self)
-        for name in ("written", "batch"):
+        for name in ("written", "batch", "hour"):
             if not data[name]:
                 del data[name]  # as with almost all servers
         return data
 
 
-_COUNTS: Final = ("input", "output", "cached", "written")
+_COUNTS: Final = ("input", "output", "cached", "written", "hour")
 
 
 def total_usage(usages: Sequence[Usage]) -> Usage:
@@ -96,6 +98,7 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
         total([usage.cached for usage in usages]),
         total([usage.written for usage in usages]),
         bool(usages) and all(usage.batch for usage in usages),
+        total([usage.hour for usage in usages]),
     )
 
 

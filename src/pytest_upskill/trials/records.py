@@ -81,11 +81,12 @@ class Record:
     activity: Activity | None = None  # of an agent
     batch: bool = False  # whether its answer came by batch, at half the price
     judge_batch: bool = False  # whether all replies of the judge did
+    hour_tokens: int = 0  # of those written, kept for an hour at a higher price
 
     @property
     def usage(self) -> Usage:
         counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.written_tokens)
-        return Usage(*counts, self.batch)
+        return Usage(*counts, self.batch, self.hour_tokens)
 
     @property
     def judge_usage(self) -> Usage:
@@ -109,7 +110,7 @@ class Record:
                 del data[name]
         if self.agent == CHAT:
             del data["agent"]
-        for name in ("batch", "judge_batch"):
+        for name in ("batch", "judge_batch", "hour_tokens"):
             if not data[name]:
                 del data[name]
         done = self.activity.to_json() if self.activity else {}
@@ -166,6 +167,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         files=answer.files,
         transcript=answer.transcript,
         written_tokens=answer.usage.written or 0,
+        hour_tokens=answer.usage.hour or 0,
         batch=answer.usage.batch,
         agent=trial.agent,
         activity=answer.activity,

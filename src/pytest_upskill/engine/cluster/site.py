@@ -239,7 +239,7 @@ class _Metered:
             if isinstance(reply, Answer):
                 usage = reply.usage
                 purse.budget.settle(question, usage)
-                told = (usage.input, usage.output, usage.cached, usage.written)
+                told = (usage.input, usage.output, usage.cached, usage.written, False, usage.hour)
                 site.tell(purse.trial, told)
             return reply
 
