@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from sys import intern
 from typing import Final
 
 from .._util.values import frozen
@@ -42,8 +43,9 @@ def grade(
             results = list(check.results(context))
             numbers.append(len(results))
             for (passed, reason), asks in zip(results, check.asks(len(results)), strict=True):
-                how = (check.weight, check.required, asks)
-                given.append((check.name, passed is True, reason, *how))
+                # Thousands of answers pass for the same reason.
+                how = (intern(str(reason)), check.weight, check.required, intern(asks))
+                given.append((check.name, passed is True, *how))
     found = places(checks, numbers, answer.text)
     return tuple(Grade(*one, *at) for one, at in zip(given, found, strict=True))
 

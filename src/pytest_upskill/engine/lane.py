@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from heapq import merge
 from random import Random
-from threading import Condition
+from threading import Condition, Lock
 from typing import Any, Final
 
 from ..agents.port import Send
@@ -31,20 +31,34 @@ _MOST_FATAL: Final = 3
 _NO_LIMIT: Final = 1_000_000
 
 
-_settled: Final = Condition()
+_shared: Final = Condition()
 _nobody: Final = list[Any]()
 
 
 class ReplyToCome(Future[Reply]):
-    """A reply that keeps nothing but itself once it is there: it stays until the run ends."""
+    """A reply that takes little room: a run has one for every question, until it ends.
+
+    All share a condition, as each takes 800 bytes; so who waits has a lock of their own.
+    """
 
     _done_callbacks: list[Any]
     _waiters: list[Any]
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._condition = _shared
+
+    def result(self, timeout: float | None = None) -> Reply:
+        if not self.done():
+            there = Lock()
+            there.acquire()
+            self.add_done_callback(lambda _: there.release())
+            there.acquire(timeout=-1 if timeout is None else timeout)
+        return super().result(timeout=0)
+
     def set_result(self, result: Reply) -> None:
         super().set_result(result)
         self._done_callbacks = self._waiters = _nobody  # they were called
-        self._condition = _settled  # nobody waits any more, and each takes 800 bytes
 
 
 @dataclass(eq=False, slots=True)

@@ -232,7 +232,7 @@ def dump_records(records: list[Record]) -> DumpedRecords:
         }
         for record in records
     ]
-    dumped = DumpedRecords(json.dumps(told))
+    dumped = DumpedRecords(json.dumps(told, separators=(",", ":")))
     dumped.records = records
     return dumped
 
