@@ -14,57 +14,37 @@ import pytest
 from pytest_upskill._util.values import compact, frozen, once, values_of
 
 
-@frozen
-class Lamp:
-    """A lamp."""
+def made(title: str, decorate: Callable[[type], type], computed: Callable[..., Any]) -> Any:
+    """The same class by any decorator."""
 
-    name: str
-    lit: bool = False
-    notes: list[str] = field(default_factory=list, compare=False)
-    secret: str = field(default="", repr=False, kw_only=True)
+    class Lamp:
+        """A lamp."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", self.name.strip())
+        name: str
+        lit: bool = False
+        notes: list[str] = field(default_factory=list, compare=False)
+        secret: str = field(default="", repr=False, kw_only=True)
 
-    @cached_property
-    def size(self) -> int:
-        return len(self.name)
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "name", self.name.strip())
 
+        @computed
+        def size(self) -> int:
+            """How long its name is."""
+            self.notes.append("measured")
+            return len(self.name)
 
-@dataclass(frozen=True)
-class PlainLamp:
-    """The same as an ordinary dataclass."""
-
-    name: str
-    lit: bool = False
-    notes: list[str] = field(default_factory=list, compare=False)
-    secret: str = field(default="", repr=False, kw_only=True)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", self.name.strip())
+    Lamp.__name__ = Lamp.__qualname__ = title
+    return decorate(Lamp)
 
 
-@compact
-class CompactLamp:
-    """The same in little room."""
-
-    name: str
-    lit: bool = False
-    notes: list[str] = field(default_factory=list, compare=False)
-    secret: str = field(default="", repr=False, kw_only=True)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", self.name.strip())
-
-    @once
-    def size(self) -> int:
-        """How long its name is."""
-        self.notes.append("measured")
-        return len(self.name)
+Lamp = made("Lamp", frozen, cached_property)
+PlainLamp = made("PlainLamp", dataclass(frozen=True), cached_property)
+CompactLamp = made("CompactLamp", compact, once)
 
 
 @dataclass(frozen=True)
-class Lantern(Lamp):
+class Lantern(Lamp):  # type: ignore[misc, valid-type]
     """What a user may derive."""
 
     handle: bool = True
@@ -107,9 +87,9 @@ def test_a_compact_value_has_no_dictionary_and_computes_once() -> None:
     assert pickle.loads(pickle.dumps(lamp)).size == 2
     assert values_of(lamp) == asdict(lamp)
     with pytest.raises(FrozenInstanceError, match="field 'lit'"):
-        lamp.lit = True  # type: ignore[misc]
+        lamp.lit = True
     with pytest.raises(AttributeError, match="'CompactLamp' object has no attribute 'colour'"):
-        lamp.colour  # type: ignore[attr-defined]  # noqa: B018
+        lamp.colour  # noqa: B018
 
 
 @pytest.mark.parametrize(
