@@ -68,7 +68,8 @@ def only_failures(config: pytest.Config) -> list[str]:
 
 
 def with_page(config: pytest.Config) -> list[str]:
-    return same(config, FLAGS["html_file"], _PAGE)
+    """The same as a page; what was accepted is not accepted again."""
+    return [*_without(same(config), {FLAGS["accept"]}), FLAGS["html_file"], _PAGE]
 
 
 def listing(config: pytest.Config) -> list[str]:
