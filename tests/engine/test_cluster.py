@@ -1,5 +1,6 @@
 """A cluster's address, and what trials that run elsewhere may spend."""
 
+import asyncio
 import importlib.metadata
 import socket
 import subprocess
@@ -135,6 +136,41 @@ def test_an_agent_that_is_larger_than_all_workers_runs_on_the_largest() -> None:
     workers = workers_of({"qwen": 1800}, anna, berta)
     assert workers.memory_for("qwen") == 900
     assert workers.places == 1
+
+
+class OneClient:
+    """Of Dask, with one worker."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    async def nthreads(self) -> dict[str, int]:
+        return {self.address: 2}
+
+
+@pytest.mark.parametrize(
+    ("there", "memory", "told"),
+    [("anna", 300, False), ("emil", 300, True), ("emil", 900, True), ("emil", 200, True)],
+)
+def test_trials_hear_of_a_worker_that_takes_the_place_of_a_lost_one(
+    monkeypatch: pytest.MonkeyPatch, there: str, memory: float, told: bool
+) -> None:
+    """Also if it came between two looks: nobody had the resources that they wait for."""
+
+    async def look() -> bool:
+        anna = Found("anna", "bwrap", {"claude": "2"}, places=2, memory=300)
+        workers = workers_of({"claude": 300}, anna)
+        monkeypatch.setattr(workers, "_client", OneClient(there))
+
+        async def look_at(new: list[str], _: list[str]) -> None:
+            workers.fit[new[0]] = replace(anna, name=new[0], memory=memory)
+
+        monkeypatch.setattr(workers, "_look_at", look_at)
+        changed = workers.changed
+        await workers._look_again()
+        return changed.is_set()
+
+    assert asyncio.run(look()) is told
 
 
 class NoCalls:

@@ -125,15 +125,19 @@ class Workers:
         return [one for one in (*small, *self.unfit.values()) if one.lacks]
 
     async def _look_again(self) -> None:
-        before = {agent: self.memory_for(agent) for agent in self._brief.agents}
+        before = self._memory()
         there = list(await self._client.nthreads())
         for address in [one for one in self.fit if one not in there]:
             self._lost[address] = self.fit.pop(address).name
+        left = self._memory()
         if new := [one for one in there if one not in self.fit and one not in self.unfit]:
             await self._look_at(new, there)
-        now = {agent: self.memory_for(agent) for agent in self._brief.agents}
-        if any(most and (not before[agent] or most < before[agent]) for agent, most in now.items()):
+        stranded = [agent for agent in left if not left[agent] or left[agent] < before[agent]]
+        if any(self.memory_for(agent) for agent in stranded):
             self._tell_all()  # Dask does not look for resources again that nobody had
+
+    def _memory(self) -> dict[str, float]:
+        return {agent: self.memory_for(agent) for agent in self._brief.agents}
 
     def _tell_all(self) -> None:
         self.changed.set()
