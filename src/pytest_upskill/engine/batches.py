@@ -176,7 +176,9 @@ class Batches:
                             keys.pop(self.answers.key_of(job.question) or "", None)
                             self.budget.hold_paid(job.question)
                 if keys and (unread := self.way.files.unread):
-                    raise ModelError(unread, f"Restore it. {_DELETE}")
+                    raise ModelError(
+                        unread, "Restore it, or delete it to submit its questions again"
+                    )
                 await self._submit(lane, keys, started)
         except ModelError as error:
             # Those that got a batch are waited for all the same.
