@@ -12,12 +12,12 @@ from ..results.accepted import Results
 from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.subject import CHAT
+from .asked_item import AskedItem
 from .case_items import CaseItem
 from .functions import asker_of
 from .items import ItemOfFile
 from .nodes import SkillFile
 from .outcomes import is_passed_by
-from .trigger_items import TriggerItem
 
 
 def plan_of(items: Sequence[pytest.Item]) -> Plan:
@@ -37,7 +37,7 @@ def plan_of(items: Sequence[pytest.Item]) -> Plan:
 
 def _of_skill(item: pytest.Item) -> tuple[SkillInfo, PlannedCase] | None:
     asker = asker_of(item)
-    if isinstance(item, CaseItem | TriggerItem):
+    if isinstance(item, AskedItem):
         info, planned = item.parent.info, item.planned
     elif asker:
         info, planned = asker.info, asker.planned
@@ -135,7 +135,7 @@ def planned_of(item: pytest.Item) -> PlannedCase | None:
 def accepted_of(item: pytest.Item) -> Results:
     """The accepted results of the skill that a test is for."""
     asker = asker_of(item)
-    if isinstance(item, CaseItem | TriggerItem):
+    if isinstance(item, AskedItem):
         return item.parent.accepted
     return asker.accepted if asker else {}
 

@@ -1,52 +1,42 @@
 """A case on a model as a pytest item."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from .._util.keys import without_keys
-from .._util.texts import harmless, one_line
+from .._util.texts import one_line
 from ..checks import AnyCheck, rubric_of, why_agent
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
 from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import Look
-from ..results.accepted import case_result, planned_case
+from ..results.accepted import planned_case
 from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.outfit import Outfit
-from ..trials.plan import PlannedCase
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
-from ..trials.trial import Prompt, Trial, trials_of
+from ..trials.trial import Prompt, trials_of
 from .again import link_to, what_to_do
+from .asked_item import AskedItem
 from .display import screen_of
-from .items import ItemOfFile
-from .outcomes import (
-    NotAnswered,
-    WrongAnswer,
-    attached_records,
-    is_expected_to_fail,
-    judge_present,
-)
+from .outcomes import WrongAnswer
 
 if TYPE_CHECKING:
     from .nodes import SkillFile
 
 
-class CaseItem(ItemOfFile):
+class CaseItem(AskedItem):
     """A case on a model."""
 
     case: Case
     checks: tuple[AnyCheck, ...]
-    _planned: PlannedCase
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._graded: list[Record] = []
-        self._records: list[Record] = []
 
     @classmethod
     def make(
@@ -97,30 +87,14 @@ class CaseItem(ItemOfFile):
 
     def setup(self) -> None:
         """Get and grade the answers: a missing answer or grade is an error, not a failure."""
-        if not self.parent.run.asks:
-            return
         run = self.parent.run
-        (self._records,) = records_of_items([self], [run.runs_of(self)], run.ask)
-        errors = [record.error for record in self._records if record.error is not None]
-        if errors:
-            self._send_records()  # other trials may have been answered
-            reasons = "\n".join(dict.fromkeys(map(harmless, errors)))
-            replayed = self.parent.run.settings.replay_file
-            text = f"{self.name}: {reasons}" if replayed else reasons
-            again = what_to_do(self, "", screen_of(self.config).width)
-            raise NotAnswered("\n".join([text, "", *again]), pytrace=False)
+        if run.asks:
+            (self._records,) = records_of_items([self], [run.runs_of(self)], run.ask)
+            self._require_answers()
 
     def runtest(self) -> None:
         """Fail unless enough runs with the skill passed."""
-        self._send_records()
-        planned = self.planned
-        result = case_result(self._records, planned.digest)
-        assert result, "setup reports missing answers"
-        run = self.parent.run
-        standing = judge_present(
-            self, run.settings, planned, result.count, lambda: run.regression_of(self)
-        )
-        if standing:
+        if standing := self._wrong():
             reason = standing.reason if standing.kind == "regressed" else None
             raise WrongAnswer(without_keys(self._failure_text(reason)), pytrace=False)
 
@@ -142,14 +116,6 @@ class CaseItem(ItemOfFile):
         return "\n".join([text, "", *what_to_do(self, link, width)])
 
     @property
-    def planned(self) -> PlannedCase:
-        """With the marks that it has by now."""
-        compared = not is_expected_to_fail(self)
-        if compared is not self._planned.compared:
-            self._planned = replace(self._planned, compared=compared)
-        return self._planned
-
-    @property
     def lacks_judge(self) -> bool:
         """Only with --collect-only: in a run, such a case is broken."""
         return bool(rubric_of(self.checks).texts) and not self.parent.run.settings.judge
@@ -158,14 +124,6 @@ class CaseItem(ItemOfFile):
     def lacks_agent(self) -> bool:
         """The same for a case that needs an agent."""
         return self._planned.agent == CHAT and bool(why_agent(self.case, self.checks))
-
-    @property
-    def trials(self) -> tuple[Trial, ...]:
-        return self._planned.trials
-
-    def _send_records(self) -> None:
-        """Attach the records to the test's report."""
-        self.user_properties[:] = [attached_records(self, self._records)]
 
 
 def records_of_items(

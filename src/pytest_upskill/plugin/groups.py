@@ -16,6 +16,7 @@ from ..results.summarizing import alike, summarize
 from ..settings import Settings
 from ..stats import look, look_plan, rest_after, steps
 from ..trials.plan import PlannedCase
+from .asked_item import AskedItem
 from .calls import plan_of
 from .case_items import CaseItem, records_of_items
 from .outcomes import is_passed_by
@@ -103,25 +104,21 @@ class Groups:
                 }
         self._runs[skill, model] = most
 
-    def regression_of(self, item: CaseItem | TriggerItem) -> Standing | None:
+    def regression_of(self, item: AskedItem) -> Standing | None:
         """The standing of a case that regressed, alone or as a part of its group.
 
         None also if there are tests in Python in the group: what they answer is only known in the
         end. Queries of triggers are a group of their own.
         """
-        key = item.planned.pair, isinstance(item, TriggerItem)
+        key = pair, is_query = item.planned.pair, isinstance(item, TriggerItem)
         if key not in self._compared:
-            self._compared[key] = (
-                self._compare_queries(item)
-                if isinstance(item, TriggerItem)
-                else self._compare(item)
-            )
+            compare_all = self._compare_queries if is_query else self._compare
+            self._compared[key] = compare_all(pair)
         found = self._compared[key]
         own = [case for case in found.regressed if case.test.nodeid == item.nodeid] if found else []
         return found.standing(own[0]) if found and own else None
 
-    def _compare(self, item: CaseItem) -> AcceptedComparison | None:
-        pair = item.planned.pair
+    def _compare(self, pair: Pair) -> AcceptedComparison | None:
         tests, items = self._tests[pair], self._items_of(pair)
         if len(items) < len(tests):
             return None
@@ -129,8 +126,7 @@ class Groups:
         cases = [compared(test, own) for test, own in zip(tests, records, strict=True)]
         return compare(*pair, [case for case in cases if case])
 
-    def _compare_queries(self, item: TriggerItem) -> AcceptedComparison | None:
-        pair = item.planned.pair
+    def _compare_queries(self, pair: Pair) -> AcceptedComparison | None:
         items = [one for one in self._queries if one.planned.pair == pair]
         tests = [replace(one.planned, nodeid=one.nodeid) for one in items]
         records = records_of_queries(items, self._ask)

@@ -23,6 +23,7 @@ from ..trials.answer import Reply
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT
 from ..trials.trial import Question
+from .asked_item import AskedItem
 from .case_items import CaseItem
 from .flags import message_of, spell
 from .hooks import prompts, registered_checks
@@ -48,7 +49,7 @@ class Run(Protocol):
         """How many runs to make: more than the first few only if the verdict is open."""
         ...
 
-    def regression_of(self, item: "CaseItem | TriggerItem") -> Standing | None:
+    def regression_of(self, item: AskedItem) -> Standing | None:
         """The standing of a case that regressed, seen with all others of its skill and model."""
         ...
 

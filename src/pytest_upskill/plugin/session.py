@@ -24,6 +24,7 @@ from ..trials.subject import CHAT
 from ..trials.trial import Question
 from . import accepting, artifacts, display, last_lines, paths
 from .announcing import Announcement
+from .asked_item import AskedItem
 from .asking import Asking
 from .batch_lines import TRY_LATER, batch_lines, write_submitted
 from .calls import lacking_lines, plan_of, untested
@@ -46,7 +47,6 @@ from .same_errors import SameErrors
 from .skill_code import code_kept_out
 from .status_line import Tally
 from .studies import Studies, require_studies, wanted_studies
-from .trigger_items import TriggerItem
 from .upskill_settings import with_upskill_config
 
 _NO_SKILL = (
@@ -332,10 +332,10 @@ class UpskillRun:
     def runs_of(self, item: CaseItem) -> int:
         return self._groups_of(item).runs_of(item)
 
-    def regression_of(self, item: CaseItem | TriggerItem) -> Standing | None:
+    def regression_of(self, item: AskedItem) -> Standing | None:
         return self._groups_of(item).regression_of(item)
 
-    def _groups_of(self, item: CaseItem | TriggerItem) -> Groups:
+    def _groups_of(self, item: AskedItem) -> Groups:
         if self._groups is None:
             self._groups = Groups(self.settings, self.ask, item.session.items)
         return self._groups

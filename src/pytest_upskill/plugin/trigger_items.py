@@ -1,48 +1,33 @@
 """A query of a trigger as a pytest item: is the skill opened when it should be, and only then?"""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._util.keys import without_keys
-from .._util.texts import harmless
 from ..checks.judging import Ask
 from ..reports.terminal.trigger_failure import trigger_failure
-from ..results.accepted import case_result, planned_trigger
+from ..results.accepted import planned_trigger
 from ..results.triggers import query_rate
 from ..skills.triggers import Trigger
 from ..trials.choice import Choice
 from ..trials.outfit import Outfit
-from ..trials.plan import PlannedCase
 from ..trials.records import Record
 from ..trials.subject import Subject
-from ..trials.trial import Trial
 from ..trials.triggers import trigger_record, trigger_trials
 from .again import link_to, what_to_do
+from .asked_item import AskedItem
 from .display import screen_of
-from .items import ItemOfFile
-from .outcomes import (
-    NotAnswered,
-    WrongAnswer,
-    attached_records,
-    is_expected_to_fail,
-    judge_present,
-)
+from .outcomes import WrongAnswer
 from .paths import relative
 
 if TYPE_CHECKING:
     from .nodes import SkillFile
 
 
-class TriggerItem(ItemOfFile):
+class TriggerItem(AskedItem):
     """A query on a model, by an agent or as a choice of the model."""
 
     trigger: Trigger
-    _planned: PlannedCase
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._records: list[Record] = []
 
     @classmethod
     def make(
@@ -72,57 +57,27 @@ class TriggerItem(ItemOfFile):
     def setup(self) -> None:
         """See what was decided: a trial that decided nothing is an error, not a failure."""
         run = self.parent.run
-        if not run.asks:
-            return
-        (self._records,) = records_of_queries([self], run.ask)
-        errors = [record.error for record in self._records if record.error is not None]
-        if errors:
-            self._send_records()  # other trials may have been decided
-            reasons = "\n".join(dict.fromkeys(map(harmless, errors)))
-            replayed = run.settings.replay_file
-            text = f"{self.name}: {reasons}" if replayed else reasons
-            again = what_to_do(self, "", screen_of(self.config).width)
-            raise NotAnswered("\n".join([text, "", *again]), pytrace=False)
+        if run.asks:
+            (self._records,) = records_of_queries([self], run.ask)
+            self._require_answers()
 
     def runtest(self) -> None:
         """Fail unless enough runs decided right."""
-        self._send_records()
-        planned, run = self.planned, self.parent.run
-        result = case_result(self._records, planned.digest)
-        assert result, "setup reports missing answers"
-        standing = judge_present(
-            self, run.settings, planned, result.count, lambda: run.regression_of(self)
-        )
-        if standing:
+        if standing := self._wrong():
+            planned = self._planned
             text = trigger_failure(
                 query_rate(planned, self.trigger.query, self._records),
                 self._records,
                 standing=standing.reason if standing.kind == "regressed" else "",
                 where=self.trigger.where,
             )
-            link, width = link_to(planned, run.settings), screen_of(self.config).width
+            link, width = link_to(planned, self.parent.run.settings), screen_of(self.config).width
             text = "\n".join([text, *what_to_do(self, link, width)])
             raise WrongAnswer(without_keys(text), pytrace=False)
 
     @property
-    def planned(self) -> PlannedCase:
-        """With the marks that it has by now."""
-        compared = not is_expected_to_fail(self)
-        if compared is not self._planned.compared:
-            self._planned = replace(self._planned, compared=compared)
-        return self._planned
-
-    @property
-    def trials(self) -> tuple[Trial, ...]:
-        return self._planned.trials
-
-    @property
     def _line(self) -> int:
         return self.line if self.path == self.trigger.file else 1
-
-    def _send_records(self) -> None:
-        """Attach the records to the test's report."""
-        self.user_properties[:] = [attached_records(self, self._records)]
 
 
 def records_of_queries(items: Sequence[TriggerItem], ask: Ask) -> list[list[Record]]:
