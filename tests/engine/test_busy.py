@@ -348,7 +348,7 @@ def test_headers_are_used_over_http(provider: str) -> None:
     rules = Busy(requests=Bucket(20, 5), latency=0.02, told=provider)  # type: ignore[arg-type]
     replies = replies_from(provider, rules.script("yes"), 20)
     assert all(isinstance(reply, Answer) for reply in replies)
-    assert rules.refused <= 5
+    assert rules.refused <= 10  # 4 on an idle machine, 20 without headers
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ _INTERRUPTED = """
 import signal
 from multiprocessing.resource_tracker import ensure_running
 from pytest_upskill.engine.cluster.connection import _ctrl_c_waits
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have it ignored
 try:
     with _ctrl_c_waits():
         ensure_running()  # as each worker that is started does
