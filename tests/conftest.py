@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 # Development tools are imported inside the fixtures: pytest loads this file for `make demo` too,
 # and there they are not installed.
 
+# Dask's backport takes the place of what finds plugins in sys.meta_path. If a run inside pytester
+# were the first to import it, no later run in this process would find any.
+with suppress(ImportError):
+    import importlib_metadata  # noqa: F401
+
 PREFIXES = (
     "ANTHROPIC_",
     "OPENAI_",
