@@ -181,7 +181,7 @@ class Assembly:
         wanted = list(names)
         if settings.batch and not {*self.batched(settings)} & {*wanted}:
             having = [one.name for one in self._providers.values() if one.batches]
-            known = " and ".join(having)
+            known = " or ".join(having)
             problem = "nothing to ask by batch: agents don't use it"
             if wanted:
                 problem = f"{', '.join(wanted)} can't be asked by batch"
