@@ -21,7 +21,7 @@ from agents import served
 from cluster import cluster
 from compared import compared
 from environments import versions
-from material import MODEL, write_empty_test, write_scripted, write_skill
+from material import MODEL, write_empty_test, write_empty_tests, write_scripted, write_skill
 from measure import HERE, Measured, difference, measure, middle, pytest_command, side_by_side
 from sequential import sequential
 from serve import ANSWER, Rules, busy, busy_server, server
@@ -239,6 +239,7 @@ def startup(folder: Path) -> None:
 def scale(folder: Path) -> None:
     """Many cases with stored answers: the cost of the plugin and pytest alone."""
     commands: dict[str, Callable[[], Measured]] = {}
+    empty = write_empty_tests(folder / "empty", SCALES[-1])
     with server(0.0) as url:
         for cases in SCALES:
             skill = write_skill(folder / f"lamp-{cases}", cases)
@@ -248,14 +249,16 @@ def scale(folder: Path) -> None:
         # server stops afterwards: a question that is not stored would fail the run.
         filled = commands[f"{SCALES[-1]:,} cases"]()
         print(f"  filled the store in {filled.wall:.0f} s", file=sys.stderr)
+    plain = pytest_command("-p", "no:upskill")
+    commands[f"{SCALES[-1]:,} empty tests, no plugin"] = partial(measure, plain, empty)
     medians = [middle(measured) for measured in side_by_side(commands, ROUNDS).values()]
     rows = [
-        [name, f"{one.wall:.1f}", f"{1000 * one.wall / cases:.2f}", f"{one.peak:.0f}"]
-        for name, one, cases in zip(commands, medians, SCALES, strict=True)
+        [name, f"{one.wall:.1f}", f"{1000 * one.wall / tests:.2f}", f"{one.peak:.0f}"]
+        for name, one, tests in zip(commands, medians, (*SCALES, SCALES[-1]), strict=True)
     ]
-    show("Scale, all answers stored", rows, ["", "wall s", "ms/case", "peak MB"])
+    show("Scale, all answers stored", rows, ["", "wall s", "ms/test", "peak MB"])
 
-    few, many = medians
+    few, many, _ = medians
     page = folder / "page.html"
     measure([*pytest_command(*options), "--skill-html", str(page)], folder)
     limits = [

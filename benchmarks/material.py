@@ -45,3 +45,16 @@ def write_empty_test(folder: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "test_empty.py").write_text("def test_empty():\n    pass\n", encoding="utf-8")
     return folder
+
+
+def write_empty_tests(folder: Path, number: int) -> Path:
+    """As many tests as there are cases, which do nothing."""
+    folder.mkdir(parents=True)
+    test = f"""import pytest
+
+@pytest.mark.parametrize("number", range({number}))
+def test_empty(number):
+    pass
+"""
+    (folder / "test_empty.py").write_text(test, encoding="utf-8")
+    return folder

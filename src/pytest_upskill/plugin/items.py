@@ -48,12 +48,12 @@ class ItemOfFile(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         # pytest shows it beside the node id if they differ.
-        return Path(printable(str(self.path))), self._line - 1, self.name
+        return self.parent.told_path, self._line - 1, self.name
 
     @property
     def _line(self) -> int:
         """The line of the case, if pytest collects the file that it is in."""
-        return self.line if self.path == self.parent.source.cases_file else 1
+        return self.line if self.parent.has_lines else 1
 
 
 class Unrunnable(ItemOfFile):

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -97,6 +97,16 @@ class SkillFile(pytest.File):
     def ihook(self) -> Any:
         folder = self.source.conftests
         return self.session.gethookproxy(folder) if folder else self.session.ihook
+
+    @cached_property
+    def told_path(self) -> Path:
+        """As pytest shows it."""
+        return Path(printable(str(self.path)))
+
+    @cached_property
+    def has_lines(self) -> bool:
+        """Whether it is the file that has the cases."""
+        return self.path == self.source.cases_file
 
     def collect(self) -> Iterator[pytest.Item]:
         if self.source.conftests:

@@ -67,12 +67,13 @@ def is_passed_by(item: pytest.Item) -> bool:
 
     Only pytest evaluates a condition given as a string, so such a test is not taken as skipped.
     """
-    not_run = [mark for mark in item.iter_markers("xfail") if mark.kwargs.get("run") is False]
-    conditional = [
-        *item.iter_markers("skipif"),
-        *([] if item.config.getoption("runxfail", False) else not_run),
-    ]
-    return any(item.iter_markers("skip")) or any(map(_holds, conditional))
+    for mark in item.iter_markers():
+        if mark.name == "skip" or (mark.name == "skipif" and _holds(mark)):
+            return True
+        not_run = mark.name == "xfail" and mark.kwargs.get("run") is False
+        if not_run and _holds(mark) and not item.config.getoption("runxfail", False):
+            return True
+    return False
 
 
 def is_expected_to_fail(item: pytest.Item) -> bool:

@@ -1,8 +1,9 @@
 """A graded trial as a plain value that crosses processes and goes to disk."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import field, fields, replace
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 from .._util.values import compact, values_of
@@ -139,12 +140,6 @@ class Record:
 
 
 _NAMES: Final = {field.name for field in fields(Record)}
-_OF_GRADES: Final = {field.name: field.default for field in fields(Grade)}
-_OF_RECORDS: Final = {
-    field.name: field.default
-    for field in fields(Record)
-    if field.name not in ("checks", "files", "transcript", "activity")
-}
 
 
 def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Record:
@@ -225,8 +220,8 @@ def dump_records(records: list[Record]) -> DumpedRecords:
     """Without what is as it mostly is: in a large run, this is kept of every test."""
     told = [
         {
-            **_told(record, _OF_RECORDS),
-            "checks": [_told(grade, _OF_GRADES) for grade in record.checks],
+            **_told_of_record(record),
+            "checks": list(map(_told_of_grade, record.checks)),
             **(record.activity.to_json() if record.activity else {}),
             **extras_to_json(record.files, record.transcript),
         }
@@ -237,9 +232,23 @@ def dump_records(records: list[Record]) -> DumpedRecords:
     return dumped
 
 
-def _told(one: Record | Grade, defaults: dict[str, Any]) -> dict[str, Any]:
-    pairs = ((name, getattr(one, name)) for name in defaults)
-    return {name: value for name, value in pairs if value != defaults[name]}
+def _teller(
+    kind: type[Record | Grade], apart: Collection[str] = ()
+) -> Callable[[Any], dict[str, Any]]:
+    """What tells a value's fields, without those that are as they mostly are."""
+    told = [field for field in fields(kind) if field.name not in apart]
+    names, defaults = [field.name for field in told], [field.default for field in told]
+    values_in = attrgetter(*names)
+
+    def tell(one: Record | Grade) -> dict[str, Any]:
+        each = zip(names, values_in(one), defaults, strict=True)
+        return {name: value for name, value, default in each if value != default}
+
+    return tell
+
+
+_told_of_grade: Final = _teller(Grade)
+_told_of_record: Final = _teller(Record, ("checks", "files", "transcript", "activity"))
 
 
 def load_records(dumped: object) -> list[Record]:
