@@ -33,7 +33,7 @@ from pytest_upskill.results.history import (
     short_ids,
     worth_keeping,
 )
-from pytest_upskill.results.to_json import results_report, results_text
+from pytest_upskill.results.to_json import AsRead, results_report, results_text
 from support.folders import new_folder
 from support.made import STARTED, made_record, made_run
 from support.made_triggers import made_triggers
@@ -61,8 +61,10 @@ def test_a_run_is_named_by_its_start_and_reads_back_whole(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("cases", [0, 1, 3])
 def test_a_file_has_the_text_of_the_report(cases: int) -> None:
-    report = results_report(made_run(cases=cases))
-    assert gzip.decompress(packed(report)).decode() == json.dumps(report, ensure_ascii=False)
+    run = made_run(cases=cases)
+    text = json.dumps(results_report(run), ensure_ascii=False)
+    assert gzip.decompress(packed(results_report(run))).decode() == text
+    assert gzip.decompress(packed(results_report(run, AsRead))).decode() == text
 
 
 def test_a_list_reads_only_the_head_of_a_file(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from ..settings import Score
 from ..trials.subject import CHAT
 from .number_forms import Number, Seconds, Whole
 from .run import RunResults
-from .to_json import in_bytes, label_of, results_report
+from .to_json import AsRead, in_bytes, label_of, results_report
 
 RUNS_FOLDER: Final = "runs"
 _SUFFIX: Final = ".json.gz"
@@ -172,7 +172,7 @@ def keep(results: RunResults, folder: Path, size_limit: int) -> Path:
     if folder.parent.name == FOLDER:  # else a folder of the user's choice, perhaps committed
         make_folder(folder.parent)
     folder.mkdir(parents=True, exist_ok=True)
-    data = packed(results_report(results, map))
+    data = packed(results_report(results, AsRead))
     file, draft = _reserved(folder, results.started)
     try:
         draft.write_bytes(data)
@@ -311,20 +311,22 @@ def packed(report: Mapping[str, Any]) -> bytes:
     return b"".join([*parts, pack.flush(), end])
 
 
-def _in_pieces(report: Mapping[str, Any]) -> Iterator[str]:
-    """What json.dumps makes of it, record by record: as a whole it takes a lot of memory."""
-    start = "{"
-    for key, value in report.items():
-        yield f"{start}{json.dumps(key)}: "
-        start = ", "
-        if not isinstance(value, list | map):
-            yield json.dumps(value, ensure_ascii=False)
-            continue
+def _in_pieces(value: Any) -> Iterator[str]:
+    """What json.dumps makes of a report, without ever having all of it."""
+    if isinstance(value, AsRead | list):
         yield "["
         for number, one in enumerate(value):
-            yield f"{', ' if number else ''}{json.dumps(one, ensure_ascii=False)}"
+            yield ", " if number else ""
+            yield from _in_pieces(one)
         yield "]"
-    yield "}"
+    elif isinstance(value, Mapping) and any(isinstance(one, AsRead) for one in value.values()):
+        yield "{"
+        for number, (key, one) in enumerate(value.items()):
+            yield f"{', ' if number else ''}{json.dumps(key)}: "
+            yield from _in_pieces(one)
+        yield "}"
+    else:
+        yield json.dumps(value, ensure_ascii=False)
 
 
 def read_head(file: Path) -> Head:

@@ -1,8 +1,9 @@
 """The results of a run as JSON, schema 1. Others build on it: keys never change."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, Final
 
 from .._util.keys import without_keys
@@ -22,12 +23,27 @@ _MOST_OF_A_FILE: Final = 20_000  # characters of what an agent made
 _MOST_OF_FILES: Final = 100_000  # of all files of a trial
 
 
-def results_report(
-    results: RunResults, made: Callable[..., Iterable[Any]] = lambda *of: list(map(*of))
-) -> dict[str, Any]:
+class AsRead:
+    """JSON values that are made each time that they are read: all at once take a lot of memory."""
+
+    def __init__(self, make: Callable[[Any], dict[str, Any]], of: Collection[Any]) -> None:
+        self._make, self._of = make, of
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return map(self._make, self._of)
+
+
+Made = Callable[[Callable[[Any], dict[str, Any]], Collection[Any]], Iterable[dict[str, Any]]]
+
+
+def _at_once(make: Callable[[Any], dict[str, Any]], of: Collection[Any]) -> list[dict[str, Any]]:
+    return [make(one) for one in of]
+
+
+def results_report(results: RunResults, made: Made = _at_once) -> dict[str, Any]:
     """The whole run as JSON values; null means not known.
 
-    With ``map`` for ``made``, the records are only made as they are read, once.
+    ``made`` is AsRead for a report that is written piece by piece.
     """
     gate, agents = results.gate, {test.model: test.agent for test in results.all_tests}
     return {
@@ -35,11 +51,11 @@ def results_report(
         "started": results.started.isoformat(timespec="seconds"),
         "seconds": round(results.seconds, 3),
         "skills": [asdict(skill) for skill in results.skills],
-        "summary": [_summary(verdict) for verdict in results.verdicts],
+        "summary": [_summary(verdict, made) for verdict in results.verdicts],
         "records": made(_record, results.records),
         "gate": {"passed": None if gate is None else not gate, "reasons": list(gate or ())},
-        "cases": _cases(results),
-        "tests": [{**_test(test), "own_runs": test.own_runs} for test in results.tests],
+        "cases": made(partial(_case_of_run, results.questions), _each_case(results.tests)),
+        "tests": made(_own_test, results.tests),
         "gates": asdict(results.gates),
         "looks": list(results.looks),
         "broken": dict(results.broken),
@@ -132,23 +148,28 @@ def _file(file: AnswerFile, room: int) -> dict[str, Any]:
     return replace(file, text=text, data="").to_json()
 
 
-def _cases(results: RunResults) -> list[dict[str, Any]]:
+def _each_case(tests: Sequence[PlannedCase]) -> list[PlannedCase]:
     """Each case once, on any number of models."""
-    once = {(test.skill, test.case): test for test in reversed(results.tests)}
-    return [
-        {
-            "skill": test.skill,
-            "case": test.case,
-            "question": results.questions.get((test.skill, test.case)),
-            "tags": list(test.tags),
-            "file": test.file,
-            "line": test.line,
-            "digest": test.digest,
-            "threshold": test.threshold,
-            "compared": test.compared,
-        }
-        for test in reversed(once.values())
-    ]
+    once = {(test.skill, test.case): test for test in reversed(tests)}
+    return [*reversed(once.values())]
+
+
+def _case_of_run(questions: Mapping[tuple[str, str], str], test: PlannedCase) -> dict[str, Any]:
+    return {
+        "skill": test.skill,
+        "case": test.case,
+        "question": questions.get((test.skill, test.case)),
+        "tags": list(test.tags),
+        "file": test.file,
+        "line": test.line,
+        "digest": test.digest,
+        "threshold": test.threshold,
+        "compared": test.compared,
+    }
+
+
+def _own_test(test: PlannedCase) -> dict[str, Any]:
+    return {**_test(test), "own_runs": test.own_runs}
 
 
 def _test(test: PlannedCase) -> dict[str, Any]:
@@ -202,7 +223,7 @@ def _unmatched(one: Unmatched, agent: str) -> dict[str, Any]:
     }
 
 
-def _summary(verdict: Verdict) -> dict[str, Any]:
+def _summary(verdict: Verdict, made: Made) -> dict[str, Any]:
     """The flat keys of schema 1."""
     summary, over = verdict.summary, verdict.over("baseline")
     baseline, skill = summary.arm("baseline"), summary.arm("skill")
@@ -254,7 +275,7 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
         "score_lift": checks and checks.lift,
         "score_lift_low": checks and checks.low,
         "score_lift_high": checks and checks.high,
-        "by_case": [_case(case) for case in summary.by_case],
+        "by_case": made(_case, summary.by_case),
         "score": summary.score,
         "rate_lift": rate and rate.lift,
         "rate_lift_low": rate and rate.low,
