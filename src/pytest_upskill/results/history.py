@@ -48,7 +48,7 @@ _LIST: Final = "List the runs with `pytest-upskill runs`."
 # The header of gzip: magic number, deflate, with a comment, no time, any system.
 _START: Final = bytes([0x1F, 0x8B, 8, 16, 0, 0, 0, 0, 0, 255])
 _LONGEST_HEAD: Final = 8_000_000
-_AT_ONCE: Final = 200  # records
+_AT_ONCE: Final = 400  # pieces, two for each record
 _LEVEL: Final = 3  # of 9: 6 takes twice as long to save a tenth of the bytes
 
 
