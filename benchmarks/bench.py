@@ -144,7 +144,7 @@ def busy_servers(folder: Path) -> None:
         limits.append([name, *limited(took / ideal, 1.15)])
     head = ["", "calls", "ideal s", "s", "bare s", "s/bare", "refused"]
     show(f"Busy servers, {IN_FLIGHT} in flight, less the start-up of one case", rows, head)
-    show("Limits: seconds by ideal", limits)
+    show("Limits of seconds by ideal", limits)
 
 
 def agents(folder: Path) -> None:

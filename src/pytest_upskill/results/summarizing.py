@@ -177,7 +177,7 @@ def _weighted(values: Sequence[float | None], own: Sequence[float]) -> float | N
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    if len(values) == 1:  # as of nearly every case
+    if len(values) == 1:  # most cases have one run
         return values[0] if values[0] is None else float(values[0])
     known = [value for value in values if value is not None]
     return fmean(known) if known and len(known) == len(values) else None
