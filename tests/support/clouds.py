@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+# Imported before any test: pytester forgets what is imported in one of its tests, and cryptography
+# can't be used any more when it is imported twice.
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+
 BEDROCK = "bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 VERTEX = "vertex:claude-sonnet-4-5@20250929"
 AZURE = "azure:my-team"
@@ -56,9 +61,6 @@ def login(name: str, url: str, folder: Path) -> dict[str, str]:
 
 def service_account(file: Path, url: str) -> Path:
     """Credentials of Google that log in at a server on loopback."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
-
     pem = generate_private_key(65537, 2048).private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
