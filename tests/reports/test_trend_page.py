@@ -74,5 +74,6 @@ def test_names_from_outside_are_only_text() -> None:
 
 
 def test_no_file_is_read_to_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    trend_page([], METRICS["lift"])  # the style sheet is read once
     monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("a file was opened"))
     assert trend_page(ENTRIES, METRICS["lift"])

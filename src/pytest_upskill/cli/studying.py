@@ -222,7 +222,7 @@ def run_studies(
         results = desk.results(found)
         if not desk.interrupted:
             results = then(desk, results)
-    text = markdown_summary(results, desk.notes, 0)
+    text = partial(markdown_summary, results, desk.notes, 0)
     done = write_all(report_writers(Finished(results, text, desk.notes), wanted))
     written = [written_line(done.paths)] if done.paths else []
     write("\n".join(["", *lines(results, stdout_look()), *desk.notes, *written]))

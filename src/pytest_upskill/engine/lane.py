@@ -41,6 +41,7 @@ class ReplyToCome(Future[Reply]):
     All share a condition, as each takes 800 bytes; so who waits has a lock of their own.
     """
 
+    _result: Reply | None
     _done_callbacks: list[Any]
     _waiters: list[Any]
 
@@ -48,13 +49,16 @@ class ReplyToCome(Future[Reply]):
         super().__init__()
         self._condition = _shared
 
+    def done(self) -> bool:
+        return self._result is not None or super().done()  # the first needs no lock
+
     def result(self, timeout: float | None = None) -> Reply:
         if not self.done():
             there = Lock()
             there.acquire()
             self.add_done_callback(lambda _: there.release())
             there.acquire(timeout=-1 if timeout is None else timeout)
-        return super().result(timeout=0)
+        return super().result(timeout=0) if self._result is None else self._result
 
     def set_result(self, result: Reply) -> None:
         super().set_result(result)

@@ -1,7 +1,7 @@
 """What a run writes besides the terminal: reports, recording, history, JUnit, GitHub."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -180,14 +180,14 @@ def add_to_suite(results: RunResults, config: pytest.Config) -> None:
             xml.add_global_property(name, value)
 
 
-def write_job_summary(text: str) -> list[str]:
+def write_job_summary(text: Callable[[], str]) -> list[str]:
     """Add a text to the summary of a GitHub Actions job; the error if that fails."""
     file = os.environ.get("GITHUB_STEP_SUMMARY")
     if not file:
         return []
     try:
         with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as summary:
-            summary.write(without_keys(f"{text}\n"))
+            summary.write(without_keys(f"{text()}\n"))
     except OSError as error:
         return [f"could not write the job summary (GITHUB_STEP_SUMMARY): {error}"]
     return []

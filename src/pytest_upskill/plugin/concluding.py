@@ -64,8 +64,12 @@ class Conclusion:
             self.problems.append(message_of(error, self._config))
             return False
         done = [write_all(accepting.writer(settings, ledger, self._accepted))]
-        notes = [*accepting.notes(results, self._config), *self._accepted]
-        text = markdown_summary(results, notes, session.testsfailed)
+
+        @cache
+        def text() -> str:
+            notes = [*accepting.notes(results, self._config), *self._accepted]
+            return markdown_summary(results, notes, session.testsfailed)
+
         told = self._notes(results)
         earlier, damaged = artifacts.run_before(settings, results, root)
         self._lines += damaged

@@ -91,10 +91,10 @@ def _holds(name: str, file: Path, other: Path) -> bool:
 
 @frozen
 class Finished:
-    """What reports are made from; ``markdown`` is made once, since GitHub shows it too."""
+    """What reports are made from."""
 
     results: RunResults
-    markdown: str
+    markdown: Callable[[], str]
     notes: Sequence[str]
     workspace_of: WorkspaceOf = no_workspace
     earlier: Earlier | None = None  # the run before, for the page
@@ -124,7 +124,7 @@ REPORTS: Final[Mapping[str, Report]] = {
     "html_file": Report("an HTML page", lambda file, run: write_report(file, _page(run))),
     "markdown_file": Report(
         "a Markdown summary, for a pull request",
-        lambda file, run: write_report(file, run.markdown),
+        lambda file, run: write_report(file, run.markdown()),
     ),
     "csv_file": Report(
         "CSV with a row for each answer",

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from ...errors import SettingsError
@@ -56,7 +57,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
         lines = [*report_lines(found, width), result_line(found)]
         status = found.status
         if found.results:
-            text = markdown_summary(found.results, found.notes, 0)
+            text = partial(markdown_summary, found.results, found.notes, 0)
             done = write_all(report_writers(Finished(found.results, text, found.notes), wanted))
             lines += [written_line(done.paths)] if done.paths else []
             for error in done.problems:

@@ -92,7 +92,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     results, notes = merged(sources, subset=given.subset)
     notes = [*results.notes(), *notes]
     problems = [f"upskill: {harmless(line)}" for line in results.problems]
-    text = markdown_summary(results, notes, len(results.failed))
+    text = partial(markdown_summary, results, notes, len(results.failed))
     done = write_all(report_writers(Finished(results, text, notes), wanted))
     written = [written_line(done.paths)] if done.paths else []
     lines = results_lines(results, stdout_look(), notes)
