@@ -61,6 +61,7 @@ class BatchServer(LoopbackServer):
         self.files: dict[str, bytes] = {}
         self.calls: list[tuple[str, str]] = []
         self.status = ""  # of all batches of OpenAI once they end, in place of "completed"
+        self.done: int | None = None  # requests that these have results of, if not of all
 
     @property
     def submitted(self) -> Counter[str]:
@@ -152,12 +153,13 @@ class BatchServer(LoopbackServer):
                 **{"created_at": when, "expires_at": when, "results_url": url},
                 "processing_status": "ended" if ended else "in_progress",
             }
+        done = (number if self.done is None else self.done) if ended else 0
         shown: dict[str, Any] = {
             **{"id": batch.id, "object": "batch", "endpoint": batch.path},
             **{"input_file_id": "file-0", "completion_window": "24h", "metadata": batch.metadata},
             **{"created_at": int(batch.made), "output_file_id": None, "error_file_id": None},
             "status": (self.status or "completed") if ended else "in_progress",
-            "request_counts": {"total": number, "completed": number * ended, "failed": 0},
+            "request_counts": {"total": number, "completed": done, "failed": 0},
             "errors": None,
         }
         if ended and self.status == "failed":

@@ -25,7 +25,7 @@ from .batch_files import BatchFiles, KeptBatch
 from .budget import Budget
 from .lane import Job, Lane
 from .pace import PATIENCE, pause
-from .prefixes import Prefixes
+from .prefixes import with_shared
 from .reasons import GOES_ON, STOPPED, adapter_error
 from .store import KnownAnswers
 
@@ -170,7 +170,9 @@ class Batches:
                         self._settle(keys.pop(key), known)
                 for kept in self.way.files.all():
                     own = {own: keys[key] for own, key in kept.keys.items() if key in keys}
-                    if own and (kept.id or await self._was_submitted(lane, kept)):
+                    if own and not (kept.id or await self._look_for(lane, kept, kept.made)):
+                        self.way.files.forget(kept)
+                    elif own:
                         started.append(_Submitted(lane, kept, own))
                         for job in own.values():
                             keys.pop(self.answers.key_of(job.question) or "", None)
@@ -189,27 +191,27 @@ class Batches:
         for one in started:
             self._start(self._watch(one))
 
-    async def _was_submitted(self, lane: Lane, kept: KeptBatch) -> bool:
-        """Look for a batch whose run was stopped before it heard of it."""
+    async def _look_for(self, lane: Lane, kept: KeptBatch, since: float) -> bool:
+        """Look for a batch that the server may have got then, and lists a little later."""
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             try:
-                found = await self._find(lane, kept)
+                if await self._find(lane, kept):
+                    return True
             except ModelError as error:
                 if not error.transient or attempt == _MOST_ATTEMPTS:
                     raise
                 await asyncio.sleep(pause(attempt, error.retry_after, self._random))
                 continue
-            if found:
-                return True
-            left = kept.made + _SETTLED - time.time()
+            left = since + _SETTLED - time.time()
             if left <= 0:
                 break
             await asyncio.sleep(min(left, _SETTLED / 3))
-        self.way.files.forget(kept)
         return False
 
     async def _find(self, lane: Lane, kept: KeptBatch) -> bool:
-        found = await _port(lane).find(kept.mark, kept.number, kept.made, kept.others)
+        of_others = {one.id for one in self.way.files.all() if one.id and one.sure}
+        others = {*kept.others, *of_others}
+        found = await _port(lane).find(kept.mark, kept.number, kept.made, others)
         if found:
             kept.id, kept.sure = found
             self.way.files.save(kept)
@@ -224,7 +226,7 @@ class Batches:
                 self.deferred.append((lane, job))
             else:
                 self._settle(job, NoAnswer(spelled(self.budget.why_not(job.question), self.spell)))
-        whole = _with_shared(lane, [job.question for job in asked.values()])
+        whole = with_shared([job.question for job in asked.values()], lane.prefixes.least)
         requests = [port.request(key, one) for key, one in zip(asked, whole, strict=True)]
         try:
             for part in parts_of(requests, port.limits):
@@ -251,17 +253,18 @@ class Batches:
         self, lane: Lane, kept: KeptBatch, part: Sequence[Request]
     ) -> tuple[str, bool]:
         """Submit a batch, once: after an error, it may be there all the same."""
-        port, attempt, lost = _port(lane), 0, False
+        port, attempt, lost = _port(lane), 0, 0.0
         asked = [replace(one, id=kept.own_id(one.id)) for one in part]
         while True:
             attempt += 1
+            if lost and await self._look_for(lane, kept, lost):
+                return kept.id, kept.sure
             try:
-                if lost and await self._find(lane, kept):
-                    return kept.id, kept.sure
                 return await port.submit(asked, kept.mark), True
             except ModelError as error:
-                lost |= error.transient and not (error.rate_limited or error.unreachable)
-                lost |= error.paid is not None
+                refused = error.rate_limited or error.unreachable or not error.transient
+                if not refused or error.paid is not None:
+                    lost = time.time()
                 wait = pause(attempt, error.retry_after, self._random)
                 if not error.transient or attempt == _MOST_ATTEMPTS or wait > PATIENCE:
                     if not lost:
@@ -315,13 +318,20 @@ class Batches:
     async def _collect(self, batch: _Submitted) -> None:
         """Take the results; ModelError if some are not there: what was taken stays so."""
         kept, port, ours, others = batch.kept, _port(batch.lane), batch.kept.sure, False
-        async for result in first_results(port.results(kept.id, kept.number)):
-            known = result.id.startswith(f"{kept.mark}-")
-            ours, others = ours or known, others or bool(result.id and not known)
-            job = batch.jobs.pop(result.id, None)
-            if job and await self._take(batch.lane, job, result):
-                kept.keys.pop(result.id, None)
-        explained = (batch.state and batch.state.problem) or (others and not ours)
+        state, there = batch.state, 0
+        assert state
+        try:
+            async for result in first_results(port.results(kept.id, kept.number)):
+                known = result.id.startswith(f"{kept.mark}-")
+                there += known
+                ours, others = ours or known, others or bool(result.id and not known)
+                job = batch.jobs.pop(result.id, None)
+                if job and await self._take(batch.lane, job, result):
+                    kept.keys.pop(result.id, None)
+        except ModelError as error:
+            if not (state.problem and _is_unknown(error)):
+                raise
+        explained = (state.problem and there >= state.done) or (others and not ours)
         if batch.jobs and not explained:
             self._say_lacking(batch, ours=ours)
         if not ours:  # another batch of the same size, from the same time
@@ -330,8 +340,7 @@ class Batches:
         missing, batch.jobs = batch.jobs, {}
         for own, job in missing.items():
             if ours:
-                state = batch.state
-                why = (state.problem if state else "") or "its batch has no result for it"
+                why = state.problem or "its batch has no result for it"
                 kept.keys.pop(own, None)
                 await self._take(batch.lane, job, BatchResult(own, problem=why))
             else:
@@ -409,15 +418,6 @@ class Batches:
     def _settle(self, job: Job, reply: Answer | NoAnswer) -> None:
         self.out.discard(job)
         job.settle(reply)
-
-
-def _with_shared(lane: Lane, questions: Sequence[Question]) -> list[Question]:
-    """Questions with what the provider should keep of them: many of a batch start alike."""
-    prefixes = Prefixes(lane.prefixes.least)
-    uses = [prefixes.use_of(one) for one in questions]
-    shared = [tuple(p.part for p in use.prefixes if p.is_worth(0.0)) if use else () for use in uses]
-    both = zip(questions, shared, strict=True)
-    return [replace(one.without_keys(), shared=own) for one, own in both]
 
 
 def _is_unknown(error: ModelError) -> bool:

@@ -6,7 +6,8 @@ the time. Nobody waits for long: a server has read the question when it begins t
 that fails twice warms nothing.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..skills.skill import estimated_tokens
@@ -106,3 +107,12 @@ class Prefixes:
             one.failures += one.first is use
         self.refused(use)
         return ahead
+
+
+def with_shared(questions: Sequence[Question], least: int | None) -> list[Question]:
+    """Questions of a batch with what the provider should keep of them: many start alike."""
+    prefixes = Prefixes(least)
+    uses = [prefixes.use_of(one) for one in questions]
+    shared = [tuple(p.part for p in use.prefixes if p.is_worth(0.0)) if use else () for use in uses]
+    both = zip(questions, shared, strict=True)
+    return [replace(one.without_keys(), shared=own) for one, own in both]

@@ -18,13 +18,16 @@ from .batching import (
     Limits,
     Request,
     id_of,
+    known_state,
     lines_of,
+    number_of,
 )
 from .reply_size import RESULTS
 from .sdk import said_in
 from .sdk_batches import SdkBatches
 
 _STATUS: Final = {"invalid_request_error": 400, "not_found_error": 404}
+_STATES: Final = ("in_progress", "canceling", "ended")
 _ENDS: Final = {
     "expired": "it expired in its batch, before it was asked",
     "canceled": "its batch was cancelled",
@@ -64,9 +67,11 @@ class AnthropicBatches(SdkBatches):
     async def state(self, batch: str) -> BatchState:
         with self._translated():
             found = await self._client.messages.batches.retrieve(batch)
+            ended = known_state(found, "processing_status", _STATES) == "ended"
             done, number = _counts(found)
-            problem = "its results are no longer kept" if found.archived_at else ""
-            return BatchState(found.processing_status == "ended", done, number, problem)
+            if found.archived_at:
+                return BatchState(ended, 0, number, "its results are no longer kept")
+            return BatchState(ended, done, number)
 
     async def results(self, batch: str, number: int) -> AsyncGenerator[BatchResult]:
         from anthropic._decoders.jsonl import AsyncJSONLDecoder
@@ -105,7 +110,7 @@ class AnthropicBatches(SdkBatches):
 
 def _counts(batch: Any) -> tuple[int, int]:
     """The requests that are done, and all of them."""
-    counts = batch.request_counts
-    done = [counts.succeeded, counts.errored, counts.canceled, counts.expired]
-    known = [one for one in (*done, counts.processing) if isinstance(one, int)]
-    return sum(one for one in done if isinstance(one, int)), sum(known)
+    counts = getattr(batch, "request_counts", None)
+    names = ("succeeded", "errored", "canceled", "expired", "processing")
+    *done, processing = (number_of(counts, name) for name in names)
+    return sum(done), sum(done) + processing

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import aclosing
 from typing import Any, Final, NamedTuple, Protocol
 
+from .._util.texts import one_line
 from .._util.values import frozen
 from ..errors import ModelError
 from ..trials.answer import Answer
@@ -17,7 +18,7 @@ from ..trials.trial import Question
 from .reply_size import MOST_BYTES, TooLarge, check_values
 
 SUBMIT_SECONDS: Final = 600.0  # a batch may be hundreds of megabytes
-CLOCKS: Final = 600.0  # seconds by which the clocks of two machines may differ
+CLOCKS: Final = 86_400.0  # seconds by which the clocks of two machines may differ
 MOST_LISTED: Final = 2_000  # batches that are looked through
 _MORE_LINES: Final = 1_000
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,200}")
@@ -42,7 +43,10 @@ class Request:
 
 @frozen
 class BatchState:
-    """How far a batch is. ``problem``: why it ended without all results, in words."""
+    """How far a batch is: ``done`` are the requests that have a result.
+
+    ``problem``: why it ended without all results, in words.
+    """
 
     ended: bool
     done: int
@@ -117,6 +121,20 @@ def id_of(batch: object, address: str) -> str:
     if isinstance(found, str) and _ID.fullmatch(found):
         return found
     raise ModelError(f"no usable id of the batch from {address}", "Check the address", paid=())
+
+
+def known_state(batch: object, name: str, known: Collection[str]) -> str:
+    """The state of a batch; ModelError if it is none that we know, or the reply is none."""
+    found = getattr(batch, name, None)
+    if isinstance(found, str) and found in known:
+        return found
+    said = one_line(str(found), 40) if found else "none"
+    raise ModelError(f"unknown state of the batch: {said}", transient=True)
+
+
+def number_of(counts: object, name: str) -> int:
+    found = getattr(counts, name, None)
+    return found if isinstance(found, int) else 0
 
 
 async def lines_of(chunks: AsyncIterator[bytes], number: int) -> AsyncGenerator[dict[str, Any]]:

@@ -15,12 +15,15 @@ from .batching import (
     Limits,
     Request,
     id_of,
+    known_state,
     lines_of,
+    number_of,
 )
 from .sdk import clean, said_in
 from .sdk_batches import SdkBatches
 
 _MARK: Final = "pytest-upskill"  # of the metadata
+_GOES_ON: Final = ("validating", "in_progress", "finalizing", "cancelling")
 _ENDED: Final = ("completed", "failed", "expired", "cancelled")
 _ENDS: Final = {"expired": "it expired in its batch", "cancelled": "its batch was cancelled"}
 _CODES: Final = {
@@ -75,9 +78,10 @@ class OpenAIBatches(SdkBatches):
     async def state(self, batch: str) -> BatchState:
         with self._translated():
             found = await self._client.batches.retrieve(batch)
+            ended = known_state(found, "status", (*_ENDED, *_GOES_ON)) in _ENDED
             counts = found.request_counts
-            done, number = (counts.completed + counts.failed, counts.total) if counts else (0, 0)
-            return BatchState(found.status in _ENDED, done, number, self._problem(found))
+            done = number_of(counts, "completed") + number_of(counts, "failed")
+            return BatchState(ended, done, number_of(counts, "total"), self._problem(found))
 
     def _problem(self, batch: Any) -> str:
         """Why a batch has no result for some requests."""
