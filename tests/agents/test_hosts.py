@@ -1,7 +1,9 @@
 """Hosts that are asked for in a sandbox without a network are counted, and there are none."""
 
 import asyncio
+import socket
 import struct
+from contextlib import suppress
 
 import pytest
 
@@ -109,6 +111,23 @@ def test_whoever_still_asks_at_the_end_is_hung_up_on() -> None:
         writer.close()
 
     asyncio.run(asks())
+
+
+def test_a_connection_that_comes_while_it_closes_is_closed_too() -> None:
+    async def run() -> bytes:
+        hosts = AskedHosts()
+        await hosts.open()
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(hosts.folder / "socket"))
+        await asyncio.sleep(0)  # it is accepted,
+        await asyncio.sleep(0)  # and gets its protocol in the next step
+        await hosts.close()
+        client.settimeout(10)
+        with client, suppress(ConnectionResetError):
+            return await asyncio.to_thread(client.recv, 1)
+        return b""
+
+    assert asyncio.run(run()) == b""
 
 
 @needs_bwrap

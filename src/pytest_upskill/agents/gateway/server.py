@@ -4,12 +4,13 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from ...models import ModelSpec
 from ...models.sdk import CONNECT_SECONDS
 from ...trials.trial import Question
+from ..closing import close_server
 from ..port import Call, InstalledSkill
 from .door import Door
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 _MOST_CONNECTIONS: Final = 64  # of a door; each takes a file descriptor of this process
-_ACCEPTING: Final = 3  # steps of the loop, from a connection to its protocol
 _IDLE: Final = 60.0  # seconds until a connection without a whole request is closed
 # What agents send is told as findings; a log would be shown with a failing test.
 _SILENT: Final = logging.Logger("pytest_upskill.gateway", logging.CRITICAL + 1)
@@ -60,12 +60,7 @@ class Gateway:
         try:
             yield door
         finally:
-            # asyncio loses a connection that it is about to accept when its server closes.
-            with suppress(NotImplementedError):  # Windows has another event loop
-                asyncio.get_running_loop().remove_reader(listener)
-            for _ in range(_ACCEPTING):
-                await asyncio.sleep(0)
-            server.close()
+            await close_server(server)
             await door.close()
             await http.shutdown(0.01)  # nothing that it still does matters to anyone
 

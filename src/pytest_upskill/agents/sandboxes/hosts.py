@@ -14,6 +14,7 @@ from tempfile import mkdtemp
 from typing import Final
 
 from ..._util.texts import one_line
+from ..closing import close_server
 from ..run_folder import remove, run_folder
 
 INSIDE: Final = "/var/run/nscd"
@@ -41,7 +42,8 @@ class AskedHosts:
         self._others = 0
         self._left = _MOST_ASKED
         self._open = set[asyncio.Transport]()
-        self._server: asyncio.AbstractServer | None = None
+        self._server: asyncio.Server | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         loop = asyncio.get_running_loop()
@@ -56,8 +58,9 @@ class AskedHosts:
         return (*told, *others)
 
     async def close(self) -> None:
-        if self._server:
-            self._server.close()
+        self._stop()
+        if self._closing:
+            await self._closing
         for transport in self._open:
             transport.abort()
         await asyncio.to_thread(remove, self.folder)
@@ -68,9 +71,14 @@ class AskedHosts:
             return False
         self._open.add(transport)
         self._left -= 1
-        if not self._left and self._server:
-            self._server.close()
+        if not self._left:
+            self._stop()
         return True
+
+    def _stop(self) -> None:
+        """Accept nobody any more."""
+        if self._server and not self._closing:
+            self._closing = asyncio.create_task(close_server(self._server))
 
     def leave(self, transport: asyncio.Transport) -> None:
         self._open.discard(transport)
