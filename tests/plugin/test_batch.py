@@ -86,6 +86,9 @@ def test_a_run_that_submits_ends_with_75_until_the_answers_are_there(
         assert not result.parseoutcomes().keys() & {"errors", "failed", "passed"}
         result.stdout.fnmatch_lines(["upskill: 4 questions in a batch, 0 done, since *"])
         assert not (pytester.path / "r.json").exists()
+    if workers == "0":
+        again = "upskill: 4 questions in a batch already: their answers are collected, not asked *"
+        result.stdout.fnmatch_lines([again])
     result = run("-n", workers, batch="--skill-batch=submit")
     result.assert_outcomes(passed=2)
     assert result.ret == 0
@@ -158,6 +161,37 @@ def test_a_judge_follows_in_a_second_batch_and_each_submit_goes_one_step_further
     assert [(one["stored"], one["batch"], one["cost"]) for one in records(pytester)] == [
         (True, True, 0.01)
     ] * 4
+
+
+def test_votes_that_came_partly_by_batch_are_told_at_what_each_cost(
+    pytester: pytest.Pytester, server: BatchServer
+) -> None:
+    server._script = judged
+    expected = {"judge": ["It opens the gate."], "judge_votes": 3}
+    write_skill(pytester.path / "skills/gate", [{"input": "a", "expected": expected}])
+    pytester.makeini(f"[pytest]\nskill_prices ={PRICES}\n")
+    judge, model = MODELS.values()
+    fates = ["errored", "succeeded", "succeeded"] * 2
+    server.fate_of = lambda said: fates.pop() if "<answer " in said else "succeeded"
+    given = ["--skill", "skills", "--model", model, "--skill-judge", judge]
+    result = pytester.runpytest_inprocess(*given, "--skill-batch", "--skill-batch-fallback")
+    result.assert_outcomes(passed=1)
+    usd = 4 * 0.01 + 2 * 0.02
+    result.stdout.fnmatch_lines([f"judged by *: 2 answers, 6 calls, 90 tokens, ${usd:.2f}; *"])
+    result.stdout.fnmatch_lines([f"spent ${usd + 2 * 0.01:.2f}, 8 calls"])
+
+
+def test_the_same_answer_of_two_models_is_judged_and_counted_once(
+    pytester: pytest.Pytester, server: BatchServer
+) -> None:
+    server._script = judged
+    write_skill(pytester.path / "skills/gate", [rubric("a")])
+    pytester.makeini(f"[pytest]\nskill_prices ={PRICES}\n")
+    judge, model = MODELS.values()
+    given = ["--skill", "skills", "--model", model, "--model", judge, "--skill-judge", judge]
+    result = pytester.runpytest_inprocess(*given, "--skill-batch")
+    result.stdout.fnmatch_lines(["judged by *: 4 answers, 2 calls, 30 tokens, $0.02; *"])
+    result.stdout.fnmatch_lines(["spent $0.06, 6 calls"])
 
 
 def test_other_models_are_asked_as_always(pytester: pytest.Pytester, server: BatchServer) -> None:

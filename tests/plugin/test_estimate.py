@@ -152,6 +152,7 @@ def test_with_a_batch_that_finds_no_warm_cache(
         edited = run(pytester, server, *args, "--skill-batch")
     low, high, _ = told(first)
     assert 1.5 * low < high
+    assert re.search(r"prompt caching cost \$0.0\d+ more than it saved", first.stdout.str())
     for result in (first, again, edited):
         assert_close(result)
     assert told(again)[0] == told(again)[1]

@@ -270,8 +270,8 @@ def test_the_votes_of_a_judge_share_what_they_judge(
         assert one["judge_input_tokens"] == 3 * written
     (told,) = [line for line in result.outlines if line.startswith("judged by")]
     one = results(pytester)["records"][0]
-    usd = 2 * (2.7 * one["judge_written_tokens"] + 10 * one["judge_output_tokens"]) / 1e6
-    assert f"${usd:.3f}" in told
+    usd = (2.7 * one["judge_written_tokens"] + 10 * one["judge_output_tokens"]) / 1e6
+    assert f"2 answers, 3 calls, 6,726 tokens, ${usd:.4f}" in told  # both arms said the same
 
 
 def test_a_budget_counts_what_is_written_and_read(

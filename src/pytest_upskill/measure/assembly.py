@@ -273,9 +273,10 @@ class Assembly:
             answers.close()
 
     def in_batches(self, settings: Settings, root: Path, trials: Iterable[Trial]) -> int:
-        """How many questions of a run without batches are in one that was not collected."""
+        """How many questions are in a batch that was not collected."""
         files = BatchFiles(root / FOLDER)
-        if settings.batch or settings.fresh or settings.replay_file or not files.any():
+        wanted = settings.batch or not settings.fresh
+        if not wanted or settings.replay_file or not files.any():
             return 0
         keys = {key for kept in files.all() for key in kept.keys.values()}
         answers = self._answers(settings, root, lambda _: None, "")

@@ -64,13 +64,19 @@ class Announcement:
         return [*lines, *repeat_lines(plan), *self._in_batches(plan)]
 
     def _in_batches(self, plan: Plan) -> list[str]:
-        """That some of it will be paid for twice, if nobody collects it."""
+        """What an earlier run has submitted; it will be paid for twice if nobody collects it."""
         settings, root = self._settings, self._config.rootpath
-        if number := self._models.in_batches(settings, root, plan.trials()):
-            questions = counted(number, "question")
-            collect = f"{FLAGS['batch']} collects the answers"
-            return [f"upskill: {questions} in a batch that was not collected: {collect}"]
-        return []
+        number = self._models.in_batches(settings, root, plan.trials())
+        if not number:
+            return []
+        questions = counted(number, "question")
+        if settings.batch:
+            how = "their answers are" if number > 1 else "its answer is"
+            return [
+                f"upskill: {questions} in a batch already: {how} collected, not asked for again"
+            ]
+        collect = f"{FLAGS['batch']} collects the answers"
+        return [f"upskill: {questions} in a batch that was not collected: {collect}"]
 
     def _cost(self, plan: Plan) -> list[str]:
         tests = (*plan.tests, *plan.triggers)

@@ -127,7 +127,7 @@ class Conclusion:
             *accepting.notes(results, self._config),
             *self._accepted,
             *([] if settings.replay_file else ledger.stored_notes()),
-            *ledger.judge_notes(settings.judge),
+            *ledger.judge_notes(settings.judge, engine),
             *display.new_skill_notes(ledger.skills, settings.against),
             *trouble,
             *display.small_model_notes(self._subjects.specs.values()),

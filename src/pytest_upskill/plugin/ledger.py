@@ -289,18 +289,21 @@ class Ledger:
         share = f"{len(stored):,} of {counted(len(records), 'answer')}"
         return [f"{share} from cache (saved {saved}); --skill-fresh asks again."]
 
-    def judge_notes(self, judge: str | None) -> list[str]:
-        """What the judge used, apart from the models under test."""
-        judged = [record for record in self.records() if record.judge_calls]
+    def judge_notes(self, judge: str | None, engine: Engine) -> list[str]:
+        """What the judge used, apart from the models under test; the same answer is judged once."""
+        judged = sum(bool(record.judge_calls) for record in self.records())
         if not judge or not judged:
             return []
-        usages = [record.judge_usage for record in judged]
+        trials = (trial for test in self._planned.values() for trial in test.trials)
+        keys = {key for one in trials if one.rubric for key in [*_asked_in(one, engine)][1:]}
+        replies = map(engine.known_reply, keys)
+        usages = [reply.usage for reply in replies if isinstance(reply, Answer)]
         spent = total_usage(usages)
         tokens = None if spent.input is None else spent.input + (spent.output or 0)
         costs = [cost(self._price_of(judge), usage) for usage in usages]
         usd = None if None in costs else sum(filter(None, costs))
-        calls = counted(sum(record.judge_calls for record in judged), "call")
-        parts = [f"judged by {judge}: {counted(len(judged), 'answer')}, {calls}"]
+        calls = counted(len(usages), "call")
+        parts = [f"judged by {judge}: {counted(judged, 'answer')}, {calls}"]
         parts += [counted(tokens, "token")] if tokens is not None else []
         parts += [dollars(usd)] if usd else []
         return [f"{', '.join(parts)}; not in the table."]

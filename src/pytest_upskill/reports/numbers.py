@@ -163,7 +163,9 @@ def _but(done: Activity) -> str:
 
 
 def cache_words(usd: float) -> str:
-    """What the providers' caches saved; empty if that is not worth a cent."""
+    """What the providers' caches saved, or cost; empty if that is not worth a cent."""
+    if usd <= -_CENT:
+        return f"prompt caching cost {dollars(-usd)} more than it saved"
     return f"prompt caching saved {dollars(usd)}" if usd >= _CENT else ""
 
 
