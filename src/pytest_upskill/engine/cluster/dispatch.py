@@ -34,6 +34,7 @@ class OnItsWay:
 
     call: Calls
     worker: tuple[str, str] | None = None  # address and name
+    begun: int = 0  # times
     spent: list[Usage] = field(default_factory=list)  # since it began last
     lost: list[Usage] = field(default_factory=list)  # before that
 
@@ -82,6 +83,8 @@ class Dispatch:
                 done = await self._done(handed, task.agent, trial)
                 if isinstance(done, str) or (done and done.reply):
                     return done
+                if not done and trial.begun > _MOST_TRIES:  # Dask counts for each task anew
+                    return f"its worker was lost {trial.begun} times"
                 strangers += done is not None
                 if start and (done or start.status != "finished"):
                     self._start_anew(key_of(task), start)
@@ -173,6 +176,7 @@ class Dispatch:
                 self.moved += 1
                 self._workers.count_lost(*trial.worker)
             trial.worker = told["address"], told["worker"]
+            trial.begun += 1
         else:
             usage = Usage(*told["usage"])
             trial.spent.append(usage)

@@ -7,6 +7,7 @@ import asyncio
 import pickle
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from ..._util.memory import available
@@ -26,26 +27,29 @@ _sites: dict[str, Site] = {}  # by run
 # Called by the controller, on the event loop of a worker.
 
 
-async def prepare(brief: Brief, workers_here: int, dask_worker: Worker = None) -> Found | None:
+async def prepare(brief: Brief, workers_here: int, dask_worker: Worker = None) -> Found:
     """Look at what a worker has, as the doctor does, and get it ready for a run."""
     assert dask_worker
-    name = str(dask_worker.name)
+    await leave(brief.run)
     try:
-        await leave(brief.run)
-        site = Site(brief, dask_worker)
+        site = _sites[brief.run] = Site(brief, dask_worker)
         found = await asyncio.to_thread(site.look)
-        if not found.versions:
-            _sites[brief.run] = site
-            await leave(brief.run)
-            return found
-        _sites[brief.run] = site
         places, memory = _room(dask_worker, workers_here)
-        own = {resource_of(brief.run, agent): _PLENTY for agent in found.versions}
-        await dask_worker.set_resources(**{MEMORY: memory, CPU: float(places), **own})
-        _watch(site, brief.run, dask_worker)
-        return Found(name, found.sandbox, found.versions, found.lacks, places, memory)
+        if found.versions:
+            _watch(site, brief.run, dask_worker)
+            return replace(found, places=places, memory=memory)
     except Exception as bug:
-        return Found(name, lacks=(unexpected(bug),))
+        found = Found(str(dask_worker.name), lacks=(unexpected(bug),))
+    await leave(brief.run)
+    return found
+
+
+async def admit(run: str, found: Found, dask_worker: Worker = None) -> bool:
+    """Let trials come, of the agents that the controller has chosen."""
+    assert dask_worker
+    own = {resource_of(run, agent): _PLENTY for agent in found.versions}
+    await dask_worker.set_resources(**{MEMORY: found.memory, CPU: float(found.places), **own})
+    return run in _sites
 
 
 async def alive(run: str) -> bool:

@@ -84,7 +84,6 @@ class Site:
             copy.parent.mkdir()
             copy.write_bytes(content)
             self._specs[name] = with_script_file(self._specs[name], copy)
-        _keys.lend(brief.keys)
         self._engine = Engine(
             self._open_model,
             concurrency=brief.concurrency,
@@ -93,6 +92,7 @@ class Site:
             open_trials=partial(_Metered, self),
             agents_at_once=worker.state.nthreads,
         )
+        _keys.lend(brief.keys)  # last, as only a site that is there gives them back
 
     def look(self) -> Found:
         """Whether there is a sandbox, agents that work in it, and what the models need."""
@@ -119,9 +119,11 @@ class Site:
         return Found(str(self._worker.name), self._kind.name, works, tuple(lacks))
 
     def close(self) -> None:
-        self._engine.close()
-        _keys.take_back(self._brief.keys)
-        remove(self._folder)
+        try:
+            self._engine.close()
+            remove(self._folder)
+        finally:
+            _keys.take_back(self._brief.keys)
 
     def carry_out(self, parcel: Parcel, start: Outcome | None, copies: Sequence[bytes]) -> Outcome:
         question, key = parcel.question, parcel.question.key
@@ -143,7 +145,7 @@ class Site:
         return Outcome(reply, *budget.spent, tuple(unanswered), purse.short)
 
     def _reply_to(self, question: Question) -> Reply:
-        """Wait for a trial as long as somebody wants it: its controller may end, or be killed."""
+        """Wait for a trial as long as somebody wants it: its controller or worker may end."""
         task = self._worker.get_current_task()
         reply = self._engine.submit(question)
         while True:
@@ -151,7 +153,8 @@ class Site:
                 return reply.result(timeout=_LOOK)
             except TimeoutError:
                 known = self._worker.state.tasks.get(task)
-                if known is None or known.state not in ("executing", "long-running"):
+                wanted = known and known.state in ("executing", "long-running")
+                if not wanted or self._worker.status.name not in ("running", "paused"):
                     self._engine.end(question.key)
 
     def tell(self, trial: str, usage: Sequence[int | None] | None = None) -> None:
@@ -159,7 +162,7 @@ class Site:
         told = {
             "trial": trial,
             "worker": str(self._worker.name),
-            "address": self._worker.address,
+            "address": self._worker.contact_address,  # as the scheduler knows it
             "usage": usage and list(usage),
         }
         self._worker.log_event(topic_of(self._brief.run), told)

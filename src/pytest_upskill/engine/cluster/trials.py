@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 
 from ...errors import InputError, Spell, spelled
-from ...trials.answer import NoAnswer, Reply
+from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.trial import Question
 from ..agent_jobs import Calls
 from ..budget import Allowance, Budget
@@ -75,7 +75,6 @@ class ClusterTrials:
         usd = done.usd + self._budget.price(question, lost)
         more = done.short
         self._budget.spend(question, tokens, usd, done.unanswered, wanted_more=more)
-        if isinstance(done.reply, NoAnswer):
-            lost = []  # all that the trial spent is counted as unanswered by who waits for it
-        self._budget.lose(question, lost)
+        if isinstance(done.reply, Answer):  # else who waits for it counts all as unanswered
+            self._budget.lose(question, lost)
         self._settled.set()

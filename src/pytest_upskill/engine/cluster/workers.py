@@ -12,11 +12,13 @@ from urllib.parse import urlsplit
 from ..._util.texts import counted, one_line
 from .connection import PACKAGE
 from .exchange import Brief, Found
-from .on_worker import alive, leave, prepare
+from .on_worker import admit, alive, leave, prepare
 
 _FIRST: Final = 10.0  # seconds for the first worker to come
 _LOOK: Final = 2.0  # seconds between looks at the workers
 _ALIVE: Final = 20.0  # seconds between signs of life
+_PATIENCE: Final = 30.0  # seconds for a worker to say something
+_EXAMINING: Final = 150.0  # seconds for a worker to try an agent
 _ALONE: Final = 60.0  # seconds without a worker that fits, until trials are given up
 _SHOWN: Final = 200  # characters of what a worker lacks
 _NAMES: Final = 5
@@ -32,7 +34,9 @@ class Workers:
         self.given_up: set[str] = set()  # agents that no worker has, and none came that has
         self._client = client
         self._brief = brief
-        self._pins = pins  # versions of agents that are asked for
+        # The version of each agent in this run, and why.
+        self._usual = {agent: (version, "is asked for") for agent, version in pins.items()}
+        self._told: set[str] = set()  # who knows of the run
         self._lost: dict[str, str] = {}  # names, by address
 
     async def first_look(self) -> None:
@@ -42,16 +46,14 @@ class Workers:
 
     async def watch(self) -> None:
         """Look after them: some get lost, others join."""
+        await asyncio.gather(self._look_out(), self._keep_in_touch())
+
+    async def _look_out(self) -> None:
         alone = dict.fromkeys(self._brief.agents, 0.0)
-        heard = 0.0
         while True:
             await asyncio.sleep(_LOOK)
-            heard += _LOOK
             with suppress(Exception):  # of a cluster that is about to end
                 await self._look_again()
-                if heard > _ALIVE:
-                    heard = 0.0
-                    await self._ask(alive, self._brief.run, workers=list(self.fit))
             for agent in alone:
                 alone[agent] = 0.0 if self.memory_for(agent) else alone[agent] + _LOOK
                 if alone[agent] > _ALONE or self._client.status != "running":
@@ -59,9 +61,16 @@ class Workers:
             if self.given_up:
                 self._tell_all()
 
+    async def _keep_in_touch(self) -> None:
+        """One that hangs keeps no other from hearing of the run."""
+        while True:
+            await asyncio.sleep(_ALIVE)
+            with suppress(Exception):
+                await asyncio.wait_for(self._ask(alive, list(self.fit)), _ALIVE)
+
     async def dismiss(self) -> None:
         """Let them forget the run."""
-        await self._ask(leave, self._brief.run, workers=list(self.fit))
+        await self._ask(leave, list(self._told))
 
     @property
     def versions(self) -> dict[str, str]:
@@ -129,6 +138,7 @@ class Workers:
         there = list(await self._client.nthreads())
         for address in [one for one in self.fit if one not in there]:
             self._lost[address] = self.fit.pop(address).name
+            self._told.discard(address)
         left = self._memory()
         if new := [one for one in there if one not in self.fit and one not in self.unfit]:
             await self._look_at(new, there)
@@ -143,46 +153,66 @@ class Workers:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    async def _ask(self, *what: Any, workers: list[str], on_error: str = "ignore") -> Any:
-        return await self._client.run(*what, workers=workers, on_error=on_error)
+    async def _ask(self, what: Any, workers: list[str]) -> None:
+        """Tell workers of the run, whatever they say."""
+        await self._client.run(what, self._brief.run, workers=workers, on_error="ignore")
+
+    async def _asked(self, address: str, patience: float, *what: Any) -> Any:
+        """What a worker says to a question, or the exception that it is answered with."""
+        try:
+            async with asyncio.timeout(patience):
+                said = await self._client.run(*what, workers=[address], on_error="return")
+        except TimeoutError:
+            return TimeoutError(f"no answer within {patience:g} s")
+        return said.get(address, LookupError("it left"))
 
     async def _look_at(self, addresses: Sequence[str], there: Sequence[str]) -> None:
-        """Find out which workers fit, of all that are ``there``."""
+        """Find out which workers fit, of all that are ``there``, and let trials go to them."""
         known = (await self._client.scheduler.identity(n_workers=-1))["workers"]
-        names = {one: str(known.get(one, {}).get("name", one)) for one in addresses}
+        here = Counter(urlsplit(address).hostname for address in there)
         version_of = importlib.metadata.version
         ours = version_of(PACKAGE)
-        theirs = await self._ask(version_of, PACKAGE, workers=list(addresses), on_error="return")
-        same = [address for address, version in theirs.items() if version == ours]
-        for address, version in theirs.items():
-            if address not in same:
-                self.unfit[address] = Found(names[address], lacks=(_other_version(version, ours),))
-        here = Counter(urlsplit(address).hostname for address in there)
-        for number in set(here.values()):
-            wanted = [one for one in same if here[urlsplit(one).hostname] == number]
-            looks = await self._ask(prepare, self._brief, number, workers=wanted, on_error="return")
-            for address, found in looks.items():
-                if isinstance(found, Exception):
-                    found = Found(names[address], lacks=(one_line(str(found), _SHOWN),))
-                (self.fit if found.versions else self.unfit)[address] = found
-        self._agree()
 
-    def _agree(self) -> None:
+        async def look(address: str) -> Found:
+            name = str(known.get(address, {}).get("name", address))
+            version = await self._asked(address, _PATIENCE, version_of, PACKAGE)
+            if version != ours:
+                return Found(name, lacks=(_other_version(version, ours),))
+            self._told.add(address)
+            patience = _EXAMINING * len(self._brief.agents)
+            number = here[urlsplit(address).hostname]
+            found = await self._asked(address, patience, prepare, self._brief, number)
+            lacks = "" if isinstance(found, Found) else one_line(str(found), _SHOWN)
+            return Found(name, lacks=(lacks,)) if lacks else found
+
+        async def decide(address: str, found: Found) -> None:
+            if found.versions:
+                said = await self._asked(address, _PATIENCE, admit, self._brief.run, found)
+                if said is True:
+                    self.fit[address] = found
+                    return
+                problem = f"it can't take trials: {one_line(str(said), _SHOWN)}"
+                found = replace(found, versions={}, lacks=(problem,))
+            self.unfit[address] = found
+            if address in self._told:
+                await self._asked(address, _PATIENCE, leave, self._brief.run)
+
+        looks = await asyncio.gather(*map(look, addresses))
+        await asyncio.gather(*map(decide, addresses, self._agreed(looks)))
+
+    def _agreed(self, looks: Sequence[Found]) -> list[Found]:
         """One run has one version of an agent: the one that is asked for, or that of most."""
+        agreed = list(looks)
         for agent in self._brief.agents:
-            votes = Counter(
-                one.versions[agent] for one in self.fit.values() if agent in one.versions
-            )
-            if not votes:
-                continue
-            usual, why = votes.most_common(1)[0][0], "on most workers"
-            if agent in self._pins:
-                usual, why = self._pins[agent], "is asked for"
-            for address, one in list(self.fit.items()):
+            if votes := Counter(one.versions[agent] for one in looks if agent in one.versions):
+                self._usual.setdefault(agent, (votes.most_common(1)[0][0], "on most workers"))
+            usual, why = self._usual.get(agent, ("", ""))
+            for number, one in enumerate(agreed):
                 if (version := one.versions.get(agent, usual)) != usual:
                     lacks = f"{agent} is {version} there, and {usual} {why}"
-                    self.fit.pop(address)
-                    self.unfit[address] = replace(one, versions={}, lacks=(lacks,))
+                    others = {name: own for name, own in one.versions.items() if name != agent}
+                    agreed[number] = replace(one, versions=others, lacks=(*one.lacks, lacks))
+        return agreed
 
 
 def _other_version(version: object, ours: str) -> str:
