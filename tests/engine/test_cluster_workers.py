@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,7 @@ from pytest_upskill.engine.cluster.site import Site
 from pytest_upskill.engine.cluster.trials import ClusterTrials
 from pytest_upskill.engine.cluster.workers import Workers
 from pytest_upskill.trials.answer import NoAnswer, Reply, Usage
+from pytest_upskill.trials.installing import installed
 from support.trials import trial_question
 
 BRIEF = Brief("r", {}, {}, {}, {"claude": 300, "loop": 50, "fake": 9}, "auto", None, 1, 1, 1)
@@ -257,3 +259,16 @@ def test_a_worker_is_known_by_the_address_that_others_reach_it_at() -> None:
     site: Any = SimpleNamespace(_worker=worker, _brief=BRIEF)
     Site.tell(site, "t")
     assert told[0]["address"] == "tcp://gate:2"
+
+
+def test_a_skill_goes_to_workers_that_fit(tmp_path: Path) -> None:
+    """One that does not, such as one that hangs, would keep it from all."""
+    (tmp_path / "SKILL.md").write_text("---\nname: s\ndescription: d\n---\ntext\n")
+    known = Workers(None, BRIEF, {})
+    known.fit, known.unfit = {"a": found("a", loop="1")}, {"b": Found("b", lacks=("x",))}
+    how = list[dict[str, object]]()
+    client = SimpleNamespace(submit=lambda *_args, **more: how.append(more))
+    dispatch = Dispatch(client, "tcp://h:1", "r", known)
+    asyncio.run(dispatch._copy(installed("s", tmp_path)))
+    assert how[0]["workers"] == ["a"]
+    assert how[0]["allow_other_workers"]  # if it is lost

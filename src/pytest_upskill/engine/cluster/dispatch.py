@@ -120,14 +120,19 @@ class Dispatch:
             del self._starts[key]
 
     async def _copy(self, skill: Installed) -> "Handed[Any]":
-        """The files of a skill, as the result of a task: Dask sends it to each worker once."""
+        """The files of a skill, as the result of a task: Dask sends it to each worker once.
+
+        It is kept by one that fits, as long as there is any: others may hang.
+        """
         if skill.digest not in self._copies:
             files = await asyncio.to_thread(files_to_install, skill)
             if digest_of_copy(files) != skill.digest:
                 problem = "has changed since the run began"
                 raise InputError(f"the skill {skill.name}", problem)
             key = f"upskill-skill-{self._run}-{skill.digest[:16]}"
-            self._copies[skill.digest] = self._client.submit(bytes, pickle.dumps(files), key=key)
+            where = {"workers": list(self._workers.fit), "allow_other_workers": True}
+            copy = self._client.submit(bytes, pickle.dumps(files), key=key, **where)
+            self._copies[skill.digest] = copy
         return self._copies[skill.digest]
 
     async def _done(
