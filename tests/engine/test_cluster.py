@@ -41,6 +41,33 @@ def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         connected("local:1", None)
 
 
+def test_nobody_else_can_use_the_workers_of_this_machine() -> None:
+    """An agent that has a network could run code outside of its sandbox."""
+    from distributed import Security
+    from distributed.core import rpc
+
+    started, client = connected("local:1", 1)
+    assert started
+    try:
+        assert client.submit(len, "abc").result(timeout=60) == 3
+        there = {started.scheduler_address, *client.nthreads()}
+
+        async def asked(address: str, **own: object) -> object:
+            async with asyncio.timeout(10), rpc(address, **own) as stranger:
+                return await stranger.identity()
+
+        other = Security.temporary().get_connection_args("client")
+        for address in there:
+            assert address.startswith("tls://127.0.0.1:")
+            with pytest.raises(OSError):  # noqa: PT011 - of many kinds
+                asyncio.run(asked(address.replace("tls", "tcp")))
+            with pytest.raises(OSError):  # noqa: PT011
+                asyncio.run(asked(address, connection_args=other))
+    finally:
+        client.close()
+        started.close()
+
+
 def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "_PATIENCE", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -261,14 +261,16 @@ def test_a_worker_is_known_by_the_address_that_others_reach_it_at() -> None:
     assert told[0]["address"] == "tcp://gate:2"
 
 
-def test_a_skill_goes_to_workers_that_fit(tmp_path: Path) -> None:
-    """One that does not, such as one that hangs, would keep it from all."""
+def test_a_skill_goes_to_workers_that_have_its_agent(tmp_path: Path) -> None:
+    """Another one may hang, and keep it from all."""
     (tmp_path / "SKILL.md").write_text("---\nname: s\ndescription: d\n---\ntext\n")
-    known = Workers(None, BRIEF, {})
-    known.fit, known.unfit = {"a": found("a", loop="1")}, {"b": Found("b", lacks=("x",))}
     how = list[dict[str, object]]()
     client = SimpleNamespace(submit=lambda *_args, **more: how.append(more))
-    dispatch = Dispatch(client, "tcp://h:1", "r", known)
-    asyncio.run(dispatch._copy(installed("s", tmp_path)))
-    assert how[0]["workers"] == ["a"]
-    assert how[0]["allow_other_workers"]  # if it is lost
+    dispatch = Dispatch(client, "tcp://h:1", "r", Workers(None, BRIEF, {}))
+
+    async def copied() -> None:
+        for agent in ("loop", "claude", "loop"):
+            await dispatch._copy(installed("s", tmp_path), agent)
+
+    asyncio.run(copied())
+    assert [one["resources"] for one in how] == [{"upskill-r-loop": 1}, {"upskill-r-claude": 1}]

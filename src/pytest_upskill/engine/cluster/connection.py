@@ -28,7 +28,10 @@ def connected(address: str, at_once: int | None) -> "tuple[LocalCluster | None, 
         raise SettingsError("cluster", "not the address of a cluster", _FORMS, value=address)
     try:
         import dask
-        from distributed import Client, LocalCluster
+        from distributed import Client, LocalCluster, Security
+
+        # Whoever can reach a scheduler can run code, and so could an agent that has a network.
+        private = Security.temporary() if local else None
     except ImportError as error:
         hint = f"pip install '{PACKAGE}[cluster]'"
         raise SettingsError("cluster", f"needs Dask ({error})", hint, value=address) from None
@@ -50,6 +53,7 @@ def connected(address: str, at_once: int | None) -> "tuple[LocalCluster | None, 
                     n_workers=workers,
                     threads_per_worker=threads,
                     processes=True,
+                    security=private,
                     memory_limit=0,
                     dashboard_address="127.0.0.1:0",  # the usual port may be taken
                     silence_logs=logging.CRITICAL + 1,

@@ -2,7 +2,7 @@
 
 import asyncio
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError as FuturesCancelled
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -49,7 +49,7 @@ class Dispatch:
         self._run = run
         self._workers = workers
         self._trials: dict[str, OnItsWay] = {}
-        self._copies: dict[str, Handed[bytes]] = {}  # files of skills, by digest
+        self._copies: dict[tuple[str, str], Handed[bytes]] = {}  # by digest of a skill, and agent
         self._starts: dict[str, Handed[Outcome]] = {}  # what setups made
 
     @property
@@ -71,11 +71,11 @@ class Dispatch:
         skills = tuple(replace(one, folder="", ref=None, text="") for one in task.skills)
         sent = replace(question, task=replace(task, skills=skills))
         parcel = pickle.dumps(Parcel(number, sent, allowance))
-        copies = [await self._copy(skill) for skill in task.skills]
         self._trials[number] = trial
         try:
             strangers = 0
             while strangers < _MOST_TRIES:
+                copies = [await self._copy(skill, task.agent) for skill in task.skills]
                 needs = self._needs(task.agent)
                 start = self._start(question, needs) if task.setup else None
                 key = f"{number}-{token_hex(2)}"
@@ -88,6 +88,7 @@ class Dispatch:
                 strangers += done is not None
                 if start and (done or start.status != "finished"):
                     self._start_anew(key_of(task), start)
+                self._forget_lost(copies)
             return "its workers do not know of this run any more"
         finally:
             del self._trials[number]
@@ -119,21 +120,32 @@ class Dispatch:
         if self._starts.get(key) is start:
             del self._starts[key]
 
-    async def _copy(self, skill: Installed) -> "Handed[Any]":
+    async def _copy(self, skill: Installed, agent: str) -> "Handed[Any]":
         """The files of a skill, as the result of a task: Dask sends it to each worker once.
 
-        It is kept by one that fits, as long as there is any: others may hang.
+        Only workers that have the agent keep it: all trials would wait for another one that hangs.
         """
-        if skill.digest not in self._copies:
+        place = (skill.digest, agent)
+        if place not in self._copies:
             files = await asyncio.to_thread(files_to_install, skill)
             if digest_of_copy(files) != skill.digest:
                 problem = "has changed since the run began"
                 raise InputError(f"the skill {skill.name}", problem)
-            key = f"upskill-skill-{self._run}-{skill.digest[:16]}"
-            where = {"workers": list(self._workers.fit), "allow_other_workers": True}
-            copy = self._client.submit(bytes, pickle.dumps(files), key=key, **where)
-            self._copies[skill.digest] = copy
-        return self._copies[skill.digest]
+            key = f"upskill-skill-{self._run}-{skill.digest[:16]}-{token_hex(2)}"
+            needs = {resource_of(self._run, agent): 1}
+            copy = self._client.submit(bytes, pickle.dumps(files), key=key, resources=needs)
+            self._copies[place] = copy
+        return self._copies[place]
+
+    def _forget_lost(self, copies: "Sequence[Handed[Any]]") -> None:
+        """Send files again that went with their worker: Dask forgets those that wait for another.
+
+        It looks for one when a worker joins, which has the agent only once it was examined.
+        """
+        lost = [one for one in copies if one.status != "finished"]
+        for place, known in list(self._copies.items()):
+            if any(known is one for one in lost):
+                del self._copies[place]
 
     async def _done(
         self, handed: "Handed[Any]", agent: str, trial: OnItsWay
