@@ -45,10 +45,11 @@ _EVENTS = (
 _TELL_VIOLATIONS = """(tell) => addEventListener("securitypolicyviolation",
   (event) => tell(`Content Security Policy: ${event.effectiveDirective} ${event.blockedURI}`))"""
 # The page may hear of keys and clicks only after Firefox said that all is done.
+# A key that moves the focus out of the page, or a click beside it, is never heard of.
 _LISTEN = """(kind, times) => {
   globalThis.heard = new Promise((done) => {
     addEventListener(kind, () => { times -= 1; if (times === 0) done(); }, { capture: true });
-    setTimeout(done, 2000); // a click that the page never hears of
+    setTimeout(done, 10000);
   });
 }"""
 _KEYS = {
