@@ -136,7 +136,7 @@ def test_an_agent_that_never_ends_has_a_turn_limit() -> None:
 @needs_bwrap
 def test_when_its_time_is_up_there_is_what_it_did() -> None:
     with LoopbackServer(steps("echo begun > gate.txt", "sleep 600")) as server:
-        answer = carried_out(server.url, "messages", script=BARE, timeout=4)
+        answer = carried_out(server.url, "messages", script=BARE, timeout=8)
     assert isinstance(answer, Answer)
     assert answer.stop == "time"
     assert [file.path for file in answer.files] == ["gate.txt"]
@@ -204,7 +204,7 @@ def test_an_agent_that_ends_while_its_model_answers_gave_no_answer() -> None:
     script = BARE.replace(b"json.load(urllib.request.urlopen(request))", b"hang_up(request)")
     hang_up = b"""
 def hang_up(request):
-    try: urllib.request.urlopen(request, timeout=0.2)
+    try: urllib.request.urlopen(request, timeout=2)
     except OSError: sys.exit(0)
 """
     with LoopbackServer(lambda _: Fault("hang")) as server:
@@ -254,7 +254,7 @@ def test_an_agent_that_goes_on_after_its_last_turn_is_ended(sandbox: str) -> Non
 @needs_bwrap
 def test_a_model_that_hangs_is_an_error_and_not_a_slow_agent() -> None:
     with LoopbackServer(lambda _: Fault("hang")) as server:
-        reply = carried_out(server.url, "messages", script=STUBBORN, timeout=2)
+        reply = carried_out(server.url, "messages", script=STUBBORN, timeout=6)
     assert isinstance(reply, NoAnswer)
     assert "no answer" in reply.reason
 

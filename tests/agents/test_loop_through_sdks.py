@@ -243,9 +243,9 @@ def test_commands_that_never_end_are_ended() -> None:
 
 
 def test_time_is_limited_whatever_a_command_does(provider: str) -> None:
-    answer = answer_of(provider, lambda _: Said("Zzz.", calls=(bash("sleep 1000"),)), timeout=0.5)
+    answer = answer_of(provider, lambda _: Said("Zzz.", calls=(bash("sleep 1000"),)), timeout=3)
     assert answer.stop == "time"
-    assert answer.nothing == "the agent stopped at its time limit of 0.5 s"
+    assert answer.nothing == "the agent stopped at its time limit of 3 s"
     assert [turn.kind for turn in answer.transcript] == ["system", "user", "assistant", "call"]
     assert answer.usage.input == 10
 

@@ -61,7 +61,7 @@ def test_path_has_the_folders_of_the_host(tmp_path: Path, monkeypatch: pytest.Mo
     async def run() -> bytes:
         box = await Unconfined().open(Room((Mount(str(tmp_path), PACKAGES),)))
         try:
-            return (await box.run("echo $PATH $PYTHONPATH", timeout=20)).output
+            return (await box.run("echo $PATH $PYTHONPATH", timeout=60)).output
         finally:
             await box.close()
 

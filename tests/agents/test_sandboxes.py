@@ -40,7 +40,7 @@ def within(request: pytest.FixtureRequest) -> In:
 
 def test_a_command_runs_in_the_workspace(within: In) -> None:
     async def use(box: Sandbox) -> None:
-        ran = await box.run("pwd; echo wrong >&2; exit 3", timeout=20)
+        ran = await box.run("pwd; echo wrong >&2; exit 3", timeout=60)
         assert ran.exit == 3
         assert ran.output == f"{box.path('/workspace')}\nwrong\n".encode()
 
@@ -49,26 +49,26 @@ def test_a_command_runs_in_the_workspace(within: In) -> None:
 
 def test_arguments_are_passed_as_they_are(within: In) -> None:
     async def use(box: Sandbox) -> None:
-        ran = await box.run(["printf", "%s|", "a b", "$HOME", ""], timeout=20)
+        ran = await box.run(["printf", "%s|", "a b", "$HOME", ""], timeout=60)
         assert ran.output == b"a b|$HOME||"
-        assert (await box.run(["no-such-tool"], timeout=20)).exit == 127
-        assert (await box.run(["echo", "a\0b"], timeout=20)).exit == 126
+        assert (await box.run(["no-such-tool"], timeout=60)).exit == 127
+        assert (await box.run(["echo", "a\0b"], timeout=60)).exit == 126
 
     within(use)
 
 
 def test_standard_input_and_environment(within: In) -> None:
     async def use(box: Sandbox) -> None:
-        ran = await box.run("cat; echo $A$B", timeout=20, env={"B": "2"}, stdin=b"in ")
+        ran = await box.run("cat; echo $A$B", timeout=60, env={"B": "2"}, stdin=b"in ")
         assert ran.output == b"in 12\n"
-        assert (await box.run("cat", timeout=20)).output == b""
+        assert (await box.run("cat", timeout=60)).output == b""
 
     within(use, Room(env={"A": "1"}))
 
 
 def test_a_signal_is_a_negative_exit_status(within: In) -> None:
     async def use(box: Sandbox) -> None:
-        assert (await box.run("kill -TERM $$", timeout=20)).exit == -15
+        assert (await box.run("kill -TERM $$", timeout=60)).exit == -15
 
     within(use)
 
@@ -81,7 +81,7 @@ def test_files_are_written_with_their_folders_and_read_back(within: In) -> None:
         await box.write(f"{HOME}/note", b"home")
         assert await box.read("a/b.bin", 10**8) == data
         assert await box.read("a/b.bin", 3) == data[:3]
-        assert (await box.run("./run.sh; cat ~/note", timeout=20)).output == b"hi\nhome"
+        assert (await box.run("./run.sh; cat ~/note", timeout=60)).output == b"hi\nhome"
         await box.write("a/b.bin", b"short")
         assert await box.read("a/b.bin", 100) == b"short"
 
@@ -99,7 +99,7 @@ def test_errors_are_those_of_the_system(within: In) -> None:
             await box.write("file/below", b"")
         with pytest.raises(OSError, match="Invalid"):
             await box.read("a\0b", 10)
-        await box.run("mkfifo pipe", timeout=20)
+        await box.run("mkfifo pipe", timeout=60)
         with pytest.raises(OSError):  # noqa: PT011
             await box.read("pipe", 10)
 
@@ -112,7 +112,7 @@ def test_tree_lists_files_and_links(within: In) -> None:
         await box.write("b/two", b"2")
         await box.write("a", b"1", executable=True)
         await box.run(
-            "ln -s /etc/passwd link; mkdir empty; mkfifo pipe; ln -s b folder", timeout=20
+            "ln -s /etc/passwd link; mkdir empty; mkfifo pipe; ln -s b folder", timeout=60
         )
         one, two, empty, *links = await box.tree()
         assert (empty.path, empty.folder) == ("empty", True)
@@ -132,7 +132,7 @@ def test_tree_lists_files_and_links(within: In) -> None:
 
 def test_output_is_cut_in_the_middle(within: In) -> None:
     async def use(box: Sandbox) -> None:
-        ran = await box.run("seq 100000", timeout=20)
+        ran = await box.run("seq 100000", timeout=60)
         assert ran.output.startswith(b"1\n2\n")
         assert ran.output.endswith(b"\n99999\n100000\n")
         assert f"[… {ran.cut} bytes left out …]".encode() in ran.output
@@ -143,10 +143,10 @@ def test_output_is_cut_in_the_middle(within: In) -> None:
 
 def test_a_command_that_takes_too_long_ends_with_its_children(within: In) -> None:
     async def use(box: Sandbox) -> None:
-        ran = await box.run("echo start; (sleep 1000; echo late) & sleep 1000", timeout=0.3)
+        ran = await box.run("echo start; (sleep 1000; echo late) & sleep 1000", timeout=2)
         assert ran.timed_out
         assert ran.exit == -9
-        assert ran.output == b"start\n[Stopped: it took longer than 0.3 s.]\n"
+        assert ran.output == b"start\n[Stopped: it took longer than 2 s.]\n"
 
     within(use)
 
@@ -181,7 +181,7 @@ def test_mounts_can_be_read(within: In, tmp_path: Path) -> None:
     async def use(box: Sandbox) -> None:
         assert await box.read("/skills/pdf/SKILL.md", 100) == b"read me"
         shown = box.path("/skills/pdf/SKILL.md")
-        assert (await box.run(["cat", shown], timeout=20)).output == b"read me"
+        assert (await box.run(["cat", shown], timeout=60)).output == b"read me"
 
     within(use, Room(mounts=(Mount(str(tmp_path), "/skills/pdf"),)))
 
@@ -200,7 +200,7 @@ def test_a_socket_inside_is_served_outside(within: In) -> None:
                 await asyncio.get_running_loop().sock_sendall(client, b"hello")
 
         serving = asyncio.create_task(serve())
-        ran = await box.run(f"cat < /dev/tcp/127.0.0.1/{port}", timeout=20)
+        ran = await box.run(f"cat < /dev/tcp/127.0.0.1/{port}", timeout=60)
         assert ran.output == b"hello"
         await serving
         door.close()
@@ -212,7 +212,7 @@ def test_a_closed_sandbox_says_so(within: In) -> None:
     async def use(box: Sandbox) -> None:
         await box.close()
         with pytest.raises(SandboxError, match="closed"):
-            await box.run("true", timeout=20)
+            await box.run("true", timeout=60)
         with pytest.raises(SandboxError, match="closed"):
             await box.read("a", 1)
 

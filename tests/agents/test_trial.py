@@ -172,17 +172,17 @@ def test_at_the_time_limit_the_answer_is_what_there_is() -> None:
         await asyncio.sleep(3600)
         raise AssertionError
 
-    answer = carried_out(never_ends, timeout=0.2)
+    answer = carried_out(never_ends, timeout=1)
     assert isinstance(answer, Answer)
     assert (answer.stop, answer.text) == ("time", "Done.")
-    assert answer.nothing == "the agent stopped at its time limit of 0.2 s"
+    assert answer.nothing == "the agent stopped at its time limit of 1 s"
     assert [file.path for file in answer.files] == ["half.txt"]
     assert answer.usage == DONE.usage
 
 
 def test_the_wait_for_a_place_among_the_calls_is_not_the_agents() -> None:
     async def waits(question: Question, send: object = None) -> Reply:  # noqa: ARG001
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.6)
         return Answer("Done.", seconds=0.01)
 
     async def act(_sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
@@ -191,7 +191,7 @@ def test_the_wait_for_a_place_among_the_calls_is_not_the_agents() -> None:
         await asyncio.sleep(0.1)  # the time limit is looked at
         return recorder.answer("end", "Done.")
 
-    answer = carried_out(act, call=waits, timeout=0.2)
+    answer = carried_out(act, call=waits, timeout=1)
     assert isinstance(answer, Answer)
     assert answer.stop == "end"
 

@@ -95,10 +95,9 @@ def test_an_opened_case_shows_what_an_agent_did(page: Page, tmp_path: Path) -> N
     assert page.texts("details.files summary") == ["Files (2)", "Files (4)"]
     assert page.texts("details.files .facts") == []
     page.js("document.querySelectorAll('details.files').forEach(found => { found.open = true })")
-    assert page.texts("details.files .file > summary") == [
-        "made report.md 26 bytes",
-        "made out/a.txt 7 bytes",
-    ]
+    page.wait_for(
+        "details.files .file > summary", "made report.md 26 bytes", "made out/a.txt 7 bytes"
+    )
     assert page.texts("details.files .facts")[1:] == [
         "changed b.png 73 bytes",
         "made c.bin 1 byte, not a text, or too large",
@@ -106,6 +105,7 @@ def test_an_opened_case_shows_what_an_agent_did(page: Page, tmp_path: Path) -> N
     ]
     assert len(page.texts("details.files pre")) == 1  # of more than three files none is open
     page.click(".file:not([open]) > summary")
+    page.wait("document.querySelectorAll('details.files pre')[1].checkVisibility()")
     assert page.texts("details.files pre")[1:] == ["one\ntwo"]
     page.wait("document.querySelector('details.files img').complete")
     assert page.js("document.querySelector('details.files img').naturalWidth") == 2
@@ -270,11 +270,14 @@ def test_a_link_opens_its_case_and_overrides_filters(page: Page, report: Path) -
     assert rows(page) == ["two-issues sonnet"]
     page.js(f"location.hash = '{other}'")
     page.wait(f"document.querySelector('#{other} + .detail')")
+    page.wait_for(".count", "48 of 48 shown")
     assert len(rows(page)) == 48
+    page.settle()
     assert 0 <= page.boxes(f"#{other}")[0]["top"] < 200
     page.js("history.back()")
     page.wait(f"location.hash === '#{LINKED}?state=regressed'")
     page.wait(f"document.querySelector('#{LINKED} + .detail')")
+    page.settle()
     assert 0 <= page.boxes(f"#{LINKED}")[0]["top"] < 900
 
 

@@ -77,8 +77,9 @@ def test_a_cell_opens_its_case_by_click_and_by_key(page: Page, tmp_path: Path) -
     page.click("[data-state=worse]")
     page.click(".by-model tbody tr:nth-child(2) td:nth-child(3) a")
     page.wait(f"document.querySelector('#{case} + .detail')")
+    page.wait_for(".count", "10 of 10 shown")  # it was filtered out
+    page.settle()
     assert 0 <= page.boxes(f"#{case}")[0]["top"] < 200
-    assert page.texts(".count") == ["10 of 10 shown"]  # it was filtered out
     page.js("document.querySelector('.by-model [tabindex=\"0\"]').focus()")
     stops = "document.querySelectorAll('.by-model [tabindex=\"0\"]').length"
     assert page.js(stops) == 1
@@ -99,7 +100,7 @@ def test_a_cell_opens_its_case_by_click_and_by_key(page: Page, tmp_path: Path) -
     page.press("Enter")
     other = f"case-{anchor('gate', 'case-2', MODELS[0])}"
     page.wait(f"document.querySelector('#{other} + .detail')")
-    assert page.js(f"{FOCUS}.closest('tr').id") == other
+    page.wait(f"{FOCUS}.closest('tr')?.id === '{other}'")
     page.assert_quiet()
 
 
@@ -204,12 +205,13 @@ def test_help_lists_the_keys_and_gives_the_focus_back(page: Page, tmp_path: Path
     page.press("j")  # is for the page
     page.press("Escape")
     page.wait("!document.querySelector('dialog').open")
+    page.settle()
     assert focused_case(page) == "case-0"
     page.click(".keys")
     page.wait("document.querySelector('dialog').open")
     page.click("dialog button")
     page.wait("!document.querySelector('dialog').open")
-    assert page.js(f"{FOCUS}.className") == "keys"
+    page.wait(f"{FOCUS}.className === 'keys'")
     page.assert_quiet()
 
 
@@ -223,7 +225,7 @@ def test_axe_finds_nothing_in_the_help(page: ChromiumPage, tmp_path: Path, schem
 
 def scroll_to(page: Page, selector: str) -> None:
     page.js(f"document.querySelector('{selector}').scrollIntoView()")
-    page.js("new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve, 30)))")
+    page.settle()
 
 
 def test_the_bar_says_where_the_reader_is(page: Page, tmp_path: Path) -> None:
@@ -244,7 +246,7 @@ def test_the_bar_says_where_the_reader_is(page: Page, tmp_path: Path) -> None:
     assert text.split()[-1] == "case-3"
     page.click(".bar .word")
     page.wait("location.hash === '#cases?skill=wick&model=loop%2Fopus'")
-    page.wait("document.querySelector('.count').textContent === '6 of 24 shown'")
+    page.wait_for(".count", "6 of 24 shown")
     page.assert_quiet()
 
 
@@ -253,16 +255,16 @@ def test_the_bar_covers_nothing_that_is_gone_to(page: Page, tmp_path: Path) -> N
     page.open(write_page(made_run(cases=30), tmp_path))
     for key in ["j"] * 14 + ["k"] * 12:
         page.press(key)
-        page.js("new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve, 20)))")
+        page.settle()
         free = page.js(f"{FOCUS}.getBoundingClientRect().top")
         assert free >= page.js("document.querySelector('.bar').offsetHeight")
     for _ in range(8):
         page.press("Shift+Tab")
-        page.js("new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve, 20)))")
+        page.settle()
         height = page.js("document.querySelector('.bar').offsetHeight")
         assert page.js(f"{FOCUS}.getBoundingClientRect().top") >= height
     page.js("location.hash = 'cases'")
-    page.js("new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve, 50)))")
+    page.settle()
     assert page.boxes("#cases h2")[0]["top"] >= page.boxes(".bar")[0]["bottom"]
 
 
@@ -276,7 +278,8 @@ def test_counts_and_verdicts_are_links(page: Page, tmp_path: Path) -> None:
     assert count == "4 tests failed or had errors"
     page.click(".outcome li:first-child a")
     page.wait("location.hash === '#cases?outcome=failed'")
-    page.wait("document.querySelector('.count').textContent === '4 of 24 shown'")
+    page.wait_for(".count", "4 of 24 shown")
+    page.settle()
     assert page.boxes("#cases")[0]["top"] < 200
     page.click(".outcome li:nth-child(2) a")
     page.wait(f"location.hash === '#skill-{anchor('wick')}?outcome=failed'")
@@ -284,7 +287,7 @@ def test_counts_and_verdicts_are_links(page: Page, tmp_path: Path) -> None:
     page.wait(f"location.hash.startsWith('#skill-{anchor('gate')}')")
     page.click(f"#skill-{anchor('wick')} .verdicts li:nth-child(2) .word")
     page.wait("location.hash === '#cases?skill=wick&model=loop%2Fopus'")
-    page.wait("document.querySelector('.count').textContent === '6 of 24 shown'")
+    page.wait_for(".count", "6 of 24 shown")
     page.assert_quiet()
 
 

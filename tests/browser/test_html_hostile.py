@@ -38,7 +38,7 @@ def test_a_hostile_run_stays_text(page: Page, tmp_path: Path) -> None:
     page.js("document.querySelector('[data-text=raw]').click()")
     page.js("document.querySelectorAll('[data-show=diff]').forEach(button => button.click())")
     page.js("document.querySelectorAll('*').forEach(element => element.focus?.())")
-    page.js("new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))")
+    page.settle()
     assert page.js("typeof window.hit") == "undefined"
     assert page.js("document.scripts.length") == 2
     foreign = "img, iframe, base, animate, object, embed, form, [onload], [onerror]"

@@ -115,7 +115,6 @@ def test_a_page_fits_windows_of_all_widths(page: Page, tmp_path: Path, kind: str
     page.js("document.querySelectorAll('.open').forEach((one, n) => n % 9 || one.click())")
     for width in WIDTHS:
         page.size(width)
-        page.js("new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve, 30)))")
         found = page.js("document.documentElement.scrollWidth")
         assert (found, page.js(WIDER)) == (width, []), f"at {width}"
         assert page.js(BROKEN) == [], f"at {width}"

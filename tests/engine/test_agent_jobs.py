@@ -62,7 +62,7 @@ def engine_of(
 
     engine = Engine(
         open_model,
-        timeout=20,
+        timeout=60,
         answers=answers,
         open_trials=lambda: trials,
         **{"concurrency": 4, "agents_at_once": 2, **more},  # type: ignore[arg-type]
@@ -158,7 +158,7 @@ def test_a_stop_ends_agents_at_work() -> None:
         while not model.asked:
             pass
         engine.stop()
-        assert [future.result(timeout=20) for future in futures] == [NoAnswer(STOPPED)] * 3
+        assert [future.result(timeout=60) for future in futures] == [NoAnswer(STOPPED)] * 3
         assert engine.agents_at_work == (0, 0)
         for _ in range(1000):  # before the engine is closed
             if model.cancelled == len(model.asked):

@@ -320,7 +320,7 @@ def replies_of(engine: Engine, *texts: str) -> list[Reply]:
     try:
         futures = engine.replies_to([one.key for one in wanted])
         assert futures is not None
-        return [future.result(timeout=20) for future in futures]
+        return [future.result(timeout=60) for future in futures]
     finally:
         engine.close()
 
@@ -334,7 +334,7 @@ def engine_with(
     budget: Budget | None = None,
     answers: KnownAnswers | None = None,
 ) -> Engine:
-    return Engine(open_model, concurrency=4, timeout=20, budget=budget, answers=answers)
+    return Engine(open_model, concurrency=4, timeout=60, budget=budget, answers=answers)
 
 
 TOO_LARGE = "unexpected error: OverflowError('too large'). Please report it"

@@ -31,7 +31,7 @@ class Controller:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.plans: list[Plan] = []
-        self.engine = Engine(self._open, concurrency=2, timeout=20)
+        self.engine = Engine(self._open, concurrency=2, timeout=60)
         self.link = LinkServer(self.engine, self._begin)
 
     async def _open(self, _: str) -> Model:

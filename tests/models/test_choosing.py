@@ -62,7 +62,7 @@ def chosen(
         engine = Engine(
             open_model,
             concurrency=4,
-            timeout=20,
+            timeout=60,
             answers=answers or None,
             takes_tools=lambda _: takes_tools,
         )

@@ -39,7 +39,7 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
                 time.sleep(0.01)
             run.send_signal(signal.SIGINT)
             rest = run.stdout.read()
-            assert run.wait(20) == pytest.ExitCode.INTERRUPTED
+            assert run.wait(60) == pytest.ExitCode.INTERRUPTED
     assert len(server.asked) == 4
     assert "1 complete case, " in rest
     assert "; 20 cases" in rest

@@ -102,7 +102,7 @@ class Page(ABC):
     def type(self, text: str) -> None: ...
 
     @abstractmethod
-    def size(self, width: int, height: int = 900) -> None: ...
+    def resize(self, width: int, height: int) -> None: ...
 
     @abstractmethod
     def screenshot(self, file: Path, *, top: float = 0, height: float = 2500) -> None:
@@ -134,6 +134,25 @@ class Page(ABC):
             ".filter(element => element.checkVisibility()).map(element => element.innerText)"
         )
         return found
+
+    def wait_for(self, selector: str, *texts: str) -> None:
+        """Wait until the visible elements have these texts."""
+        deadline = monotonic() + PATIENCE
+        while (found := self.texts(selector)) != list(texts):
+            assert monotonic() < deadline, f"{selector}: still {found}"
+            self.js("new Promise(resolve => setTimeout(resolve, 10))")
+
+    def size(self, width: int, height: int = 900) -> None:
+        """Change the size of the window, and wait until the page is laid out for it."""
+        self.resize(width, height)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the page has drawn what has changed, and acted on it."""
+        self.js(
+            "new Promise(resolve => requestAnimationFrame("
+            "() => requestAnimationFrame(() => setTimeout(resolve))))"
+        )
 
     def boxes(self, selector: str) -> list[dict[str, float]]:
         """The position of each element, in pixels."""

@@ -195,7 +195,7 @@ class ChromiumPage(Page):
     def type(self, text: str) -> None:
         self.call("Input.insertText", text=text)
 
-    def size(self, width: int, height: int = 900) -> None:
+    def resize(self, width: int, height: int) -> None:
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,

@@ -218,7 +218,7 @@ class FirefoxPage(Page):
         heard = "globalThis.heard"  # gone with its page, if that was left
         self._browser.call("script.evaluate", expression=heard, target=aside, awaitPromise=True)
 
-    def size(self, width: int, height: int = 900) -> None:
+    def resize(self, width: int, height: int) -> None:
         view = {"width": width, "height": height}
         self.call("browsingContext.setViewport", viewport=view)
 

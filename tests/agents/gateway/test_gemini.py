@@ -52,7 +52,7 @@ async def post(
     params |= dict([query.split("=")]) if query else {}
     headers = {} if by_query else {"x-goog-api-key": opened.token}
     url = f"{opened.url}/v1beta/models/{model}:{verb}"
-    async with httpx2.AsyncClient(timeout=20) as client:
+    async with httpx2.AsyncClient(timeout=60) as client:
         reply = await client.post(url, json=body, params=params, headers=headers)
     if reply.status_code != 200:
         raise Refused(reply.status_code, reply.json())
