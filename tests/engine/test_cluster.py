@@ -14,7 +14,7 @@ from pytest_upskill.engine.cluster import connection
 from pytest_upskill.engine.cluster.connection import connected
 from pytest_upskill.engine.cluster.dispatch import Dispatch, OnItsWay
 from pytest_upskill.engine.cluster.exchange import Brief, Found
-from pytest_upskill.engine.cluster.lent_keys import LentKeys
+from pytest_upskill.engine.cluster.lent_variables import LentVariables
 from pytest_upskill.engine.cluster.workers import Workers, _lacks, _other_version
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.prices import Price
@@ -220,7 +220,7 @@ def test_trials_that_wait_for_a_place_are_not_at_work() -> None:
 
 def test_keys_of_runs_that_overlap_are_all_taken_back() -> None:
     env = {"OWN": "own"}
-    lent = LentKeys(env)
+    lent = LentVariables(env)
     first, second = {"OWN": "first", "KEY": "first"}, {"KEY": "second"}
     lent.lend(first)
     lent.lend(second)

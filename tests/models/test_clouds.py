@@ -13,8 +13,9 @@ from pytest_upskill._util.keys import without_keys
 from pytest_upskill.errors import InputError, ModelError, SettingsError
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models import clouds as models_clouds
+from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.models.names import resolve as resolve_name
-from pytest_upskill.models.port import ModelName, NamedBy
+from pytest_upskill.models.port import ModelName, NamedBy, Provider
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import Tool
 from pytest_upskill.trials.trial import Question
@@ -456,3 +457,34 @@ def test_prices_are_those_of_the_cloud(name: str, input_price: float) -> None:
 def test_what_may_be_any_model_has_no_price(name: str) -> None:
     spec = resolve(name)
     assert spec.provider.price(spec) is None
+
+
+def test_what_another_machine_needs_to_ask_the_same_server(
+    log_in: Callable[[str, str], None], name: str
+) -> None:
+    provider = resolve_provider(name)
+    assert not provider.login_in(os.environ)
+    before = provider.place_in(os.environ)
+    assert before == ({"OPENAI_API_VERSION": "v1"} if name == AZURE else {})
+    log_in(name, "http://127.0.0.1:1")
+    place, login = provider.place_in(os.environ), provider.login_in(os.environ)
+    if name == BEDROCK:
+        assert place == {"AWS_REGION": "us-east-1"}
+        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+        assert tuple(login) == names
+        token = "bedrock-api-key-0123456789"
+        assert provider.login_in({**os.environ, "AWS_BEARER_TOKEN_BEDROCK": token}) == {
+            "AWS_BEARER_TOKEN_BEDROCK": token
+        }
+        assert not provider.login_in({"AWS_SESSION_TOKEN": SESSION})  # of no use by itself
+    elif name == VERTEX:
+        wanted = {"CLOUD_ML_REGION": "us-east5", "ANTHROPIC_VERTEX_PROJECT_ID": "my-project"}
+        assert (place, login) == (wanted, {})  # a file stays where it is
+    else:
+        assert login == {"AZURE_OPENAI_API_KEY": KEY}
+        dated = {"OPENAI_API_VERSION": "2024-10-21"}
+        assert provider.place_in({**os.environ, **dated}) == dated
+
+
+def resolve_provider(name: str) -> Provider:
+    return PROVIDERS[name.partition(":")[0]]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.agents import BODY, CODES, SCRIPT, write_files
+from support.clouds import AWS_SECRET, BEDROCK, SESSION, log_in, log_out
 from support.dask_processes import DaskProcesses, dask_processes, path_without
 from support.fake_cli import fake_cli
 from support.kit import write_skill
@@ -102,7 +103,7 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
     programs = fake_cli(folder / "programs")
     path = os.environ["PATH"]
     with dask_processes(folder) as processes:
-        keys = {"OPENAI_API_KEY": KEY}
+        keys = {"OPENAI_API_KEY": KEY, "AWS_REGION": "eu-west-1"}
         processes.add("anna", {"PATH": f"{programs}{os.pathsep}{path}", **keys})
         processes.add("berta", keys)
         processes.add("carla", {"PATH": path_without("bwrap", folder / "path"), **keys})
@@ -141,9 +142,10 @@ def other_version(folder: Path) -> Path:
 
 def keeper(asked: Asked) -> Reply:
     """Opens the gate by a command, if it is told of the skill."""
-    if "gate/SKILL.md" not in asked.system and "<name>gate</name>" not in asked.system:
+    by_loop = "<name>gate</name>" in asked.system
+    if "gate/SKILL.md" not in asked.system and not by_loop:
         return Reply("No idea.")
-    folder = "~/.claude/skills" if asked.protocol == "anthropic" else "/skills"
+    folder = "/skills" if by_loop else "~/.claude/skills"
     script = f"sh {folder}/gate/scripts/open.sh Walrus-4711"
     command = f"cat {folder}/gate/SKILL.md; ({script}; cat notes.txt) > gate.txt"
     if not asked.results:
@@ -183,6 +185,24 @@ def test_workers_without_a_sandbox_or_the_agent_get_no_trials(
     assert {record["outcome"] for record in records(pytester)} == {"passed", "failed"}
     assert key not in dask.logs() + result.stdout.str() + (pytester.path / "out.json").read_text()
     assert not dask.left()
+
+
+def test_a_cloud_is_asked_in_the_region_of_the_controller(
+    pytester: pytest.Pytester, dask: DaskProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_gate(pytester.path / "skills/gate", "open it")
+    log_out(monkeypatch, pytester.path)
+    with LoopbackServer(keeper) as server:
+        log_in(monkeypatch, BEDROCK, server.url, pytester.path)
+        args = ("--skill-cluster", dask.address, "--skill-cluster-send-keys")
+        result = run(pytester, BEDROCK, *args)
+        result.assert_outcomes(passed=1)
+        signed = [asked.headers["authorization"] for asked in server.asked]
+    assert signed
+    assert all("/us-east-1/bedrock/" in one for one in signed)
+    shown = dask.logs() + result.stdout.str() + (pytester.path / "out.json").read_text()
+    assert AWS_SECRET not in shown
+    assert SESSION not in shown
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])

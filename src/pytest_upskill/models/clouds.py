@@ -25,6 +25,7 @@ _REGION: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _ANOTHER: Final = ", or name another model."
 # Of Bedrock's ids; those of inference profiles begin with where they run.
 _CLAUDE: Final = re.compile(r"([a-z-]+\.)?anthropic\.claude|arn:aws[a-z-]*:bedrock:")
+_AWS_PAIR: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 _GOOGLE_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _V1: Final = ("", "v1", "latest", "preview")  # what OPENAI_API_VERSION says of Azure's v1
 
@@ -69,14 +70,23 @@ class BedrockProvider(Cloud, MessagesProvider):
         self._require_set(spec, [] if aws_region(env)[1] else [*self.settings], region)
         if self.key_in(env):
             return
-        pair = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-        key = f"{self.key_envs[0]}, or {' and '.join(pair)}, or AWS_PROFILE"
+        key = f"{self.key_envs[0]}, or {' and '.join(_AWS_PAIR)}, or AWS_PROFILE"
         _require_package("boto3", self, spec, f", or set {self.key_envs[0]}.")
-        if all(env.get(name, "").strip() for name in pair):
+        if _all_set(_AWS_PAIR, env):
             return
         problem = _aws_problem()
         if problem:
             raise spec.error(problem, f"Set {key}{_ANOTHER}")
+
+    def login_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
+        if self.key_in(env) or not _all_set(_AWS_PAIR, env):
+            return super().login_in(env)
+        names = (*_AWS_PAIR, "AWS_SESSION_TOKEN")
+        return {name: env[name] for name in names if env.get(name, "").strip()}
+
+    def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
+        region = aws_region(env)[1]
+        return {self.settings[0]: region} if region else {}
 
     def price(self, spec: ModelSpec) -> Price | None:
         """An ARN of a profile may end with the id of its model."""
@@ -113,6 +123,10 @@ class VertexProvider(Cloud, MessagesProvider):
 
     def region(self, env: Mapping[str, str]) -> tuple[str, str]:
         return _region_in(env, self.settings[:1])
+
+    def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
+        given = (self.region(env)[1], self.project(env))
+        return {name: value for name, value in zip(self.settings, given, strict=True) if value}
 
     def project(self, env: Mapping[str, str]) -> str:
         given = (env.get(name, "").strip() for name in (self.settings[1], "GOOGLE_CLOUD_PROJECT"))
@@ -170,6 +184,9 @@ class AzureProvider(Cloud, ChatProvider):
         missing += [] if self.key_in(env) else [self.key_envs[0]]
         example = " (the endpoint is https://NAME.openai.azure.com)" if not spec.base_url else ""
         self._require_set(spec, missing, f"Set {' and '.join(missing)}{example}{_ANOTHER}")
+
+    def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
+        return {"OPENAI_API_VERSION": azure_version(env) or _V1[1]}
 
     def price(self, spec: ModelSpec) -> Price | None:
         """A deployment that is named like a model is taken for one; others may be anything."""
@@ -229,6 +246,10 @@ def google_login() -> tuple[Any, str] | str:
         except (GoogleAuthError, ValueError, OSError) as error:
             return one_line(f"no Google credentials: {error}", 200)
     return found, project or ""
+
+
+def _all_set(variables: tuple[str, ...], env: Mapping[str, str]) -> bool:
+    return all(env.get(name, "").strip() for name in variables)
 
 
 def _aws_problem() -> str:

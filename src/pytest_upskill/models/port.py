@@ -144,6 +144,14 @@ class Provider(ABC):
                 return variable, value
         return None
 
+    def login_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
+        """All environment variables that a login takes: secrets."""
+        return dict([found]) if (found := self.key_in(env)) else {}
+
+    def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+        """Settings with which another machine asks the same server, by variable: no secrets."""
+        return {}
+
     def note(self, env: Mapping[str, str]) -> str:  # noqa: ARG002
         """What is odd about its settings in the environment, without a period; mostly nothing."""
         return ""

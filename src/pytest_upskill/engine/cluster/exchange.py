@@ -37,7 +37,9 @@ class Brief:
     agent_timeout: float
     call_timeout: float
     concurrency: int
-    keys: Mapping[str, str] = field(default_factory=dict)  # by environment variable
+    # By environment variable: keys, and what else it takes to ask the same servers.
+    keys: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -94,13 +96,15 @@ def brief_of(
     memory: Mapping[str, int],
 ) -> Brief:
     """What workers must know of a run; SettingsError if a model can't be asked from there."""
-    keys, scripts = dict[str, str](), dict[str, tuple[str, bytes]]()
+    keys, places = dict[str, str](), dict[str, str]()
+    scripts = dict[str, tuple[str, bytes]]()
     for name, spec in specs.items():
         if spec.provider not in PROVIDERS.values():
             problem = "a model of a conftest.py is not known to the workers of a cluster"
             raise spec.error(problem, ("Drop ", Setting("cluster"), "."))
-        if settings.cluster_send_keys and (found := spec.provider.key_in(os.environ)):
-            keys[found[0]] = found[1]
+        places |= spec.provider.place_in(os.environ)
+        if settings.cluster_send_keys:
+            keys |= spec.provider.login_in(os.environ)
         if password_of(spec.base_url or "") and not settings.cluster_send_keys:
             hint = ("Add ", Setting("cluster_send_keys"), " if they may have it.")
             raise spec.error("the password in its address would go to the workers", hint)
@@ -118,4 +122,5 @@ def brief_of(
         settings.call_timeout,
         settings.concurrency,
         keys,
+        places,
     )

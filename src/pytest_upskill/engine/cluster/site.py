@@ -32,11 +32,11 @@ from ..agent_jobs import Calls
 from ..budget import Budget
 from ..engine import Engine
 from .exchange import Brief, Found, Outcome, Parcel, topic_of
-from .lent_keys import LentKeys
+from .lent_variables import LentVariables
 
 Worker = Any  # of Dask
 
-_keys: Final = LentKeys()
+_env: Final = LentVariables()
 _LOOK: Final = 0.5  # seconds between looks whether a trial is still wanted
 
 
@@ -92,7 +92,8 @@ class Site:
             open_trials=partial(_Metered, self),
             agents_at_once=worker.state.nthreads,
         )
-        _keys.lend(brief.keys)  # last, as only a site that is there gives them back
+        self._lent = {**brief.places, **brief.keys}
+        _env.lend(self._lent)  # last, as only a site that is there gives it back
 
     def look(self) -> Found:
         """Whether there is a sandbox, agents that work in it, and what the models need."""
@@ -106,7 +107,7 @@ class Site:
                 spec.provider.require(spec, os.environ, _no_download)
             except InputError as error:
                 lacks.append(f"{spec.name}: {error.problem}")
-            know((spec.provider.key_in(os.environ) or ("", ""))[1])
+            know(*spec.provider.login_in(os.environ).values())
             know(*password_of(spec.base_url or ""))
         if lacks:
             return Found(str(self._worker.name), self._kind.name, lacks=tuple(lacks))
@@ -123,7 +124,7 @@ class Site:
             self._engine.close()
             remove(self._folder)
         finally:
-            _keys.take_back(self._brief.keys)
+            _env.take_back(self._lent)
 
     def carry_out(self, parcel: Parcel, start: Outcome | None, copies: Sequence[bytes]) -> Outcome:
         question, key = parcel.question, parcel.question.key
