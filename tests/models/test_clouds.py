@@ -3,28 +3,34 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_upskill._util.keys import without_keys
-from pytest_upskill.errors import InputError, ModelError, SettingsError
-from pytest_upskill.models import ModelSpec
+from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import clouds as models_clouds
 from pytest_upskill.models.names import PROVIDERS
-from pytest_upskill.models.names import resolve as resolve_name
-from pytest_upskill.models.port import ModelName, NamedBy, Provider
+from pytest_upskill.models.port import Provider
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import Tool
-from pytest_upskill.trials.trial import Question
 from support import clouds
-from support.adapters import answers_of
-from support.clouds import AWS_SECRET, AZURE, BEDROCK, KEY, SESSION, VERTEX, service_account
+from support.clouds import (
+    AWS_SECRET,
+    AZURE,
+    BEDROCK,
+    KEY,
+    QUESTION,
+    SESSION,
+    VERTEX,
+    ask,
+    is_signed,
+    resolve,
+)
 from support.loopback import GOOGLE_TOKEN, Asked, Fault, LoopbackServer, Reply
 
-QUESTION = Question("m", "Be brief.", (("user", "What is the gate's command?"),), 64, 1)
 Script = Callable[[Asked], Reply | Fault]
 
 
@@ -46,26 +52,6 @@ def set_env(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def log_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, str], None]:
     """Set what a cloud needs, with a server in place of all of its own."""
     return lambda name, url: clouds.log_in(monkeypatch, name, url, tmp_path)
-
-
-def resolve(name: str) -> ModelSpec:
-    return resolve_name(ModelName(name, by=NamedBy()), os.environ)
-
-
-def require(name: str) -> None:
-    spec = resolve(name)
-    spec.provider.require(spec, os.environ, lambda _: lambda _done, _all: None)
-
-
-def refused(name: str) -> str:
-    with pytest.raises(SettingsError) as caught:
-        require(name)
-    return f"{caught.value.problem}. {caught.value.hint}"
-
-
-def ask(name: str, question: Question = QUESTION) -> Answer:
-    require(name)
-    return answers_of(resolve(name), question)[0]
 
 
 @pytest.fixture(params=[BEDROCK, VERTEX, AZURE])
@@ -92,24 +78,10 @@ def test_a_model_in_a_cloud_answers(name: str, log_in: Callable[[str, str], None
 
 
 def test_bedrock_gets_a_valid_signature(log_in: Callable[[str, str], None]) -> None:
-    from botocore.auth import SigV4Auth
-    from botocore.awsrequest import AWSRequest
-    from botocore.credentials import Credentials
-
     asked, _ = asked_of(BEDROCK, log_in)
     assert asked.body["anthropic_version"]
     assert asked.headers["x-amz-security-token"] == SESSION
-    sent = asked.headers["authorization"]
-    signed = re.search(r"Credential=AKIA\w+/\d{8}/us-east-1/bedrock/.*SignedHeaders=([^,]+)", sent)
-    assert signed
-    # What arrived, signed once more by AWS's own package.
-    headers = {one: asked.headers[one] for one in signed[1].split(";")}
-    url = f"http://{asked.headers['host']}{asked.target}"
-    again = AWSRequest("POST", url, data=asked.content, headers=headers)
-    again.context["timestamp"] = asked.headers["x-amz-date"]
-    signer = SigV4Auth(Credentials("AKIAIOSFODNN7EXAMPLE", AWS_SECRET), "bedrock", "us-east-1")
-    to_sign = signer.string_to_sign(again, signer.canonical_request(again))
-    assert f"Signature={signer.signature(to_sign, again)}" in sent
+    assert is_signed(asked)
 
 
 def test_bedrock_takes_a_bearer_token_without_any_package(
@@ -271,65 +243,6 @@ def test_agents_of_claude_mark_their_turns_for_the_cache(
     assert "cache_control" in str(server.asked[0].body)
 
 
-MISSING: Mapping[str, tuple[str, ...]] = {
-    BEDROCK: ("AWS_REGION is not set. Set AWS_REGION, for example to us-east-1",),
-    VERTEX: ("CLOUD_ML_REGION and ANTHROPIC_VERTEX_PROJECT_ID are not set.",),
-    AZURE: (
-        "AZURE_OPENAI_ENDPOINT and AZURE_OPENAI_API_KEY are not set.",
-        "https://NAME.openai.azure.com",
-    ),
-}
-
-
-def test_what_is_missing_is_named_before_the_first_call(name: str) -> None:
-    told = refused(name)
-    assert all(part in told for part in MISSING[name]), told
-
-
-def test_missing_credentials_are_told_with_where_they_belong(
-    set_env: Callable[..., None],
-) -> None:
-    set_env(AWS_REGION="us-east-1", CLOUD_ML_REGION="global", AZURE_OPENAI_ENDPOINT="https://x.y")
-    assert refused(BEDROCK) == (
-        "there are no AWS credentials. Set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
-        "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or name another model."
-    )
-    told = refused(VERTEX)
-    assert told.startswith("no Google credentials: ")
-    assert "Set GOOGLE_APPLICATION_CREDENTIALS to a file with credentials, or run gcloud" in told
-    assert refused(AZURE).startswith("AZURE_OPENAI_API_KEY is not set. Set AZURE_OPENAI_API_KEY,")
-
-
-def test_odd_credentials_are_told(set_env: Callable[..., None], tmp_path: Path) -> None:
-    set_env(AWS_REGION="us-east-1", AWS_PROFILE="nobody", CLOUD_ML_REGION="global")
-    assert "profile (nobody) could not be found" in refused(BEDROCK)
-    set_env(GOOGLE_APPLICATION_CREDENTIALS=str(tmp_path / "none.json"))
-    assert "none.json was not found" in refused(VERTEX)
-    (tmp_path / "none.json").write_text("{}")
-    assert refused(VERTEX).startswith("no Google credentials: ")
-    set_env(AWS_REGION="us-east-1/../x")
-    with pytest.raises(InputError, match="AWS_REGION: not the name of a region"):
-        resolve(BEDROCK)
-
-
-@pytest.mark.parametrize(
-    ("name", "package", "extra"),
-    [(BEDROCK, "boto3", "bedrock"), (VERTEX, "google.auth", "vertex")],
-)
-def test_a_missing_package_is_told_with_how_to_install_it(
-    name: str,
-    package: str,
-    extra: str,
-    log_in: Callable[[str, str], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    log_in(name, "http://127.0.0.1:9")
-    monkeypatch.setattr(models_clouds, "find_spec", lambda _: None)
-    shown = package.replace(".", "-")
-    told = f'the package {shown} is not installed. Run: pip install "pytest-upskill[{extra}]"'
-    assert refused(name).startswith(told)
-
-
 def test_other_models_of_bedrock_are_refused() -> None:
     with pytest.raises(SettingsError) as caught:
         resolve("bedrock:amazon.nova-pro-v1:0")
@@ -388,33 +301,6 @@ def test_a_server_that_quotes_credentials_shows_none(
     error = trouble(name, Fault("status", 400, message=said), log_in)
     secrets = {BEDROCK: (AWS_SECRET, SESSION), VERTEX: (GOOGLE_TOKEN,), AZURE: (KEY,)}[name]
     assert not any(one in without_keys(error.problem) for one in secrets)
-
-
-def test_a_login_that_fails_is_told(log_in: Callable[[str, str], None], tmp_path: Path) -> None:
-    log_in(VERTEX, "http://127.0.0.1:9")
-    with LoopbackServer(lambda _: Reply("never")) as server:
-        service_account(tmp_path / "account.json", f"{server.url}/nowhere")
-        with pytest.raises(ModelError) as caught:
-            ask(VERTEX)
-    assert caught.value.problem.startswith("no login to vertex: ")
-    assert caught.value.fatal
-
-
-def test_a_role_that_may_not_be_taken_is_told(
-    set_env: Callable[..., None], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / ".aws").mkdir()
-    keys = f"aws_access_key_id = AKIAPROFILE0000\naws_secret_access_key = {AWS_SECRET}\n"
-    (tmp_path / ".aws/credentials").write_text(f"[base]\n{keys}")
-    role = "role_arn = arn:aws:iam::123456789012:role/x\nsource_profile = base\n"
-    (tmp_path / ".aws/config").write_text(f"[profile ops]\nregion = us-east-1\n{role}")
-    with LoopbackServer(lambda _: Reply("never")) as server:
-        set_env(AWS_PROFILE="ops", AWS_ENDPOINT_URL_STS=f"{server.url}/nowhere")
-        with pytest.raises(ModelError) as caught:
-            ask(BEDROCK)
-    assert caught.value.problem.startswith("no login to bedrock: ")
-    assert caught.value.fatal
-    assert not caplog.text  # botocore's has a traceback
 
 
 def trouble(name: str, fault: Fault, log_in: Callable[[str, str], None]) -> ModelError:

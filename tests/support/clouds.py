@@ -12,12 +12,21 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
+from pytest_upskill.models import ModelSpec
+from pytest_upskill.models.names import resolve as resolve_name
+from pytest_upskill.models.port import ModelName, NamedBy
+from pytest_upskill.trials.answer import Answer
+from pytest_upskill.trials.trial import Question
+from support.adapters import answers_of
+from support.loopback import Asked
+
 BEDROCK = "bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 VERTEX = "vertex:claude-sonnet-4-5@20250929"
 AZURE = "azure:my-team"
 AWS_SECRET = "/JalrXUtnFEMI+K7MDENG/bPxRfiCYzQ4tLk8sVo"
 SESSION = "session-token-0123456789"
 KEY = "azure-key-0123456789"
+QUESTION = Question("m", "Be brief.", (("user", "What is the gate's command?"),), 64, 1)
 _OF_CLOUDS = re.compile(r"(AWS|AZURE|GOOGLE|CLOUD|CLOUDSDK|GCE|OPENAI|ANTHROPIC)_")
 
 
@@ -76,3 +85,35 @@ def service_account(file: Path, url: str) -> Path:
     }
     file.write_text(json.dumps(account))
     return file
+
+
+def resolve(name: str) -> ModelSpec:
+    return resolve_name(ModelName(name, by=NamedBy()), os.environ)
+
+
+def require(name: str) -> None:
+    spec = resolve(name)
+    spec.provider.require(spec, os.environ, lambda _: lambda _done, _all: None)
+
+
+def ask(name: str, question: Question = QUESTION) -> Answer:
+    require(name)
+    return answers_of(resolve(name), question)[0]
+
+
+def is_signed(asked: Asked) -> bool:
+    """Whether what arrived, signed once more by AWS's own package, has the same signature."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    sent = asked.headers["authorization"]
+    signed = re.search(r"Credential=AKIA\w+/\d{8}/us-east-1/bedrock/.*SignedHeaders=([^,]+)", sent)
+    assert signed
+    headers = {one: asked.headers[one] for one in signed[1].split(";")}
+    url = f"http://{asked.headers['host']}{asked.target}"
+    again = AWSRequest("POST", url, data=asked.content, headers=headers)
+    again.context["timestamp"] = asked.headers["x-amz-date"]
+    signer = SigV4Auth(Credentials("AKIAIOSFODNN7EXAMPLE", AWS_SECRET), "bedrock", "us-east-1")
+    to_sign = signer.string_to_sign(again, signer.canonical_request(again))
+    return f"Signature={signer.signature(to_sign, again)}" in sent

@@ -17,7 +17,7 @@ from ..errors import ModelError
 from ..trials.answer import Answer
 from ..trials.trial import Question
 from .anthropic_messages import AnthropicModel
-from .clouds import VertexProvider, aws_region, google_login
+from .clouds import VertexProvider, aws_region, google_login, said_by
 from .port import ModelSpec
 from .sdk import Refused, clean, error_text, not_a_reply, translated_errors
 
@@ -83,6 +83,11 @@ class BedrockModel(CloudModel):
             api_key=self._key or None, aws_region=aws_region(os.environ)[1], **options
         )
         client.api_key = self._key or None  # it takes an empty variable for a key
+        # As they are, it would take the line break that ends many a secret.
+        login = self._spec.provider.login_in(os.environ)
+        client.aws_access_key = login.get("AWS_ACCESS_KEY_ID")
+        client.aws_secret_key = login.get("AWS_SECRET_ACCESS_KEY")
+        client.aws_session_token = login.get("AWS_SESSION_TOKEN")
         return client
 
 
@@ -142,7 +147,7 @@ def told_of_login(spec: ModelSpec, errors: LoginErrors) -> Iterator[None]:
     try:
         yield
     except errors as error:
-        problem = f"no login to {spec.provider.name}: {clean(str(error), ())}"
+        problem = f"no login to {spec.provider.name}: {clean(said_by(error), ())}"
         later = bool(getattr(error, "retryable", False))
         raise ModelError(problem, _HINT, transient=later, fatal=not later) from None
 

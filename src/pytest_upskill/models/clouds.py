@@ -6,7 +6,8 @@ google-auth) are extras, and imported only where a name asks for them.
 
 import re
 import warnings
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import dataclass, field
@@ -22,7 +23,6 @@ from .port import Download, Model, ModelName, ModelSpec
 from .prices import Price, listed_price
 
 _REGION: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_ANOTHER: Final = ", or name another model."
 # Of Bedrock's ids; those of inference profiles begin with where they run.
 _CLAUDE: Final = re.compile(r"([a-z-]+\.)?anthropic\.claude|arn:aws[a-z-]*:bedrock:")
 _AWS_PAIR: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
@@ -37,11 +37,16 @@ class Cloud(Hosted):
     settings: tuple[str, ...] = field(default=(), kw_only=True)  # variables that must be set
     login: ClassVar[str]  # what it takes, in words
 
-    def _require_set(self, spec: ModelSpec, missing: list[str], hint: str) -> None:
+    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:
         """One error for all that is missing."""
-        if missing:
-            are = "is" if len(missing) == 1 else "are"
-            raise spec.error(f"{' and '.join(missing)} {are} not set", hint)
+        super().require(spec, env, download)
+        if missing := [*self._missing(spec, env)]:
+            problems, fixes = zip(*missing, strict=True)
+            raise spec.error(", and ".join(problems), f"{'. '.join(fixes)}, or name another model.")
+
+    @abstractmethod
+    def _missing(self, spec: ModelSpec, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """What a model can't be asked without, each with what to do about it."""
 
 
 class BedrockProvider(Cloud, MessagesProvider):
@@ -64,25 +69,22 @@ class BedrockProvider(Cloud, MessagesProvider):
         variable, region = aws_region(env)
         return variable, region and f"https://bedrock-runtime.{region}.amazonaws.com"
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:
-        super().require(spec, env, download)
-        region = f"Set {self.settings[0]}, for example to us-east-1{_ANOTHER}"
-        self._require_set(spec, [] if aws_region(env)[1] else [*self.settings], region)
+    def _missing(self, spec: ModelSpec, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:  # noqa: ARG002
+        if not aws_region(env)[1]:
+            yield _unset(self.settings), f"Set {self.settings[0]}, for example to us-east-1"
         if self.key_in(env):
             return
-        key = f"{self.key_envs[0]}, or {' and '.join(_AWS_PAIR)}, or AWS_PROFILE"
-        _require_package("boto3", self, spec, f", or set {self.key_envs[0]}.")
-        if _all_set(_AWS_PAIR, env):
-            return
-        problem = _aws_problem()
-        if problem:
-            raise spec.error(problem, f"Set {key}{_ANOTHER}")
+        if not _has_package("boto3"):
+            yield _no_package("boto3"), f"{_install(self)}, or set {self.key_envs[0]}"
+        elif not _all_set(_AWS_PAIR, env) and (problem := _aws_problem()):
+            pair = " and ".join(_AWS_PAIR)
+            yield problem, f"Set {self.key_envs[0]}, or {pair}, or AWS_PROFILE"
 
     def login_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
         if self.key_in(env) or not _all_set(_AWS_PAIR, env):
             return super().login_in(env)
         names = (*_AWS_PAIR, "AWS_SESSION_TOKEN")
-        return {name: env[name] for name in names if env.get(name, "").strip()}
+        return {name: value for name in names if (value := env.get(name, "").strip())}
 
     def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
         region = aws_region(env)[1]
@@ -132,18 +134,19 @@ class VertexProvider(Cloud, MessagesProvider):
         given = (env.get(name, "").strip() for name in (self.settings[1], "GOOGLE_CLOUD_PROJECT"))
         return next(filter(None, given), "")
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:
-        super().require(spec, env, download)
-        _require_package("google.auth", self, spec, ".")
+    def _missing(self, spec: ModelSpec, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:  # noqa: ARG002
         region, project = self.settings
-        missing = [] if self.region(env)[1] else [region]
-        login = None if missing else google_login()
-        if isinstance(login, str):
+        login = google_login() if _has_package("google.auth") else None
+        has_project = self.project(env) or (isinstance(login, tuple) and login[1])
+        unset = [] if self.region(env)[1] else [region]
+        unset += [] if has_project else [project]
+        if unset:
+            yield _unset(unset), f"Set {' and '.join(unset)}"
+        if login is None:
+            yield _no_package("google-auth"), _install(self)
+        elif isinstance(login, str):
             how = "Set GOOGLE_APPLICATION_CREDENTIALS to a file with credentials, or run gcloud"
-            raise spec.error(login, f"{how} auth application-default login{_ANOTHER}")
-        if not (self.project(env) or (login and login[1])):
-            missing.append(project)
-        self._require_set(spec, missing, f"Set {' and '.join(missing)}{_ANOTHER}")
+            yield login, f"{how} auth application-default login"
 
     def why_refused(self, status: int, said: str) -> Text:
         if status in (401, 403):
@@ -178,12 +181,12 @@ class AzureProvider(Cloud, ChatProvider):
                 return variable, value
         return None
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:
-        super().require(spec, env, download)
-        missing = [] if spec.base_url else [*self.settings]
-        missing += [] if self.key_in(env) else [self.key_envs[0]]
-        example = " (the endpoint is https://NAME.openai.azure.com)" if not spec.base_url else ""
-        self._require_set(spec, missing, f"Set {' and '.join(missing)}{example}{_ANOTHER}")
+    def _missing(self, spec: ModelSpec, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        unset = [] if spec.base_url else [*self.settings]
+        unset += [] if self.key_in(env) else [self.key_envs[0]]
+        if unset:
+            example = "" if spec.base_url else " (the endpoint is https://NAME.openai.azure.com)"
+            yield _unset(unset), f"Set {' and '.join(unset)}{example}"
 
     def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
         return {"OPENAI_API_VERSION": azure_version(env) or _V1[1]}
@@ -239,13 +242,19 @@ def google_login() -> tuple[Any, str] | str:
     with warnings.catch_warnings():  # some are said of credentials that work
         warnings.simplefilter("ignore")
         import google.auth
-        from google.auth.exceptions import GoogleAuthError
 
         try:
             found, project = google.auth.default(scopes=[_GOOGLE_SCOPE])
-        except (GoogleAuthError, ValueError, OSError) as error:
-            return one_line(f"no Google credentials: {error}", 200)
+        except Exception as error:  # of any kind: it trusts the files that it reads
+            return one_line(f"no Google credentials: {said_by(error)}", 200)
     return found, project or ""
+
+
+def said_by(error: Exception) -> str:
+    """The words of an error; Google's have its cause, or a server's whole reply, beside them."""
+    if not type(error).__module__.startswith("google."):
+        return str(error)
+    return ": ".join(str(one) for one in error.args if isinstance(one, str | Exception))
 
 
 def _all_set(variables: tuple[str, ...], env: Mapping[str, str]) -> bool:
@@ -255,11 +264,10 @@ def _all_set(variables: tuple[str, ...], env: Mapping[str, str]) -> bool:
 def _aws_problem() -> str:
     """Why AWS has no credentials here; empty if it has."""
     import boto3
-    from botocore.exceptions import BotoCoreError
 
     try:
         return "" if boto3.Session().get_credentials() else "there are no AWS credentials"
-    except BotoCoreError as error:
+    except Exception as error:  # of any kind: it trusts the files that it reads
         return one_line(f"no AWS credentials: {error}", 200)
 
 
@@ -268,7 +276,7 @@ def _region_in(env: Mapping[str, str], variables: tuple[str, ...]) -> tuple[str,
     for variable in variables:
         if region := env.get(variable, "").strip():
             if not _REGION.fullmatch(region):
-                hint = "A region is a word such as us-east-1."
+                hint = "A region is a word such as us-east-1 (AWS) or us-east5 (Google)."
                 raise InputError(variable, "not the name of a region", hint)
             return variable, region
     return "", ""
@@ -280,12 +288,20 @@ def _vertex_host(region: str) -> str:
     return f"aiplatform.{region}.rep" if region in ("us", "eu") else f"{region}-aiplatform"
 
 
-def _require_package(package: str, provider: Cloud, spec: ModelSpec, otherwise: str) -> None:
+def _unset(variables: Sequence[str]) -> str:
+    return f"{' and '.join(variables)} {'is' if len(variables) == 1 else 'are'} not set"
+
+
+def _has_package(package: str) -> bool:
     try:
-        found = find_spec(package)
+        return find_spec(package) is not None
     except ModuleNotFoundError:  # the package above it
-        found = None
-    if not found:
-        name = package.replace(".", "-")
-        hint = f'Run: pip install "pytest-upskill[{provider.name}]"{otherwise}'
-        raise spec.error(f"the package {name} is not installed", hint)
+        return False
+
+
+def _no_package(name: str) -> str:
+    return f"the package {name} is not installed"
+
+
+def _install(cloud: Cloud) -> str:
+    return f'Run: pip install "pytest-upskill[{cloud.name}]"'

@@ -119,12 +119,13 @@ class Provider(ABC):
 
     def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
         """Raise SettingsError if the model can't be asked: no key, no package, no file."""
+        for variable, value in self.login_in(env).items():
+            if not (value.isascii() and value.isprintable()):
+                raise spec.error(
+                    f"{variable} holds a character that no key has",
+                    "Copy the key again, without line breaks.",
+                )
         found = self.key_in(env)
-        if found and not (found[1].isascii() and found[1].isprintable()):
-            raise spec.error(
-                f"{found[0]} holds a character that no key has",
-                "Copy the key again, without line breaks.",
-            )
         if found and is_of_subscription(found[1]):
             problem = f"{found[0]} holds the token of a subscription, which is not used"
             raise spec.error(problem, f"Set {self.key_envs[0]} to a key of the API.")
