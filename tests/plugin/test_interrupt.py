@@ -54,6 +54,44 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
     assert len(data["lost"]) == 20
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGINT for other processes")
+@pytest.mark.parametrize(
+    ("hook", "times", "exitstatus"),
+    [
+        ("pytest_keyboard_interrupt", 1, pytest.ExitCode.INTERRUPTED),
+        ("pytest_keyboard_interrupt", 2, -signal.SIGINT),
+        ("pytest_upskill_finished", 1, pytest.ExitCode.OK),
+    ],
+)
+def test_a_ctrl_c_while_the_run_ends_does_not_cost_its_reports(
+    pytester: pytest.Pytester, hook: str, times: int, exitstatus: int
+) -> None:
+    write_skill(pytester.path / "skills/gate", [case("q?", "yes", id=f"c{n}") for n in range(2)])
+    (pytester.path / "a.json").write_text('[{"answer": "yes"}]')
+    pytester.makeconftest(
+        f"""
+        import signal
+
+        def pytest_runtest_teardown(item):
+            if "interrupt" in "{hook}":
+                raise KeyboardInterrupt
+
+        def {hook}():
+            for _ in range({times}):
+                signal.raise_signal(signal.SIGINT)
+        """
+    )
+    command = [sys.executable, "-m", "pytest", "--skill", "skills", "--model", "scripted:a.json"]
+    command += ["--skill-json", "r.json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with started(command, cwd=pytester.path, **pipes) as run:
+        _, told = run.communicate(timeout=60)
+    assert run.returncode == exitstatus
+    assert told.count("Ctrl-C again ends it at once, without its reports") == 1
+    assert ("Traceback" in told) == (times == 2)
+    assert json.loads((pytester.path / "r.json").read_text())["records"]
+
+
 @pytest.mark.parametrize(
     ("how", "exitstatus", "reason"),
     [

@@ -30,6 +30,7 @@ from .batch_lines import TRY_LATER, batch_lines, write_submitted
 from .calls import lacking_lines, plan_of, untested
 from .case_items import CaseItem
 from .concluding import Conclusion
+from .ctrl_c import end_in_peace
 from .flags import flags_of_agents, message_of, spell
 from .functions import MarkedTests
 from .groups import Groups, looks_of
@@ -372,14 +373,20 @@ class UpskillRun:
     @pytest.hookimpl(tryfirst=True)  # before pytest takes its time to describe the interrupt
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Ctrl-C, pytest.exit, or a stop by pytest or a plugin."""
+        self._end_in_peace()
         self._stopped = str(excinfo.value) or excinfo.typename
         self._asking.stop()
+
+    def _end_in_peace(self) -> None:
+        if self._ledger and self._ledger.concerns_skills:
+            end_in_peace(self._config)
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._stopped = f"internal error: {excinfo.exconly()}"
 
     @pytest.hookimpl(tryfirst=True)  # before xdist ends its workers, which may wait for a reply
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._end_in_peace()
         engine = self._asking.engine
         if engine and self.settings.batch == "submit" and not self._stopped:
             self._waiting = engine.waiting  # with xdist, only workers know so far
