@@ -73,6 +73,16 @@ def test_models_says_where_each_provider_is() -> None:
     assert row(shown, "any other name") == other
 
 
+def test_models_says_which_login_of_a_cloud_is_set() -> None:
+    assert "needs AWS credentials" in row(models_text({}), "bedrock:ID")
+    pair = {"AWS_ACCESS_KEY_ID": "AKIA0123456789", "AWS_SECRET_ACCESS_KEY": SECRET}
+    shown = models_text(pair)
+    assert "AWS_ACCESS_KEY_ID set" in row(shown, "bedrock:ID")
+    assert SECRET not in shown
+    both = {"AZURE_OPENAI_API_KEY": SECRET, "AZURE_OPENAI_AD_TOKEN": SECRET}
+    assert "AZURE_OPENAI_AD_TOKEN set" in row(models_text(both), "azure:DEPLOYMENT")  # it wins
+
+
 def test_the_models_fit_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "installed", lambda: True)
     home = Path("/home/somebody/far-away")

@@ -294,6 +294,23 @@ def test_throttling_is_a_rate_limit(name: str, log_in: Callable[[str, str], None
     assert (error.rate_limited, error.retry_after, error.fatal) == (True, 7.0, False)
 
 
+def test_a_model_that_failed_is_asked_again(log_in: Callable[[str, str], None]) -> None:
+    fault = Fault("status", 424, message="The model failed", error_type="ModelErrorException")
+    error = trouble(BEDROCK, fault, log_in)
+    assert error.transient
+    assert error.paid is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Input is too long for requested model.", "prompt is too long: 210000 tokens > 200000"],
+)
+def test_a_prompt_that_is_too_long_is_told(said: str, log_in: Callable[[str, str], None]) -> None:
+    error = trouble(BEDROCK, Fault("status", 400, message=said), log_in)
+    assert error.hint == "The prompt is too long for this model"
+    assert not error.fatal
+
+
 def test_a_server_that_quotes_credentials_shows_none(
     name: str, log_in: Callable[[str, str], None]
 ) -> None:

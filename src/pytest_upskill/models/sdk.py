@@ -47,6 +47,7 @@ _THIS_MACHINE: Final = ("localhost", "127.0.0.1", "::1")
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _UNPAID: Final = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 _SDK_HEADERS: Final = ("accept", "content-type", "user-agent", "x-stainless", "anthropic-version")
+_TOO_LONG: Final = re.compile(r"context|(prompt|input) is too long", re.IGNORECASE)
 # What an error says if a server can't enforce a schema.
 OF_SCHEMA: Final = re.compile(r"schema|format|output_config|structured", re.IGNORECASE)
 Secrets = tuple[str, ...]
@@ -301,7 +302,7 @@ def status_error(
         return ModelError(problem, f"Check {name}", fatal=True)
     if status == 404:
         return ModelError(problem, f"Check the model's name ({spec.model_id})", fatal=True)
-    if status == 413 or (status == 400 and "context" in said.lower()):
+    if status == 413 or (status == 400 and _TOO_LONG.search(said)):
         return ModelError(problem, "The prompt is too long for this model")
     if status == 402 or (status in (400, 429) and _is_unpaid(body, said)):
         return ModelError(problem, "Check the plan and the billing of your account", fatal=True)
@@ -312,7 +313,7 @@ def status_error(
     if status in (429, 529) or (status == 503 and wait is not None):
         lower = ("Lower ", Setting("concurrency"), ", or wait")
         return ModelError(problem, lower, rate_limited=True, retry_after=wait)
-    if status in (408, 409) or status >= 500:
+    if status in (408, 409, 424) or status >= 500:  # 424: the model failed, of Bedrock and TGI
         hint = "Server error: try again later"
         paid = () if status in _TIMED_OUT else None
         return ModelError(problem, hint, transient=True, retry_after=wait, paid=paid)

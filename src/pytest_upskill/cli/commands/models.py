@@ -77,7 +77,7 @@ def _provider_data(name: str, env: Mapping[str, str]) -> dict[str, Any]:
         "address": shown_address(url) if url else None,
         "needs_key": provider.needs_key or isinstance(provider, Cloud),
         "key_variables": list(provider.key_envs),
-        "key_set": next(iter(_keys_set(provider, env)), None),
+        "key_set": next(iter(provider.login_in(env)), None),
     }
 
 
@@ -101,17 +101,13 @@ def _address(name: str, env: Mapping[str, str]) -> str:
 
 
 def _key_state(provider: Provider, env: Mapping[str, str]) -> str:
-    if given := _keys_set(provider, env):
-        return f"{given[0]} set"
+    if given := next(iter(provider.login_in(env)), None):
+        return f"{given} set"
     if isinstance(provider, Cloud):
-        return provider.login
+        return f"needs {provider.login}"
     if provider.needs_key:
         return f"{provider.key_envs[0]} not set"
     return f"{provider.key_envs[0]}, if needed" if provider.key_envs else "not needed"
-
-
-def _keys_set(provider: Provider, env: Mapping[str, str]) -> list[str]:
-    return [variable for variable in provider.key_envs if env.get(variable, "").strip()]
 
 
 def _without_server(env: Mapping[str, str]) -> list[tuple[str, str]]:
