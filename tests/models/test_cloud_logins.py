@@ -1,5 +1,6 @@
 """Settings and credentials of clouds: what is missing, odd or refused, told before it costs."""
 
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,8 @@ import pytest
 from pytest_upskill.errors import InputError, ModelError, SettingsError
 from pytest_upskill.models import clouds as models_clouds
 from support import clouds
-from support.clouds import AWS_SECRET, AZURE, BEDROCK, VERTEX, ask, require, resolve
-from support.loopback import LoopbackServer, Reply
+from support.clouds import AWS_SECRET, AZURE, BEDROCK, KEY, SESSION, VERTEX, ask, require, resolve
+from support.loopback import GOOGLE_TOKEN, LoopbackServer, Reply
 
 
 @pytest.fixture(autouse=True)
@@ -141,6 +142,19 @@ def test_keys_of_aws_lose_the_line_break_at_their_end(
     sent = server.asked[0].headers
     assert "Credential=AKIAIOSFODNN7EXAMPLE/" in sent["authorization"]
     assert clouds.is_signed(server.asked[0])
+
+
+def test_no_log_has_a_secret(
+    log_in: Callable[[str, str], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with LoopbackServer(lambda _: Reply("gate up")) as server:
+        for name in (BEDROCK, VERTEX, AZURE):
+            log_in(name, server.url)
+            ask(name)
+    assert "/invoke" in caplog.text
+    for secret in (AWS_SECRET, SESSION, "AKIAIOSFODNN7EXAMPLE", GOOGLE_TOKEN, KEY):
+        assert secret not in caplog.text
 
 
 @pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN"])

@@ -6,7 +6,6 @@ is not one of the protocol.
 """
 
 import asyncio
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from ..errors import ModelError
 from ..trials.answer import Answer
 from ..trials.trial import Question
 from .anthropic_messages import AnthropicModel
-from .clouds import VertexProvider, aws_region, google_login, said_by
+from .clouds import VertexProvider, aws_credentials, aws_region, google_login, said_by
 from .port import ModelSpec
 from .sdk import Refused, clean, error_text, not_a_reply, translated_errors
 
@@ -132,11 +131,7 @@ _HINT: Final = "Log in again, and check that this account may use the model"
 
 def _know_aws() -> None:
     """Mask credentials that come from files and services, too."""
-    import boto3
-
-    # It would tell of a login that fails, with a traceback.
-    logging.getLogger("botocore.credentials").setLevel(logging.CRITICAL + 1)
-    found = boto3.Session().get_credentials()
+    found = aws_credentials()
     frozen = found.get_frozen_credentials() if found else ()
     know(*filter(None, frozen))
 

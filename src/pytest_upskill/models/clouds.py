@@ -4,6 +4,7 @@ Credentials are found as the clouds' own tools find them. The packages that know
 google-auth) are extras, and imported only where a name asks for them.
 """
 
+import logging
 import re
 import warnings
 from abc import abstractmethod
@@ -231,6 +232,16 @@ def aws_region(env: Mapping[str, str]) -> tuple[str, str]:
     return "", ""
 
 
+def aws_credentials() -> Any:
+    """What boto3 finds; None if it finds nothing."""
+    import boto3
+
+    # It would tell of a login that fails with a traceback, and of secrets when it is debugged.
+    logging.getLogger("botocore.credentials").setLevel(logging.CRITICAL + 1)
+    logging.getLogger("botocore").setLevel(logging.WARNING)
+    return boto3.Session().get_credentials()
+
+
 def azure_version(env: Mapping[str, str]) -> str:
     """A dated version of Azure's API; empty for v1, which has none."""
     version = env.get("OPENAI_API_VERSION", "").strip()
@@ -263,10 +274,8 @@ def _all_set(variables: tuple[str, ...], env: Mapping[str, str]) -> bool:
 
 def _aws_problem() -> str:
     """Why AWS has no credentials here; empty if it has."""
-    import boto3
-
     try:
-        return "" if boto3.Session().get_credentials() else "there are no AWS credentials"
+        return "" if aws_credentials() else "there are no AWS credentials"
     except Exception as error:  # of any kind: it trusts the files that it reads
         return one_line(f"no AWS credentials: {error}", 200)
 
