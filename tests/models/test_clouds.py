@@ -362,6 +362,27 @@ def test_what_may_be_any_model_has_no_price(name: str) -> None:
     assert spec.provider.price(spec) is None
 
 
+def test_answers_are_stored_by_where_a_model_is_and_not_by_who_asks(
+    name: str, log_in: Callable[[str, str], None], set_env: Callable[..., None]
+) -> None:
+    def identity() -> str | None:
+        return resolve(name).provider.identity(resolve(name))
+
+    log_in(name, "http://127.0.0.1:1")
+    before = identity()
+    variables = {
+        BEDROCK: ("ANTHROPIC_BEDROCK_BASE_URL", "AWS_REGION"),
+        VERTEX: ("ANTHROPIC_VERTEX_BASE_URL", "CLOUD_ML_REGION"),
+        AZURE: ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_ENDPOINT"),
+    }
+    url, place = variables[name]
+    set_env(**{url: f"{os.environ[url]}/"}, AWS_SESSION_TOKEN="another-0123456789")
+    set_env(ANTHROPIC_VERTEX_PROJECT_ID="another", AZURE_OPENAI_API_KEY="another-0123456789")
+    assert identity() == before
+    set_env(**{url: "", place: "https://other.test" if url == place else "eu-west-1"})
+    assert identity() != before
+
+
 def test_what_another_machine_needs_to_ask_the_same_server(
     log_in: Callable[[str, str], None], name: str
 ) -> None:

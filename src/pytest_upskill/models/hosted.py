@@ -62,9 +62,8 @@ class Hosted(Provider):
         return f"{used} and {other} name different servers; {used} is used"
 
     def identity(self, spec: ModelSpec) -> str | None:
-        return digest(
-            self.protocol, without_user(spec.base_url or ""), spec.model_id, spec.effort or ""
-        )
+        url = without_user(spec.base_url or "").rstrip("/")
+        return digest(self.protocol, url, spec.model_id, spec.effort or "")
 
     def price(self, spec: ModelSpec) -> Price | None:
         return listed_price(self.price_list, spec.model_id) if self.price_list else None
