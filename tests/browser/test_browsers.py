@@ -1,6 +1,7 @@
 """The browsers of these tests notice what they are to notice."""
 
 from collections.abc import Callable
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -10,12 +11,13 @@ import pytest
 from support.axe import violations
 from support.browser import Page
 from support.chromium import chromium
-from support.firefox import firefox
+from support.firefox import Firefox
+from support.firefox import firefox as firefox_path
 
 pytestmark = pytest.mark.xdist_group("browser")
 
 
-@pytest.mark.parametrize(("path", "name"), [(chromium, "Chromium"), (firefox, "Firefox")])
+@pytest.mark.parametrize(("path", "name"), [(chromium, "Chromium"), (firefox_path, "Firefox")])
 def test_without_a_browser_ci_fails_and_a_developer_skips(
     path: Callable[[], str], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +87,15 @@ def test_keys_clicks_and_typing_arrive(page: Page, tmp_path: Path) -> None:
     pressed = [key for key, _ in told if len(key) > 1 or key in "j?"]
     assert [key for key in pressed if key != "Shift"] == ["Tab", "j", "?", "ArrowDown", "click"]
     assert ["Tab", True] in told
+
+
+def test_a_page_behind_another_takes_keys(firefox: Firefox, tmp_path: Path) -> None:
+    page = firefox.new_page()
+    opened(page, tmp_path, "<button id=b onclick='window.clicked = true'>b</button>")
+    with closing(page), closing(firefox.new_page()):
+        page.js("b.focus()")
+        page.press("Enter")
+        assert page.js("window.clicked")
 
 
 def test_what_not_everybody_can_use_is_found(page: Page, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from .browser import PATIENCE, Page, installed, split_keys
 _PREFERENCES = {
     "app.normandy.enabled": False,
     "app.update.disabledForTesting": True,
+    "browser.download.alwaysOpenPanel": False,  # it would take the focus
     "browser.newtabpage.enabled": False,
     "browser.safebrowsing.downloads.enabled": False,
     "browser.safebrowsing.malware.enabled": False,
@@ -157,6 +158,7 @@ class FirefoxPage(Page):
     def __init__(self, browser: Firefox, context: str) -> None:
         super().__init__(browser.downloads)
         self._browser, self._context = browser, context
+        self._had_focus = False
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         return self._browser.call(method, context=self._context, **params)
@@ -173,6 +175,7 @@ class FirefoxPage(Page):
             self.problems.append(f"{params['type']}: {params.get('text')}")
 
     def navigate(self, address: str) -> None:
+        self._had_focus = False
         self.call("browsingContext.navigate", url=address, wait="complete")
 
     def js(self, expression: str) -> Any:
@@ -208,8 +211,20 @@ class FirefoxPage(Page):
         actions = [{"type": kind, "value": letter} for letter in text for kind in kinds]
         self._act({"type": "key", "id": "keys", "actions": actions}, "keyup", len(text))
 
+    def _take_focus(self) -> None:
+        """Let a new page have the focus: without it, it hears of keys, and nothing comes of them.
+
+        Later, a key may move the focus out of the page.
+        """
+        deadline = monotonic() + PATIENCE
+        while not self._had_focus:
+            assert monotonic() < deadline, "the page never gets the focus"
+            self.call("browsingContext.activate")
+            self._had_focus = self.js("document.hasFocus()")
+
     def _act(self, actions: dict[str, Any], last: str, times: int) -> None:
         """Act, until the page has heard the last event so many times."""
+        self._take_focus()
         aside = {"context": self._context, "sandbox": "acts"}
         values = [{"type": "string", "value": last}, {"type": "number", "value": times}]
         listen = {"functionDeclaration": _LISTEN, "arguments": values}
