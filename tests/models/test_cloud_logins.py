@@ -194,14 +194,35 @@ def test_a_login_that_fails_is_told(log_in: Callable[[str, str], None], tmp_path
     assert caught.value.fatal
 
 
+@pytest.mark.parametrize("name", [BEDROCK, VERTEX])
+def test_a_login_that_is_not_reached_is_tried_again(
+    name: str, log_in: Callable[[str, str], None], set_env: Callable[..., None], tmp_path: Path
+) -> None:
+    nowhere = "http://127.0.0.1:9"
+    if name == BEDROCK:
+        write_role(tmp_path)
+        set_env(AWS_PROFILE="ops", AWS_ENDPOINT_URL_STS=nowhere, AWS_MAX_ATTEMPTS="1")
+    else:
+        log_in(name, nowhere)
+    with pytest.raises(ModelError) as caught:
+        ask(name)
+    assert (caught.value.transient, caught.value.fatal) == (True, False)
+    assert caught.value.hint == "Check the network, and try again"
+
+
+def write_role(home: Path) -> None:
+    """A profile that takes a role first."""
+    (home / ".aws").mkdir()
+    keys = f"aws_access_key_id = AKIAPROFILE0000\naws_secret_access_key = {AWS_SECRET}\n"
+    (home / ".aws/credentials").write_text(f"[base]\n{keys}")
+    role = "role_arn = arn:aws:iam::123456789012:role/x\nsource_profile = base\n"
+    (home / ".aws/config").write_text(f"[profile ops]\nregion = us-east-1\n{role}")
+
+
 def test_a_role_that_may_not_be_taken_is_told(
     set_env: Callable[..., None], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / ".aws").mkdir()
-    keys = f"aws_access_key_id = AKIAPROFILE0000\naws_secret_access_key = {AWS_SECRET}\n"
-    (tmp_path / ".aws/credentials").write_text(f"[base]\n{keys}")
-    role = "role_arn = arn:aws:iam::123456789012:role/x\nsource_profile = base\n"
-    (tmp_path / ".aws/config").write_text(f"[profile ops]\nregion = us-east-1\n{role}")
+    write_role(tmp_path)
     with LoopbackServer(lambda _: Reply("never")) as server:
         set_env(AWS_PROFILE="ops", AWS_ENDPOINT_URL_STS=f"{server.url}/nowhere")
         with pytest.raises(ModelError) as caught:

@@ -126,6 +126,8 @@ class VertexModel(CloudModel):
 
 
 _SECRETS: Final = ("client_secret", "refresh_token")
+# Errors of Google's and AWS's packages, if the server of a login is not reached.
+_LOST: Final = ("TransportError", "ConnectionError", "HTTPClientError")
 _HINT: Final = "Log in again, and check that this account may use the model"
 
 
@@ -143,8 +145,10 @@ def told_of_login(spec: ModelSpec, errors: LoginErrors) -> Iterator[None]:
         yield
     except errors as error:
         problem = f"no login to {spec.provider.name}: {clean(said_by(error), ())}"
-        later = bool(getattr(error, "retryable", False))
-        raise ModelError(problem, _HINT, transient=later, fatal=not later) from None
+        lost = any(kind.__name__ in _LOST for kind in type(error).__mro__)
+        later = lost or bool(getattr(error, "retryable", False))
+        hint = "Check the network, and try again" if lost else _HINT
+        raise ModelError(problem, hint, transient=later, fatal=not later) from None
 
 
 async def _know_tokens(request: Any) -> None:
