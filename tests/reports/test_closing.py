@@ -263,6 +263,10 @@ def test_page_spent_and_next_are_last() -> None:
         (Spent(stored=1, source="a.jsonl"), "spent nothing: 1 answer from a.jsonl"),
         (Spent(), "spent nothing: no call was answered"),
         (Spent(2.0, 90, calls=2, what="answer"), "spent $2.00, 2 answers"),
+        (
+            Spent(0.5, 90, calls=2, stored=1, unanswered=1, what="answer"),
+            "spent $0.50, 3 answers (1 from cache), 1 call without an answer",
+        ),
     ],
 )
 def test_what_was_spent(spent: Spent, words: str) -> None:

@@ -322,16 +322,20 @@ def _more(skills: Sequence[_Skill], look: Look) -> str:
 def spent_words(spent: Spent) -> str:
     """``spent $0.42 of $1.00, 720 calls (590 from cache)``."""
     stored = f"{counted(spent.stored, 'answer')} from {one_line(spent.source, 100)}"
+    failed = f"{counted(spent.unanswered, 'call')} without an answer"
     if not (spent.calls or spent.tokens):
-        failed = f"{counted(spent.unanswered, 'call')} without an answer"
         known = [*([stored] if spent.stored else []), *([failed] if spent.unanswered else [])]
         return f"spent nothing: {', '.join(known) or 'no call was answered'}"
     details = [f"{spent.stored:,} from {one_line(spent.source, 100)}"] if spent.stored else []
-    details += [f"{spent.unanswered:,} without an answer"] if spent.unanswered else []
-    calls = counted(spent.calls + spent.stored + spent.unanswered, spent.what)
+    number, more = spent.calls + spent.stored, ""
+    if spent.unanswered and spent.what == "call":
+        number += spent.unanswered
+        details.append(f"{spent.unanswered:,} without an answer")
+    elif spent.unanswered:
+        more = f", {failed}"
     saved = f"; {said}" if (said := cache_words(spent.saved)) else ""
     told = f" ({', '.join(details)})" if details else ""
-    return f"spent {_amount(spent)}, {calls}{told}{saved}"
+    return f"spent {_amount(spent)}, {counted(number, spent.what)}{told}{more}{saved}"
 
 
 def _amount(spent: Spent) -> str:
