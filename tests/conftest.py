@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 with suppress(ImportError):
     import importlib_metadata  # noqa: F401
 
+# pytester forgets what a run inside it imports first, and cryptography can't be imported twice.
+with suppress(ImportError):
+    import cryptography.hazmat.primitives.asymmetric.rsa
+    import cryptography.hazmat.primitives.serialization
+    import cryptography.x509  # noqa: F401
+
 PREFIXES = (
     "ANTHROPIC_",
     "OPENAI_",

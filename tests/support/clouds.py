@@ -6,9 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-
-# Imported before any test: pytester forgets what is imported in one of its tests, and cryptography
-# can't be used any more when it is imported twice.
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
