@@ -13,24 +13,7 @@ from support import clouds
 from support.clouds import AWS_SECRET, AZURE, BEDROCK, KEY, SESSION, VERTEX, ask, require, resolve
 from support.loopback import GOOGLE_TOKEN, LoopbackServer, Reply
 
-
-@pytest.fixture(autouse=True)
-def no_cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    clouds.log_out(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def set_env(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def set_all(**values: str) -> None:
-        for name, value in values.items():
-            monkeypatch.setenv(name, value)
-
-    return set_all
-
-
-@pytest.fixture
-def log_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, str], None]:
-    return lambda name, url: clouds.log_in(monkeypatch, name, url, tmp_path)
+pytestmark = pytest.mark.usefixtures("no_cloud")
 
 
 def refused(name: str) -> str:

@@ -16,7 +16,6 @@ from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.models.port import Provider
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import Tool
-from support import clouds
 from support.clouds import (
     AWS_SECRET,
     AZURE,
@@ -31,27 +30,9 @@ from support.clouds import (
 )
 from support.loopback import GOOGLE_TOKEN, Asked, Fault, LoopbackServer, Reply
 
+pytestmark = pytest.mark.usefixtures("no_cloud")
+
 Script = Callable[[Asked], Reply | Fault]
-
-
-@pytest.fixture(autouse=True)
-def no_cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    clouds.log_out(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def set_env(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def set_all(**values: str) -> None:
-        for name, value in values.items():
-            monkeypatch.setenv(name, value)
-
-    return set_all
-
-
-@pytest.fixture
-def log_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, str], None]:
-    """Set what a cloud needs, with a server in place of all of its own."""
-    return lambda name, url: clouds.log_in(monkeypatch, name, url, tmp_path)
 
 
 @pytest.fixture(params=[BEDROCK, VERTEX, AZURE])

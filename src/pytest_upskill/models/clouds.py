@@ -166,7 +166,7 @@ class VertexProvider(Cloud, MessagesProvider):
 class AzureProvider(Cloud, ChatProvider):
     """OpenAI's models on Azure, by the names of their deployments."""
 
-    login = "Azure key or token"
+    login = "a key or a token"
 
     def set_in(self, env: Mapping[str, str]) -> tuple[str, str]:
         """The variable names the root, or a copy of a longer address in Azure's portal."""
