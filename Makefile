@@ -26,7 +26,7 @@ demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
 
 quick: $(VENV)/.dev
-	$(BIN)/pytest -q -n 2 --hypothesis-profile quick $(UNIT:%=tests/%)
+	$(BIN)/pytest -q -n 2 $(UNIT:%=tests/%)
 
 demo-agent: $(VENV)/.user
 	$(BIN)/pytest --skill examples/harbour-manifest --skill-agent loop \

@@ -63,4 +63,4 @@ def _install(session: nox.Session, *options: str) -> None:
 def _test(session: nox.Session) -> None:
     session.run("python", "-m", "pip", "list", silent=not session.posargs)
     chosen = session.posargs or [f"tests/{name}" for name in SUBSET]
-    session.run("pytest", "-q", "-n", "2", "--hypothesis-profile", "quick", *chosen)
+    session.run("pytest", "-q", "-n", "2", *chosen)

@@ -49,9 +49,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.pluginmanager.hasplugin("hypothesispytest"):
         from hypothesis import settings
 
-        settings.register_profile("default", deadline=None)
-        settings.register_profile("quick", deadline=None, max_examples=20)
-        settings.load_profile("default")
+        # The gate tries the same few examples each time, so it can't fail by chance.
+        settings.register_profile(
+            "gate", deadline=None, max_examples=25, derandomize=True, database=None
+        )
+        settings.register_profile("nightly", deadline=None, max_examples=300)
+        settings.load_profile("gate")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -132,6 +135,15 @@ def pytester(
     return pytester
 
 
+@pytest.fixture(params=["0", pytest.param("2", marks=pytest.mark.nightly)])
+def workers(request: pytest.FixtureRequest) -> str:
+    """The value of ``-n``: a test that asks for it runs in one process, and nightly in two more.
+
+    A test that is about processes says ``-n 2`` itself.
+    """
+    return str(request.param)
+
+
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry almost at once."""
@@ -180,11 +192,15 @@ def firefox(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Firefox]":
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test of a ``Page`` runs in both browsers, one of a ``ChromiumPage`` in Chromium only."""
+    """A test of a ``Page`` runs in both browsers, one of a ``ChromiumPage`` in Chromium only.
+
+    Firefox is for the night.
+    """
     own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "page" in metafunc.fixturenames and "page" not in own:  # a page of the docs
         only = getattr(metafunc.function.__annotations__.get("page"), "__module__", "")
-        browsers = ["chromium"] if only == "support.chromium" else ["chromium", "firefox"]
+        second = pytest.param("firefox", marks=pytest.mark.nightly)
+        browsers = ["chromium"] if only == "support.chromium" else ["chromium", second]
         metafunc.parametrize("page", browsers, indirect=True)
 
 

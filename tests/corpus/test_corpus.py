@@ -160,7 +160,6 @@ def test_lint(corpus: Path, row: Row) -> None:
     assert codes == row.lint.split()
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_running(corpus: Path, pytester: pytest.Pytester, workers: str) -> None:
     (pytester.path / "fake.py").write_text(MODEL)
     shutil.copytree(corpus, pytester.path / "skills", symlinks=True)

@@ -106,7 +106,6 @@ def test_a_file_that_llama_cpp_can_not_load_says_so(tmp_path: Path) -> None:
     assert caught.value.fatal
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_the_demo_fails_without_its_skill_and_passes_with_it(
     pytester: pytest.Pytester, workers: str, mark: bytes
 ) -> None:

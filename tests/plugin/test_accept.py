@@ -52,11 +52,6 @@ def project(pytester: pytest.Pytester) -> Project:
     return Project(pytester)
 
 
-@pytest.fixture(params=["0", "2"], ids=["alone", "workers"])
-def workers(request: pytest.FixtureRequest) -> str:
-    return f"-n{request.param}"
-
-
 def test_accept_writes_the_results_and_passes(project: Project, workers: str) -> None:
     project.write("b", "a")
     result = project.run({"a": 5, "b": 1}, "--skill-accept", workers, runs=5)

@@ -47,7 +47,6 @@ def report(pytester: pytest.Pytester) -> dict[str, Any]:
     return data
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_old_and_new_are_asked_in_pairs_and_compared(
     pytester: pytest.Pytester, workers: str
 ) -> None:
@@ -72,7 +71,6 @@ def test_old_and_new_are_asked_in_pairs_and_compared(
     assert after.splitlines()[: len(before.splitlines())] == before.splitlines()
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_skill_that_got_worse_does_not_pass_the_gate(
     pytester: pytest.Pytester, workers: str
 ) -> None:

@@ -40,7 +40,6 @@ RULES = [
 
 
 @needs_bwrap
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_arms_are_graded_by_what_they_left(pytester: pytest.Pytester, workers: str) -> None:
     skill = write_skill(pytester.path / "skills/gate", [CASE])
     (skill / "evals").mkdir()

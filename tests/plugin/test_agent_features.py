@@ -60,7 +60,6 @@ def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Bwrap, "open", open_)
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_run_of_an_agent_is_reported_recorded_kept_and_stored(
     pytester: pytest.Pytester,
     server: LoopbackServer,

@@ -39,7 +39,6 @@ def write_project(pytester: pytest.Pytester) -> list[str]:
 
 
 @needs_bwrap
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_what_agents_did_is_in_every_report(pytester: pytest.Pytester, workers: str) -> None:
     run = write_project(pytester)
     files = ["--skill-json", "r.json", "--junitxml", "j.xml", "--skill-transcripts", "said"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.hook_runs import run, workers
+from support.hook_runs import run
 from support.kit import run_skills, write_script, write_skill
 from support.sandboxes import needs_bwrap
 
@@ -142,7 +142,6 @@ def test_a_pin_that_does_not_match(pytester: pytest.Pytester, claude: Path) -> N
 
 
 @needs_bwrap
-@workers
 def test_a_replay_needs_no_agent_and_knows_its_version(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:

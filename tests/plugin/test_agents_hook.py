@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from support.hook_runs import example, records, run, workers
+from support.hook_runs import example, records, run
 from support.sandboxes import needs_bwrap
 
 EXAMPLE = example("pytest_upskill_agents")
@@ -34,7 +34,6 @@ def made(made: str = "Acme", more: str = "def version(self): return '1.2'") -> s
 
 
 @needs_bwrap
-@workers
 def test_the_example_of_the_docs(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:

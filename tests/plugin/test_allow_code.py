@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.hook_runs import records, run_case, workers
+from support.hook_runs import records, run_case
 
 OWN = """
 import dataclasses
@@ -32,7 +32,6 @@ def write_own(pytester: pytest.Pytester, text: str = OWN) -> Path:
     return folder
 
 
-@workers
 def test_a_function_beside_the_skill_runs_if_allowed(
     pytester: pytest.Pytester, workers: str
 ) -> None:

@@ -29,7 +29,6 @@ def report(folder: Path) -> Any:
     return json.loads((folder / "r.json").read_text())
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_both_arms_are_run_and_count_into_the_lift(
     pytester: pytest.Pytester, model: str, workers: str
 ) -> None:
@@ -64,7 +63,6 @@ def test_the_skill_arm_fails_as_any_test_fails(pytester: pytest.Pytester, model:
     assert "functions.py" not in result.stdout.str()
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "none.json").write_text("[]")
@@ -228,7 +226,6 @@ def test_a_test_without_a_mark_fails(pytester: pytest.Pytester, model: str) -> N
     result.stdout.fnmatch_lines(["ask needs @pytest.mark.skill*"])
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_missing_key_is_an_error_only_if_a_test_needs_it(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str, workers: str
 ) -> None:

@@ -98,7 +98,6 @@ def test_faults_of_form_are_shown_once_with_several_workers(pytester: pytest.Pyt
     assert "1 failed" in shown
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_the_line_of_a_warning_is_shortened_and_escaped(
     pytester: pytest.Pytester, workers: str
 ) -> None:
@@ -153,7 +152,6 @@ def test_a_skill_without_cases_gets_a_hint(pytester: pytest.Pytester, text: str 
     assert "pytest-upskill cases skills/gate" in shown
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_broken_skill_is_one_error_and_the_others_are_tested(
     pytester: pytest.Pytester, workers: str
 ) -> None:
@@ -214,7 +212,6 @@ def test_the_embedded_model_needs_its_packages(
 
 
 @pytest.mark.usefixtures("slow_machine")
-@pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize("model", ["haiku", "openai:gpt-5.4-mini"])
 def test_a_wrong_key_costs_one_call_not_one_per_case(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str, workers: str
@@ -297,7 +294,6 @@ def test_folders_with_hostile_names_are_escaped(
     result.stdout.no_re_match_line("::error")
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_terminal_escapes_in_a_reply_are_escaped(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
     nasty = "\x1b]0;owned\x07 \x1b[2J \u202egnorw\u2066 \x9b31m \x00 \ud800"

@@ -60,7 +60,6 @@ def records(pytester: pytest.Pytester) -> list[dict[str, object]]:
     return found
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_all_questions_go_in_one_batch_at_half_the_price(
     pytester: pytest.Pytester, server: BatchServer, run: Run, workers: str
 ) -> None:
@@ -75,7 +74,6 @@ def test_all_questions_go_in_one_batch_at_half_the_price(
     result.stdout.fnmatch_lines(["spent $0.04, 4 calls"])
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_run_that_submits_ends_with_75_until_the_answers_are_there(
     pytester: pytest.Pytester, server: BatchServer, run: Run, workers: str
 ) -> None:
@@ -276,7 +274,6 @@ def test_a_run_without_batches_tells_of_one_that_nobody_collected(
     assert "not collected" not in pytester.runpytest_inprocess(*given).stdout.str()
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_run_that_is_killed_while_it_waits_pays_nothing_twice(
     pytester: pytest.Pytester, server: BatchServer, run: Run, model: str, workers: str
 ) -> None:

@@ -24,7 +24,6 @@ def model(pytester: pytest.Pytester) -> str:
     return write_script(pytester.path / "a.json")
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_each_broken_case_fails_and_the_others_run(
     pytester: pytest.Pytester, model: str, workers: str
 ) -> None:
@@ -53,7 +52,6 @@ def test_broken_cases_stand_in_the_order_of_the_file(pytester: pytest.Pytester, 
     assert listed == [f"{FILE}::open-gate[{model}]", *NAMES]
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_broken_cases_can_be_chosen_like_others(
     pytester: pytest.Pytester, model: str, workers: str
 ) -> None:
@@ -125,7 +123,6 @@ def test_without_a_judge_a_file_of_rubrics_is_one_error(
     assert summary.count("this needs a judge") == 2
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_unknown_keys_are_one_warning(pytester: pytest.Pytester, model: str, workers: str) -> None:
     cases: list[dict[str, Any]] = [
         {**GOOD, "verifiers": [{"type": "command"}], "zebra": 1},

@@ -34,7 +34,6 @@ def break_skill(folder: Path) -> str:
     return "SKILL.md: not UTF-8"
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize("damage", [break_results, break_skill])
 def test_any_broken_file_is_one_error(
     pytester: pytest.Pytester, model: str, damage: object, workers: str
@@ -47,7 +46,6 @@ def test_any_broken_file_is_one_error(
     assert f"skills/door/{problem}" in result.stdout.str()
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_if_all_are_broken_the_run_fails_with_their_errors(
     pytester: pytest.Pytester, model: str, workers: str
 ) -> None:
@@ -126,7 +124,6 @@ def test_a_warning_that_is_an_error_is_one_of_its_skill_alone(
     result.stdout.fnmatch_lines(["skills/door/SKILL.md:4: 'colour' is not in the *"])
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_broken_conftest_of_the_project_is_told_once_and_costs_nothing(
     pytester: pytest.Pytester, workers: str
 ) -> None:

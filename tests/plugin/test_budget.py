@@ -19,7 +19,6 @@ def test_a_question_waits_for_what_calls_in_flight_do_not_spend(pytester: pytest
     result.assert_outcomes(passed=20)  # two calls could spend 4,200 tokens, and all spend 600
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize("limit", [["--skill-max-tokens", "1000"], ["--skill-max-cost", "0.001"]])
 def test_a_run_stops_asking_before_its_budget_is_passed(
     pytester: pytest.Pytester, limit: list[str], workers: str

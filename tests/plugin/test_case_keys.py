@@ -45,9 +45,8 @@ def report(pytester: pytest.Pytester) -> dict[str, Any]:
     return data
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_a_skipped_case_is_not_asked(
-    pytester: pytest.Pytester, args: list[str], workers: list[str]
+    pytester: pytest.Pytester, args: list[str], workers: str
 ) -> None:
     names = ("asked", "with-reason", "without", "by-conftest", "by-condition", "not-run", "not-so")
     cases = [case(name, "gate up", id=name) for name in names]
@@ -73,7 +72,7 @@ def test_a_skipped_case_is_not_asked(
     with LoopbackServer(lambda _: Reply("gate up")) as server:
         url = f"{server.url}/v1"
         result = pytester.runpytest_inprocess(
-            *args[:2], "--model", "m", "--skill-base-url", url, "-rs", *args[4:], *workers
+            *args[:2], "--model", "m", "--skill-base-url", url, "-rs", *args[4:], "-n", workers
         )
     result.assert_outcomes(passed=2, skipped=4, xfailed=1)
     assert sorted({asked.question for asked in server.asked}) == ["asked", "not-so"]
@@ -105,9 +104,8 @@ def test_a_run_of_skipped_cases_only_asks_nothing(
     assert report(pytester)["records"] == []
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_an_xfail_case_xfails_or_xpasses(
-    pytester: pytest.Pytester, args: list[str], workers: list[str]
+    pytester: pytest.Pytester, args: list[str], workers: str
 ) -> None:
     cases = [
         case("a", "never", id="fails", xfail="too hard"),
@@ -115,7 +113,7 @@ def test_an_xfail_case_xfails_or_xpasses(
         case("c", "gate up", id="is-expected-to", xfail=False),
     ]
     write_skill(pytester.path / "skills/gate", cases)
-    result = pytester.runpytest_inprocess(*args, "-rxX", *workers)
+    result = pytester.runpytest_inprocess(*args, "-rxX", "-n", workers)
     result.assert_outcomes(xfailed=1, xpassed=1, passed=1)
     result.stdout.fnmatch_lines(["XFAIL *::fails?* - too hard"])
     outcomes = {r["case"]: r["outcome"] for r in report(pytester)["records"] if r["arm"] == "skill"}
@@ -131,9 +129,8 @@ def test_no_answer_stays_an_error_where_a_failure_is_expected(
     pytester.runpytest_inprocess(*args).assert_outcomes(errors=1)
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_a_case_has_its_own_number_of_runs_and_threshold(
-    pytester: pytest.Pytester, args: list[str], workers: list[str]
+    pytester: pytest.Pytester, args: list[str], workers: str
 ) -> None:
     cases = [
         case("3", "yes", id="most"),
@@ -151,7 +148,7 @@ def test_a_case_has_its_own_number_of_runs_and_threshold(
         """
     )
     model = ["--model", "scripted:fake.py:answer", "--skill-runs", "4"]
-    result = pytester.runpytest_inprocess(*args[:2], *model, *args[4:], "-rA", *workers)
+    result = pytester.runpytest_inprocess(*args[:2], *model, *args[4:], "-rA", "-n", workers)
     result.assert_outcomes(passed=4, failed=2)
     result.stdout.fnmatch_lines_random(["FAILED*half-is-not-most*", "FAILED*all-are-wanted*"])
     result.stdout.fnmatch_lines(["gate · * · 6 cases (4 questions) × 1 to 10 runs"])

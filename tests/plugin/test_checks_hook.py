@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.hook_runs import PAGE, example, records, run, run_case, workers
+from support.hook_runs import PAGE, example, records, run, run_case
 
 CONFTEST = """
     def short(answer, most):
@@ -37,7 +37,6 @@ CONFTEST = """
 """
 
 
-@workers
 def test_the_example_of_a_check(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makeconftest(example("def pytest_upskill_checks"))
     (written,) = re.findall(r"^```json\n(.*?)^```", PAGE, re.S | re.M)
@@ -48,7 +47,6 @@ def test_the_example_of_a_check(pytester: pytest.Pytester, workers: str) -> None
     assert [grade["passed"] for grade in baseline["checks"]] == [False, True]
 
 
-@workers
 def test_registered_checks_are_used_by_their_names(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makeconftest(CONFTEST)
     expected = {"short": 20, "any_of": [{"kind": "please"}, {"kind": "Type"}], "yes": 0}
@@ -74,7 +72,6 @@ def test_a_check_with_one_parameter_gets_a_context(pytester: pytest.Pytester) ->
     assert records(pytester)[1]["checks"][0]["reason"] == "Type gate up. q"
 
 
-@workers
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -16,14 +16,15 @@ def args(pytester: pytest.Pytester) -> list[str]:
     return ["--skill", "skills", "--model", write_script(pytester.path / "a.json")]
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_the_job_summary_is_appended_once(
     pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     summary = pytester.path / "summary.md"
     summary.write_text("Before.\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    pytester.runpytest_inprocess(*args, workers, "--skill-min-lift", "1", "--skill-confident")
+    pytester.runpytest_inprocess(
+        *args, f"-n{workers}", "--skill-min-lift", "1", "--skill-confident"
+    )
     lines = summary.read_text().splitlines()
     assert lines[:5] == ["Before.", MARKER, "## ❌ Skills", "", "**Failed:**"]
     assert lines[6].startswith("- gate on scripted:a.json: lowest likely lift is ")
@@ -44,17 +45,16 @@ def test_a_job_summary_that_cannot_be_written_is_reported(
     assert ending(result)[0].startswith(told)
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_a_regression_is_an_annotation_at_its_case(
     pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     pytester.runpytest_inprocess(*args, "--skill-accept")
     write_script(pytester.path / "a.json", knows="Push it.")
-    plain = pytester.runpytest_inprocess(*args, workers)
+    plain = pytester.runpytest_inprocess(*args, f"-n{workers}")
     plain.stdout.no_fnmatch_line("::error*")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(pytester.path.parent))
-    result = pytester.runpytest_inprocess(*args, workers, "--skill-min-lift", "1")
+    result = pytester.runpytest_inprocess(*args, f"-n{workers}", "--skill-min-lift", "1")
     assert result.ret == 1
     file = f"{pytester.path.name}/skills/gate/skill_meta.json"
     result.stdout.fnmatch_lines(
@@ -81,7 +81,6 @@ def test_annotations_are_escaped(
     assert "pass rate is 0%25 (minimum 80%25)" in gate
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_failed_and_broken_cases_are_annotations_at_their_lines(
     pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
@@ -90,7 +89,7 @@ def test_failed_and_broken_cases_are_annotations_at_their_lines(
     broken = '{"id": "odd", "input": "?", "expected": {"contians": ["x"]}}'
     file.write_text(f"{file.read_text().removesuffix(']}')},\n\n\n{broken}]}}")
     write_script(pytester.path / "a.json", knows="Push it.")
-    result = pytester.runpytest_inprocess(*args, workers)
+    result = pytester.runpytest_inprocess(*args, f"-n{workers}")
     own = [line for line in result.outlines if line.startswith("::")]
     where = "::error file=skills/gate/skill_meta.json,line="
     assert [line.partition(" passed; ")[0] for line in own[1:]] == [

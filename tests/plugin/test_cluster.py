@@ -205,7 +205,6 @@ def test_a_cloud_is_asked_in_the_region_of_the_controller(
     assert SESSION not in shown
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_calls_of_all_workers_share_one_limit(
     pytester: pytest.Pytester,
     dask: DaskProcesses,

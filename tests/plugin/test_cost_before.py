@@ -39,7 +39,6 @@ def bounds(line: str) -> tuple[float, float]:
     return low, high
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_the_range_holds_what_was_paid(pytester: pytest.Pytester, workers: str) -> None:
     judged = [{**one, "expected": {"contains": ["yes"], "judge": "It is."}} for one in CASES[:2]]
     write_skill(pytester.path / "skills/gate", [*judged, *CASES[2:]], body=BODY * 60)

@@ -54,7 +54,6 @@ def assert_nothing_in(left: dict[str, bytes]) -> None:
     assert [name for name, data in left.items() for word in words if word in data] == []
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize("way", ["option", "joined", "override", "ini"])
 def test_the_command_that_accepts_holds_no_password(
     pytester: pytest.Pytester, way: str, workers: str
@@ -83,7 +82,6 @@ def test_the_command_that_accepts_holds_no_password(
     assert_nothing_in(left)
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_the_command_that_records_holds_no_password(
     pytester: pytest.Pytester, workers: str
 ) -> None:

@@ -66,7 +66,6 @@ def assert_close(result: pytest.RunResult) -> None:
     assert usd <= most
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_the_same_again_and_an_edited_skill_cost_what_is_told(
     pytester: pytest.Pytester, workers: str
 ) -> None:

@@ -20,16 +20,15 @@ def skill(pytester: pytest.Pytester) -> Path:
 
 @pytest.mark.usefixtures("skill")
 @pytest.mark.parametrize("paths", [["--skill", "skills"], ["--skill", "skills/gate", "skills"]])
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_evals_are_collected_without_skill_meta(
-    pytester: pytest.Pytester, paths: list[str], workers: list[str]
+    pytester: pytest.Pytester, paths: list[str], workers: str
 ) -> None:
     model = write_script(pytester.path / "a.json")
-    result = pytester.runpytest_inprocess(*paths, "--model", model, "-rA", *workers)
+    result = pytester.runpytest_inprocess(*paths, "--model", model, "-rA", "-n", workers)
     result.assert_outcomes(passed=1)
     node = f"skills/gate/evals/evals.json::open[{model}]"
     assert f"PASSED {node}" in result.outlines
-    named = pytester.runpytest_inprocess(*paths[:2], node, "--model", model, *workers)
+    named = pytester.runpytest_inprocess(*paths[:2], node, "--model", model, "-n", workers)
     named.assert_outcomes(passed=1)
 
 

@@ -4,11 +4,10 @@ import csv
 
 import pytest
 
-from support.hook_runs import example, records, run, workers
+from support.hook_runs import example, records, run
 from support.kit import ending
 
 
-@workers
 def test_the_example_of_finished_results(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makeconftest(example("def pytest_upskill_finished"))
     result = run(pytester, "-n", workers)
@@ -26,7 +25,6 @@ def test_the_example_of_finished_results(pytester: pytest.Pytester, workers: str
         ("return [3]", "pytest_upskill_finished: returned [3]"),
     ],
 )
-@workers
 def test_finished_results_outlive_a_broken_hook(
     pytester: pytest.Pytester, body: str, message: str, workers: str
 ) -> None:

@@ -21,7 +21,6 @@ def gate(pytester: pytest.Pytester) -> Any:
     return json.loads((pytester.path / "r.json").read_text())["gate"]
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

@@ -58,7 +58,6 @@ def test_an_item_says_what_the_tree_of_an_editor_shows(
     assert line == file.read_text().splitlines().index("  {", 3)  # where the second case starts
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_case_runs_by_the_absolute_path_of_its_file(
     project: Path, pytester: pytest.Pytester, workers: str
 ) -> None:

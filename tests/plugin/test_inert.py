@@ -82,7 +82,6 @@ REWRITTEN = """
 """
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_pytest_rewrites_none_of_our_modules(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makeconftest(REWRITTEN)

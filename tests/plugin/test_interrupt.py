@@ -15,7 +15,6 @@ from support.shell import started
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGINT for other processes")
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
     pytester: pytest.Pytester, workers: str
 ) -> None:

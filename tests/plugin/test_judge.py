@@ -61,7 +61,6 @@ def records(folder: Path) -> dict[tuple[str, str], Any]:
     return {(record["case"], record["arm"]): record for record in report["records"]}
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_rubric_is_judged_text_by_text(
     pytester: pytest.Pytester, server: LoopbackServer, workers: str
 ) -> None:
@@ -126,7 +125,6 @@ def test_without_a_judge_nothing_is_asked(
     assert server.asked == []
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_if_no_skill_can_run_without_a_judge_that_is_told_once(
     pytester: pytest.Pytester, server: LoopbackServer, workers: str
 ) -> None:
@@ -165,7 +163,6 @@ def test_a_judge_that_is_also_under_test_is_reported(
     assert "upskill: rubrics judged by judge" in result.outlines
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_judge_without_an_answer_is_an_error_not_a_failure(
     pytester: pytest.Pytester, workers: str
 ) -> None:

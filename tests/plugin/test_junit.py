@@ -50,9 +50,8 @@ def run(pytester: pytest.Pytester, *args: str) -> Path:
     return pytester.path / "j.xml"
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, workers: str) -> None:
-    cases, suite = read(run(pytester, workers, "--skill-min-lift", "0.9"))
+    cases, suite = read(run(pytester, f"-n{workers}", "--skill-min-lift", "0.9"))
     kinds = {name: [type(found).__name__ for found in test.result] for name, test in cases.items()}
     assert kinds == {
         "right": [],
@@ -104,12 +103,11 @@ def test_elements_are_in_the_order_of_the_schema(pytester: pytest.Pytester, fami
         assert set(found.attrib) == {"name", "value"}
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_a_failure_that_was_accepted_is_skipped_and_a_regression_a_failure(
     pytester: pytest.Pytester, workers: str
 ) -> None:
     write_skill(pytester.path / "skills/gate", CASES[:2])
-    args = ["--skill", "skills", "--model", write_script(pytester.path / "a.json"), workers]
+    args = ["--skill", "skills", "--model", write_script(pytester.path / "a.json"), f"-n{workers}"]
     pytester.runpytest_inprocess(*args, "--skill-accept")
     write_script(pytester.path / "a.json", knows="Push it.")
     pytester.runpytest_inprocess(*args, "--junitxml", "j.xml")

@@ -24,7 +24,6 @@ def folder(pytester: pytest.Pytester) -> Path:
     return pytester.path / ".upskill/runs"
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_run_is_kept_once(pytester: pytest.Pytester, args: list[str], workers: str) -> None:
     commit_all(pytester.path)
     result = pytester.runpytest_inprocess(*args, "-n", workers, "--skill-json", "run.json")
@@ -102,7 +101,6 @@ def test_the_size_of_the_history_is_limited(pytester: pytest.Pytester, args: lis
     assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_folder_that_cannot_be_written_does_not_fail_the_run(
     pytester: pytest.Pytester, args: list[str], workers: str
 ) -> None:

@@ -52,7 +52,6 @@ def leaks_of(project: Path, result: pytest.RunResult) -> list[tuple[str, str]]:
     return [(name, word) for name, data in found.items() for word in words if word.encode() in data]
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_key_in_an_answer_or_a_question_is_masked_everywhere(
     pytester: pytest.Pytester, workers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

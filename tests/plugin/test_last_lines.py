@@ -29,11 +29,10 @@ def next_words(result: pytest.RunResult) -> list[str]:
     return words
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_failed_tests_run_again_by_the_next_command(
     pytester: pytest.Pytester, model: str, workers: str
 ) -> None:
-    args = ["--skill", "my skills", "--model", model, workers, "--skill-fresh", "-q"]
+    args = ["--skill", "my skills", "--model", model, f"-n{workers}", "--skill-fresh", "-q"]
     args += ["--skill-html", "r.html", "--skill-min-lift=0.1", "--skill-json", "r.json"]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == 1
@@ -42,7 +41,7 @@ def test_failed_tests_run_again_by_the_next_command(
     assert page == f"page: r.html#case-{anchor('gate', 'c0', model)}"
     assert re.fullmatch(r"spent \d+ tokens, 20 calls", spent)
     words = next_words(result)
-    assert words == ["--lf", "-v", "--skill", "my skills", "--model", model, workers]
+    assert words == ["--lf", "-v", "--skill", "my skills", "--model", model, f"-n{workers}"]
     again = pytester.runpytest_inprocess(*words)
     again.assert_outcomes(failed=2)
 
@@ -90,7 +89,6 @@ def test_errors_tell_to_fix_them_and_ask_the_rest(pytester: pytest.Pytester, mod
     assert "To run it again: pytest" in alone.stdout.str()
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_an_interrupted_run_says_what_is_kept_and_what_is_not_reached(
     pytester: pytest.Pytester, model: str, workers: str
 ) -> None:
@@ -105,7 +103,7 @@ def test_an_interrupted_run_says_what_is_kept_and_what_is_not_reached(
                 pytest.exit("enough")
         """
     )
-    args = ["--skill", "my skills", "--model", model, workers]
+    args = ["--skill", "my skills", "--model", model, f"-n{workers}"]
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     lines = ending(result)

@@ -62,7 +62,6 @@ def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> dict[s
     return {record["arm"]: record for record in records}
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_both_arms_of_a_skill_of_several_files(pytester: pytest.Pytester, workers: str) -> None:
     write_gate(pytester.path / "skills/gate")
     write_skill(pytester.path / "other/boat", [], body="How to row.")

@@ -20,7 +20,6 @@ def project(pytester: pytest.Pytester) -> None:
     shutil.rmtree(pytester.path / "skills/csv")
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_neighbour_that_hurts_is_told_and_fails_nothing(
     pytester: pytest.Pytester, workers: str
 ) -> None:

@@ -3,11 +3,10 @@
 import pytest
 
 from pytest_upskill.engine.store import StoredAnswers
-from support.hook_runs import example, records, run, workers
+from support.hook_runs import example, records, run
 from support.kit import BODY
 
 
-@workers
 def test_the_example_of_a_model(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makeconftest(example("class Parrot"))
     result = run(pytester, "-n", workers, model="parrot:polly")
@@ -31,7 +30,6 @@ def test_answers_of_a_model_of_a_hook_are_stored(pytester: pytest.Pytester) -> N
         assert [record["stored"] for record in records(pytester)] == [stored] * 2
 
 
-@workers
 def test_the_example_of_a_provider(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
@@ -59,7 +57,6 @@ JUDGE = """
 """
 
 
-@workers
 def test_a_model_of_a_hook_can_judge(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makeconftest(JUDGE)
     case = {"input": "How?", "expected": {"judge": "It is polite."}}
@@ -150,17 +147,16 @@ def test_a_model_that_cannot_close_loses_no_results(pytester: pytest.Pytester) -
     assert len(records(pytester)) == 2
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
 @pytest.mark.parametrize("method", ["get", "put"])
 def test_a_bug_in_the_engine_is_an_error_and_no_endless_run(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, method: str, processes: str
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, method: str, workers: str
 ) -> None:
     def broken(*_: object) -> None:
         raise OverflowError("too large")
 
     monkeypatch.setattr(StoredAnswers, method, broken)
     pytester.makeconftest(BROKEN)
-    result = run(pytester, "-n", processes, model="good")
+    result = run(pytester, "-n", workers, model="good")
     result.assert_outcomes(errors=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "unexpected error: OverflowError('too large'). Please report it" in result.stdout.str()

@@ -110,7 +110,6 @@ def test_other_tests_can_be_named_with_it(pytester: pytest.Pytester) -> None:
     assert collected(pytester, nodes[1], nodes[0]) == nodes
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_it_is_tested_like_with_its_option(pytester: pytest.Pytester, workers: str) -> None:
     model = write_script(pytester.path / "a.json")
     other = write_script(pytester.path / "b.json", knows="No idea.")
@@ -121,7 +120,6 @@ def test_it_is_tested_like_with_its_option(pytester: pytest.Pytester, workers: s
     assert {(one["case"], one["model"]) for one in asked} == {("open", model), ("lift", other)}
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_an_unknown_case_is_an_error_with_a_guess(pytester: pytest.Pytester, workers: str) -> None:
     model = write_script(pytester.path / "a.json")
     nodes = [f"{META}::opne[{model}]", f"{META}::lift[{model}]"]

@@ -37,7 +37,6 @@ def listed(server: LoopbackServer) -> dict[bool, list[str]]:
 
 
 @needs_bwrap
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_both_arms_have_the_same_unrelated_skills(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
     write_skill(pytester.path / "other/boat", [], body="How to row.")

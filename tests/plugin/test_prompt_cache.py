@@ -56,7 +56,6 @@ def texts(server: LoopbackServer) -> Counter[str]:
     return Counter(json.dumps(without_marks(asked.body), sort_keys=True) for asked in server.asked)
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_skill_of_5000_tokens_costs_less_than_half(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:

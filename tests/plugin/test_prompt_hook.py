@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support.hook_runs import example, records, run, workers
+from support.hook_runs import example, records, run
 from support.kit import BODY, case, write_script, write_skill
 
 SYSTEMS = """
@@ -21,7 +21,6 @@ def systems(pytester: pytest.Pytester) -> list[str]:
     return sorted(map(json.loads, (pytester.path / "asked.jsonl").read_text().splitlines()))
 
 
-@workers
 def test_the_example_of_a_prompt(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makeconftest(example("def pytest_upskill_prompt"))
     pytester.makepyfile(model=SYSTEMS)
@@ -33,7 +32,6 @@ def test_the_example_of_a_prompt(pytester: pytest.Pytester, workers: str) -> Non
     assert systems(pytester) == sorted(wanted)
 
 
-@workers
 def test_a_prompt_is_used_by_tests_in_python(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makeconftest(example("def pytest_upskill_prompt"))
     pytester.makepyfile(

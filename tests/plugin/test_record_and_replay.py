@@ -41,7 +41,6 @@ def test_a_recording_is_sorted_readable_and_holds_no_key(recorded: Path) -> None
     assert SECRET not in recorded.read_text()
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_replay_needs_no_key_and_no_server(
     pytester: pytest.Pytester, recorded: Path, workers: str
 ) -> None:
@@ -93,7 +92,6 @@ def record(pytester: pytest.Pytester, server: LoopbackServer, *more: str) -> lis
     return [json.loads(line)["case"] for line in lines]
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_partial_run_keeps_what_was_recorded(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate", CASES)
     broken: list[bool] = []

@@ -23,7 +23,6 @@ NOTE = (
     "gate: 2 files of this skill were not available to the model: references/key.md, more.md; "
     "--skill-references puts them in context, --skill-agent loop reads them."
 )
-workers = pytest.mark.parametrize("workers", ["0", "2"])
 
 
 def write_gate(pytester: pytest.Pytester) -> Path:
@@ -49,7 +48,6 @@ def flat(result: pytest.RunResult) -> str:
     return " ".join(result.stdout.str().split())
 
 
-@workers
 def test_files_that_no_model_saw_are_told(pytester: pytest.Pytester, workers: str) -> None:
     write_gate(pytester)
     files = ["--skill-markdown", "r.md", "--skill-html", "r.html"]
@@ -67,7 +65,6 @@ def test_files_that_no_model_saw_are_told(pytester: pytest.Pytester, workers: st
     assert NOTE in (pytester.path / "r.html").read_text()
 
 
-@workers
 def test_references_go_to_the_skill_arm_alone(pytester: pytest.Pytester, workers: str) -> None:
     skill = write_gate(pytester)
     (skill / "logo.png").write_bytes(b"\x89PNG\xff")

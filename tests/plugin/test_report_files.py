@@ -21,7 +21,6 @@ def read(file: Path) -> Any:
     return json.loads(file.read_bytes().decode("ascii"))
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_benchmark_folder_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
     cases = [
         case("Open?", "gate up", "Type", id="open"),
@@ -29,7 +28,7 @@ def test_benchmark_folder_of_a_run(pytester: pytest.Pytester, workers: str) -> N
     ]
     write_skill(pytester.path / "skills/gate", cases)
     model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, "--skill-benchmark", "bench", workers]
+    args = ["--skill", "skills", "--model", model, "--skill-benchmark", "bench", f"-n{workers}"]
     pytester.runpytest_inprocess(*args)
     pytester.runpytest_inprocess(*args)
     assert sorted(path.name for path in (pytester.path / "bench").iterdir()) == [
@@ -86,12 +85,11 @@ def test_a_folder_that_cannot_be_made_is_a_usage_error(
     assert result.ret == 4
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_markdown_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
     cases = [case("Open?", "gate up", id="open"), case("Shut?", "gate down", id="shut")]
     write_skill(pytester.path / "skills/gate", cases)
     model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, "--skill-markdown", "comment.md", workers]
+    args = ["--skill", "skills", "--model", model, "--skill-markdown", "comment.md", f"-n{workers}"]
     assert pytester.runpytest_inprocess(*args).ret == 1
     text = (pytester.path / "comment.md").read_text()
     assert text.startswith(f"{MARKER}\n## ❌ Skills\n\n**Failed:**\n\n- 1 test failed")
@@ -103,12 +101,11 @@ def test_markdown_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None
     assert "accepted 2 cases in" in text
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_csv_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
     cases = [case("Open?", "gate up", id="open"), case("Shut?", "gate up", id="shut")]
     write_skill(pytester.path / "skills/gate", cases)
     model = write_script(pytester.path / "a.json", knows='Say "gate up",\nthen é.')
-    args = ["--skill", "skills", "--model", model, "--skill-csv", "out/r.csv", workers]
+    args = ["--skill", "skills", "--model", model, "--skill-csv", "out/r.csv", f"-n{workers}"]
     assert pytester.runpytest_inprocess(*args).ret == 0
     content = (pytester.path / "out/r.csv").read_bytes()
     assert content.startswith(b"skill,")  # and no mark of a byte order
@@ -123,12 +120,11 @@ def test_csv_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
     assert list(Path(pytester.path / "out").iterdir()) == [pytester.path / "out/r.csv"]
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_the_option_writes_the_page(pytester: pytest.Pytester, workers: str) -> None:
     cases = [case("Open?", "gate up", id="first"), case("And shut?", "gate down", id="second")]
     write_skill(pytester.path / "skills/gate", cases)
     model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, workers, "-k", "first"]
+    args = ["--skill", "skills", "--model", model, f"-n{workers}", "-k", "first"]
     result = pytester.runpytest_inprocess(*args, "--skill-html", "page.html")
     assert result.ret == 0
     page = (pytester.path / "page.html").read_text("utf-8")
@@ -151,7 +147,6 @@ def test_a_page_that_cannot_be_written_is_a_usage_error(pytester: pytest.Pyteste
     )
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_questions_and_tags_of_cases_and_of_tests_in_python_are_in_the_file(
     pytester: pytest.Pytester, workers: str
 ) -> None:
@@ -167,7 +162,7 @@ def test_questions_and_tags_of_cases_and_of_tests_in_python_are_in_the_file(
     )
     model = write_script(pytester.path / "a.json")
     args = ["--skill", "skills", "test_gate.py", "skills", "--model", model]
-    pytester.runpytest_inprocess(*args, workers, "--skill-json", "run.json", "-m", "")
+    pytester.runpytest_inprocess(*args, f"-n{workers}", "--skill-json", "run.json", "-m", "")
     results = read_run(pytester.path / "run.json")
     assert results.questions == {
         ("gate", "a"): "Open?",

@@ -17,7 +17,6 @@ def commands(folder: Path) -> list[str]:
     return [results.rerun.command(test.nodeid) for test in results.tests]
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_the_command_runs_just_this_test_with_the_same_options(
     pytester: pytest.Pytester, workers: str
 ) -> None:

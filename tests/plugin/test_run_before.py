@@ -50,7 +50,6 @@ def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
     return result
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_the_run_before_is_named_and_its_answers_are_kept(
     pytester: pytest.Pytester, args: list[str], workers: str
 ) -> None:

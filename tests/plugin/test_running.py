@@ -98,7 +98,6 @@ def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester) -> None:
     assert result.ret == 1
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_the_older_name_of_the_address_of_openai_counts(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
@@ -297,12 +296,11 @@ def test_two_skills_of_the_same_name_are_labelled_by_path(pytester: pytest.Pytes
     assert lifts == {"old/gate": 0, "new/gate": 1}
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_written_files_are_listed_and_problems_come_last(
     pytester: pytest.Pytester, workers: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
-    args = ["--skill", "skills", "--model", write_script(pytester.path / "a.json"), workers]
+    args = ["--skill", "skills", "--model", write_script(pytester.path / "a.json"), f"-n{workers}"]
     pytester.makeconftest(
         """
         from pathlib import Path

@@ -18,7 +18,6 @@ from support.loopback import Asked, Fault, LoopbackServer, Reply
 
 CASES = 12
 CALLS_OF_A_RUN = CASES * 2
-workers_0_and_2 = pytest.mark.parametrize("workers", ["0", "2"])
 
 
 def answers(helped: int) -> Callable[[Asked], Reply]:
@@ -47,7 +46,6 @@ def write_cases(pytester: pytest.Pytester, **of_the_first: Any) -> None:
     write_skill(pytester.path / "skills/gate", cases)
 
 
-@workers_0_and_2
 @pytest.mark.parametrize(
     ("helped", "runs", "word"),
     [
@@ -92,7 +90,6 @@ def test_collect_only_shows_the_most_calls_there_may_be(pytester: pytest.Pyteste
     )
 
 
-@workers_0_and_2
 def test_a_missing_answer_ends_the_run_of_looks(pytester: pytest.Pytester, workers: str) -> None:
     write_cases(pytester)
 
@@ -222,7 +219,6 @@ def test_only_the_first_runs_are_asked_from_the_start(tmp_path: Path) -> None:
     assert len(open_trials("gate", skill, "c", "m", settings)) == 4
 
 
-@workers_0_and_2
 def test_a_case_that_always_goes_the_same_way_is_not_asked_to_the_end(
     pytester: pytest.Pytester, workers: str
 ) -> None:

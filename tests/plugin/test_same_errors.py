@@ -77,7 +77,6 @@ def test_the_summary_says_why_answers_are_missing(pytester: pytest.Pytester) -> 
     assert sum("invalid key" in record["error"] for record in records) == 40
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_an_exhausted_budget_is_one_cause_whatever_was_spent(
     pytester: pytest.Pytester, workers: str
 ) -> None:

@@ -63,12 +63,11 @@ def summary(pytester: pytest.Pytester) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_evals_are_scored_by_checks(
     pytester: pytest.Pytester, server: LoopbackServer, workers: str
 ) -> None:
     write_evals(pytester.path / "skills/gate")
-    result = run(pytester, server, workers)
+    result = run(pytester, server, f"-n{workers}")
     result.assert_outcomes(failed=6)  # a test fails unless all of its checks pass
     header = "upskill: verdict on the share of checks passed (evals.json; or --skill-score pass)"
     assert header in result.outlines
@@ -85,12 +84,11 @@ def test_evals_are_scored_by_checks(
     assert row["rate_lift"] == 0
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_the_option_chooses_the_pass_rate(
     pytester: pytest.Pytester, server: LoopbackServer, workers: str
 ) -> None:
     write_evals(pytester.path / "skills/gate")
-    result = run(pytester, server, "--skill-score", "pass", workers)
+    result = run(pytester, server, "--skill-score", "pass", f"-n{workers}")
     assert "upskill: verdict on the pass rate of cases" in result.outlines
     result.stdout.fnmatch_lines(["m: no effect shown: 0 points of pass rate (-46 to +46), +71 of*"])
     (row,) = summary(pytester)
@@ -173,7 +171,6 @@ def answer(question):
 """
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 @pytest.mark.parametrize(("score", "more_runs"), [("checks", True), ("pass", False)])
 def test_frugal_runs_look_at_the_score(
     pytester: pytest.Pytester, workers: str, score: str, more_runs: bool
@@ -183,7 +180,9 @@ def test_frugal_runs_look_at_the_score(
     write_skill(pytester.path / "skills/gate", cases)
     (pytester.path / "noisy.py").write_text(NOISY)
     args = ["--skill", "skills", "--model", "scripted:noisy.py:answer", "--skill-runs", "2..8"]
-    pytester.runpytest_inprocess(*args, "--skill-json", "r.json", "--skill-score", score, workers)
+    pytester.runpytest_inprocess(
+        *args, "--skill-json", "r.json", "--skill-score", score, f"-n{workers}"
+    )
     (row,) = summary(pytester)
     assert (row["runs"] > 2) == more_runs
 

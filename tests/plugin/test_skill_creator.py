@@ -78,7 +78,6 @@ JUDGED = [*RUN, "--skill-judge", "scripted:models.py:judge"]
 
 
 @pytest.mark.usefixtures("skill")
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_evals_run_with_their_files_and_are_shown_by_the_viewer(
     pytester: pytest.Pytester, workers: str
 ) -> None:

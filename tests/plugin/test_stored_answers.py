@@ -33,7 +33,6 @@ def asked_since(server: LoopbackServer, before: int) -> list[tuple[str, str]]:
     )
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_an_unchanged_skill_is_not_asked_again(
     pytester: pytest.Pytester, server: LoopbackServer, workers: str
 ) -> None:
@@ -105,7 +104,6 @@ def test_errors_and_scripted_answers_are_not_stored(pytester: pytest.Pytester) -
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_after_a_kill_exactly_the_rest_is_asked(pytester: pytest.Pytester, workers: str) -> None:
     cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(10)]
     write_skill(pytester.path / "skills/gate", cases)

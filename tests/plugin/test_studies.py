@@ -55,9 +55,8 @@ def effects() -> dict[str, Effect]:
 
 
 @pytest.mark.usefixtures("gate")
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
-def test_ablation_runs_after_the_tests(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
-    result = run(pytester, "--skill-ablate", *workers)
+def test_ablation_runs_after_the_tests(pytester: pytest.Pytester, workers: str) -> None:
+    result = run(pytester, "--skill-ablate", "-n", workers)
     result.assert_outcomes(passed=10)
     result.stdout.fnmatch_lines(["upskill: --skill-ablate: after the tests, about * calls, * free"])
     assert {name: one.state for name, one in effects().items()} == {
@@ -100,12 +99,11 @@ def test_nothing_is_studied_if_a_test_errored(pytester: pytest.Pytester, gate: P
 
 
 @pytest.mark.usefixtures("gate")
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_nothing_is_studied_if_the_run_stopped_early(
-    pytester: pytest.Pytester, workers: tuple[str, ...]
+    pytester: pytest.Pytester, workers: str
 ) -> None:
     (pytester.path / "model.json").write_text(json.dumps([{"answer": "no idea"}]))
-    result = run(pytester, "--skill-ablate", "-x", *workers)
+    result = run(pytester, "--skill-ablate", "-x", "-n", workers)
     result.stdout.fnmatch_lines(["*--skill-ablate: not run, as the run was stopped. Run again: *"])
     assert not effects()
 
@@ -125,9 +123,8 @@ def test_only_selected_cases_are_studied(pytester: pytest.Pytester) -> None:
     assert {one.cases for one in effects().values()} == {2}
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_checks_and_prompts_of_conftest_files_apply(
-    pytester: pytest.Pytester, workers: tuple[str, ...]
+    pytester: pytest.Pytester, workers: str
 ) -> None:
     asked = [
         {"input": f"How do I open gate {n}?", "expected": {"lifts": "gate"}} for n in range(10)
@@ -147,7 +144,7 @@ def test_checks_and_prompts_of_conftest_files_apply(
             return base if skill is None else f"{base} {skill.replace('raise', 'gate up')}"
         """
     )
-    result = run(pytester, "--skill-ablate", *workers)
+    result = run(pytester, "--skill-ablate", "-n", workers)
     result.assert_outcomes(passed=10)
     assert effects()["Opening"].state == "shown"
 

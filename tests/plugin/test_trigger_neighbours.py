@@ -48,13 +48,11 @@ def run(
     return result, {record["case"]: record for record in records}
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_model_may_choose_another_skill(pytester: pytest.Pytester, workers: str) -> None:
     another_is_opened(pytester, "chat", workers, asked=3)
 
 
 @needs_bwrap
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_an_agent_may_open_another_skill(pytester: pytest.Pytester, workers: str) -> None:
     # One that took a wrong skill may still take ours, so its model is asked once more.
     another_is_opened(pytester, "loop", workers, asked=4)

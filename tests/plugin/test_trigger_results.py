@@ -63,11 +63,10 @@ def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
     return pytester.runpytest("--skill", "pdf", *options, *wanted, *args)
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
 def test_a_run_of_triggers_alone_passes_and_reads_well(
-    project: pytest.Pytester, processes: str
+    project: pytest.Pytester, workers: str
 ) -> None:
-    result = run(project, "-n", processes)
+    result = run(project, "-n", workers)
     assert result.ret == 0
     shown = result.stdout.str()
     assert "triggers · 3 queries that need pdf, 2 that don't × 3 runs" in shown

@@ -56,7 +56,6 @@ def lines_with(result: pytest.RunResult, word: str) -> list[str]:
     return [line for line in result.outlines if word in line]
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_model_chooses_by_itself(pytester: pytest.Pytester, model: str, workers: str) -> None:
     args = ["--skill-triggers", "only", "-n", workers, "--skill-json", "r.json", "-v"]
     result = run_skills(pytester, model, *args)
@@ -79,7 +78,6 @@ def test_a_model_chooses_by_itself(pytester: pytest.Pytester, model: str, worker
 
 
 @needs_bwrap
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_agents_are_asked_by_default(pytester: pytest.Pytester, model: str, workers: str) -> None:
     args = ["--skill-agent", "loop", "--skill-json", "r.json", "-n", workers]
     result = run_skills(pytester, model, *args)
@@ -198,7 +196,6 @@ def test_a_skill_without_triggers_says_so(pytester: pytest.Pytester, model: str)
     )
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_broken_query_fails_alone(pytester: pytest.Pytester, model: str, workers: str) -> None:
     write_triggers(pytester.path / "skills/gate", [*QUERIES, {"query": "x"}, "text"])
     write_triggers(pytester.path / "skills/gate", [], "evals/a-trigger-file.json").write_text("[{]")
@@ -222,7 +219,6 @@ def test_a_repeat_is_a_warning(pytester: pytest.Pytester, model: str) -> None:
     result.stdout.fnmatch_lines(["*triggers.json:18: SkillWarning: the same query as in *"])
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_trial_without_a_decision_is_an_error(
     pytester: pytest.Pytester, model: str, workers: str
 ) -> None:
@@ -290,7 +286,6 @@ def test_recorded_answers_are_replayed(pytester: pytest.Pytester, model: str) ->
     more.assert_outcomes(passed=1, errors=4)
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_answers_are_bought_once(pytester: pytest.Pytester, workers: str) -> None:
     write_gate(pytester.path / "skills/gate")
     with LoopbackServer(lambda _: Reply("No.")) as server:

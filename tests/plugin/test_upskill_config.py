@@ -6,7 +6,6 @@ from pytest_upskill.skills.upskill_config import CONFIG_NAME
 from support.kit import write_script, write_skill
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_eval_model_is_the_default_and_shown_in_the_header(
     pytester: pytest.Pytester, workers: str
 ) -> None:
@@ -18,7 +17,6 @@ def test_eval_model_is_the_default_and_shown_in_the_header(
     result.stdout.fnmatch_lines([f"upskill: gate on {model} (*) (from upskill.config.yaml)"])
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_code_as_a_model_is_refused_and_not_run(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
     code = "import pathlib\npathlib.Path('executed').touch()\ndef f(question): return 'gate up'\n"

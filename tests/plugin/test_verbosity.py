@@ -137,32 +137,30 @@ def test_the_percentage_is_at_the_end_of_a_terminal_line(
     assert [("baseline" in name) for name in names] == [columns == 120] * 3
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_both_answers_are_side_by_side_on_a_wide_terminal(
     pytester: pytest.Pytester, workers: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json", knows="Push it.")
-    args = ["--skill", "skills", "--model", model, workers]
+    args = ["--skill", "skills", "--model", model, f"-n{workers}"]
     broad = shown_on_terminal(pytester.path, 120, *args)
     assert any(re.search("With the skill: failed +│ Without it", line) for line in broad)
     narrow = shown_on_terminal(pytester.path, 100, *args)
     assert "With the skill: failed" in narrow
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_q_shows_only_the_last_lines(
     pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    result = pytester.runpytest_inprocess(*args, "-q", "-k", "opens", workers)
+    result = pytester.runpytest_inprocess(*args, "-q", "-k", "opens", f"-n{workers}")
     passed = next(n for n, line in enumerate(result.outlines) if line.startswith("1 passed"))
     assert result.outlines[passed - 1].startswith(".")
     line, spent, after = ending(result)
     assert re.fullmatch(rf"· gate no effect shown on {MODEL} \+67 \(.*\); only 1 of 3 cases", line)
     assert re.fullmatch(r"spent \d+ tokens, 6 calls", spent)
     assert after.startswith("next: pytest --skill skills ")
-    failed = pytester.runpytest_inprocess(*args, "-q", workers)
+    failed = pytester.runpytest_inprocess(*args, "-q", f"-n{workers}")
     text = failed.stdout.str()
     assert "= skills =" not in text
     assert "\nmodel " not in text

@@ -34,7 +34,6 @@ def records(file: Path) -> Any:
     return json.loads(file.read_text())["records"]
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_files_and_transcript_arrive_everywhere(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makepyfile(agent=SCRIPT)
     pytester.makeconftest(CONFTEST)

@@ -11,7 +11,6 @@ import pytest
 from support.kit import write_script, write_skill
 
 PAGE = (Path(__file__).parents[2] / "docs/extend.md").read_text()
-workers = pytest.mark.parametrize("workers", ["0", "2"])
 
 
 def example(text: str) -> str:
