@@ -1,8 +1,9 @@
 # make demo        the demo skill on the embedded model
 # make demo-agent  a skill of several files, by our own agent on a scripted model
-# make quick       the unit tests, for the inner loop
+# make quick       the unit tests, for the inner loop: under a minute
+# make test        the gate that CI runs: at most ten minutes on two cores
+# make nightly     everything: all tests with coverage, real agents, both browsers, benchmarks
 # make agents      the real agents, installed by npm into build/agents, on a scripted model
-# make test        everything that CI runs
 # make docs        the documentation site, in build/site
 # make reference   the tables of docs/ that are made from the code
 # make corpus      lint, list and collect the skills of every repository in the folder DIR
@@ -20,7 +21,8 @@ UNIT := _util checks engine lint measure models reports results skills stats tri
 # The tests start Python many times, which is faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-agent quick test docs format lint types layers programs tests agents wheel corpus bench reference pictures clean
+.PHONY: demo demo-agent quick test nightly static docs format lint types layers programs browsers \
+  tests coverage agents wheel corpus bench smoke reference pictures clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
@@ -33,7 +35,16 @@ demo-agent: $(VENV)/.user
 	  --model scripted:examples/harbour_model.py:answer --skill-no-history -v
 	@echo "A script played the model: this shows how an agent's trial goes, and measures nothing."
 
-test: lint types layers docs tests agents wheel
+test: $(VENV)/.dev programs
+	$(MAKE) --jobs 2 static
+	$(MAKE) tests
+
+nightly: $(VENV)/.dev programs browsers
+	$(MAKE) --jobs 2 static
+	$(MAKE) --keep-going coverage agents smoke
+
+# Two at a time; the longest first.
+static: types docs wheel lint layers
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
@@ -49,27 +60,39 @@ types: $(VENV)/.dev
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
-# The tests of the HTML report need two browsers and axe-core, those of agents bubblewrap. CI
-# installs all; elsewhere they are skipped without.
+# The tests of the HTML page need Chromium and axe-core, those of agents bubblewrap; the night needs
+# Firefox, too. CI installs all; elsewhere tests are skipped without.
 programs:
-	@missing=; \
-	command -v chromium >/dev/null || missing="chromium fonts-dejavu-core"; \
-	command -v firefox-esr >/dev/null || command -v firefox >/dev/null || missing="$$missing firefox-esr"; \
-	command -v bwrap >/dev/null || missing="$$missing bubblewrap"; \
-	if [ -n "$$CI" ] && [ -n "$$missing" ] && command -v apt-get >/dev/null; then \
-	  as_root=$$([ "$$(id -u)" = 0 ] || command -v sudo || true); \
-	  $$as_root apt-get update -qq && \
-	  $$as_root env DEBIAN_FRONTEND=noninteractive \
-	    apt-get install -y -qq --no-install-recommends $$missing; \
-	fi
+	@$(call install,chromium,chromium fonts-dejavu-core)
+	@$(call install,bwrap,bubblewrap)
 	@test -e build/axe/node_modules/axe-core || ! command -v npm >/dev/null || \
 	  npm install --silent --no-audit --no-fund --ignore-scripts --prefix build/axe axe-core@4
 
+browsers:
+	@command -v firefox >/dev/null || { $(call install,firefox-esr,firefox-esr); }
+
+# $(call install,PROGRAM,PACKAGES): as packages of Debian, in CI only.
+define install
+if [ -n "$$CI" ] && ! command -v $(1) >/dev/null && command -v apt-get >/dev/null; then \
+  as_root=$$([ "$$(id -u)" = 0 ] || command -v sudo || true); \
+  $$as_root apt-get update -qq && $$as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends $(2); \
+fi
+endef
+
 tests: $(VENV)/.dev programs
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not nightly" --ignore tests/real_agents
+
+coverage: $(VENV)/.dev programs browsers
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n 3 --dist loadgroup --ignore tests/real_agents
+	$(BIN)/python -m coverage run -m pytest -n 3 --dist loadgroup --ignore tests/real_agents \
+	  --hypothesis-profile nightly
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
+
+# Whether benchmarks still run; what they say means nothing on a busy machine.
+smoke: $(VENV)/.dev
+	$(BIN)/python benchmarks/bench.py calls store
 
 # Some 3 GB, once; without npm, or for agents that can't be installed, the tests are skipped.
 agents: $(VENV)/.dev programs
