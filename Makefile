@@ -3,6 +3,7 @@
 # make quick       the unit tests, for the inner loop
 # make agents      the real agents, installed by npm into build/agents, on a scripted model
 # make test        everything that CI runs
+# make golden      what golden runs show and write, renewed
 # make docs        the documentation site, in build/site
 # make reference   the tables of docs/ that are made from the code
 # make corpus      lint, list and collect the skills of every repository in the folder DIR
@@ -20,7 +21,7 @@ UNIT := _util checks engine lint measure models reports results skills stats tri
 # The tests start Python many times, which is faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-agent quick test docs format lint types layers programs tests agents wheel corpus bench reference pictures clean
+.PHONY: demo demo-agent quick test docs format lint types layers programs tests agents wheel corpus bench golden reference pictures clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
@@ -92,6 +93,10 @@ corpus: $(VENV)/.user
 # puts each table into docs/ as soon as it is there.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py $(BENCH)
+
+# RUNS=chat or RUNS="chat or matrix" renews only these; read the diff.
+golden: $(VENV)/.dev
+	$(BIN)/pytest -q tests/golden --renew $(if $(RUNS),-k "$(RUNS)")
 
 # Warnings are errors: a link that leads nowhere, a page that the menu lacks.
 docs: $(VENV)/.dev
