@@ -12,12 +12,14 @@ RENEW: Final = "If this is what you want: make golden RUNS={name}, and read the 
 # What differs between machines and days, and nothing else.
 _MASKED_KEYS: Final = {"started", "seconds", "date", "versions", "generated_at"}
 _MASKS: Final = (
-    (r"(?m)^platform .*\n", ""),
-    (r"(?m)^plugins: .*\n", ""),
-    (r"=+ (.*) in \d+\.\d+s( \(.*\))? =+", r"===== \1 in TIME ====="),
-    (r"\bin \d+\.\d+s( \([\d:]+\))?$", "in TIME"),
-    (r"Took [\d.]+ (s|min)\.", "Took TIME."),
-    (r"\b\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?|T[\d:.]+(Z|[+-]\d\d:\d\d)?)?\b", "DATE"),
+    (r"^(platform|plugins:) .*\n", ""),
+    (r"=+ (.*) in \d+\.\d+s( \([\d:]+\))? =+$", r"===== \1 in TIME ====="),
+    (r" in \d+\.\d+s( \([\d:]+\))?$", " in TIME"),
+    (r"\b\d+(\.\d+)? s\):", "TIME):"),  # of an answer
+    (r"^Took .*\.$", "Took TIME."),
+    (r'"(seconds|asked_at)": [\d.]+', r'"\1": "TIME"'),
+    (r"\b\d{4}-\d\d-\d\d\b", "DATE"),
+    (r"\btmp-\w+", "TEMPORARY"),
 )
 
 # Lists with a line for each member, however long it is.
@@ -38,7 +40,9 @@ def masked_json(value: Any, folder: Path) -> Any:
     match value:
         case dict():
             return {
-                key: "MASKED" if key in _MASKED_KEYS and member else masked_json(member, folder)
+                key: "MASKED"
+                if key in _MASKED_KEYS and member is not None
+                else masked_json(member, folder)
                 for key, member in value.items()
             }
         case list():
@@ -83,7 +87,8 @@ def difference(kept: Path, outputs: Mapping[str, str]) -> str:
         file = kept / name
         before = file.read_text(encoding="utf-8") if file.exists() else ""
         sides = before.splitlines(), outputs.get(name, "").splitlines()
-        lines += unified_diff(*sides, f"{kept.name}/{name}, kept", f"{name}, now", lineterm="")
+        names = f"{kept.name}/{name}, kept", f"{kept.name}/{name}, now"
+        lines += unified_diff(*sides, *names, lineterm="", n=1)
     return "\n".join([*lines, "", RENEW.format(name=kept.name)]) if lines else ""
 
 

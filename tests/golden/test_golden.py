@@ -30,6 +30,7 @@ ENVIRONMENT = {
 COLOURS = ("FORCE_COLOR", "PY_COLORS", "CLICOLOR_FORCE", "BUILD_NUMBER")  # pytest heeds them, too
 
 
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("name", RUNS)
 def test_run(
     name: str,
@@ -98,9 +99,10 @@ def test_times_dates_and_paths_are_masked_and_nothing_else(tmp_path: Path) -> No
 
 def test_a_report_is_laid_out_with_a_line_for_each_record() -> None:
     records = [{"case": str(number), "answer": "x" * 120} for number in range(3)]
-    report = {"gate": {"passed": True, "reasons": []}, "records": records, "rows": [{"a": "y" * 99}]}
+    report = {"gate": {"passed": True, "reasons": []}, "records": records, "other": ["y" * 99]}
     text = laid_out(report)
     assert json.loads(text) == report
     assert [line[:12] for line in text.splitlines()] == [
-        *("{", ' "gate": {"p', ' "records": ', *(['  {"case": "'] * 3), " ],", ' "rows": [{"', "}"),
+        *("{", ' "gate": {"p', ' "records": ', *(['  {"case": "'] * 3), " ],"),
+        *(' "other": [', '  "yyyyyyyyy', " ]", "}"),
     ]

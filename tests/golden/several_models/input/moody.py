@@ -12,5 +12,5 @@ def answer(question: Question) -> str:
     if "close" in asked:
         return "Type gate down." if question.run != 2 else "Type gate up."
     if "Lock" in asked:
-        return "Type gate bolt." if question.run == 3 else "Type gate lock."
+        return "Type gate bolt." if question.run == 2 else "Type gate lock."
     return "Hello! I do not know."
