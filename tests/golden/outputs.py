@@ -19,6 +19,7 @@ _MASKS: Final = (
     (r"^Took .*\.$", "Took TIME."),
     (r'"(seconds|asked_at)": [\d.]+', r'"\1": "TIME"'),
     (r"\b\d{4}-\d\d-\d\d\b", "DATE"),
+    (r"\b[0-9a-f]{40}\b", "COMMIT"),
     (r"\btmp-\w+", "TEMPORARY"),
 )
 
