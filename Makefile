@@ -4,6 +4,7 @@
 # make test        the gate that CI runs: at most ten minutes on two cores
 # make nightly     everything: all tests with coverage, real agents, both browsers, benchmarks
 # make agents      the real agents, installed by npm into build/agents, on a scripted model
+# make golden      what golden runs show and write, renewed
 # make docs        the documentation site, in build/site
 # make reference   the tables of docs/ that are made from the code
 # make corpus      lint, list and collect the skills of every repository in the folder DIR
@@ -22,7 +23,7 @@ UNIT := _util checks engine lint measure models reports results skills stats tri
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo demo-agent quick test nightly static docs format lint types layers programs browsers \
-  tests coverage agents wheel corpus bench smoke reference pictures clean
+  tests coverage agents wheel corpus bench smoke golden reference pictures clean
 
 demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
@@ -115,6 +116,10 @@ corpus: $(VENV)/.user
 # puts each table into docs/ as soon as it is there.
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py $(BENCH)
+
+# RUNS=chat or RUNS="chat or matrix" renews only these; read the diff.
+golden: $(VENV)/.dev
+	$(BIN)/pytest -q tests/golden --renew $(if $(RUNS),-k "$(RUNS)")
 
 # Warnings are errors: a link that leads nowhere, a page that the menu lacks.
 docs: $(VENV)/.dev

@@ -1,0 +1,2 @@
+echo "SEALED" >> "$1"
+echo "$1 is sealed"
