@@ -128,7 +128,7 @@ def test_the_viewer_finds_all_files(tmp_path: Path) -> None:
     for statistics in (benchmark["run_summary"][arm] for arm in ("with_skill", "without_skill")):
         assert all(math.isfinite(v) for stat in statistics.values() for v in stat.values())
     assert float(benchmark["run_summary"]["delta"]["pass_rate"]) > 0
-    assert benchmark["notes"][0].startswith("helps: ")
+    assert benchmark["notes"][0].startswith(f"{results.verdicts[0].word}: ")
 
 
 def test_assertions_are_distinct_and_the_same_in_every_run(tmp_path: Path) -> None:

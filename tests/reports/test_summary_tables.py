@@ -23,6 +23,7 @@ from support.made import (
     many_rows,
     ten_cases,
 )
+from support.words import HELPS, HURTS, INCOMPLETE
 
 widths = pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 models = pytest.mark.parametrize(
@@ -238,13 +239,13 @@ def test_a_matrix_has_a_row_for_each_skill_and_a_column_for_each_model() -> None
     ]
     assert body[2].split() == ["skill-2", *["0→90", "+90"] * 4, "-"]
     assert lines(*rows)[-4:] == [
-        "Helps 12, incomplete 1, hurts 1.",
-        "hurts: skill-0 on opus",
-        "incomplete: skill-0 on sonnet",
+        f"{HELPS.capitalize()} 12, {INCOMPLETE} 1, {HURTS} 1.",
+        f"{HURTS}: skill-0 on opus",
+        f"{INCOMPLETE}: skill-0 on sonnet",
         "-v shows the table of each skill.",
     ]
-    assert "! is incomplete" in "\n".join(lines(*rows))
-    assert "! is incomplete" not in "\n".join(lines(*many_rows()))
+    assert "; ! is " in "\n".join(lines(*rows))
+    assert "; ! is " not in "\n".join(lines(*many_rows()))
 
 
 def test_a_matrix_without_a_baseline_has_one_rate() -> None:
@@ -286,9 +287,9 @@ def test_a_matrix_is_painted_and_harmless() -> None:
     [
         (0, 9, {"green": True, "bold": True}),
         (9, 0, {"red": True, "bold": True}),
-        (4, 6, None),  # no effect shown
+        (4, 6, None),
         (6, 4, None),
-        (9, 10, None),  # not needed
+        (9, 10, None),
     ],
 )
 @pytest.mark.parametrize(("number", "verbosity"), [(1, 0), (13, 0)])

@@ -19,6 +19,8 @@ from pytest_upskill.trials.plan import Count, Expectation, PlannedCase, SkillInf
 from pytest_upskill.trials.records import Grade, Outcome, Record
 from pytest_upskill.trials.trial import ARMS, Arm
 
+from .words import HELPS
+
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 _OUTCOMES: Final[dict[str, Outcome]] = {"P": "passed", "F": "failed", "E": "errored"}
 REASONS = ('"gate up" is not in the answer', '"gate up" is in the answer')
@@ -230,7 +232,7 @@ def made_row(lift: float | None = 0.5, **more: Any) -> Row:
         **{"errored": 0, "baseline_rate": 0.25, "skill_rate": rate, "lift": lift},
         **{"lift_low": lift and lift - 0.1, "lift_high": lift and lift + 0.1},
         **{"baseline_tokens": 50.0, "skill_tokens": 1150.4, "token_change": 2.0},
-        **{"baseline_cost": 0.0005, "skill_cost": 0.0015, "verdict": "helps", "of": 12},
+        **{"baseline_cost": 0.0005, "skill_cost": 0.0015, "verdict": HELPS, "of": 12},
     }
     return Row(**{**values, **more})
 
