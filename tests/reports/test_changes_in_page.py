@@ -13,8 +13,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.trial import Arm
-from support.made import STARTED, made_run
-from support.made_triggers import made_triggers
+from support.made import STARTED, made_run, made_triggers
 from support.pages import PAYLOADS, Elements, data_of, hostile_run, large_run, readable_run
 
 ID = "20260102T030405Z-abcdef"

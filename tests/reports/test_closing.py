@@ -19,9 +19,8 @@ from pytest_upskill.results.verdict import missing_words
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.plan import PlannedCase
 from support.agent_runs import agent_run
-from support.made import accepted_count
+from support.made import accepted_count, made_triggers
 from support.made import made_run as any_run
-from support.made_triggers import made_triggers
 from support.words import HELPS, HURTS, INCOMPLETE, NO_EFFECT, NOT_NEEDED
 
 

@@ -13,7 +13,7 @@ from pytest_upskill.reports.terminal.matrix_lines import neighbour_lines
 from pytest_upskill.reports.terminal.study_lines import study_lines
 from pytest_upskill.results.neighbours import Matrix, conclusion, sentences
 from support.made import made_run
-from support.made_matrix import LONG, TINY, made_matrix
+from support.made_studies import LONG, TINY, made_matrix
 from support.pages import PAYLOADS
 
 SIX = ("pdf", "docs-writer", "csv", "xlsx", LONG, "開く-かぎ")

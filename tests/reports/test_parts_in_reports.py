@@ -21,7 +21,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_bytes
 from pytest_upskill.stats import Lift
 from pytest_upskill.trials.plan import SkillInfo
-from support.made_parts import made_parts, part
+from support.made_studies import made_parts, part
 
 NONE = Lift(0.0, -0.04, 0.06, 1.0)
 HOSTILE = [

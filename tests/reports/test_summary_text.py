@@ -96,7 +96,14 @@ def test_v_adds_tables_and_verdicts_to_the_matrix() -> None:
     shown = lines(*many_rows(), verbosity=1, notes=["A note."])
     order = [
         next(n for n, line in enumerate(shown) if line.startswith(start))
-        for start in ("skill ", "skill-0 ·", "skill-2 ·", "A note.", "skill-0 on haiku", f"{HELPS.capitalize()} 14")
+        for start in (
+            "skill ",
+            "skill-0 ·",
+            "skill-2 ·",
+            "A note.",
+            "skill-0 on haiku",
+            f"{HELPS.capitalize()} 14",
+        )
     ]
     assert order == sorted(order)
     assert len(verdicts_in(shown)) == 14

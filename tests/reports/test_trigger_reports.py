@@ -18,7 +18,7 @@ from pytest_upskill.reports.terminal.summary_text import results_lines
 from pytest_upskill.reports.trigger_numbers import size_words
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.triggers import MODELS_CHOICE
-from support.made_triggers import made_triggers
+from support.made import made_triggers
 
 NEEDS = ["ooo"] * 14 + ["xx-"] * 6
 SPARES = ["ooo"] + ["---"] * 19

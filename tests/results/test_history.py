@@ -35,8 +35,7 @@ from pytest_upskill.results.history import (
 )
 from pytest_upskill.results.to_json import AsRead, results_report, results_text
 from support.folders import new_folder
-from support.made import STARTED, made_record, made_run
-from support.made_triggers import made_triggers
+from support.made import STARTED, made_record, made_run, made_triggers
 
 BIG = 10**9
 PACKED = packed(results_report(made_run(cases=1)))

@@ -22,8 +22,7 @@ from pytest_upskill.trials.plan import Count, SkillInfo, Unmatched
 from pytest_upskill.trials.records import Grade, Record
 from pytest_upskill.trials.trial import Arm
 from support.agent_runs import agent_run
-from support.made import accepted_count, made_record, made_run
-from support.made_triggers import made_triggers
+from support.made import accepted_count, made_record, made_run, made_triggers
 
 # The first keys of each are the oldest, which others build on; later keys follow them.
 SCHEMA = {

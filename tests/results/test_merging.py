@@ -15,8 +15,7 @@ from pytest_upskill.results.triggers import trigger_reasons
 from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.plan import PlannedCase
-from support.made import accepted_count, made_run
-from support.made_triggers import made_triggers
+from support.made import accepted_count, made_run, made_triggers
 from support.words import INCOMPLETE
 
 WHOLE = made_run(

@@ -25,7 +25,16 @@ from pytest_upskill.results.neighbours import (
 )
 from pytest_upskill.results.to_json import results_report, results_text
 from support.made import made_run
-from support.made_matrix import HELPS, HURTS, MISSING, TINY, UNKNOWN, Change, made_matrix, neighbour
+from support.made_studies import (
+    HELPS,
+    HURTS,
+    MISSING,
+    TINY,
+    UNKNOWN,
+    Change,
+    made_matrix,
+    neighbour,
+)
 
 
 def of(*pairs: Neighbour) -> Matrix:

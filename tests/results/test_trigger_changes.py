@@ -6,7 +6,7 @@ from pytest_upskill.reports.history.run_lines import comparison_lines
 from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.results.arm_comparison import points_words
 from pytest_upskill.results.run_comparison import compare_runs
-from support.made_triggers import made_triggers
+from support.made import made_triggers
 
 
 def test_a_lost_recall_is_worse_and_more_false_alarms_too() -> None:

@@ -22,8 +22,7 @@ from pytest_upskill.stats import (
     sign_flip,
     wilson,
 )
-from support.simulated import worlds
-from support.simulated_studies import LIFT, carry_out, matrix_study, parts_study
+from support.simulated import LIFT, carry_out, matrix_study, parts_study, worlds
 
 PLAN = look_plan(2, 8)
 levels = st.sampled_from([0.9, 0.95, 0.979, 0.999])
