@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.export.junit_properties import case_properties, suite_properties
@@ -49,7 +49,6 @@ def test_what_agents_did_is_there_and_not_for_plain_completions() -> None:
     assert not [name for name, _ in plain if "agent" in name or "turns" in name]
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8")), st.text())
 def test_property_names_are_valid_xml(skill: str, model: str) -> None:
     made = made_run(skills=(skill,), models=(model,), cases=1)

@@ -9,7 +9,7 @@ from typing import Any
 import cmarkgfm
 import pytest
 from cmarkgfm.cmark import Options
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.markdown import (
@@ -174,7 +174,6 @@ def test_hostile_text_stays_text() -> None:
     assert "<script>alert(1)</script>" in page.texts["code"][0]  # as text, whole
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.text(st.sampled_from("<>&`~|\\[]()!#*_-+=.:/@\n\r\t \x00\ud800w1a"), max_size=60))
 def test_no_text_breaks_out(text: str) -> None:
     page = Page(markdown_summary(hostile(text + "x"), [text]))
@@ -184,14 +183,12 @@ def test_no_text_breaks_out(text: str) -> None:
     assert page.open == []
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_a_fence_holds_any_text(text: str) -> None:
     page = Page(fenced(text))
     assert page.tags == {"pre": 1, "code": 1}
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_escaped_text_is_one_plain_paragraph(text: str) -> None:
     assert set(Page(f"x {escaped(text)}").tags) <= {"p"}
@@ -248,7 +245,6 @@ def test_regressions_come_before_other_failures() -> None:
     assert "Failed cases: no room for 200 more" in text
 
 
-@settings(deadline=None, max_examples=20)
 @given(st.text(min_size=1, max_size=300), st.integers(1, 40), st.integers(1, 5))
 def test_any_run_stays_below_the_limit(text: str, times: int, models: int) -> None:
     names = [f"{text * times}{number}" for number in range(models)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill._util.texts import harmless
@@ -38,7 +38,6 @@ def test_what_entries_of_a_run_share_is_shown_once() -> None:
     st.integers(40, 200),
     st.lists(st.tuples(st.text(), st.text(), st.floats(-1, 1)), min_size=1, max_size=4),
 )
-@settings(deadline=None)
 def test_lines_fit_the_terminal_and_are_harmless(
     width: int, made: list[tuple[str, str, float]]
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.cli import main
@@ -78,7 +78,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("odd")
 
 
-@settings(max_examples=60)
 @given(st.sampled_from(list(paths(REPORT))), ODD)
 def test_odd_results_are_an_error_or_can_be_reported(
     folder: Path, path: tuple[Any, ...], odd: object
@@ -100,7 +99,6 @@ def test_odd_results_are_an_error_or_can_be_reported(
 HEAD_START, HEAD_END = 10, history.packed(results_report(RUN)).index(b"\0", 10)
 
 
-@settings(max_examples=60)
 @given(st.data(), ODD)
 def test_an_odd_head_of_a_kept_run_is_an_error_or_not_believed(
     folder: Path, data: st.DataObject, odd: object

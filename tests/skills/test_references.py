@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.skills.context import FilesOnDisk
@@ -151,7 +151,6 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(WORDS | st.text(max_size=5)).map("".join))
 def test_any_text_can_be_searched(text: str) -> None:
     assert files_named(FilesOnDisk(Path("no-such-folder")), text.split("\n")) == []

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.skills.frontmatter import Fault
@@ -300,7 +300,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=300)
 @given(text=st.text() | st.lists(PIECES | st.text(max_size=3)).map("".join), closed=st.booleans())
 def test_any_text_loads_or_raises_skill_error(
     tmp_path_factory: pytest.TempPathFactory, text: str, closed: bool

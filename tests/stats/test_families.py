@@ -4,7 +4,7 @@ import random
 from math import comb
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.stats import (
@@ -31,7 +31,6 @@ two_lifts = st.lists(st.integers(-8, 8).map(lambda steps: steps / 4), min_size=1
 
 
 @given(two_lifts, levels)
-@settings(max_examples=200)
 def test_interval_of_an_effect_contains_it_and_stays_possible(
     values: list[float], level: float
 ) -> None:
@@ -41,7 +40,6 @@ def test_interval_of_an_effect_contains_it_and_stays_possible(
 
 
 @given(two_lifts, levels)
-@settings(max_examples=200)
 def test_interval_of_an_effect_excludes_0_just_if_its_p_value_is_small(
     values: list[float], level: float
 ) -> None:
@@ -51,7 +49,6 @@ def test_interval_of_an_effect_excludes_0_just_if_its_p_value_is_small(
 
 
 @given(two_lifts, levels)
-@settings(max_examples=200)
 def test_effect_of_opposite_differences_is_opposite(values: list[float], level: float) -> None:
     found = paired_effect(values, level, reach=2.0)
     other = paired_effect([-value for value in values], level, reach=2.0)
@@ -62,7 +59,6 @@ def test_effect_of_opposite_differences_is_opposite(values: list[float], level: 
 
 
 @given(two_lifts)
-@settings(max_examples=100)
 def test_higher_level_never_narrows_an_interval(values: list[float]) -> None:
     wide, narrow = (paired_effect(values, level, reach=2.0) for level in (0.99, 0.95))
     assert wide.low <= narrow.low + 1e-12
@@ -70,7 +66,6 @@ def test_higher_level_never_narrows_an_interval(values: list[float]) -> None:
 
 
 @given(one_lift)
-@settings(max_examples=100)
 def test_effect_of_one_lift_is_that_lift(values: list[float]) -> None:
     effect = paired_effect(values)
     lift = paired_lift([(0.0, value) for value in values], runs=4)
@@ -87,7 +82,6 @@ def test_single_case_says_nothing() -> None:
 
 
 @given(st.lists(two_lifts, min_size=1, max_size=8))
-@settings(max_examples=100, deadline=None)
 def test_effects_that_are_not_shown_need_more_cases_than_there_are(
     family: list[list[float]],
 ) -> None:
@@ -230,7 +224,6 @@ def test_an_effect_stays_open_while_more_runs_may_rule_out_a_loss() -> None:
 
 
 @given(st.lists(one_lift, min_size=1, max_size=6), st.sampled_from([0.05, 0.1, 0.3]))
-@settings(max_examples=100, deadline=None)
 def test_any_differences_with_a_margin(family: list[list[float]], margin: float) -> None:
     for chance in (0.0, 0.2):
         known = {
