@@ -33,21 +33,17 @@ def shown(results: RunResults, width: int = 80, verbosity: int = 0) -> str:
 
 
 def test_the_terminal_shows_a_table_and_the_verdict_last() -> None:
-    assert shown(RUN) == (
+    table, _, verdict = shown(RUN).rpartition("\n\n")
+    assert table == (
         "triggers · 20 queries that need gate, 20 that don't × 3 runs\n"
         "\n"
         "model         recall       interval    false alarms  interval   opened instead\n"
         "──────────────────────────────────────────────────────────────────────────────\n"
-        "claude/haiku  ████░░  70%  48% to 85%  ░░░░░░   5%   1% to 24%  docs-writer 12\n"
-        "\n"
-        "claude/haiku: opened in 14 of 20 that need it (recall 70%, 48% to 85%), in 1 of\n"
-        "  20 that don't (false alarms 5%, 1% to 24%).\n"
-        '  not opened for: "Please trigger-needs-14" (0 of 3), "Please trigger-needs-15"\n'
-        '    (0 of 3), "Please trigger-needs-16" (0 of 3), and 3 more\n'
-        '  opened without need for: "Please trigger-spares-0" (3 of 3)\n'
-        "  opened instead: docs-writer in 12 trials\n"
-        "  to improve its description: pytest-upskill describe skills/gate --eval-agent \\\n"
-        "    claude --eval-model haiku"
+        "claude/haiku  ████░░  70%  48% to 85%  ░░░░░░   5%   1% to 24%  docs-writer 12"
+    )
+    (row,) = RUN.trigger_summaries
+    assert " ".join(verdict.replace("\\\n", "").split()) == " ".join(
+        [f"claude/haiku: {row.sentence}.", *row.advice]
     )
 
 
