@@ -234,6 +234,7 @@ def test_a_run_that_fits_is_not_cut() -> None:
     assert all(len(t["answer"]) == 1 for test in data_of(page)["tests"] for t in test["trials"])
 
 
+@pytest.mark.nightly
 def test_huge_answers_and_questions_are_cut_to_fit() -> None:
     made = large_run(cases=2)
     words = " ".join(record.output or "" for record in made.records)

@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 
+import pytest
+
 from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.results.arm_comparison import points_words
@@ -138,6 +140,7 @@ def shuffled(results: RunResults) -> RunResults:
     return replace(results, records=tuple(map(other, results.records)))
 
 
+@pytest.mark.nightly
 def test_a_large_run_with_all_answers_changed_stays_below_the_limit() -> None:
     results = large_run()
     page = html_report(results, earlier=Earlier(ID, shuffled(results)))

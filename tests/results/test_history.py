@@ -151,6 +151,7 @@ def test_two_writers_at_once_lose_no_run(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 24
 
 
+@pytest.mark.nightly
 def test_two_processes_that_prune_keep_their_own_runs(tmp_path: Path) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[2])\n"

@@ -167,7 +167,7 @@ def test_shown_effect_stays_shown_and_is_asked_no_more() -> None:
     assert family.shown["a"].lift.lift == -1
 
 
-@pytest.mark.parametrize("size", [2, 9])
+@pytest.mark.parametrize("size", [2, pytest.param(9, marks=pytest.mark.nightly)])
 def test_false_alarms_of_a_family_stay_below_their_limit(size: int) -> None:
     """Small and fast: at most 5 % with some room for chance; benchmarks/studies.py has more."""
     draw = random.Random(f"false alarms {size}")

@@ -15,8 +15,8 @@ from support.simulated import ask, rates, shares, worlds
 EVERY_WORLD = [world for lift in (0, 0.2, 0.6) for world in worlds(lift)]
 
 
-@pytest.mark.parametrize("cases", [5, 12, 40])
-@pytest.mark.parametrize("runs", [1, 3, 5])
+@pytest.mark.parametrize("cases", [5, 12, pytest.param(40, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("runs", [1, 3, pytest.param(5, marks=pytest.mark.nightly)])
 def test_interval_covers_the_true_lift(cases: int, runs: int) -> None:
     draw = random.Random(f"{cases} cases, {runs} runs")
     held = 0
@@ -68,7 +68,7 @@ def test_one_run_separates_equal_arms_in_at_most_five_percent(cases: int, unlike
     assert error <= 0.05
 
 
-@pytest.mark.parametrize("runs", [3, 5])
+@pytest.mark.parametrize("runs", [3, pytest.param(5, marks=pytest.mark.nightly)])
 def test_several_runs_separate_equal_arms_in_at_most_five_percent(runs: int) -> None:
     draw = random.Random(runs)
     shown = repeats = 0
