@@ -126,7 +126,7 @@ def test_a_skill_that_got_worse_since_a_ref() -> None:
         passes=lambda _n, m, arm, _r: arm != "baseline" if m == "opus" else arm == "previous",
     )
     two = replace(two, skills=tuple(replace(one, against="HEAD") for one in two.skills))
-    [line] = shown(two, 160, failed=True)
+    [line] = shown(two, 200, failed=True)
     assert "worse since HEAD on haiku -100" in line
     assert f"{HELPS} opus +100" in line
 
@@ -136,10 +136,10 @@ def test_several_models_share_a_line_with_the_worst_first() -> None:
         return (helps if model != "tiny" else hurts)(number, model, arm, run)
 
     run = made_run(models=["opus", "haiku", "tiny"], cases=10, passes=passes)
-    [line] = shown(run, 120, failed=True)
+    [line] = shown(run, 140, failed=True)
     first = f"✘ gate {HURTS} tiny -100 (-100 to -61); {HELPS} opus +100 (+61 to +100), haiku"
     assert line.startswith(first)
-    [line] = shown(run, 80, failed=True)
+    [line] = shown(run, 90, failed=True)
     assert line == f"✘ gate {HURTS} tiny -100; {HELPS} opus +100, haiku +100; 10 of 30 tests failed"
     [line] = shown(run, 70, failed=True)
     assert line == f"✘ gate {HURTS} 1 model; {HELPS} 2 models; 10 of 30 tests failed"

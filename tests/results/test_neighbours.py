@@ -8,6 +8,7 @@ import pytest
 
 from pytest_upskill.reports.history.run_lines import run_lines
 from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.results.arm_comparison import points_words
 from pytest_upskill.results.effects import spent
 from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.history import keep
@@ -33,6 +34,7 @@ from support.made_studies import (
     TINY,
     UNKNOWN,
     Change,
+    lift,
     made_matrix,
     neighbour,
 )
@@ -72,9 +74,9 @@ def test_what_is_not_known_is_never_called_no_effect() -> None:
     lines = open_sentences(matrix)
     assert lines == [
         "Incomplete, as answers are missing: haiku: 529 overloaded (csv with pdf)",
-        "pdf with docs-writer: no change shown, +3 points (-12 to +18) over 10 cases, "
+        f"pdf with docs-writer: no change shown, {points_words(lift(3, -12, 18))} over 10 cases, "
         "dropped after 4 runs; about 120 cases would show one of this size",
-        "pdf with csv: no change shown, 0 points (-26 to +26) over 10 cases; "
+        f"pdf with csv: no change shown, {points_words(lift(0, -26, 26))} over 10 cases; "
         "about 68 cases would tell whether it is more than 10 points",
     ]
     assert open_sentences(matrix, 1) == [*lines[:2], "1 more pair: no change shown"]
