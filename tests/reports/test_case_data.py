@@ -200,6 +200,7 @@ def shown_lengths(results: RunResults, page: str) -> tuple[list[int], list[int]]
     return ordinary, telling
 
 
+@pytest.mark.nightly
 def test_files_and_transcripts_are_cut_like_answers() -> None:
     made = made_run(cases=20)
     words = " ".join(str(number * 7919 % 10_007) for number in range(20_000))

@@ -41,7 +41,7 @@ def test_interval_covers_the_true_lift_of_shares(cases: int, runs: int) -> None:
     assert held / repeats / len(EVERY_WORLD) >= 0.93
 
 
-@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize("runs", [1, pytest.param(3, marks=pytest.mark.nightly)])
 def test_shares_separate_equal_arms_in_at_most_five_percent(runs: int) -> None:
     draw = random.Random(runs)
     found = [
@@ -81,7 +81,9 @@ def test_several_runs_separate_equal_arms_in_at_most_five_percent(runs: int) -> 
     assert shown / repeats <= 0.05
 
 
-@pytest.mark.parametrize("cases", [5, 8, 12, 20, 40])
+@pytest.mark.parametrize(
+    "cases", [5, 12, *(pytest.param(cases, marks=pytest.mark.nightly) for cases in (8, 20, 40))]
+)
 def test_token_change_interval_covers_the_true_change(cases: int) -> None:
     draw = random.Random(cases)
     held = 0
