@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from pytest_upskill.results.losses import MARGIN
 from pytest_upskill.stats import look_plan
-from support import simulated_choices as choices
-from support.simulated_studies import carry_out
+from support import simulated as choices
+from support.simulated import carry_out
 
 PLAN: Final = look_plan(2, 8)
 NO_BETTER: Final = {

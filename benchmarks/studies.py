@@ -15,8 +15,7 @@ from tabulate import tabulate
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from pytest_upskill.stats import look_plan
-from support.simulated import worlds
-from support.simulated_studies import LIFT, Case, Simulated, carry_out, matrix_study, parts_study
+from support.simulated import LIFT, Case, Simulated, carry_out, matrix_study, parts_study, worlds
 
 PLANS: Final = (look_plan(2, 8), look_plan(8, 8))
 CASES: Final = (10, 20)

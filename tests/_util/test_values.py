@@ -1,7 +1,6 @@
 """Frozen values: as frozen dataclasses in all that is used of these, but cheaper to make."""
 
 import copy
-import dataclasses
 import inspect
 import pickle
 from collections.abc import Callable
@@ -115,23 +114,6 @@ def test_a_dataclass_may_inherit_from_a_frozen_value() -> None:
     assert lantern != Lamp("a")
     with pytest.raises(FrozenInstanceError):
         lantern.handle = True  # type: ignore[misc]
-
-
-def test_only_one_function_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        pytest.fail("dataclasses compiled a function")
-
-    if not hasattr(dataclasses, "_create_fn"):
-        pytest.skip("from Python 3.13 on, dataclasses compile all functions at once")
-    monkeypatch.setattr(dataclasses, "_create_fn", refuse)
-
-    @frozen
-    class One:
-        """Has one field."""
-
-        field: int
-
-    assert One(1) == One(1)
 
 
 def test_methods_of_the_class_itself_are_kept() -> None:

@@ -12,8 +12,7 @@ from pytest_upskill.trials.trial import Arm
 from support.axe import violations
 from support.browser import Page
 from support.chromium import ChromiumPage
-from support.made import checked_run, made_run
-from support.made_triggers import made_triggers
+from support.made import checked_run, made_run, made_triggers
 from support.pages import write_page
 
 pytestmark = pytest.mark.xdist_group("browser")

@@ -7,7 +7,7 @@ import pytest
 from support.browser import CONTRASTS
 from support.chromium import ChromiumPage
 from support.made import made_run
-from support.made_matrix import LONG, made_matrix
+from support.made_studies import LONG, made_matrix
 from support.pages import PAYLOADS, write_page
 
 pytestmark = pytest.mark.xdist_group("browser")

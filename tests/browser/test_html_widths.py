@@ -14,10 +14,8 @@ from pytest_upskill.stats import Lift
 from support.axe import violations
 from support.browser import Page
 from support.chromium import ChromiumPage
-from support.made import ENTRIES, made_run
-from support.made_matrix import made_matrix
-from support.made_parts import made_parts, part
-from support.made_triggers import made_triggers
+from support.made import ENTRIES, made_run, made_triggers
+from support.made_studies import made_matrix, made_parts, part
 from support.pages import readable_run
 
 pytestmark = pytest.mark.xdist_group("browser")

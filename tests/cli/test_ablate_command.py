@@ -9,7 +9,7 @@ import pytest
 from pytest_upskill.cli import main
 from pytest_upskill.skills.skill import load_skill
 from support.kit import case, write_skill
-from support.made_parts import BODY, MODEL, write_pages
+from support.made_studies import BODY, MODEL, write_pages
 from support.sandboxes import needs_bwrap
 
 ARGS = ["ablate", "skills/pages", "--model", MODEL, "--runs", "1", "--margin", "0.2"]

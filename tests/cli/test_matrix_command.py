@@ -9,7 +9,7 @@ import pytest
 
 from pytest_upskill.cli import main
 from support.kit import case, write_skill
-from support.neighbours import MODEL, write_neighbours
+from support.made_studies import MODEL, write_neighbours
 from support.sandboxes import needs_bwrap
 
 ARGS = ["matrix", "skills", "--agent", "loop", "--model", MODEL, "--runs", "1..2"]

@@ -28,7 +28,7 @@ from support.judges import judge_says
 from support.kit import commit_all
 from support.loopback import Asked, LoopbackServer, Reply
 from support.made import made_run
-from support.neighbours import write_neighbours
+from support.made_studies import write_neighbours
 from support.sandboxes import require_bwrap
 from support.shell import Shell
 

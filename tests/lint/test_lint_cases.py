@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.checks import TAKEN
@@ -323,7 +323,6 @@ CHECKED = st.lists(
 )
 
 
-@settings(max_examples=3 * settings().max_examples)
 @given(data=VALUES | CASES | META | EVALS | CHECKED)
 def test_lint_does_not_raise_on_any_json(
     tmp_path_factory: pytest.TempPathFactory, data: Any
@@ -336,7 +335,6 @@ def test_lint_does_not_raise_on_any_json(
         assert finding.code
 
 
-@settings(deadline=None)
 @given(data=st.text().map(str.encode) | st.binary())
 def test_lint_does_not_raise_on_any_cases_file(
     tmp_path_factory: pytest.TempPathFactory, data: bytes

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.lint import Finding, lint_skill
@@ -299,7 +299,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     data=st.text().map(lambda text: text.encode("utf-8"))
     | st.binary()

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from support.kit import write_skill
-from support.neighbours import MODEL, write_neighbours
+from support.made_studies import MODEL, write_neighbours
 from support.sandboxes import needs_bwrap
 
 pytestmark = needs_bwrap

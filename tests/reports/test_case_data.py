@@ -200,6 +200,7 @@ def shown_lengths(results: RunResults, page: str) -> tuple[list[int], list[int]]
     return ordinary, telling
 
 
+@pytest.mark.nightly
 def test_files_and_transcripts_are_cut_like_answers() -> None:
     made = made_run(cases=20)
     words = " ".join(str(number * 7919 % 10_007) for number in range(20_000))
@@ -234,6 +235,7 @@ def test_a_run_that_fits_is_not_cut() -> None:
     assert all(len(t["answer"]) == 1 for test in data_of(page)["tests"] for t in test["trials"])
 
 
+@pytest.mark.nightly
 def test_huge_answers_and_questions_are_cut_to_fit() -> None:
     made = large_run(cases=2)
     words = " ".join(record.output or "" for record in made.records)

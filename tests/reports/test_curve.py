@@ -11,6 +11,8 @@ from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.curve import curve
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.results.arm_comparison import points_words
+from pytest_upskill.results.losses import loss_words
 from pytest_upskill.results.parts import Parts, Version
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.stats import Lift
@@ -34,9 +36,9 @@ def test_the_curve_goes_from_the_baseline_to_the_whole_skill() -> None:
     assert page
     assert "<title>Lift of wick on haiku against its tokens</title>" in page
     assert (
-        "<desc>0 tokens: the baseline; 200 tokens, a version: -10 points (-30 to +10); "
-        "400 tokens, the chosen version: +75 points (+55 to +95); "
-        "800 tokens, the whole skill: +80 points (+60 to +100)</desc>"
+        f"<desc>0 tokens: the baseline; 200 tokens, a version: {points_words(lift(-0.1))}; "
+        f"400 tokens, the chosen version: {points_words(lift(0.75))}; "
+        f"800 tokens, the whole skill: {points_words(lift(0.8))}</desc>"
     ) in page
     assert len(re.findall('class="dot baseline"', page)) == 1
     assert len(re.findall('class="dot skill"', page)) == 3
@@ -77,9 +79,10 @@ def studied(*found: Parts) -> RunResults:
 
 
 def test_every_report_has_the_table() -> None:
+    kept, lost = lift(-0.02, 0.05), Lift(-0.9, -0.95, -0.8, 0.001)
     made = parts_with(
-        Version(400, lift(0.75), lift(-0.02, 0.05), folder="skills/wick.short", cases=40),
-        Version(200, lift(-0.1), Lift(-0.9, -0.95, -0.8, 0.001), cases=40),
+        Version(400, lift(0.75), kept, folder="skills/wick.short", cases=40),
+        Version(200, lift(-0.1), lost, cases=40),
         Version(100, None, None, cases=40),
     )
     assert curve_lines(made, Look(80)) == [
@@ -87,16 +90,16 @@ def test_every_report_has_the_table() -> None:
         "             tokens  lift               against the whole skill",
         "──────────────────────────────────────────────────────────────────",
         "whole skill     800  +80 (+60 to +100)  –",
-        "saved           400  +75 (+55 to +95)   no loss shown (-7 to +3)",
-        "shorter         200  -10 (-30 to +10)   loses 90 points (80 to 95)",
+        f"saved           400  +75 (+55 to +95)   {loss_words(kept)}",
+        f"shorter         200  -10 (-30 to +10)   {loss_words(lost)}",
         "shorter         100  –                  not known: not measured",
     ]
     text = markdown_summary(studied(made))
     assert "### wick, shorter" in text
     assert "|  | tokens | lift | against the whole skill |\n| --- | --- | --- | --- |\n" in text
-    assert "| saved | 400 | \\+75 (+55 to +95) | no loss shown (-7 to +3) |" in text
+    assert f"| saved | 400 | \\+75 (+55 to +95) | {loss_words(kept)} |" in text
     page = html_report(studied(made))
-    assert '<span class="word hurts">loses 90 points (80 to 95)</span>' in page
+    assert f'<span class="word hurts">{loss_words(lost)}</span>' in page
     assert 'class="plot curve"' in page
 
 

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.export.junit_properties import case_properties, suite_properties
@@ -20,7 +20,7 @@ def test_a_regression_of_the_whole_skill_is_in_the_suite() -> None:
     )
     properties = dict(suite_properties(made))
     assert properties["upskill_gate"] == "not passed"
-    assert any("as a whole" in value for value in properties.values())
+    assert set(made.gate or ()) & set(properties.values())
 
 
 def test_without_gates_there_is_no_gate_property() -> None:
@@ -49,7 +49,6 @@ def test_what_agents_did_is_there_and_not_for_plain_completions() -> None:
     assert not [name for name, _ in plain if "agent" in name or "turns" in name]
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8")), st.text())
 def test_property_names_are_valid_xml(skill: str, model: str) -> None:
     made = made_run(skills=(skill,), models=(model,), cases=1)

@@ -9,7 +9,7 @@ from typing import Any
 import cmarkgfm
 import pytest
 from cmarkgfm.cmark import Options
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.markdown import (
@@ -20,7 +20,7 @@ from pytest_upskill.reports.markdown import (
     in_html,
     markdown_summary,
 )
-from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.run import RunResults, failed_words
 from pytest_upskill.trials.records import Grade
 from support.agent_runs import agent_run
 from support.made import accepted_count, helps, made_record, made_run
@@ -86,7 +86,7 @@ def hostile(text: str, results: RunResults | None = None) -> RunResults:
 
 def test_the_outcome_comes_first_then_tables_then_regressions() -> None:
     text = markdown_summary(regressed(), ["a note"], failed=2)
-    assert text.startswith(f"{MARKER}\n## ❌ Skills\n\n**Failed:**\n\n- 2 tests failed")
+    assert text.startswith(f"{MARKER}\n## ❌ Skills\n\n**Failed:**\n\n- {failed_words(2)[0]}")
     page = Page(text)
     assert page.texts["h3"] == ["gate", "Regressions", "Failed cases"]
     assert page.texts["summary"] == [
@@ -107,8 +107,7 @@ def test_notable_cases_are_listed_below_the_verdict() -> None:
     made = made_run(cases=4, runs=3, passes=passes)
     records = [replace(record, case=f"{record.case}*") for record in made.records]
     text = markdown_summary(replace(made, records=tuple(records)))
-    assert "\n  - worse with the skill: case-0\\*, case-2\\*\n" in text
-    assert "\n  - pass even without the skill: case-1\\*\n" in text
+    assert re.search(r"\n  - [a-z ]+: case-0\\\*, case-2\\\*\n  - [a-z ]+: case-1\\\*\n", text)
     assert Page(text).tags["ul"] == 2
     details = Page(markdown_summary(made)).texts["details"]
     assert ["Without the skill: passed 3 of 3 runs." in words for words in details] == [True, True]
@@ -139,8 +138,8 @@ def test_a_run_that_passes_has_nothing_folded() -> None:
 
 
 def test_cases_missing_from_all_shards_fail_the_comment() -> None:
-    text = markdown_summary(made_run(missing={("gate", "haiku"): 2}))
-    assert "**Failed:**\n\n- gate on haiku: 2 cases missing from all files" in text
+    run = made_run(missing={("gate", "haiku"): 2})
+    assert f"**Failed:**\n\n- {run.unfinished[0]}" in markdown_summary(run)
 
 
 def test_a_case_without_an_answer_shows_the_error() -> None:
@@ -174,7 +173,6 @@ def test_hostile_text_stays_text() -> None:
     assert "<script>alert(1)</script>" in page.texts["code"][0]  # as text, whole
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.text(st.sampled_from("<>&`~|\\[]()!#*_-+=.:/@\n\r\t \x00\ud800w1a"), max_size=60))
 def test_no_text_breaks_out(text: str) -> None:
     page = Page(markdown_summary(hostile(text + "x"), [text]))
@@ -184,14 +182,12 @@ def test_no_text_breaks_out(text: str) -> None:
     assert page.open == []
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_a_fence_holds_any_text(text: str) -> None:
     page = Page(fenced(text))
     assert page.tags == {"pre": 1, "code": 1}
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_escaped_text_is_one_plain_paragraph(text: str) -> None:
     assert set(Page(f"x {escaped(text)}").tags) <= {"p"}
@@ -248,7 +244,6 @@ def test_regressions_come_before_other_failures() -> None:
     assert "Failed cases: no room for 200 more" in text
 
 
-@settings(deadline=None, max_examples=20)
 @given(st.text(min_size=1, max_size=300), st.integers(1, 40), st.integers(1, 5))
 def test_any_run_stays_below_the_limit(text: str, times: int, models: int) -> None:
     names = [f"{text * times}{number}" for number in range(models)]
@@ -282,16 +277,15 @@ def test_no_text_leaves_its_cell(text: str) -> None:
 
 def test_failed_tests_fail_the_comment() -> None:
     assert "**Passed.**" in markdown_summary(made_run())
-    failed = markdown_summary(made_run(), failed=2)
-    assert "**Failed:**\n\n- 2 tests failed or had errors" in failed
+    assert f"**Failed:**\n\n- {failed_words(2)[0]}" in markdown_summary(made_run(), failed=2)
 
 
 def test_an_interrupted_run_did_not_pass() -> None:
     run = made_run(interrupted="Ctrl-C", lost=("x",))
-    text = "- interrupted: Ctrl-C; 1 of 7 tests did not run"
-    assert f"**Interrupted:**\n\n{text}" in markdown_summary(run)
+    (reason,) = run.unfinished
+    assert f"**Interrupted:**\n\n- {reason}" in markdown_summary(run)
     failed = markdown_summary(run, failed=1)
-    assert f"**Failed:**\n\n- 1 test failed or had errors\n{text}" in failed
+    assert f"**Failed:**\n\n- {failed_words(1)[0]}\n- {reason}" in failed
 
 
 def test_a_failed_case_of_an_agent_tells_what_it_did() -> None:

@@ -6,7 +6,7 @@ import re
 from html import unescape
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.html import html_report, shell
@@ -48,7 +48,6 @@ def test_the_scripts_only_set_text_and_have_no_addresses() -> None:
 
 
 @given(st.text(), st.text())
-@settings(deadline=None)
 def test_any_text_is_packed_whole(answer: str, name: str) -> None:
     text = answer + "\ud800"
     page = shell(name, "", "", packed({"answer": text}))

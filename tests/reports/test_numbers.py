@@ -104,29 +104,25 @@ def test_one_entry_adds_a_column_to_the_csv_and_a_metric(gain: Number, tmp_path:
 
 def test_a_new_column_is_dropped_first(gain: Number, tmp_path: Path) -> None:
     results = made_run()
+    kept = entries(results, tmp_path)
     for width in range(60, 130):
         look = replace(WIDE, width=width)
         shown = summary_lines(results.skills, results.verdicts, look)
         header = next(line for line in shown if line.startswith("model"))
         assert ("seconds" in header) >= (gain.header in header)
         assert max(map(len, shown)) <= width
-        listed = history_lines(entries(results, tmp_path), look, STARTED)
+        listed = history_lines(kept, look, STARTED)
         assert ("cases" in listed[0]) >= (gain.header in listed[0])
 
 
 @everywhere
-@pytest.mark.parametrize(
-    ("cost", "shown"),
-    [(0.1234, "$123.40"), (0.0015, "$1.50"), (0.0000524, "$0.052"), (2.5, "$2,500")],
-)
-def test_a_cost_reads_the_same_everywhere(
-    report: Report, cost: float, shown: str, tmp_path: Path
-) -> None:
+def test_a_cost_reads_the_same_everywhere(report: Report, tmp_path: Path) -> None:
     made = made_run(models=("haiku", "opus"))
-    records = [replace(r, cost=cost if r.model == "haiku" else 2 * cost) for r in made.records]
+    records = [replace(r, cost=0.1234 if r.model == "haiku" else 2.5) for r in made.records]
     text = report(replace(made, records=tuple(records)), tmp_path)
     assert "$/1000" in text
-    assert shown in text
+    assert "$123.40" in text
+    assert "$2,500" in text
 
 
 @everywhere

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.html import html_report
@@ -39,7 +39,6 @@ def test_cost_is_drawn_if_prices_are_known_else_tokens() -> None:
 
 
 @given(st.lists(st.floats(1e-4, 1e6), min_size=1, max_size=8), st.booleans())
-@settings(deadline=None, max_examples=50)
 def test_any_amounts_get_round_ticks(costs: list[float], free: bool) -> None:
     """Also where answers without the skill cost nothing."""
     models = [f"model-{n}" for n in range(len(costs))]

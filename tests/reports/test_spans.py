@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.models import ModelSpec
@@ -112,7 +112,6 @@ def test_the_run_has_a_span_with_its_gate() -> None:
     assert "upskill.gate.passed" not in run_span(made_run()).attributes
 
 
-@settings(deadline=None)
 @given(st.text(), st.text())
 def test_content_is_sent_only_if_asked_for(answer: str, question: str) -> None:
     secret, asked = f"s3cret{answer}\ud800", f"qu3stion{question}"

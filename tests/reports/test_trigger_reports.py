@@ -18,7 +18,7 @@ from pytest_upskill.reports.terminal.summary_text import results_lines
 from pytest_upskill.reports.trigger_numbers import size_words
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.triggers import MODELS_CHOICE
-from support.made_triggers import made_triggers
+from support.made import made_triggers
 
 NEEDS = ["ooo"] * 14 + ["xx-"] * 6
 SPARES = ["ooo"] + ["---"] * 19
@@ -33,21 +33,17 @@ def shown(results: RunResults, width: int = 80, verbosity: int = 0) -> str:
 
 
 def test_the_terminal_shows_a_table_and_the_verdict_last() -> None:
-    assert shown(RUN) == (
+    table, _, verdict = shown(RUN).rpartition("\n\n")
+    assert table == (
         "triggers · 20 queries that need gate, 20 that don't × 3 runs\n"
         "\n"
         "model         recall       interval    false alarms  interval   opened instead\n"
         "──────────────────────────────────────────────────────────────────────────────\n"
-        "claude/haiku  ████░░  70%  48% to 85%  ░░░░░░   5%   1% to 24%  docs-writer 12\n"
-        "\n"
-        "claude/haiku: opened in 14 of 20 that need it (recall 70%, 48% to 85%), in 1 of\n"
-        "  20 that don't (false alarms 5%, 1% to 24%).\n"
-        '  not opened for: "Please trigger-needs-14" (0 of 3), "Please trigger-needs-15"\n'
-        '    (0 of 3), "Please trigger-needs-16" (0 of 3), and 3 more\n'
-        '  opened without need for: "Please trigger-spares-0" (3 of 3)\n'
-        "  opened instead: docs-writer in 12 trials\n"
-        "  to improve its description: pytest-upskill describe skills/gate --eval-agent \\\n"
-        "    claude --eval-model haiku"
+        "claude/haiku  ████░░  70%  48% to 85%  ░░░░░░   5%   1% to 24%  docs-writer 12"
+    )
+    (row,) = RUN.trigger_summaries
+    assert " ".join(verdict.replace("\\\n", "").split()) == " ".join(
+        [f"claude/haiku: {row.sentence}.", *row.advice]
     )
 
 
@@ -67,20 +63,20 @@ def test_with_v_there_is_a_rate_for_each_query() -> None:
 
 def test_a_subset_is_told() -> None:
     some = replace(RUN, triggers=RUN.triggers[:3])
-    assert "gate on claude/haiku: ran only 3 of 40 queries." in shown(some)
+    assert some.subset_notes[0] in shown(some)
 
 
 def test_many_skills_have_their_verdicts_with_v() -> None:
     many = made_triggers(["o"], ["-"], skills=[f"skill-{n}" for n in range(13)])
     assert shown(many).splitlines()[-1] == "-v shows the verdict on the triggers of each skill."
-    assert "skill-12 on claude/haiku: opened in 1 of 1" in shown(many, verbosity=1)
+    assert "skill-12 on claude/haiku: " in shown(many, verbosity=1)
 
 
 def test_errors_are_told_with_their_causes() -> None:
-    text = shown(made_triggers(["ooE", "EEE"], ["---"]))
-    assert "claude/haiku: incomplete: opened in 1 of 1 that need it" in text
-    assert "4 trials without a result" in " ".join(text.split())
-    assert "  without a result: timed out (4)" in text
+    results = made_triggers(["ooE", "EEE"], ["---"])
+    (row,) = results.trigger_summaries
+    assert f"claude/haiku: {row.word}: {row.sentence}" in " ".join(shown(results).split())
+    assert "  without a result: timed out (4)" in shown(results)
 
 
 @pytest.mark.parametrize("models", [["haiku"], ["haiku", "claude/haiku"]])
@@ -99,7 +95,7 @@ def test_markdown_has_the_table_and_the_queries() -> None:
     text = markdown_summary(RUN, failed=7)
     assert "| gate | claude/haiku | 70% (48% to 85%) | 5% (1% to 24%) | docs-writer 12 |" in text
     assert "| Please trigger-needs-14 | yes | 0 of 3 | docs-writer 2 |" in text
-    assert "- gate on claude/haiku: opened in 14 of 20 that need it" in text
+    assert f"- gate on claude/haiku: {RUN.trigger_summaries[0].sentence}" in text
     assert "Failed cases" not in text  # they stand in the table of queries
     assert "### Failed cases" in markdown_summary(made_triggers(["E"], []), failed=1)
     assert "**Passed.**" in markdown_summary(made_triggers(["o"], ["-"]))
@@ -139,7 +135,7 @@ HOSTILE = [
     "<script>alert(1)</script>",
     "a | b\n# c `d` @someone https://example.com",
     "\x1b[31mred\x07",
-    "‮gnol" * 2000,
+    "‮gnol" * 400,
     '"><img src=x onerror=alert(1)>',
 ]
 

@@ -13,6 +13,7 @@ from pytest_upskill.trials.activity import UNTOLD
 from pytest_upskill.trials.records import Record
 from support.agent_runs import Opens, agent_run
 from support.made import Passes, made_run
+from support.words import HELPS, HURTS, NO_EFFECT, NOT_NEEDED
 
 
 def activation(results: RunResults) -> Activation:
@@ -91,60 +92,59 @@ def test_errored_pairs_count_neither_way() -> None:
 
 ALL: Opens = lambda _case, _run: True  # noqa: E731
 NONE: Opens = lambda _case, _run: False  # noqa: E731
-NO_EFFECT: Passes = lambda case, _model, _arm, _run: case % 3 == 0  # noqa: E731
-HELPS: Passes = lambda _case, _model, arm, _run: arm == "skill"  # noqa: E731
+SAME: Passes = lambda case, _model, _arm, _run: case % 3 == 0  # noqa: E731
+WITH_SKILL: Passes = lambda _case, _model, arm, _run: arm == "skill"  # noqa: E731
+WITHOUT: Passes = lambda _case, _model, arm, _run: arm != "skill"  # noqa: E731
 
 
 @pytest.mark.parametrize(
     ("passes", "opens", "word", "words"),
     [
         (
-            NO_EFFECT,
+            SAME,
             NONE,
-            "no effect shown",
+            NO_EFFECT,
             "never opened in 10 trials, so this says nothing of its text: let the description "
             "say when to use it, or write cases that need it",
         ),
         (
-            NO_EFFECT,
+            SAME,
             ALL,
-            "no effect shown",
-            "opened in 10 of 10 trials but did not help: work on its text; too few cases: only a "
-            "lift of 31+ points would show",
+            NO_EFFECT,
+            "opened in 10 of 10 trials but did not help: work on its text; ",
         ),
         (
-            NO_EFFECT,
+            SAME,
             lambda case, _: case < 2,
-            "no effect shown",
-            "opened in 2 of 10 trials: work on the description first, then judge its text; "
-            "too few cases: only a lift of 31+ points would show",
+            NO_EFFECT,
+            "opened in 2 of 10 trials: work on the description first, then judge its text; ",
         ),
-        (HELPS, ALL, "helps", "opened in 10 of 10 trials"),
+        (WITH_SKILL, ALL, HELPS, "opened in 10 of 10 trials"),
         (
             lambda case, _model, arm, _run: arm == "skill" and case < 8,
             lambda case, _: case < 8,
-            "helps",
+            HELPS,
             "opened in 8 of 10 trials, +100 points where opened (+54 to +100, 8 cases): a "
             "description that says when to use it may help more often",
         ),
-        (HELPS, NONE, "helps", "never opened in 10 trials, so this says nothing of its text: "),
+        (WITH_SKILL, NONE, HELPS, "never opened in 10 trials, so this says nothing of its text: "),
         (
-            lambda _case, _model, arm, _run: arm != "skill",
+            WITHOUT,
             ALL,
-            "hurts",
+            HURTS,
             "opened in 10 of 10 trials: what it says makes answers worse, so work on its text",
         ),
         (
-            lambda _case, _model, arm, _run: arm != "skill",
+            WITHOUT,
             lambda case, _: case < 2,
-            "hurts",
+            HURTS,
             "opened in 2 of 10 trials: answers got worse where it was not opened, too, so look at "
             "those first",
         ),
         (
             lambda *_: True,
             ALL,
-            "not needed",
+            NOT_NEEDED,
             "opened in 10 of 10 trials: the cases pass without it, so write harder ones",
         ),
     ],
@@ -155,14 +155,15 @@ def test_the_sentence_tells_apart_what_came_of_opening_it(
     (verdict,) = agent_run(cases=10, passes=passes, opens=opens).verdicts
     assert verdict.word == word
     assert f"; {words}" in verdict.sentence
-    assert "nothing of its text" not in verdict.sentence or "would show" not in verdict.sentence
+    if opens is NONE:  # then no number of such cases would tell, so no outlook follows
+        assert verdict.sentence.rpartition("; ")[2].startswith("never opened")
 
 
 def test_a_small_lift_is_not_said_to_be_no_help() -> None:
     (verdict,) = agent_run(
         cases=10, passes=lambda case, _m, arm, _r: arm == "skill" and case < 2
     ).verdicts
-    assert verdict.word == "no effect shown"
+    assert verdict.word == NO_EFFECT
     assert "did not help" not in verdict.sentence
     assert "opened in 10 of 10 trials;" in verdict.sentence
 
@@ -177,7 +178,7 @@ def test_skills_that_were_opened_instead_are_named() -> None:
     ]
     found = activation(replace(results, records=tuple(other)))
     assert found.instead == (("docs-writer", 3),)
-    words = activation_words(found, "helps", 0.5)
+    words = activation_words(found, HELPS, 0.5)
     assert words.startswith("opened in 1 of 4 trials (instead: docs-writer in 3)")
     never = replace(found, count=0)
     assert activation_words(never, None, None).startswith(
@@ -206,13 +207,13 @@ def test_an_agent_that_knows_no_skills_is_told_from_a_description_that_says_litt
 
     found = activation(replace(results, records=tuple(map(done, results.records))))
     assert found.untold == untold
-    assert words in activation_words(found, "no effect shown", 0.0)
+    assert words in activation_words(found, NO_EFFECT, 0.0)
 
 
 def test_no_gate_goes_by_what_was_opened() -> None:
     gates = Gates(min_lift=0.1, min_pass_rate=0.5)
     opened, not_opened = (
-        agent_run(cases=10, passes=HELPS, opens=opens).verdicts for opens in (ALL, NONE)
+        agent_run(cases=10, passes=WITH_SKILL, opens=opens).verdicts for opens in (ALL, NONE)
     )
     assert gate_reasons(opened, gates) == gate_reasons(not_opened, gates) == []
 

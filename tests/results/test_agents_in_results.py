@@ -16,7 +16,7 @@ from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.regressions import compare_all
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
-from pytest_upskill.results.verdict import sweet_spot
+from pytest_upskill.results.verdict import sweet_choice
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.plan import Count, Expectation
 from pytest_upskill.trials.records import Grade
@@ -126,6 +126,6 @@ def test_the_sweet_spot_names_the_agent() -> None:
     records = tuple(
         replace(one, cost=0.001 if one.agent == "loop" else 0.1) for one in BOTH.records
     )
-    assert sweet_spot(replace(BOTH, records=records).verdicts) == (
-        "loop/haiku with the skill (83%) is the best and the cheapest."
-    )
+    spot = sweet_choice(replace(BOTH, records=records).verdicts)
+    assert spot
+    assert (spot.model, spot.arm) == ("loop/haiku", "skill")

@@ -35,8 +35,7 @@ from pytest_upskill.results.history import (
 )
 from pytest_upskill.results.to_json import AsRead, results_report, results_text
 from support.folders import new_folder
-from support.made import STARTED, made_record, made_run
-from support.made_triggers import made_triggers
+from support.made import STARTED, made_record, made_run, made_triggers
 
 BIG = 10**9
 PACKED = packed(results_report(made_run(cases=1)))
@@ -152,6 +151,7 @@ def test_two_writers_at_once_lose_no_run(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 24
 
 
+@pytest.mark.nightly
 def test_two_processes_that_prune_keep_their_own_runs(tmp_path: Path) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[2])\n"

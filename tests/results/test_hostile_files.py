@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.cli import main
@@ -22,7 +22,7 @@ from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.results.to_json import results_report
 from support.made import accepted_count, made_run
-from support.made_matrix import made_matrix
+from support.made_studies import made_matrix
 
 RUN = made_run(cases=2, accepted={0: accepted_count(1, 2)}, looks=(1, 3), matrices=(made_matrix(),))
 REPORT: dict[str, Any] = json.loads(json.dumps(results_report(RUN)))
@@ -78,7 +78,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("odd")
 
 
-@settings(max_examples=60)
 @given(st.sampled_from(list(paths(REPORT))), ODD)
 def test_odd_results_are_an_error_or_can_be_reported(
     folder: Path, path: tuple[Any, ...], odd: object
@@ -100,7 +99,6 @@ def test_odd_results_are_an_error_or_can_be_reported(
 HEAD_START, HEAD_END = 10, history.packed(results_report(RUN)).index(b"\0", 10)
 
 
-@settings(max_examples=60)
 @given(st.data(), ODD)
 def test_an_odd_head_of_a_kept_run_is_an_error_or_not_believed(
     folder: Path, data: st.DataObject, odd: object

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from pytest_upskill.errors import ResultsError
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.triggers import trigger_reasons
+from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.plan import PlannedCase
-from support.made import accepted_count, made_run
-from support.made_triggers import made_triggers
+from support.made import accepted_count, made_run, made_triggers
+from support.words import INCOMPLETE
 
 WHOLE = made_run(
     skills=("gate", "door"),
@@ -70,9 +72,9 @@ def test_cases_of_a_missing_shard_count_as_not_run() -> None:
     assert results.missing == {
         (skill, model): 2 for skill in ("gate", "door") for model in ("haiku", "local")
     }
-    assert {verdict.word for verdict in results.verdicts} == {"incomplete"}
-    assert "2 cases not run" in results.verdicts[0].sentence
-    assert any("can't pass" in reason for reason in results.gate or ())
+    assert {verdict.word for verdict in results.verdicts} == {INCOMPLETE}
+    assert {verdict.summary.not_run for verdict in results.verdicts} == {2}
+    assert results.gate == gate_reasons(results.verdicts, WHOLE.gates) != []
     on_purpose, _ = merged([one, two], subset=True)
     assert not on_purpose.missing
 
@@ -164,7 +166,7 @@ def test_queries_of_shards_become_one_summary() -> None:
     lacking, _ = merged([Source("1.json", one), Source("2.json", one)])
     assert lacking.missing_queries == {("gate", "claude/haiku"): 3}
     assert lacking.missing == {}
-    assert lacking.gate == ["gate on claude/haiku: can't pass: 3 queries not run"]
+    assert lacking.gate == trigger_reasons(lacking.trigger_summaries, whole.gates, ["gate"]) != []
     assert merged([Source("1.json", one)] * 2, subset=True)[0].gate == []
 
 

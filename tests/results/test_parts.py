@@ -9,7 +9,7 @@ from pytest_upskill.results.effects import State
 from pytest_upskill.results.parts import Version, conclusions, part_sentence, said_of
 from pytest_upskill.results.parts_json import PartsForm, parts_report
 from pytest_upskill.stats import Lift
-from support.made_parts import made_parts, part
+from support.made_studies import made_parts, part
 
 
 @pytest.mark.parametrize(

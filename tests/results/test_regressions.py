@@ -118,7 +118,10 @@ def test_a_test_that_failed_stays_a_regression_in_a_stopped_run() -> None:
     assert stopped.reasons == ["gate on m: c0: regression of the skill"]
 
 
-@pytest.mark.parametrize(("cases", "runs"), [(12, 3), (40, 5), (8, 10)])
+@pytest.mark.parametrize(
+    ("cases", "runs"),
+    [(12, 3), *(pytest.param(*size, marks=pytest.mark.nightly) for size in ((40, 5), (8, 10)))],
+)
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (5, 1), (5, 5)])
 def test_an_unchanged_skill_fails_a_test_in_at_most_five_percent(
     cases: int, runs: int, a: float, b: float

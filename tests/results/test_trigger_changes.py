@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from pytest_upskill.reports.history.run_lines import comparison_lines
 from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.results.arm_comparison import points_words
 from pytest_upskill.results.run_comparison import compare_runs
-from support.made_triggers import made_triggers
+from support.made import made_triggers
 
 
 def test_a_lost_recall_is_worse_and_more_false_alarms_too() -> None:
@@ -23,7 +24,8 @@ def test_a_lost_recall_is_worse_and_more_false_alarms_too() -> None:
     lines = comparison_lines([("a", before), ("b", after)], found, Look(80))
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
-    assert "gate on claude/haiku: recall 100%, then 20%: worse, -80 points" in text
+    change = found.triggers[0].change
+    assert f"gate on claude/haiku: recall 100%, then 20%: worse, {points_words(change)}" in text
     assert "Nothing to compare" not in text
 
 

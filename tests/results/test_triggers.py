@@ -13,8 +13,7 @@ from pytest_upskill.results.hints import DESCRIBE
 from pytest_upskill.results.triggers import MODELS_CHOICE, QueryRate, share_of
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import wilson
-from support.made import made_run
-from support.made_triggers import made_triggers
+from support.made import made_run, made_triggers
 from support.simulated import passes
 
 

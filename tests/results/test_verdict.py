@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from pytest_upskill.results.verdict import (
     verdicts_of,
 )
 from pytest_upskill.settings import Gates
-from support.made import Pair, made_records, made_run, made_summary
+from support.made import Pair, checked_run, made_records, made_run, made_summary
 
 Cases = Sequence[Pair]
 
@@ -293,3 +294,63 @@ def test_each_arm_is_compared_with_the_skill_by_itself() -> None:
         "trace": "no change shown",
     }
     assert found.since is None  # a trace is no git ref
+
+
+# Of shares of checks.
+
+HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]  # of 7: no case passes in either arm
+
+
+def of_checks(counts: Sequence[tuple[int, int]] = HIDDEN, **more: Any) -> Verdict:
+    (found,) = checked_run(counts, **more).verdicts
+    return found
+
+
+def test_the_sentence_says_what_points_and_percentages_are_of() -> None:
+    assert of_checks().sentence == (
+        "+74 points of checks (+40 to +86), 0 of pass rate (-46 to +46), 200% more tokens"
+    )
+    assert of_checks(score="pass").sentence.startswith(
+        "0 points of pass rate (-46 to +46), +74 of checks (+40 to +86), 200% more tokens; "
+    )
+    needless = of_checks([(7, 7), (7, 7), (7, 7), (7, 7), (6, 7), (7, 6)])
+    assert "98% of checks pass without it" in needless.sentence
+    unclear = of_checks([(1, 6), (6, 1), (3, 4), (2, 6), (5, 4), (0, 4)])
+    assert unclear.sentence.endswith(" points of checks would show")
+    alone = of_checks(arms=("skill",))
+    assert alone.sentence == "83% of checks pass with the skill (0% of cases)"
+    other = of_checks(arms=("skill",), score="pass")
+    assert other.sentence == "0% pass with the skill (83% of checks)"
+
+
+def test_the_share_is_not_told_twice() -> None:
+    """With one check each, passing and passing all checks are the same."""
+    found = of_checks([(0, 1)] * 6, of=1, score="pass")
+    assert found.sentence.startswith("+100 points (+")
+    assert "checks" not in found.sentence
+    assert "pass rate" not in of_checks([(0, 1)] * 6, of=1).sentence
+
+
+def test_signals_and_gates_say_that_they_are_of_checks() -> None:
+    assert signal_lines(of_checks([(5, 3), (7, 7), (0, 0), (1, 6), (6, 7), (0, 3)])) == [
+        "fewer checks pass with the skill: case-0",
+        "all checks pass even without the skill: case-1",
+        "no check passes even with the skill: case-2",
+    ]
+    assert gate_reasons([of_checks()], Gates(min_lift=0.8, min_pass_rate=0.5)) == [
+        "gate on haiku: lift of checks is +74 points (minimum +80)",
+        "gate on haiku: pass rate is 0% (minimum 50%)",
+    ]
+    assert gate_reasons([of_checks()], Gates(min_lift=0.5, confident=True)) == [
+        "gate on haiku: lowest likely lift of checks is +40 points (minimum +50)"
+    ]
+
+
+def test_the_sweet_spot_is_of_checks() -> None:
+    results = checked_run(HIDDEN, models=("cheap", "dear"))
+    priced = [
+        replace(record, cost=0.001 if record.model == "cheap" else 0.01)
+        for record in results.records
+    ]
+    spot = sweet_spot(replace(results, records=tuple(priced)).verdicts)
+    assert spot == "cheap with the skill (83% of checks) is the best and the cheapest."

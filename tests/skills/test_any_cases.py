@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.checks import load_checked_cases
@@ -30,7 +30,6 @@ def is_read_or_refused(folder: Path, data: bytes) -> bool:
         return "skill_meta.json" in str(error) and "\x1b" not in str(error)
 
 
-@settings(max_examples=3 * settings().max_examples)
 @given(data=VALUES | CASES | META | EVALS)
 def test_any_json_loads_or_raises_cases_error(
     tmp_path_factory: pytest.TempPathFactory, data: Any
@@ -38,7 +37,6 @@ def test_any_json_loads_or_raises_cases_error(
     assert is_read_or_refused(new_folder(tmp_path_factory), json.dumps(data).encode())
 
 
-@settings(deadline=None)
 @given(data=st.text().map(str.encode) | st.binary())
 def test_any_content_loads_or_raises_cases_error(
     tmp_path_factory: pytest.TempPathFactory, data: bytes

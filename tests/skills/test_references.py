@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.skills.context import FilesOnDisk
@@ -104,15 +104,15 @@ def test_other_words_name_no_file(folder: Path, text: str) -> None:
 
 
 def test_a_text_that_is_one_long_path_takes_no_time(folder: Path) -> None:
-    assert named(folder, "a/" * 500_000) == []
-    assert named(folder, "\n".join(f"`{'a/' * 140}{n}.md`" for n in range(1000))) == []
+    assert named(folder, "a/" * 100_000) == []
+    assert named(folder, "\n".join(f"`{'a/' * 140}{n}.md`" for n in range(200))) == []
     assert named(folder, f"{'*-' * 4990}x.y") == []
     assert named(folder, f"{'`' * 4990}x`{'a' * 4990}\n" * 20) == []
     (folder / ("a" * 250)).touch()
     (folder / "loop").symlink_to(folder)
     assert named(folder, f"`{'*a' * 140}b`") == []
     assert named(folder, f"`{'*/' * 140}b.md`") == []
-    assert named(folder, "\n".join(f"`*{n}*x*.md`" for n in range(10_000))) == []
+    assert named(folder, "\n".join(f"`*{n}*x*.md`" for n in range(2000))) == []
 
 
 def test_the_word_tells_how_it_is_written_and_whether_it_is_an_example() -> None:
@@ -151,7 +151,6 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(WORDS | st.text(max_size=5)).map("".join))
 def test_any_text_can_be_searched(text: str) -> None:
     assert files_named(FilesOnDisk(Path("no-such-folder")), text.split("\n")) == []

@@ -15,8 +15,8 @@ from support.simulated import ask, rates, shares, worlds
 EVERY_WORLD = [world for lift in (0, 0.2, 0.6) for world in worlds(lift)]
 
 
-@pytest.mark.parametrize("cases", [5, 12, 40])
-@pytest.mark.parametrize("runs", [1, 3, 5])
+@pytest.mark.parametrize("cases", [5, 12, pytest.param(40, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("runs", [1, 3, pytest.param(5, marks=pytest.mark.nightly)])
 def test_interval_covers_the_true_lift(cases: int, runs: int) -> None:
     draw = random.Random(f"{cases} cases, {runs} runs")
     held = 0
@@ -41,7 +41,7 @@ def test_interval_covers_the_true_lift_of_shares(cases: int, runs: int) -> None:
     assert held / repeats / len(EVERY_WORLD) >= 0.93
 
 
-@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize("runs", [1, pytest.param(3, marks=pytest.mark.nightly)])
 def test_shares_separate_equal_arms_in_at_most_five_percent(runs: int) -> None:
     draw = random.Random(runs)
     found = [
@@ -68,7 +68,7 @@ def test_one_run_separates_equal_arms_in_at_most_five_percent(cases: int, unlike
     assert error <= 0.05
 
 
-@pytest.mark.parametrize("runs", [3, 5])
+@pytest.mark.parametrize("runs", [3, pytest.param(5, marks=pytest.mark.nightly)])
 def test_several_runs_separate_equal_arms_in_at_most_five_percent(runs: int) -> None:
     draw = random.Random(runs)
     shown = repeats = 0
@@ -81,7 +81,9 @@ def test_several_runs_separate_equal_arms_in_at_most_five_percent(runs: int) -> 
     assert shown / repeats <= 0.05
 
 
-@pytest.mark.parametrize("cases", [5, 8, 12, 20, 40])
+@pytest.mark.parametrize(
+    "cases", [5, 12, *(pytest.param(cases, marks=pytest.mark.nightly) for cases in (8, 20, 40))]
+)
 def test_token_change_interval_covers_the_true_change(cases: int) -> None:
     draw = random.Random(cases)
     held = 0

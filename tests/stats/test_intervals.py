@@ -5,7 +5,7 @@ import random
 from math import log
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.stats.contingency_tables import mcnemar
@@ -157,7 +157,6 @@ def test_holm_matches_statsmodels() -> None:
     assert holm([]) == []
 
 
-@settings(deadline=None)
 @given(st.one_of(rate_pairs, share_pairs))
 def test_lift_is_within_its_interval(pairs: list[tuple[float, float]]) -> None:
     for runs in (1, 5):
@@ -166,7 +165,6 @@ def test_lift_is_within_its_interval(pairs: list[tuple[float, float]]) -> None:
         assert 0 <= lift.p_value <= 1
 
 
-@settings(deadline=None)
 @given(st.one_of(rate_pairs, passed_pairs, share_pairs))
 def test_swapped_arms_mirror_the_lift(pairs: list[tuple[float, float]]) -> None:
     lift = paired_lift(pairs, 1)
@@ -175,7 +173,6 @@ def test_swapped_arms_mirror_the_lift(pairs: list[tuple[float, float]]) -> None:
     assert swapped.p_value == pytest.approx(lift.p_value)
 
 
-@settings(deadline=None)
 @given(st.one_of(rate_pairs, passed_pairs, share_pairs))
 def test_higher_level_gives_a_wider_interval(pairs: list[tuple[float, float]]) -> None:
     wide, narrow = paired_lift(pairs, 1, 0.99), paired_lift(pairs, 1, 0.9)
@@ -183,7 +180,6 @@ def test_higher_level_gives_a_wider_interval(pairs: list[tuple[float, float]]) -
     assert narrow.high <= wide.high + 1e-12
 
 
-@settings(deadline=None)
 @given(st.one_of(rate_pairs, passed_pairs, share_pairs), st.sampled_from([0.9, 0.95, 0.98]))
 def test_shown_lift_is_significant(pairs: list[tuple[float, float]], level: float) -> None:
     lift = paired_lift(pairs, 1, level)
@@ -191,7 +187,6 @@ def test_shown_lift_is_significant(pairs: list[tuple[float, float]], level: floa
         assert lift.p_value < 1 - level
 
 
-@settings(deadline=None)
 @given(st.integers(1, 4), shares, shares)
 def test_a_few_cases_with_equal_shares_are_never_certain(
     cases: int, baseline: float, skill: float
@@ -202,7 +197,6 @@ def test_a_few_cases_with_equal_shares_are_never_certain(
     assert not lift.shown
 
 
-@settings(deadline=None)
 @given(st.integers(1, 200), st.floats(0, 1), st.sampled_from(LEVELS))
 def test_rate_is_within_wilsons_interval(n: int, rate: float, level: float) -> None:
     low, high = wilson(rate, n, level)

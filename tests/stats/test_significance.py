@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.stats.contingency_tables import StratifiedTable
@@ -17,7 +17,6 @@ CASES, RUNS = 12, 5
 counts = st.integers(1, 8).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs)))
 
 
-@settings(deadline=None)
 @given(counts, counts)
 def test_case_p_value_is_fishers(before: tuple[int, int], now: tuple[int, int]) -> None:
     table = [[now[0], now[1] - now[0]], [before[0], before[1] - before[0]]]

@@ -1,4 +1,4 @@
-"""Made-up values for tests: records, summaries and whole runs."""
+"""Made-up values for tests: records, summaries and whole runs, of cases and of triggers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -15,9 +15,13 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.settings import Gates, Score
+from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from pytest_upskill.trials.records import Grade, Outcome, Record
-from pytest_upskill.trials.trial import ARMS, Arm
+from pytest_upskill.trials.subject import CHAT
+from pytest_upskill.trials.trial import ARMS, Arm, sample_of_texts
+
+from .words import HELPS
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 _OUTCOMES: Final[dict[str, Outcome]] = {"P": "passed", "F": "failed", "E": "errored"}
@@ -230,7 +234,7 @@ def made_row(lift: float | None = 0.5, **more: Any) -> Row:
         **{"errored": 0, "baseline_rate": 0.25, "skill_rate": rate, "lift": lift},
         **{"lift_low": lift and lift - 0.1, "lift_high": lift and lift + 0.1},
         **{"baseline_tokens": 50.0, "skill_tokens": 1150.4, "token_change": 2.0},
-        **{"baseline_cost": 0.0005, "skill_cost": 0.0015, "verdict": "helps", "of": 12},
+        **{"baseline_cost": 0.0005, "skill_cost": 0.0015, "verdict": HELPS, "of": 12},
     }
     return Row(**{**values, **more})
 
@@ -265,3 +269,82 @@ def many_rows(**more: Any) -> list[Summary]:
     """Fifteen rows less one: three skills on five models."""
     helped = [ten_cases(model, f"skill-{n}", 0, 9, **more) for n in range(3) for model in MODELS]
     return helped[:-1]
+
+
+# Triggers.
+
+Decisions = Sequence[str]  # one text for each query, one letter for each run
+
+
+def made_query(
+    number: int, decisions: str, should: bool, skill: str, label: str, **more: Any
+) -> tuple[PlannedCase, list[Record]]:
+    name = f"trigger-{'needs' if should else 'spares'}-{number}"
+    file = f"skills/{skill}/evals/triggers.json"
+    values: dict[str, Any] = {
+        "digest": f"{number:011d}{int(should)}",
+        "file": file,
+        "line": number + 1,
+        "threshold": 0.5 if should else None,
+        "agent": label.partition("/")[0] if "/" in label else CHAT,
+        "should_trigger": should,
+        "sample": sample_of_texts([name]),
+        **more,
+    }
+    test = PlannedCase(f"{file}::{name}[{label}]", skill, name, label, **values)
+    return test, [made_decision(test, run, letter) for run, letter in enumerate(decisions, start=1)]
+
+
+def made_decision(test: PlannedCase, run: int, letter: str) -> Record:
+    """``o`` opened, ``-`` not, ``x`` another skill instead, ``E`` errored."""
+    base = Record(test.skill, test.case, test.model, "skill", run, "errored", agent=test.agent)
+    if letter == "E":
+        return replace(base, error="timed out")
+    opened = letter == "o"
+    names = (test.skill,) if opened else ("docs-writer",) if letter == "x" else ()
+    own = ((test.agent, "1.2.3"),) if test.agent != CHAT else ()
+    return replace(
+        base,
+        outcome="passed" if opened == test.should_trigger else "failed",
+        output="",
+        input_tokens=900,
+        output_tokens=100,
+        cached_tokens=0,
+        seconds=0.5,
+        score=1.0,
+        cost=0.001,
+        activity=Activity(1, 1, opened, names, agents=own),
+    )
+
+
+def made_triggers(
+    needs: Decisions = ("ooo", "oo-", "xx-", "ooo"),
+    spares: Decisions = ("---", "o--", "---"),
+    *,
+    skills: Sequence[str] = ("gate",),
+    models: Sequence[str] = ("claude/haiku",),
+    accepted: Mapping[str, Expectation] | None = None,  # by the id of a query
+    only: bool = True,  # no cases
+    **more: Any,
+) -> RunResults:
+    """Queries ``trigger-needs-0``, … and ``trigger-spares-0``, …; cases too, unless ``only``."""
+    tests, records = [], []
+    of = len(needs) + len(spares)
+    for skill in skills:
+        for label in models:
+            for should, queries in ((True, needs), (False, spares)):
+                for number, decisions in enumerate(queries):
+                    test, own = made_query(number, decisions, should, skill, label, of=of)
+                    expected = (accepted or {}).get(test.case)
+                    new = bool(accepted) and expected is None
+                    tests.append(replace(test, expected=expected, new=new))
+                    records += own
+    base = made_run(skills=skills, models=models, cases=0 if only else 6)
+    queries_asked = {(test.skill, test.case): f"Please {test.case}" for test in tests}
+    values: dict[str, Any] = {
+        "triggers": tuple(tests),
+        "trigger_records": tuple(records),
+        "questions": {**base.questions, **queries_asked},
+        **more,
+    }
+    return replace(base, **values)

@@ -1,10 +1,28 @@
-"""Simulated skills: cases with known pass rates, and runs drawn from them."""
+"""Simulated skills: cases with known pass rates, runs drawn from them, and what studies and
+teachers' commands make of such runs.
+"""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from pytest_upskill.stats import Look, look, rest_after, steps, weights
+from pytest_upskill.measure.study import Contrast, differences
+from pytest_upskill.results.losses import MARGIN
+from pytest_upskill.results.parts import Parts, Version
+from pytest_upskill.results.triggers import QueryRate
+from pytest_upskill.stats import (
+    Family,
+    Look,
+    guarded,
+    look,
+    paired_lift,
+    rest_after,
+    steps,
+    weights,
+)
+from pytest_upskill.teach.distilling import Short, choose
+from pytest_upskill.teach.query_scores import HELD_OUT, Scores, changes
 
 Chances = list[tuple[float, float]]  # per case: to pass without the skill, and with it
 Passes = list[tuple[int, int]]
@@ -117,3 +135,243 @@ def _unrelated(a: float, b: float, mean: float) -> Callable[[random.Random], tup
         return draw.betavariate(a, b), draw.betavariate(mean * size, (1 - mean) * size)
 
     return case
+
+
+# Studies: variants with known pass rates, asked look by look as a lab does.
+
+Rates = Mapping[str, list[float]]  # by variant: the chance of each case to pass
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Variants and contrasts, and the effect of each contrast over all cases there could be."""
+
+    rates: Rates
+    contrasts: tuple[Contrast, ...]
+    true: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    family: Family
+    asked: int  # trials
+    whole: int  # trials if every variant had got all runs
+
+
+def carry_out(draw: random.Random, study: Simulated, plan: tuple[int, ...]) -> Outcome:
+    """The looks of a study; variants that no open contrast needs are asked no more."""
+    family = Family((one.name for one in study.contrasts), plan)
+    passed: dict[str, list[list[float]]] = {
+        name: [[] for _ in own] for name, own in study.rates.items()
+    }
+    asked = 0
+    for before, runs in pairwise((0, *plan)):
+        open_ones = [one for one in study.contrasts if one.name in family.open]
+        needed = {name for one in open_ones for name in (*one.plus, *one.minus)}
+        for name in study.rates:
+            if name in needed:
+                for chance, own in zip(study.rates[name], passed[name], strict=True):
+                    own += [float(draw.random() < chance) for _ in range(runs - before)]
+                asked += len(study.rates[name]) * (runs - before)
+        scores = {
+            name: {str(case): [own] for case, own in enumerate(cases)}
+            for name, cases in passed.items()
+            if name in needed
+        }
+        found = {
+            one.name: differences(
+                [scores[name] for name in one.plus],
+                [scores[name] for name in one.minus],
+                runs,
+                one.margin,
+            )
+            for one in open_ones
+        }
+        family.look({name: own for name, own in found.items() if own})
+        if not family.open:
+            break
+    whole = sum(len(own) for own in study.rates.values()) * plan[-1]
+    return Outcome(family, asked, whole)
+
+
+LIFT = 0.4  # of the skills, on average over all cases that there could be
+
+Pair = tuple[float, float]  # chances of a case without the skill, and with it
+Case = Callable[[random.Random], Pair]
+
+
+def matrix_study(
+    draw: random.Random, case: Case, cases: int, skills: int, harm: float = 0.0
+) -> Simulated:
+    """Skills beside each other; the first loses ``harm`` of its lift beside the second."""
+    rates, contrasts, true = dict[str, list[float]](), list[Contrast](), dict[str, float]()
+    for one in range(skills):
+        own = [case(draw) for _ in range(cases)]
+        others = [str(other) for other in range(skills) if other != one]
+        others += ["all"] if len(others) > 1 else []
+        for other in ("alone", *others):
+            hurt = harm if one == 0 and other in ("1", "all") else 0.0
+            rates[f"{one} {other} baseline"] = [without for without, _ in own]
+            rates[f"{one} {other} skill"] = [s - hurt * (s - b) for b, s in own]
+            if other != "alone":
+                name = f"{one} {other}"
+                plus = (f"{name} skill", f"{one} alone baseline")
+                contrasts.append(Contrast(name, plus, (f"{name} baseline", f"{one} alone skill")))
+                true[name] = -hurt * LIFT
+    return Simulated(rates, tuple(contrasts), true)
+
+
+def parts_study(
+    draw: random.Random,
+    case: Case,
+    cases: int,
+    parts: int,
+    loss: float = 0.0,
+    *,
+    mixed: bool = False,
+) -> Simulated:
+    """A skill without each of its parts; without the first it loses ``loss`` of its lift.
+
+    ``mixed``: leaving out a part helps some cases and hurts others, as often as not.
+    """
+    own = [case(draw) for _ in range(cases)]
+    rates = {"whole": [with_it for _, with_it in own]}
+    contrasts, true = list[Contrast](), dict[str, float]()
+    for part in range(parts):
+        name = str(part)
+        lost = loss if part == 0 else 0.0
+        rates[name] = [s - lost * (s - b) for b, s in own]
+        if mixed:
+            rates[name] = [s + draw.choice((-1, 1)) * min(0.4, s, 1 - s) for s in rates[name]]
+        contrasts.append(Contrast(name, (name,), ("whole",), MARGIN))
+        true[name] = -lost * LIFT
+    return Simulated(rates, tuple(contrasts), true)
+
+
+# Choices of teachers' commands: descriptions on queries, shorter skills on cases.
+
+# The chances of a query to be decided right: with the current description, and with another.
+Query = Callable[[random.Random], tuple[float, float]]
+
+RUNS = 3
+
+
+def same_query(draw: random.Random) -> tuple[float, float]:
+    chance = draw.betavariate(1, 1)
+    return chance, chance
+
+
+def sure_query(draw: random.Random) -> tuple[float, float]:
+    """Right always or never, and as often better as worse."""
+    return draw.choice([(0.0, 1.0), (1.0, 0.0), (1.0, 1.0), (0.0, 0.0)])
+
+
+def mostly_better_query(draw: random.Random) -> tuple[float, float]:
+    """Most get a little better, a few much worse: 0 on average."""
+    return (0.8, 0.9) if draw.random() < 8 / 9 else (0.8, 0.0)
+
+
+def better_query(draw: random.Random) -> tuple[float, float]:
+    """By 30 points, as some get right that were not."""
+    return (0.9, 0.9) if draw.random() < 0.6 else (0.1, 0.85)
+
+
+def says_better(
+    draw: random.Random, query: Query, kinds: tuple[int, int], versions: int, students: int
+) -> bool:
+    """Whether describe calls one of several versions better; all are as good as each other.
+
+    ``kinds`` are the numbers of queries that should open the skill, and that should not.
+    """
+    made = [
+        (should, query(draw))
+        for should, n in ((True, kinds[0]), (False, kinds[1]))
+        for _ in range(n)
+    ]
+    held = [number < round(HELD_OUT * n) for n in kinds for number in range(n)]
+
+    def scores(which: int, part: bool) -> Scores:
+        own = [one for one, is_held in zip(enumerate(made), held, strict=True) if is_held == part]
+        return Scores(
+            {
+                str(student): tuple(
+                    _decided(draw, number, should, chances[which])
+                    for number, (should, chances) in own
+                )
+                for student in range(students)
+            }
+        )
+
+    before = scores(0, False)
+    better = [
+        one for one in (scores(1, False) for _ in range(versions)) if one.right > before.right
+    ]
+    lifts = changes(scores(0, True), [scores(1, True) for _ in better], RUNS * students)
+    return any(lift.low > 0 for lift in lifts)
+
+
+def _decided(draw: random.Random, number: int, should: bool, chance: float) -> QueryRate:
+    right = passes(draw, chance, RUNS)
+    return QueryRate(str(number), "", should, right if should else RUNS - right, RUNS, 0, {})
+
+
+# What leaving out a part, or a shorter text, does to cases: their chances before, and without it.
+Loss = Callable[[random.Random], tuple[float, float]]
+
+
+def needed_by_few(draw: random.Random) -> tuple[float, float]:
+    """A tenth of the cases can't be done without it."""
+    return 1.0, float(draw.random() >= MARGIN)
+
+
+def needed_by_some(draw: random.Random) -> tuple[float, float]:
+    """Not all cases pass, and a few can't be done without it."""
+    chance = draw.betavariate(9, 1)
+    return chance, chance if draw.random() >= MARGIN / 0.9 else 0.0
+
+
+def missed_by_all(draw: random.Random) -> tuple[float, float]:
+    """Every case gets a little worse."""
+    chance = draw.betavariate(9, 1)
+    return chance, chance * (1 - MARGIN / 0.9)
+
+
+def not_needed(draw: random.Random) -> tuple[float, float]:
+    """Nothing is lost; a few cases are not sure."""
+    chance = 1.0 if draw.random() < 0.9 else 0.7
+    return chance, chance
+
+
+def margin_study(draw: random.Random, loss: Loss, cases: int, parts: int) -> Simulated:
+    """Parts that all lose the same on average, each in cases of its own."""
+    seed = draw.random()
+    columns = []
+    for part in range(parts):
+        own = random.Random(f"{seed} {part}")
+        columns.append([loss(own) for _ in range(cases)])
+    rates = {"whole": [before for before, _ in columns[0]]}
+    # The whole skill is the same for all; what is lost is the part's own.
+    for part, column in enumerate(columns):
+        rates[str(part)] = [
+            first * after / before if before else 0.0
+            for (first, _), (before, after) in zip(columns[0], column, strict=True)
+        ]
+    names = [str(part) for part in range(parts)]
+    contrasts = tuple(Contrast(name, (name,), ("whole",), MARGIN) for name in names)
+    return Simulated(rates, contrasts, dict.fromkeys(names, -MARGIN))
+
+
+def chosen_place(
+    draw: random.Random, losses: Sequence[Loss], cases: int, runs: int = RUNS
+) -> int | None:
+    """Which of several shorter versions, from long to short, distill takes on held-out cases."""
+    found = []
+    for loss in losses:
+        chances = [loss(draw) for _ in range(cases)]
+        pairs = rates(ask(draw, chances, runs), runs)
+        change = guarded(paired_lift(pairs, runs), [two - one for one, two in pairs])
+        found.append(Version(1, None, change))
+    shorts = [Short(number, 1) for number in range(len(losses))]
+    parts = Parts("skill", "m", 1, None, (), versions=tuple(found))
+    taken = choose([parts], shorts, frozenset(range(len(losses))))
+    return taken.number if taken else None

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from support import simulated_choices as choices
+from support import simulated as choices
 
 
 @pytest.mark.parametrize(("versions", "students"), [(1, 1), (3, 1), (2, 3)])

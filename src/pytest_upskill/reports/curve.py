@@ -2,7 +2,8 @@
 
 from typing import Final, NamedTuple
 
-from .._util.texts import counted, points
+from .._util.texts import counted
+from ..results.arm_comparison import span_words
 from ..results.losses import loss_words, standing_of
 from ..results.parts import Parts
 from ..stats import Lift
@@ -63,4 +64,4 @@ def curve_lines(found: Parts, look: Look) -> list[str]:
 def _lift(lift: Lift | None) -> str:
     if lift is None:
         return _UNKNOWN
-    return f"{points(lift.lift)} ({points(lift.low)} to {points(lift.high)})"
+    return span_words(lift)

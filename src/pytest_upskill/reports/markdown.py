@@ -14,7 +14,7 @@ from ..results.causes import cause_lines
 from ..results.effects import spent
 from ..results.neighbours import Matrix, conclusion, sentences
 from ..results.parts import Parts, conclusions
-from ..results.run import RunResults
+from ..results.run import RunResults, failed_words
 from ..results.summary import case_words
 from ..results.triggers import TriggerSummary
 from ..results.verdict import Verdict, signal_lines, sweet_spot
@@ -51,7 +51,7 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     ``failed`` is how many tests failed or had errors.
     """
     page = _Page()
-    failures = [f"{counted(failed, 'test')} failed or had errors"] if failed else []
+    failures = failed_words(failed)
     reasons = [*failures, *results.unfinished, *(results.gate or ())]
     passed = "**Passed.**" if results.all_records else "**Nothing was tested.**"
     bad = f"**{results.outcome(failed).capitalize()}:**"

@@ -18,6 +18,7 @@ from .._util.texts import (
     whole,
 )
 from .._util.values import frozen
+from ..results.arm_comparison import SCORE_WORDS
 from ..results.summarizing import checks_of
 from ..results.summary import ArmSummary
 from ..settings import Score
@@ -305,7 +306,7 @@ NUMBERS: list[Number] = [
         "checks",
         _of_arms("score", lambda arm: arm.score, *_COMPARED),
         RATE,
-        title="share of checks passed with the skill",
+        title=f"{SCORE_WORDS['checks']} with the skill",
         priority=35,
         tells=_has_several_checks,
         shown_if=_known,

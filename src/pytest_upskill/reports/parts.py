@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 from .._util.texts import counted, one_line, points, whole
 from .._util.values import frozen
+from ..results.arm_comparison import span_words
 from ..results.parts import PartEffect, Parts, Saved
 from ..stats import Lift
 
@@ -100,7 +101,7 @@ def word_of(part: PartEffect, found: Parts) -> Word:
 def _change(lift: Lift | None) -> str:
     if lift is None:
         return UNKNOWN
-    return f"{points(lift.lift)} ({points(lift.low)} to {points(lift.high)})"
+    return span_words(lift)
 
 
 def _saved(saved: Saved | None) -> str:

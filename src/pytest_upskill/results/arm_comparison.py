@@ -54,8 +54,8 @@ class Comparison:
     @property
     def other(self) -> Score | None:
         """What the verdict is not on, if its lift reads differently."""
-        own = points_words(self.lift)
-        return next((one for one, lift in self.lifts.items() if points_words(lift) != own), None)
+        own = span_words(self.lift)
+        return next((one for one, lift in self.lifts.items() if span_words(lift) != own), None)
 
     @property
     def lift_words(self) -> str:
@@ -68,7 +68,7 @@ class Comparison:
         """``+20 of pass rate (-12 to +52)``, if that is not what the verdict is on and differs."""
         if self.other is None:
             return ""
-        return points_words(self.lifts[self.other], _UNITS[self.other]).replace(" points", "", 1)
+        return span_words(self.lifts[self.other], _UNITS[self.other])
 
 
 def unit_of(score: Score) -> str:
@@ -110,8 +110,14 @@ def _adjusted(lift: Lift, p_value: float, level: float) -> Lift:
     return lift._replace(p_value=p_value)
 
 
+def span_words(lift: Lift, unit: str = "") -> str:
+    """``+20 (-12 to +52)``."""
+    return f"{points(lift.lift)}{unit} ({points(lift.low)} to {points(lift.high)})"
+
+
 def points_words(lift: Lift, unit: str = "") -> str:
-    return f"{points(lift.lift)} points{unit} ({points(lift.low)} to {points(lift.high)})"
+    """``+20 points (-12 to +52)``."""
+    return span_words(lift, f" points{unit}")
 
 
 def token_words(change: Change) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Final, Literal
 
-from .._util.texts import counted, one_line, points
+from .._util.texts import counted, one_line
 from .._util.values import frozen
 from ..stats import Lift
+from .arm_comparison import points_words
 from .effects import Effect
 
 Word = Literal["hurts", "helps", "unknown", "incomplete"]
@@ -226,8 +227,7 @@ def _counts(by_name: Mapping[str, int]) -> str:
 def _unknown(one: Neighbour) -> str:
     lift, effect = one.effect.lift, one.effect
     assert lift is not None
-    span = f"{points(lift.lift)} points ({points(lift.low)} to {points(lift.high)})"
-    what = f"no change shown, {span} over {counted(effect.cases, 'case')}"
+    what = f"no change shown, {points_words(lift)} over {counted(effect.cases, 'case')}"
     if effect.state == "dropped":
         what += f", dropped after {counted(effect.runs, 'run')}"
     return f"{_pair(one)}: {what}; {needed(one)}"

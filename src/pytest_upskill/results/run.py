@@ -42,6 +42,11 @@ _MOST_CAUSES: Final = 3
 _LONGEST_CAUSE: Final = 300
 
 
+def failed_words(number: int) -> list[str]:
+    """``3 tests failed or had errors``, if any did."""
+    return [f"{counted(number, 'test')} failed or had errors"] if number else []
+
+
 def incomplete(tests: Sequence[PlannedCase]) -> dict[Pair, tuple[int, int]]:
     """Where a run left out cases: by skill and model, the number it has and the number in the file.
 
@@ -234,9 +239,8 @@ class RunResults:
     @cached_property
     def problems(self) -> list[str]:
         """Why the run fails, one line each."""
-        failed = [f"{counted(len(self.failed), 'test')} failed or had errors"]
         not_tested = self.not_tested if self.gate is None else []
-        found = [*(failed if self.failed else []), *self.unfinished, *(self.gate or ())]
+        found = [*failed_words(len(self.failed)), *self.unfinished, *(self.gate or ())]
         found += not_tested
         return found or ([] if self.all_records or self.only_studied else [NOTHING_TESTED])
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..._util.texts import counted, one_line, percent, seconds
 from ...results.accepted import case_result
-from ...results.arm_comparison import SCORE_WORDS, points_words
+from ...results.arm_comparison import SCORE_WORDS, span_words
 from ...results.regressions import reaches
 from ...results.run import Pair, RunResults
 from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
@@ -149,7 +149,7 @@ def _cells(pair: PairComparison, look: Look) -> list[Cell]:
         str(pair.cases),
         percent(pair.before),
         percent(pair.after),
-        points_words(pair.change.lift).replace(" points", ""),
+        span_words(pair.change.lift),
         "<0.001" if p_value < 0.001 else f"{p_value:.2g}",
         _token_change(pair.change.tokens, look),
     ]

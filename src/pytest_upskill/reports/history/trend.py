@@ -6,7 +6,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from ..._util.texts import one_line
-from ...results.arm_comparison import unit_of
+from ...results.arm_comparison import SCORE_WORDS, unit_of
 from ..numbers import KEEP, LIFT, WITH, Number, shown_numbers
 from ..terminal.layout import Look, Marks, distinct_names
 from ..terminal.summary_tables import lift_style, verdict_style
@@ -14,9 +14,9 @@ from ..terminal.tables import Cell, Column, Table, first_that_fits
 from .entries import Entry, by_pair
 
 _SUBSET: Final = "* only some of the cases"
-_BY_CHECKS: Final = "lift and verdict are of the share of checks passed"
+_BY_CHECKS: Final = f"lift and verdict are of the {SCORE_WORDS['checks']}"
 _MARK: Final = "c"
-_SOME_BY_CHECKS: Final = f"{_MARK} of the share of checks passed, not of the pass rate"
+_SOME_BY_CHECKS: Final = f"{_MARK} of the {SCORE_WORDS['checks']}, not of the pass rate"
 _BEFORE: Final = (
     Column("run", priority=KEEP),
     Column("when", priority=65),

@@ -6,6 +6,7 @@ from typing import Final
 
 from ..._util.texts import counted, points, whole
 from ..._util.values import frozen
+from ...results.arm_comparison import points_words
 from ...results.parts import Parts
 from ...stats import Lift
 from ..curve import HEADERS, CurveRow, curve_rows, curve_title
@@ -92,12 +93,8 @@ def _words(row: CurveRow) -> str:
 
 
 def _described(one: CurvePoint) -> str:
-    bounds = f"{points(one.lift.low)} to {points(one.lift.high)}"
     kind = {"whole": "the whole skill", "version": "a version", "chosen": "the chosen version"}
-    return (
-        f"{counted(one.tokens, 'token')}, {kind[one.kind]}: {points(one.lift.lift)} points "
-        f"({bounds})"
-    )
+    return f"{counted(one.tokens, 'token')}, {kind[one.kind]}: {points_words(one.lift)}"
 
 
 def _interval(lift: Lift, x: float, axes: "_Axes") -> list[str]:

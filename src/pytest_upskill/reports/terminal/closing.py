@@ -14,7 +14,7 @@ from ...results.neighbours import conclusion
 from ...results.parts import conclusions
 from ...results.run import RunResults
 from ...results.triggers import TriggerSummary, trigger_reasons
-from ...results.verdict import Verdict, gate_reasons, missing_words
+from ...results.verdict import Verdict, Word, gate_reasons, missing_words
 from ...stats import Lift
 from ..numbers import cache_words
 from .layout import Look, cut, cut_middle, distinct_names, text_width, wrapped
@@ -141,10 +141,12 @@ class _Phrase(NamedTuple):
 
 
 _HURTS, _WORSE, _CLOSED, _MISSING, _OPEN, _PLAIN, _NOT_NEEDED, _HELPS = range(8)
-_VERBS: Final = {
-    "hurts": (_HURTS, "hurts"),
-    "no effect shown": (_OPEN, "no effect shown on"),
-    "helps": (_HELPS, "helps"),
+_BADNESS: Final[Mapping[Word, int]] = {
+    "hurts": _HURTS,
+    "incomplete": _MISSING,
+    "no effect shown": _OPEN,
+    "not needed": _NOT_NEEDED,
+    "helps": _HELPS,
 }
 _STYLES: Final = {
     "bad": {"red": True, "bold": True},
@@ -279,15 +281,15 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
         where = ("", verb) if alone else (model, f"{verb} on")
         yield _Phrase(badness, where[1], where[0], *_lift(change.lift, unit))
     if word == "incomplete":
-        yield _Phrase(_MISSING, "incomplete on", model, "", f"({missing_words(row)})")
+        yield _Phrase(_BADNESS[word], f"{word} on", model, "", f"({missing_words(row)})")
     elif row.activation and not row.activation.count:
         yield _Phrase(_CLOSED, "never opened by", model)
     elif word == "not needed":
         without = f"({percent(row.scored('baseline') or 0.0)}{unit} pass without it)"
-        yield _Phrase(_NOT_NEEDED, "not needed on", model, "", without)
+        yield _Phrase(_BADNESS[word], f"{word} on", model, "", without)
     elif word:
-        badness, verb = _VERBS[word]
-        yield _Phrase(badness, verb, model, number, bounds)
+        verb = f"{word} on" if word == "no effect shown" else word
+        yield _Phrase(_BADNESS[word], verb, model, number, bounds)
     else:
         passed = percent(row.scored("skill") or 0.0)
         yield _Phrase(_PLAIN, f"passes {passed}{unit} on", model)
