@@ -1,12 +1,12 @@
 """A case on a model as a pytest item."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from .._util.keys import without_keys
-from .._util.texts import one_line
+from .._util.texts import harmless, one_line
 from ..checks import AnyCheck, rubric_of, why_agent
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
@@ -26,6 +26,8 @@ from .outcomes import WrongAnswer
 
 if TYPE_CHECKING:
     from .nodes import SkillFile
+
+_LONG_WORD: Final = 40
 
 
 class CaseItem(AskedItem):
@@ -79,10 +81,9 @@ class CaseItem(AskedItem):
         for mark in ("skill", *case.tags):
             item.add_marker(mark)
         if case.skip:
-            item.add_marker(pytest.mark.skip(reason=one_line(case.skip, None)))
+            item.add_marker(pytest.mark.skip(reason=_reason(case.skip)))
         if case.xfail:
-            reason = one_line(case.xfail, None)
-            item.add_marker(pytest.mark.xfail(reason=reason, raises=WrongAnswer))
+            item.add_marker(pytest.mark.xfail(reason=_reason(case.xfail), raises=WrongAnswer))
         return item
 
     def setup(self) -> None:
@@ -124,6 +125,18 @@ class CaseItem(AskedItem):
     def lacks_agent(self) -> bool:
         """The same for a case that needs an agent."""
         return self._planned.agent == CHAT and bool(why_agent(self.case, self.checks))
+
+
+def _reason(text: str) -> str:
+    """On one line. With -vv pytest wraps it, so a line may begin at any word, or inside a long one.
+
+    There a log must not show a command to a CI system.
+    """
+    words = one_line(text, None).split(" ")
+    return " ".join(
+        harmless(word) if len(word) < _LONG_WORD else word.replace("::", r"\u003a:")
+        for word in words
+    )
 
 
 def records_of_items(
