@@ -49,7 +49,9 @@ def test_the_range_holds_what_was_paid(pytester: pytest.Pytester) -> None:
         run = run_skills(pytester, server, "--skill-judge", "judge", "--skill-runs", "2..3")
     usd = 0.0
     for record in run.records:
-        judge = 100 * (record["judge_input_tokens"] or 0) + 500 * (record["judge_output_tokens"] or 0)
+        judge = 100 * (record["judge_input_tokens"] or 0) + 500 * (
+            record["judge_output_tokens"] or 0
+        )
         usd += record["cost"] + judge / 1e6
     low, high = bounds(line_of(run))
     assert 0 < low < usd < high
@@ -89,7 +91,7 @@ def test_triggers_and_agents_count(pytester: pytest.Pytester) -> None:
     run = run_skills(pytester, "haiku", "--collect-only", "--skill-triggers", "also")
     lines = [line for line in run.result.outlines if line.startswith("upskill: ")]
     assert sum("up to" in line and "calls" in line for line in lines) == 2
-    assert any(line.startswith("upskill: in all about $") for line in lines)
+    assert any(line.startswith("upskill: in all up to $") for line in lines)
     agent = ["--skill-agent", "loop", "--skill-triggers", "off"]
     line = line_of(run_skills(pytester, "haiku", "--collect-only", *agent))
     assert "30 turns, up to $" in line

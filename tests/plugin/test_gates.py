@@ -23,9 +23,7 @@ def test_gates_that_pass(pytester: pytest.Pytester, model: str) -> None:
     assert (run.status, run.gate) == (0, {"passed": True, "reasons": []})
 
 
-def test_a_gate_makes_a_green_run_red(
-    pytester: pytest.Pytester, model: str, workers: str
-) -> None:
+def test_a_gate_makes_a_green_run_red(pytester: pytest.Pytester, model: str, workers: str) -> None:
     gates = ["--skill-min-lift", "1", "--skill-confident", "--skill-max-token-growth", "0.1"]
     run = run_skills(pytester, model, *gates, "-n", workers)
     assert run.outcomes == {"passed": 4}
@@ -33,7 +31,7 @@ def test_a_gate_makes_a_green_run_red(
     assert not run.gate["passed"]
     lift, growth = run.gate["reasons"]
     assert lift.startswith(f"gate on {model}: lowest likely lift is ")
-    assert growth.startswith(f"gate on {model}: token growth is ")
+    assert growth.startswith(f"gate on {model}: highest likely token growth is ")
     assert run.ending[:2] == [f"✘ gate: {reason}" for reason in (lift, growth)]
 
 

@@ -9,9 +9,26 @@ import time
 import pytest
 
 from support.kit import case, write_skill
-from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.runs import run_skills
 from support.shell import started
+
+MODEL = """
+    import asyncio
+    from pathlib import Path
+
+    from pytest_upskill import Answer, Model
+
+    class Slow(Model):
+        async def ask(self, question):
+            with Path("asked.txt").open("a") as file:
+                file.write("x")
+            if "slow" in question.messages[-1][1]:
+                await asyncio.Event().wait()
+            return Answer("yes")
+
+    def pytest_upskill_models():
+        return {"slow": lambda name: Slow()}
+"""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGINT for other processes")
@@ -21,25 +38,21 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
     cases = [case("quick", "yes", id="quick")]
     cases += [case(f"slow {n}", "yes", id=f"slow-{n}") for n in range(20)]
     write_skill(pytester.path / "skills/gate", cases)
-
-    def script(asked: Asked) -> Reply | Fault:
-        return Reply("yes") if asked.question == "quick" else Fault("hang")
-
-    args = ["--skill", "skills", "--model", "m", "--skill-concurrency", "2", "-n", workers, "-v"]
-    with LoopbackServer(script) as server:
-        command = [sys.executable, "-m", "pytest", *args, "--skill-json", "r.json"]
-        command += ["--skill-base-url", f"{server.url}/v1"]
-        with started(command, cwd=pytester.path, stdout=subprocess.PIPE) as run:
-            assert run.stdout is not None
-            for line in run.stdout:
-                if "quick" in line and "PASSED" in line:
-                    break
-            while len(server.asked) < 4:
-                time.sleep(0.01)
-            run.send_signal(signal.SIGINT)
-            rest = run.stdout.read()
-            assert run.wait(60) == pytest.ExitCode.INTERRUPTED
-    assert len(server.asked) == 4
+    pytester.makeconftest(MODEL)
+    asked = pytester.path / "asked.txt"
+    command = [sys.executable, "-m", "pytest", "--skill", "skills", "--model", "slow", "-v"]
+    command += ["--skill-concurrency", "2", "-n", workers, "--skill-json", "r.json"]
+    with started(command, cwd=pytester.path, stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        for line in run.stdout:
+            if "quick" in line and "PASSED" in line:
+                break
+        while asked.stat().st_size < 4:
+            time.sleep(0.01)
+        run.send_signal(signal.SIGINT)
+        rest = run.stdout.read()
+        assert run.wait(60) == pytest.ExitCode.INTERRUPTED
+    assert asked.stat().st_size == 4
     assert "all answers so far are kept: " in rest
     assert "Traceback" not in rest
     report = json.loads((pytester.path / "r.json").read_text())

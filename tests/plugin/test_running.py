@@ -186,9 +186,9 @@ def test_written_files_are_listed_and_problems_come_last(
             Path("nowhere/run.csv").mkdir(parents=True, exist_ok=True)  # after the check
         """
     )
-    run = run_skills(pytester, model, "--skill-html", "r.html", "--skill-csv", "nowhere/run.csv")
+    run = run_skills(pytester, model, "--skill-csv", "nowhere/run.csv")
     assert (run.status, run.outcomes) == (1, {"passed": 1})
     written = next(line for line in run.result.outlines if line.startswith("upskill: written: "))
-    assert "r.html" in written
+    assert "report.json" in written
     assert "run.csv" not in written
     assert run.ending[0].startswith("✘ --skill-csv nowhere/run.csv: can't be written: ")

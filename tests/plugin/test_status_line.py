@@ -40,7 +40,7 @@ def test_the_tally_counts_each_reply_once() -> None:
         opening=["m"],
         waiting=[],
     )
-    tally = Tally(engine, lambda _: Price(1e6, 1e6), lambda model: f"loading {model}")
+    tally = Tally(engine, lambda _: Price(1e6, 1e6, 1e6), lambda model: f"loading {model}")
     expected = Progress(3, 9, 2, 1, 15, 15.0, None, 4, 1, 7, "loading m")
     assert tally.progress() == expected
     assert tally.progress() == expected

@@ -8,7 +8,11 @@ from pytest_upskill.plugin.session import UpskillRun
 def usage_error(pytester: pytest.Pytester, *args: str) -> str:
     """The error that pytest shows, with exit status 4, for these arguments and the ini file."""
     with pytest.raises(pytest.UsageError) as caught:
-        config = pytester.parseconfig(*args)
-        run = UpskillRun(config)
-        next(run.pytest_sessionstart(pytest.Session.from_config(config)))
+        _start_session(pytester, *args)
     return str(caught.value)
+
+
+def _start_session(pytester: pytest.Pytester, *args: str) -> None:
+    config = pytester.parseconfig(*args)
+    run = UpskillRun(config)
+    next(run.pytest_sessionstart(pytest.Session.from_config(config)))
