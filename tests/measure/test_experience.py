@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.measure.estimate import Estimate
 from pytest_upskill.measure.experience import Experience, Tally, learned, place_of
-from pytest_upskill.measure.run_estimate import Past, RunEstimate, estimate_of_run
+from pytest_upskill.measure.run_estimate import Past, RunEstimate, cost_words, estimate_of_run
 from pytest_upskill.models.prices import Price
 from pytest_upskill.trials.answer import Usage
 from pytest_upskill.trials.plan import Plan, PlannedCase
@@ -112,3 +112,28 @@ def test_what_is_told(likely: tuple[float, float] | None, told: str) -> None:
     least = Estimate(1, 1, 0.1 if likely is None else 0.0, free=False)
     guess = Estimate(1, 1, 1.0, free=False, least=least)
     assert RunEstimate(0, guess, likely=likely).price == told
+
+
+@pytest.mark.parametrize(
+    ("usd", "limit", "suggest", "told"),
+    [
+        (10.0, None, "--most", "about $0.97 to $10.30; --most limits it"),
+        (10.0, None, "", "about $0.97 to $10.30"),
+        (10.0, 7.0, "--most", "about $0.97 to $10.30, stopping at $7.00"),
+        (10.0, 20.0, "--most", "about $0.97 to $10.30"),
+        (1.0, None, "--most", "about $0.097 to $1.03"),
+    ],
+)
+def test_a_dear_run_is_told_how_to_limit_it(
+    usd: float, limit: float | None, suggest: str, told: str
+) -> None:
+    guess = Estimate(1, 1, usd, free=False, least=Estimate(1, 1, usd / 10, free=False))
+    assert cost_words(RunEstimate(3, guess), limit=limit, suggest=suggest) == ["3 from cache", told]
+
+
+def test_what_is_not_in_the_cost_is_said() -> None:
+    guess = Estimate(1, 1, 1.0, free=False)
+    words = cost_words(RunEstimate(0, guess), limit=None, turns=True, python=True)
+    assert words[1].endswith(" (by how many turns they take), without the tests in Python")
+    assert RunEstimate(0, None, ("m",)).price == "cost not known"
+    assert RunEstimate(0, guess, ("m", "n")).price.endswith(", and the price of m, n is not known")

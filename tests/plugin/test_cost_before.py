@@ -9,6 +9,7 @@ import pytest
 
 from support.kit import BODY, case, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
+from support.runs import SkillRun, run_skills
 from support.terminal import run_on_terminal
 
 CASES = [case(f"question {n}", "yes", id=f"c{n}") for n in range(4)]
@@ -27,8 +28,8 @@ def counts(asked: Asked) -> Reply:
     return Reply("yes", input_tokens=len(asked.system + asked.question) // 4, output_tokens=words)
 
 
-def line_of(result: pytest.RunResult) -> str:
-    (line,) = [line for line in result.outlines if re.match(r"upskill: (a run .*)?up to", line)]
+def line_of(run: SkillRun) -> str:
+    (line,) = [line for line in run.result.outlines if re.match(r"upskill: (a run .*)?up to", line)]
     return line
 
 
@@ -39,108 +40,79 @@ def bounds(line: str) -> tuple[float, float]:
     return low, high
 
 
-def test_the_range_holds_what_was_paid(pytester: pytest.Pytester, workers: str) -> None:
-    judged = [{**one, "expected": {"contains": ["yes"], "judge": "It is."}} for one in CASES[:2]]
+def test_the_range_holds_what_was_paid(pytester: pytest.Pytester) -> None:
+    rubric = {"contains": ["yes"], "judge": "It is."}
+    judged = [{**written, "expected": rubric} for written in CASES[:2]]
     write_skill(pytester.path / "skills/gate", [*judged, *CASES[2:]], body=BODY * 60)
     pytester.makeini("[pytest]\nskill_prices =\n  m 100 500\n  judge 100 500")
     with LoopbackServer(counts) as server:
-        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
-        args += ["--skill-judge", "judge", "-n", workers, "--skill-json", "r.json"]
-        first = pytester.runpytest_inprocess(*args, "--skill-runs", "2..3")
+        run = run_skills(pytester, server, "--skill-judge", "judge", "--skill-runs", "2..3")
     usd = 0.0
-    for one in json.loads((pytester.path / "r.json").read_text())["records"]:
-        usd += one["cost"]
-        usd += (
-            100 * (one["judge_input_tokens"] or 0) + 500 * (one["judge_output_tokens"] or 0)
-        ) / 1e6
-    low, high = bounds(line_of(first))
+    for record in run.records:
+        judge = 100 * (record["judge_input_tokens"] or 0) + 500 * (
+            record["judge_output_tokens"] or 0
+        )
+        usd += record["cost"] + judge / 1e6
+    low, high = bounds(line_of(run))
     assert 0 < low < usd < high
-    assert "4 tests × 2 arms × 2 to 3 runs, and 12 by the judge" in line_of(first)
-    lines = first.outlines
-    assert lines.index(line_of(first)) < next(
-        number for number, line in enumerate(lines) if line.endswith("[100%]")
-    )
+    assert "4 tests × 2 arms × 2 to 3 runs, and 12 by the judge" in line_of(run)
+    assert run.screen.index(line_of(run)) < run.screen.index("[100%]")
 
 
 def test_stored_answers_are_taken_off(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate", CASES)
     pytester.makeini("[pytest]\nskill_prices = m 100 500")
     with LoopbackServer(counts) as server:
-        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
-        first = pytester.runpytest_inprocess(*args, "-k", "c0 or c1")
-        assert "up to 4 calls, about $" in line_of(first)
-        second = pytester.runpytest_inprocess(*args, "--collect-only")
-        assert "a run would make up to 8 calls (4 from cache), about $" in line_of(second)
-        assert bounds(line_of(second))[1] == bounds(line_of(first))[1]
-        pytester.runpytest_inprocess(*args)
-        third = pytester.runpytest_inprocess(*args, "-n", "2")
-        assert line_of(third) == "upskill: up to 8 calls (8 from cache): 4 tests × 2 arms × 1 run"
-        fresh = pytester.runpytest_inprocess(*args, "--skill-fresh", "--collect-only")
-        assert "from cache" not in line_of(fresh)
-        assert not list((pytester.path / "skills").rglob(".upskill"))
+        first = run_skills(pytester, server, "-k", "c0 or c1")
+        second = run_skills(pytester, server, "--collect-only")
+        fresh = run_skills(pytester, server, "--skill-fresh", "--collect-only")
+    assert "up to 4 calls, about $" in line_of(first)
+    assert "a run would make up to 8 calls (4 from cache), about $" in line_of(second)
+    assert bounds(line_of(second))[1] == bounds(line_of(first))[1]
+    assert "from cache" not in line_of(fresh)
+    assert not list((pytester.path / "skills").rglob(".upskill"))
 
 
-def test_models_that_cost_nothing_have_no_price_and_unknown_ones_say_so(
-    pytester: pytest.Pytester,
-) -> None:
+def test_only_models_with_a_known_price_have_one(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate", CASES)
-    url = ["--skill-base-url", "http://127.0.0.1:9/v1"]
-
-    def shown(*models: str) -> str:
-        named = [word for model in models for word in ("--model", model)]
-        return line_of(
-            pytester.runpytest_inprocess("--skill", "skills", *named, *url, "--collect-only")
-        )
-
-    sizes = ": 4 tests × 2 arms × 1 run"
-    assert shown("ollama:x") == f"upskill: a run would make up to 8 calls{sizes}"
-    assert shown("m") == f"upskill: a run would make up to 8 calls, cost not known{sizes}"
-    assert "$" in shown("haiku")
-    assert ", and the price of m is not known: 8 tests" in shown("haiku", "m")
+    args = ["--skill-base-url", "http://127.0.0.1:9/v1", "--collect-only"]
+    free = line_of(run_skills(pytester, "ollama:x", *args))
+    assert free == "upskill: a run would make up to 8 calls: 4 tests × 2 arms × 1 run"
+    line = line_of(run_skills(pytester, "haiku", "--model", "m", *args))
+    assert bounds(line) > (0, 0)
+    assert ", and the price of m is not known: 8 tests" in line
 
 
-def test_agents_triggers_and_old_versions_count(pytester: pytest.Pytester) -> None:
+def test_triggers_and_agents_count(pytester: pytest.Pytester) -> None:
     skill = write_skill(pytester.path / "skills/gate", CASES[:1])
     (skill / "evals").mkdir()
     queries = [{"query": "open the gate", "should_trigger": True}]
     (skill / "evals/triggers.json").write_text(json.dumps(queries))
-    args = ["--skill", "skills", "--model", "haiku", "--collect-only"]
-    plain = bounds(line_of(pytester.runpytest_inprocess(*args)))
-    result = pytester.runpytest_inprocess(*args, "--skill-triggers", "also")
-    (total,) = [line for line in result.outlines if line.startswith("upskill: in all")]
-    assert bounds(f"{total}:")[1] > plain[1]
-    result = pytester.runpytest_inprocess(*args, "--skill-agent", "loop", "--skill-triggers", "off")
-    assert "30 turns, up to $" in line_of(result)
-    assert "(by how many turns they take): 1 test" in line_of(result)
-    assert bounds(line_of(result))[1] > 10 * bounds(line_of(result))[0]
+    run = run_skills(pytester, "haiku", "--collect-only", "--skill-triggers", "also")
+    lines = [line for line in run.result.outlines if line.startswith("upskill: ")]
+    assert sum("up to" in line and "calls" in line for line in lines) == 2
+    assert any(line.startswith("upskill: in all up to $") for line in lines)
+    agent = ["--skill-agent", "loop", "--skill-triggers", "off"]
+    line = line_of(run_skills(pytester, "haiku", "--collect-only", *agent))
+    assert "30 turns, up to $" in line
+    assert bounds(line)[1] > 10 * bounds(line)[0]
 
 
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        ([], r"about \$\S+ to \$1\d\.\d\d; --skill-max-cost limits it: 40 tests"),
-        (["--skill-max-cost", "7"], r"about \$\S+ to \$1\d\.\d\d, stopping at \$7\.00: 40 tests"),
-        (["--skill-max-output", "100"], r"about \$\S+ to \$\d\.\d\d: 40 tests"),
-    ],
-)
-def test_on_a_terminal_a_dear_run_is_told_how_to_limit_it(
-    pytester: pytest.Pytester, more: list[str], told: str
-) -> None:
+@pytest.mark.nightly
+def test_on_a_terminal_a_dear_run_is_told_how_to_limit_it(pytester: pytest.Pytester) -> None:
     cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(40)]
     write_skill(pytester.path / "skills/gate", cases)
     pytester.makeini("[pytest]\nskill_prices = m 10 75")
-    args = ["--skill", "skills", "--model", "m", "--skill-base-url", "http://127.0.0.1:9/v1"]
-    command = [sys.executable, "-m", "pytest", *args, "--collect-only", "-q", *more]
+    command = [sys.executable, "-m", "pytest", "--skill", "skills", "--model", "m"]
+    command += ["--skill-base-url", "http://127.0.0.1:9/v1", "--collect-only", "-q"]
     environ = {**os.environ, "TERM": "xterm"}
-    assert re.search(told, run_on_terminal(command, pytester.path, environ, 50, 200))
-    if not more:
-        assert "--skill-max-cost" not in line_of(pytester.runpytest_inprocess(*args, "--co"))
+    written = run_on_terminal(command, pytester.path, environ, 50, 200)
+    assert re.search(r"about \$\S+ to \$1\d\.\d\d; --skill-max-cost limits it: 40 tests", written)
 
 
 def test_a_replay_costs_nothing(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate", CASES)
+    write_skill(pytester.path / "skills/gate", CASES[:1])
     with LoopbackServer(counts) as server:
-        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
-        pytester.runpytest_inprocess(*args, "--skill-record", "r.json")
-    result = pytester.runpytest_inprocess(*args, "--skill-replay", "r.json")
-    assert line_of(result) == "upskill: up to 8 calls: 4 tests × 2 arms × 1 run"
+        run_skills(pytester, server, "--skill-record", "r.jsonl")
+        run = run_skills(pytester, server, "--skill-replay", "r.jsonl")
+    assert line_of(run) == "upskill: up to 2 calls: 1 test × 2 arms × 1 run"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.kit import case, write_script, write_skill
+from support.runs import run_skills
 
 
 @pytest.fixture
@@ -15,64 +16,36 @@ def skill(pytester: pytest.Pytester) -> Path:
     (folder / "evals").mkdir()
     # In the form of skill_meta.json, with a check that needs no judge.
     (folder / "evals/evals.json").write_text(json.dumps([case("Open?", "gate up", id="open")]))
+    for name in ("conftest.py", "test_own.py"):  # code that is never run
+        (folder / "evals" / name).write_text("raise SystemExit('run')")
     return folder
 
 
 @pytest.mark.usefixtures("skill")
-@pytest.mark.parametrize("paths", [["--skill", "skills"], ["--skill", "skills/gate", "skills"]])
-def test_evals_are_collected_without_skill_meta(
-    pytester: pytest.Pytester, paths: list[str], workers: str
-) -> None:
+def test_evals_are_collected_without_skill_meta(pytester: pytest.Pytester) -> None:
     model = write_script(pytester.path / "a.json")
-    result = pytester.runpytest_inprocess(*paths, "--model", model, "-rA", "-n", workers)
-    result.assert_outcomes(passed=1)
     node = f"skills/gate/evals/evals.json::open[{model}]"
-    assert f"PASSED {node}" in result.outlines
-    named = pytester.runpytest_inprocess(*paths[:2], node, "--model", model, "-n", workers)
-    named.assert_outcomes(passed=1)
+    for args in ([], ["skills"], [node]):
+        run = run_skills(pytester, model, "-rA", *args)
+        assert run.outcomes == {"passed": 1}
+        assert f"PASSED {node}" in run.result.outlines
 
 
-def test_skill_meta_takes_precedence_over_evals(pytester: pytest.Pytester, skill: Path) -> None:
+def test_skill_meta_takes_precedence_unless_evals_are_named(
+    pytester: pytest.Pytester, skill: Path
+) -> None:
     write_skill(skill, [case("Open?", "gate up", id="of-meta")])
     model = write_script(pytester.path / "a.json")
-    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, "-rA")
-    result.assert_outcomes(passed=1)
-    assert f"PASSED skills/gate/skill_meta.json::of-meta[{model}]" in result.outlines
-
-
-def test_skill_tests_accepts_evals(pytester: pytest.Pytester, skill: Path) -> None:
-    write_skill(skill)
-    model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, "-rA"]
-    result = pytester.runpytest_inprocess(*args, "--skill-tests", "skills/gate/evals/evals.json")
-    result.assert_outcomes(passed=1)
-    assert f"PASSED skills/gate/evals/evals.json::open[{model}]" in result.outlines
-
-
-def test_code_in_the_evals_folder_is_not_run(pytester: pytest.Pytester, skill: Path) -> None:
-    (skill / "evals/conftest.py").write_text("raise SystemExit('run')")
-    (skill / "evals/test_own.py").write_text("raise SystemExit('run')")
-    model = write_script(pytester.path / "a.json")
-    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model)
-    result.assert_outcomes(passed=1)
+    named = ["--skill-tests", "skills/gate/evals/evals.json"]
+    for args, expected in (([], "of-meta"), (named, "open")):
+        run = run_skills(pytester, model, *args)
+        assert run.outcomes == {"passed": 1}
+        assert {record["case"] for record in run.records} == {expected}
 
 
 def test_evals_of_a_skill_outside_the_rootdir_are_found(
     pytester: pytest.Pytester, skill: Path, tmp_path: Path
 ) -> None:
     moved = skill.rename(tmp_path / "gate")
-    (moved / "evals/conftest.py").write_text("raise SystemExit('run')")
-    model = write_script(pytester.path / "a.json")
-    result = pytester.runpytest_inprocess("--skill", str(moved), "--model", model)
-    result.assert_outcomes(passed=1)
-
-
-def test_evals_are_not_part_of_the_skills_digest(pytester: pytest.Pytester, skill: Path) -> None:
-    digests = []
-    model = write_script(pytester.path / "a.json")
-    for text in ("Open?", "Open it?"):
-        (skill / "evals/evals.json").write_text(json.dumps([case(text, "gate up")]))
-        args = ["--skill", "skills", "--model", model, "--skill-json", "r.json"]
-        pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
-        digests.append(json.loads((pytester.path / "r.json").read_text())["skills"][0]["digest"])
-    assert digests[0] == digests[1]
+    run = run_skills(pytester, write_script(pytester.path / "a.json"), skill=str(moved))
+    assert run.outcomes == {"passed": 1}

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from support.hook_runs import example, records, run
-from support.kit import ending
+from support.runs import ending
 
 
 def test_the_example_of_finished_results(pytester: pytest.Pytester, workers: str) -> None:
@@ -22,11 +22,10 @@ def test_the_example_of_finished_results(pytester: pytest.Pytester, workers: str
     [
         ("raise KeyError('x')", "conftest.py:2: pytest_upskill_finished raised KeyError: 'x'"),
         ("return 3", "pytest_upskill_finished: returned 3"),
-        ("return [3]", "pytest_upskill_finished: returned [3]"),
     ],
 )
 def test_finished_results_outlive_a_broken_hook(
-    pytester: pytest.Pytester, body: str, message: str, workers: str
+    pytester: pytest.Pytester, body: str, message: str
 ) -> None:
     pytester.makeconftest(
         f"""
@@ -41,7 +40,7 @@ def test_finished_results_outlive_a_broken_hook(
             config.pluginmanager.register(Other())
         """
     )
-    result = run(pytester, "-n", workers)
+    result = run(pytester)
     result.assert_outcomes(passed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert any(line.startswith(f"✘ {message}") for line in ending(result))

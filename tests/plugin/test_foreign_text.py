@@ -72,16 +72,17 @@ def args(pytester: pytest.Pytester) -> list[str]:
     return [*common, "--model=scripted:a.json", "--skill-judge=scripted:a.json"]
 
 
+NIGHTLY = (
+    *(["--tb=short"], ["--collect-only", "-q"], ["--setup-plan"]),
+    *(["-W", "error", "--tb=line", "-q"], ["-vv", "-n2"]),
+)
+
+
 @pytest.mark.parametrize(
     "more",
     [
-        ["-v", "-rA"],
-        ["--tb=short"],
-        ["-W", "error", "--tb=line", "-q"],
-        ["--collect-only", "-q"],
-        ["--collect-only"],
-        ["-vv", "-n2"],
-        ["--setup-plan"],
+        *(["-vv", "-rA"], ["--collect-only"]),
+        *(pytest.param(args, marks=pytest.mark.nightly) for args in NIGHTLY),
     ],
     ids=" ".join,
 )
@@ -128,58 +129,46 @@ def test_what_a_run_writes(
     ElementTree.parse("j.xml")
 
 
+TEACHING = ["--model", "scripted:a.json", "--yes"]
+TRYING = [*TEACHING, "--eval-model", "scripted:a.json"]
+
+
 @pytest.mark.parametrize(
     "words",
     [
-        ["lint", "."],
-        ["lint", ".", "--json"],
-        ["list", "."],
-        ["list", ".", "--json"],
-        ["runs"],
-        ["runs", "show", "RUN"],
-        ["runs", "--json"],
-        ["runs", "compare", "RUN", "RUN"],
-        ["report", "r.json"],
-        ["install", FOLDER, "--agent", "claude"],
-        ["answers"],
-        ["models"],
-        ["eval", FOLDER, "-m", "scripted:a.json"],
-        ["eval", EVIL],
-        ["cases", FOLDER, "--model", "scripted:a.json", "--yes"],
-        [
-            "refine",
-            FOLDER,
-            "--model",
-            "scripted:a.json",
-            "--eval-model",
-            "scripted:a.json",
-            "--yes",
-        ],
-        [
-            "generate",
-            EVIL,
-            "--model",
-            "scripted:a.json",
-            "--eval-model",
-            "scripted:a.json",
-            "--yes",
-        ],
+        *(["lint", "."], ["lint", ".", "--json"], ["install", FOLDER, "--agent", "claude"]),
+        *(["answers"], ["models"], ["eval", EVIL], ["cases", FOLDER, *TEACHING]),
+        *(
+            pytest.param(words, marks=pytest.mark.nightly)
+            for words in (
+                ["eval", FOLDER, "-m", "scripted:a.json"],
+                ["refine", FOLDER, *TRYING],
+                ["generate", EVIL, *TRYING],
+            )
+        ),
     ],
     ids=lambda words: " ".join(words[:2])[:20].encode("unicode_escape").decode(),
 )
-def test_the_output_of_commands(
-    pytester: pytest.Pytester,
-    args: list[str],
-    capfd: pytest.CaptureFixture[str],
-    words: list[str],
+@pytest.mark.usefixtures("args")
+def test_the_output_of_commands(capfd: pytest.CaptureFixture[str], words: list[str]) -> None:
+    assert_harmless_command(words, capfd)
+
+
+def test_the_output_of_commands_about_runs(
+    pytester: pytest.Pytester, args: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    if words[0] in ("runs", "report", "list"):
-        pytester.runpytest_inprocess(*args, "--skill-json=r.json")
-        capfd.readouterr()
-        main(["runs", "--json"])
-        run = json.loads(capfd.readouterr().out)["rows"][0]["run"]
-        words = [run if word == "RUN" else word for word in words]
+    pytester.runpytest_inprocess(*args, "--skill-json=r.json")
     capfd.readouterr()
+    main(["runs", "--json"])
+    run = json.loads(capfd.readouterr().out)["rows"][0]["run"]
+    for words in (
+        *(["runs"], ["runs", "--json"], ["runs", "show", run], ["runs", "compare", run, run]),
+        *(["report", "r.json"], ["list", "."], ["list", ".", "--json"]),
+    ):
+        assert_harmless_command(words, capfd)
+
+
+def assert_harmless_command(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     main(words)
     done = capfd.readouterr()
     assert done.out or done.err

@@ -1,6 +1,5 @@
 """What the header says about the skills that were found, and how they are called."""
 
-import itertools
 import random
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from pytest_upskill.skills.labels import labels_of
 from support.kit import BODY, case, write_script, write_skill
+from support.runs import run_skills
 
 
 def labels(folder: Path, *skills: str) -> list[str]:
@@ -60,66 +60,48 @@ def test_skills_of_one_name_have_results_of_their_own(pytester: pytest.Pytester)
         cases = [case("How?", answer, id="open")]
         write_skill(pytester.path / folder / "gate", cases, body=f"{BODY} In {folder}.")
     model = write_script(pytester.path / "answers.json")
-    args = ["--skill", ".", "--model", model]
-    accepted = pytester.runpytest_inprocess(*args, "--skill-accept")
-    accepted.assert_outcomes(passed=1, xfailed=1)
-    again = pytester.runpytest_inprocess(*args)
-    again.assert_outcomes(passed=1, xfailed=1)
-    again.stdout.fnmatch_lines(
-        [f"upskill: 2 skills (a/gate, b/gate) on {model}", "a/gate · *", "b/gate · *"]
-    )
+    for args in (["--skill-accept"], []):
+        run = run_skills(pytester, model, *args, skill=".")
+        assert run.outcomes == {"passed": 1, "xfailed": 1}
+        lifts = {row["skill"]: row["lift"] for row in run.report["summary"]}
+        assert lifts == {"a/gate": 1, "b/gate": 0}
 
 
 def test_a_test_in_python_has_the_label_of_its_skill(pytester: pytest.Pytester) -> None:
     for folder in ("a/gate", "b/gate"):
         write_skill(pytester.path / folder)
-    model = write_script(pytester.path / "answers.json")
-    file = pytester.makepyfile("""
+    pytester.makepyfile(
+        test_python="""
         import pytest
 
         @pytest.mark.skill("b/gate")
         def test_gate(ask):
             assert "gate up" in ask("How?")
-    """).name
-    for skill, label in ((".", "b/gate"), ("a", "b/gate")):
-        result = pytester.runpytest_inprocess(file, "--skill", skill, "--model", model)
-        result.stdout.fnmatch_lines([f"{label} · *"])
+        """
+    )
+    model = write_script(pytester.path / "answers.json")
+    run = run_skills(pytester, model, "test_python.py", skill="a")
+    assert "b/gate" in {row["skill"] for row in run.report["summary"]}
 
 
 def test_the_header_of_many_skills_is_short_and_with_v_complete(
     pytester: pytest.Pytester,
 ) -> None:
-    names = [f"{a}{b}-gate" for a, b in itertools.product("abcdefghijklmno", repeat=2)]
+    names = [f"gate-of-{letter}" for letter in "abcdefghijklmnop"]
     for name in names:
         write_skill(pytester.path / "skills" / name, body=f"About the gate {name}.")
-    for name in names[::3]:
+    for name in names[::2]:
         (pytester.path / "skills" / name / "skill_meta.json").unlink()
-    args = ["--collect-only", "--skill", "skills", "--model", "haiku"]
-    lines = [line for line in pytester.runpytest_inprocess(*args).outlines if "upskill: " in line]
-    assert lines[0].startswith("upskill: 150 skills (ab-gate, ac-gate, ae-gate, ")
-    assert "…) on haiku" in lines[0]
-    assert lines[1].startswith("upskill: 225 found, 75 without cases: aa-gate, ad-gate, ")
-    assert all(len(line) <= 100 for line in lines)
-    shown = pytester.runpytest_inprocess(*args, "-v").stdout.str().partition("rootdir")[0]
-    assert all(name in shown for name in names)
-
-
-def test_the_header_tells_what_was_left_out_and_why(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate")
-    write_skill(pytester.path / ".claude/skills/gate")
-    write_skill(pytester.path / "skills/gate-workspace/iteration-1/gate")
-    write_skill(pytester.path / "node_modules/x/skills/other")
-    args = ["--collect-only", "--skill", ".", "--model", "haiku"]
-    result = pytester.runpytest_inprocess(*args)
-    result.stdout.fnmatch_lines(
-        [
-            "upskill: gate on haiku*",
-            "upskill: left out (a copy of another skill here): .claude/skills/gate",
-            "upskill: left out (a workspace of skill-creator): skills/gate-workspace",
-            "upskill: left out (installed packages): node_modules",
-        ]
-    )
-    assert sum("::" in line or "<CaseItem" in line for line in result.outlines) == 1
+    write_skill(pytester.path / ".claude/skills" / names[1], body=f"About the gate {names[1]}.")
+    lines = run_skills(pytester, "haiku", "--collect-only", skill=".").result.outlines
+    header = [line for line in lines if line.startswith("upskill: ")]
+    assert header[0].startswith("upskill: 8 skills (gate-of-b, gate-of-d, ")
+    assert ", …) on haiku" in header[0]
+    assert header[1].startswith("upskill: 16 found, 8 without cases: gate-of-a, gate-of-c, ")
+    assert any(line.endswith(f": .claude/skills/{names[1]}") for line in header)  # a copy
+    assert all(len(line) <= 100 for line in header)
+    shown = run_skills(pytester, "haiku", "--collect-only", "-v", skill=".").screen
+    assert all(name in shown.partition("rootdir")[0] for name in names)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +112,7 @@ def test_the_header_tells_what_was_left_out_and_why(pytester: pytest.Pytester) -
         (["--ignore", "skills"], ["skills/door", "skills/gate"]),  # it is what was asked for
     ],
 )
-@pytest.mark.parametrize("by_option", [True, False])
+@pytest.mark.parametrize("by_option", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_skills_can_be_ignored_like_tests(
     pytester: pytest.Pytester, args: list[str], tested: list[str], by_option: bool
 ) -> None:

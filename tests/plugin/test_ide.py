@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support.kit import case, gates, write_script, write_skill
+from support.kit import case, write_script, write_skill
+from support.runs import ending
 
 INI = "[pytest]\nskill_paths = skills\nskill_models = scripted:answers.json\n"
 
@@ -59,11 +60,11 @@ def test_an_item_says_what_the_tree_of_an_editor_shows(
 
 
 def test_a_case_runs_by_the_absolute_path_of_its_file(
-    project: Path, pytester: pytest.Pytester, workers: str
+    project: Path, pytester: pytest.Pytester
 ) -> None:
     wanted = f"{project}/skills/gate/skill_meta.json::open[scripted:answers.json]"
-    args = [f"--rootdir={project}", wanted, f"{project}/test_own.py::test_own", "-n", workers]
-    result = pytester.runpytest_subprocess(*args, "--skill-json", "out.json")
+    args = [f"--rootdir={project}", wanted, f"{project}/test_own.py::test_own"]
+    result = pytester.runpytest_inprocess(*args, "--skill-json", "out.json")
     result.assert_outcomes(passed=2)
     tests = json.loads((project / "out.json").read_text())["tests"]
     assert [(test["skill"], test["case"]) for test in tests] == [("gate", "open")]
@@ -82,14 +83,10 @@ def test_a_failure_is_a_text_of_its_own(project: Path, pytester: pytest.Pytester
 def test_without_header_and_summary_the_gate_is_told_all_the_same(
     pytester: pytest.Pytester,
 ) -> None:
-    wanted = "skills/gate/skill_meta.json::open[scripted:answers.json]"
+    wanted = "skills/gate/skill_meta.json::who[scripted:answers.json]"
     quiet = ["--no-header", "--no-summary", "-q"]
     result = pytester.runpytest_inprocess(wanted, *quiet, "--skill-min-pass-rate", "1")
-    result.assert_outcomes(passed=1)
-    result = pytester.runpytest_inprocess(
-        wanted.replace("open", "who"), *quiet, "--skill-min-pass-rate", "1"
-    )
     assert result.ret == 1
-    assert gates(result)[0].startswith("gate on scripted:answers.json")
-    result = pytester.runpytest_inprocess("--last-failed", *quiet)
-    result.assert_outcomes(failed=1)
+    assert ending(result)[0].startswith("✘ gate: gate on scripted:answers.json")
+    assert "= skills =" not in result.stdout.str()
+    pytester.runpytest_inprocess("--last-failed", *quiet).assert_outcomes(failed=1)

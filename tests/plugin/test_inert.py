@@ -5,6 +5,7 @@ import json
 import pytest
 
 from support.kit import write_script, write_skill
+from support.runs import run_skills
 
 LOADED = """
     import json
@@ -48,29 +49,11 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
     assert "skill" not in "\n".join(shown)
 
 
-@pytest.mark.parametrize("args", [["--collect-only", "--model", "haiku"], ["--model", "scripted"]])
-def test_no_sdk_is_loaded_before_a_model_needs_it(
-    pytester: pytest.Pytester, args: list[str]
-) -> None:
-    write_skill(pytester.path / "skills/gate")
-    pytester.makeconftest(LOADED)
-    model = write_script(pytester.path / "a.json")
-    args = [model if arg == "scripted" else arg for arg in args]
-    result = pytester.runpytest_subprocess("--skill", "skills", *args)
-    assert result.ret == 0
-    heavy = {"anthropic", "openai", "xllamacpp", "aiohttp", "regex", "jsonschema", "opentelemetry"}
-    if "haiku" not in args:  # which has a price, for the estimate
-        heavy |= {"genai_prices", "httpx2"}
-    assert not set(loaded(pytester)) & heavy
-
+HEAVY = {"anthropic", "openai", "xllamacpp", "aiohttp", "regex", "jsonschema", "opentelemetry"}
 
 REWRITTEN = """
-    import json
-    import sys
+        from _pytest.assertion.rewrite import AssertionRewritingHook
 
-    from _pytest.assertion.rewrite import AssertionRewritingHook
-
-    def pytest_unconfigure(config):
         modules = {name: sys.modules[name] for name in sys.modules if "upskill" in name}
         by_pytest = [name for name, module in modules.items()
             if isinstance(module.__loader__, AssertionRewritingHook)]
@@ -78,23 +61,34 @@ REWRITTEN = """
         compiled = [name for name in modules if modules[name].__cached__ and
             not modules[name].__cached__.endswith(f"{sys.implementation.cache_tag}.pyc")]
         found = [sorted(by_pytest), changed, compiled]
-        (config.rootpath / "loaded.json").write_text(json.dumps(found))
+        (config.rootpath / "rewritten.json").write_text(json.dumps(found))
 """
 
 
-def test_pytest_rewrites_none_of_our_modules(pytester: pytest.Pytester, workers: str) -> None:
+def test_a_scripted_model_needs_no_sdk_and_pytest_rewrites_none_of_our_modules(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     write_skill(pytester.path / "skills/gate")
-    pytester.makeconftest(REWRITTEN)
+    pytester.makeconftest(LOADED + REWRITTEN)
     model = write_script(pytester.path / "a.json")
-    assert (
-        pytester.runpytest_subprocess("--skill", "skills", "--model", model, "-n", workers).ret == 0
-    )
-    by_pytest, changed, compiled = json.loads((pytester.path / "loaded.json").read_text())
+    run = run_skills(pytester, model, "-n", workers, subprocess=True)
+    assert run.status == 0
+    assert not set(loaded(pytester)) & {*HEAVY, "genai_prices", "httpx2"}
+    by_pytest, changed, compiled = json.loads((pytester.path / "rewritten.json").read_text())
     # pytest has these before our finder is there, and leaves them as they are.
     first = ["pytest_upskill", "pytest_upskill.plugin", "pytest_upskill.plugin.plain_imports"]
     assert by_pytest == first
     assert not changed
     assert not compiled
+
+
+@pytest.mark.nightly
+def test_no_sdk_is_loaded_to_collect(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeconftest(LOADED)
+    run = run_skills(pytester, "haiku", "--collect-only", subprocess=True)
+    assert run.status == 0
+    assert not set(loaded(pytester)) & HEAVY
 
 
 def test_pytest_rewrites_the_modules_of_others(pytester: pytest.Pytester) -> None:
@@ -109,23 +103,25 @@ def test_pytest_rewrites_the_modules_of_others(pytester: pytest.Pytester) -> Non
         helpers="def same(one, other):\n    assert one == other",
         test_it="import helpers\n\ndef test_it():\n    helpers.same([1, 2], [1, 3])",
     )
-    result = pytester.runpytest_subprocess("--skill-runs", "1")
+    result = pytester.runpytest_inprocess("--skill-runs", "1")
     result.stdout.fnmatch_lines(["*At index 1 diff: 2 != 3*"])
 
 
-def test_an_option_without_a_skill_is_reported_as_ignored(pytester: pytest.Pytester) -> None:
+def test_an_option_without_a_skill_is_reported_as_ignored(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     pytester.makepyfile("def test_other(): pass")
     result = pytester.runpytest_inprocess("--skill-json", "r.json", "--skill-runs", "2")
     result.assert_outcomes(passed=1)
-    message = "upskill: --skill-runs, --skill-json ignored: add --skill PATH"
-    assert message in result.outlines
-    for workers in ("0", "2"):
-        result = pytester.runpytest_inprocess("--model", "haiku", "-n", workers)
-        result.assert_outcomes(passed=1)
-        result.stdout.fnmatch_lines(["upskill: no skill tested: add --skill PATH, or *"])
+    assert "upskill: --skill-runs, --skill-json ignored: add --skill PATH" in result.outlines
+    result = pytester.runpytest_inprocess("--model", "haiku", "-n", workers)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["upskill: no skill tested: add --skill PATH, or *"])
 
 
-def test_help_and_markers_work_whatever_the_settings_say(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("option", ["--help", "--markers"])
+def test_help_and_markers_work_whatever_the_settings_say(
+    pytester: pytest.Pytester, option: str
+) -> None:
     pytester.makeini("[pytest]\nskill_paths = nowhere\nskill_models = nobody")
-    for option in ("--help", "--markers", "--version"):
-        assert pytester.runpytest_subprocess(option).ret == 0
+    assert pytester.runpytest_inprocess(option).ret == 0

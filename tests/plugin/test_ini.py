@@ -1,13 +1,12 @@
 """Every option has a key in the ini file, in each of pytest's formats."""
 
 import json
-from fnmatch import fnmatch
 
 import pytest
 
 from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
 from pytest_upskill.plugin.run_settings import read_settings
-from support.kit import case, commit_all, gates, write_script, write_skill
+from support.kit import case, commit_all, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 
 INI = """
@@ -110,17 +109,22 @@ OF_AGENTS = """
     skill_ablate = true
 """
 
+# A replay does not go with a recording, nor these gates without a baseline.
+APART = """
+    [pytest]
+    skill_min_lift = 0.2
+    skill_max_token_growth = 0.1
+    skill_replay = none.jsonl
+"""
+
 
 def test_every_option_has_an_ini_key_under_test() -> None:
-    written = {line.split("=")[0].strip() for line in INI.splitlines() if "=" in line}
-    # A replay does not go with a recording, these gates not without a baseline: see below.
-    apart = {"skill_replay", "skill_min_lift", "skill_max_token_growth"}
-    apart |= {"skill_batch", "skill_batch_fallback"}  # see test_batch.py
-    of_agents = {line.split("=")[0].strip() for line in OF_AGENTS.splitlines() if "=" in line}
+    lines = (INI + OF_AGENTS + APART).splitlines()
+    written = {line.split("=")[0].strip() for line in lines if "=" in line}
     assert {
         *(option.ini for option in OPTIONS),
         *(key for key, _, _ in INI_KEYS.values()),
-    } == written | apart | of_agents
+    } == written | {"skill_batch", "skill_batch_fallback"}  # see test_batch.py
 
 
 def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
@@ -142,31 +146,42 @@ def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
     assert (settings.agents, settings.sandbox, settings.max_turns) == (("loop",), "none", 7)
 
 
-@pytest.mark.parametrize("form", ["ini", "toml"])
-def test_the_ini_file_is_used_without_an_option(pytester: pytest.Pytester, form: str) -> None:
+def test_toml_gives_the_same_settings(pytester: pytest.Pytester) -> None:
+    url = "http://127.0.0.1:9/v1"
+    ini = pytester.makeini(INI.format(url=url))
+    settings = read_settings(pytester.parseconfig())
+    ini.unlink()
+    pytester.makepyprojecttoml(TOML.format(url=url))
+    assert read_settings(pytester.parseconfig()) == settings
+
+
+def test_what_goes_with_few_other_options_has_ini_keys(pytester: pytest.Pytester) -> None:
+    pytester.makeini(APART)
+    settings = read_settings(pytester.parseconfig())
+    assert (settings.gates.min_lift, settings.gates.max_token_growth) == (0.2, 0.1)
+    assert settings.replay_file == pytester.path / "none.jsonl"
+
+
+def test_the_ini_file_is_used_without_an_option(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "more.json").write_text(json.dumps([case("Open?", "yes", id="from-file")]))
-    with LoopbackServer(lambda _: Reply("yes", delay=0.01)) as server:
-        if form == "ini":
-            pytester.makeini(INI.format(url=f"{server.url}/v1"))
-        else:
-            pytester.makepyprojecttoml(TOML.format(url=f"{server.url}/v1"))
-        (pytester.path / "sub").mkdir()
+    with LoopbackServer(lambda _: Reply("yes")) as server:
+        pytester.makeini(INI.format(url=f"{server.url}/v1"))
         commit_all(pytester.path)
         pytester.runpytest_inprocess().assert_outcomes(passed=2)
-    data = json.loads((pytester.path / "out.json").read_text())
-    tried = [(record["model"], record["arm"], record["run"]) for record in data["records"]]
+    report = json.loads((pytester.path / "out.json").read_text())
+    tried = [(record["model"], record["arm"], record["run"]) for record in report["records"]]
     arms = ("previous", "skill")
     assert tried == [(m, arm, run) for m in ("one", "two") for run in (1, 2) for arm in arms]
-    assert {record["case"] for record in data["records"]} == {"from-file"}
-    assert data["skills"][0]["score"] == "checks"
+    assert {record["case"] for record in report["records"]} == {"from-file"}
+    assert report["skills"][0]["score"] == "checks"
     assert len((pytester.path / "out.csv").read_text().splitlines()) == 9
     assert (pytester.path / "out.md").read_text().count("| two |") == 1
     assert (pytester.path / "bench/two/iteration-1/benchmark.json").is_file()
     accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
     assert list(accepted["models"]) == ["one", "two"]
     assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 8
-    assert [row["skill_cost"] for row in data["summary"]] == [10, 5]  # USD 1 a token
+    assert [row["skill_cost"] for row in report["summary"]] == [10, 5]  # USD 1 a token
     assert not (pytester.path / "kept").exists()
     assert not (pytester.path / ".upskill/runs").exists()
     assert (pytester.path / "out.html").read_text().startswith("<!doctype html>")
@@ -175,21 +190,11 @@ def test_the_ini_file_is_used_without_an_option(pytester: pytest.Pytester, form:
     assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {"33.0"}
 
 
-def test_a_file_in_the_name_of_a_model_is_relative_to_the_ini_file(
+def test_only_skills_below_the_current_folder_are_tested(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill(pytester.path / "skills/gate")
-    model = write_script(pytester.path / "answers.json")
-    pytester.makeini(f"[pytest]\nskill_paths = skills\nskill_models = {model}")
-    monkeypatch.chdir(pytester.path / "skills")
-    pytester.runpytest_inprocess().assert_outcomes(passed=1)
-
-
-def test_in_another_folder_only_skills_below_it_are_tested(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_skill(pytester.path / "skills/gate")
-    model = write_script(pytester.path / "answers.json")
+    model = write_script(pytester.path / "answers.json")  # relative to the ini file
     pytester.makeini(f"[pytest]\nskill_paths = skills\nskill_models = {model}")
     (pytester.path / "sub").mkdir()
     (pytester.path / "sub/test_own.py").write_text("def test_own():\n    pass\n")
@@ -198,44 +203,12 @@ def test_in_another_folder_only_skills_below_it_are_tested(
     result.assert_outcomes(passed=1)
     assert "upskill:" not in result.stdout.str()
     monkeypatch.chdir(pytester.path / "skills/gate")
-    assert "upskill: gate on" in pytester.runpytest_inprocess().stdout.str()
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=1)
+    assert "upskill: gate on" in result.stdout.str()
 
 
 def test_the_command_line_overrides_the_ini_file(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate")
     pytester.makeini("[pytest]\nskill_runs = 5\nskill_models = haiku")
-    args = ["--skill", "skills", "--model", "opus", "--skill-runs", "2", "--collect-only"]
-    result = pytester.runpytest_inprocess(*args)
-    result.stdout.fnmatch_lines(["upskill: a run would make up to 4 calls, *$*: *"])
-
-
-@pytest.mark.parametrize(
-    ("written", "reason"),
-    [
-        ("skill_min_lift = 1", None),
-        ("skill_min_lift = 1\nskill_confident = true", "lowest likely lift is *"),
-        ("skill_max_token_growth = 0.1", "token growth is *"),
-    ],
-)
-def test_gates_can_be_in_the_ini_file(
-    pytester: pytest.Pytester, written: str, reason: str | None
-) -> None:
-    write_skill(pytester.path / "skills/gate")
-    model = write_script(pytester.path / "a.json")
-    pytester.makeini(f"[pytest]\nskill_paths = skills\nskill_models = {model}\n{written}")
-    result = pytester.runpytest_inprocess()
-    result.assert_outcomes(passed=1)
-    assert result.ret == (1 if reason else 0)
-    if reason:
-        assert fnmatch(gates(result)[0], f"gate on scripted:a.json: {reason}")
-
-
-def test_a_replay_can_be_in_the_ini_file(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate")
-    (pytester.path / "none.jsonl").write_text("")
-    pytester.makeini(
-        "[pytest]\nskill_paths = skills\nskill_models = haiku\nskill_replay = none.jsonl"
-    )
-    result = pytester.runpytest_inprocess()
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*: this question is not in none.jsonl. Record it: *"])
+    settings = read_settings(pytester.parseconfig("--model", "opus", "--skill-runs", "2"))
+    assert (settings.models, settings.runs) == (("opus",), 2)

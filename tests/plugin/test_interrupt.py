@@ -8,10 +8,27 @@ import time
 
 import pytest
 
-from pytest_upskill.cli import main
-from support.kit import case, ending, write_skill
-from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.kit import case, write_skill
+from support.runs import run_skills
 from support.shell import started
+
+MODEL = """
+    import asyncio
+    from pathlib import Path
+
+    from pytest_upskill import Answer, Model
+
+    class Slow(Model):
+        async def ask(self, question):
+            with Path("asked.txt").open("a") as file:
+                file.write("x")
+            if "slow" in question.messages[-1][1]:
+                await asyncio.Event().wait()
+            return Answer("yes")
+
+    def pytest_upskill_models():
+        return {"slow": lambda name: Slow()}
+"""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGINT for other processes")
@@ -21,38 +38,30 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
     cases = [case("quick", "yes", id="quick")]
     cases += [case(f"slow {n}", "yes", id=f"slow-{n}") for n in range(20)]
     write_skill(pytester.path / "skills/gate", cases)
-
-    def script(asked: Asked) -> Reply | Fault:
-        return Reply("yes") if asked.question == "quick" else Fault("hang")
-
-    args = ["--skill", "skills", "--model", "m", "--skill-concurrency", "2", "-n", workers, "-v"]
-    with LoopbackServer(script) as server:
-        command = [sys.executable, "-m", "pytest", *args, "--skill-json", "r.json"]
-        command += ["--skill-base-url", f"{server.url}/v1"]
-        with started(command, cwd=pytester.path, stdout=subprocess.PIPE) as run:
-            assert run.stdout is not None
-            for line in run.stdout:
-                if "quick" in line and "PASSED" in line:
-                    break
-            while len(server.asked) < 4:
-                time.sleep(0.01)
-            run.send_signal(signal.SIGINT)
-            rest = run.stdout.read()
-            assert run.wait(60) == pytest.ExitCode.INTERRUPTED
-    assert len(server.asked) == 4
-    assert "1 complete case, " in rest
-    assert "; 20 cases" in rest
-    assert "\n✘ interrupted: KeyboardInterrupt; 20 of 21 tests did not run\n" in rest
-    assert (
-        "\nall answers so far are kept: the same command continues\nnext: pytest --skill " in rest
-    )
+    pytester.makeconftest(MODEL)
+    asked = pytester.path / "asked.txt"
+    command = [sys.executable, "-m", "pytest", "--skill", "skills", "--model", "slow", "-v"]
+    command += ["--skill-concurrency", "2", "-n", workers, "--skill-json", "r.json"]
+    with started(command, cwd=pytester.path, stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        for line in run.stdout:
+            if "quick" in line and "PASSED" in line:
+                break
+        while asked.stat().st_size < 4:
+            time.sleep(0.01)
+        run.send_signal(signal.SIGINT)
+        rest = run.stdout.read()
+        assert run.wait(60) == pytest.ExitCode.INTERRUPTED
+    assert asked.stat().st_size == 4
+    assert "all answers so far are kept: " in rest
     assert "Traceback" not in rest
-    data = json.loads((pytester.path / "r.json").read_text())
-    assert {record["case"] for record in data["records"]} == {"quick"}
-    assert data["interrupted"] == "KeyboardInterrupt"
-    assert len(data["lost"]) == 20
+    report = json.loads((pytester.path / "r.json").read_text())
+    assert {record["case"] for record in report["records"]} == {"quick"}
+    assert report["interrupted"] == "KeyboardInterrupt"
+    assert len(report["lost"]) == 20
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGINT for other processes")
 @pytest.mark.parametrize(
     ("hook", "times", "exitstatus"),
@@ -113,23 +122,9 @@ def test_a_run_that_is_stopped_is_interrupted_everywhere(
                 {how}
         """
     )
-    args = ["--skill", "skills", "--model", "scripted:a.json", "--skill-json", "r.json"]
-    result = pytester.runpytest_inprocess(*args, "--skill-markdown", "r.md")
-    assert result.ret == exitstatus
-    text = f"interrupted: {reason}; 2 of 4 tests did not run"
-    assert ending(result)[0] == f"✘ {text}"
-    assert f"**Interrupted:**\n\n- {text}\n" in (pytester.path / "r.md").read_text()
-    assert json.loads((pytester.path / "r.json").read_text())["interrupted"] == reason
-    assert main(["report", "r.json"]) == 1
-
-
-def test_stopping_at_the_first_failure_is_told_with_the_failure(
-    pytester: pytest.Pytester,
-) -> None:
-    write_skill(pytester.path / "skills/gate", [case("q?", "no", id=f"c{n}") for n in range(4)])
-    (pytester.path / "a.json").write_text('[{"answer": "yes"}]')
-    args = ["--skill", "skills", "--model", "scripted:a.json", "-x", "--skill-markdown", "r.md"]
-    assert pytester.runpytest_inprocess(*args).ret == pytest.ExitCode.TESTS_FAILED
-    text = (pytester.path / "r.md").read_text()
-    stopped = "- interrupted: stopping after 1 failures; 3 of 4 tests did not run"
-    assert f"**Failed:**\n\n- 1 test failed or had errors\n{stopped}" in text
+    run = run_skills(pytester, "scripted:a.json", "--skill-markdown", "r.md")
+    assert run.status == exitstatus
+    assert run.report["interrupted"] == reason
+    assert len(run.report["lost"]) == 2
+    assert run.ending[0].startswith(f"✘ interrupted: {reason}")
+    assert f"interrupted: {reason}" in (pytester.path / "r.md").read_text()

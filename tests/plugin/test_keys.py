@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from support import loopback
 from support.collector import Collector
 from support.kit import case, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.protocols import ODD_ANSWERS
 
 KEY = "sk-proj-" + "uS3dInThisRun4" * 3
 OTHER = "hf_" + "oFAnotherProvider7" * 2
@@ -73,17 +73,17 @@ def test_a_key_in_an_answer_or_a_question_is_masked_everywhere(
     assert leaks_of(pytester.path, result) == []
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "status", "cut"])
+@pytest.mark.parametrize("kind", ["text/plain", "cut"])
 def test_a_key_in_an_error_is_masked_everywhere(
     pytester: pytest.Pytester, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = f"Proxy: {'x' * 30} {KEY} {OTHER} {CODED}"
-    monkeypatch.setitem(loopback.ODD_ANSWERS, "wrong_type", (body.encode(), "text/plain"))
+    monkeypatch.setitem(ODD_ANSWERS, "wrong_type", (body.encode(), "text/plain"))
 
     def fail(_: Asked) -> Fault:
         if kind == "text/plain":
             return Fault("wrong_type")
-        return Fault("status", 400, message=f"{'x' * 170 if kind == 'cut' else ''} {body}")
+        return Fault("status", 400, message=f"{'x' * 170} {body}")
 
     write_skill(pytester.path / "skills/gate", [case("q", "gate up", id="a")])
     with LoopbackServer(fail) as server:

@@ -9,6 +9,7 @@ import pytest
 from support.agents import BODY, CODES, SCRIPT, write_files
 from support.kit import write_skill
 from support.loopback import Asked, LoopbackServer, Reply
+from support.runs import SkillRun, run_skills
 from support.sandboxes import needs_bwrap
 
 pytestmark = needs_bwrap
@@ -52,22 +53,18 @@ def write_gate(folder: Path, codes: str = CODES) -> None:
     (folder / "scripts/open.sh").chmod(0o755)
 
 
-def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> dict[str, dict[str, Any]]:
-    """The records by their arms."""
-    options = ["--skill", "skills", "--skill-agent", "loop", "--model", "m", *args]
-    options += ["--skill-base-url", f"{server.url}/v1", "--skill-json", "out.json"]
-    result = pytester.runpytest_inprocess(*options)
-    result.assert_outcomes(passed=1)
-    records = json.loads((pytester.path / "out.json").read_text(encoding="utf-8"))["records"]
-    return {record["arm"]: record for record in records}
+def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> SkillRun:
+    done = run_skills(pytester, server, "--skill-agent", "loop", *args)
+    assert done.outcomes == {"passed": 1}
+    return done
 
 
 def test_both_arms_of_a_skill_of_several_files(pytester: pytest.Pytester, workers: str) -> None:
     write_gate(pytester.path / "skills/gate")
     write_skill(pytester.path / "other/boat", [], body="How to row.")
     with LoopbackServer(keeper) as server:
-        arms = run(pytester, server, "-n", workers, "--skill-with", "other/boat")
-    skill, baseline = arms["skill"], arms["baseline"]
+        done = run(pytester, server, "-n", workers, "--skill-with", "other/boat")
+    skill, baseline = done.record(arm="skill"), done.record(arm="baseline")
     assert (skill["outcome"], baseline["outcome"]) == ("passed", "failed")
     assert (skill["agent"], skill["model"]) == ("loop", "m")
     assert (skill["turns"], skill["tool_calls"]) == (4, 3)
@@ -93,6 +90,9 @@ def test_an_edited_reference_asks_the_skill_arm_again(pytester: pytest.Pytester)
         run(pytester, server)
         assert len(server.asked) == 6
         write_gate(pytester.path / "skills/gate", CODES + "It is a good code.\n")
-        arms = run(pytester, server)
+        done = run(pytester, server)
         assert len(server.asked) == 10
-    assert (arms["skill"]["stored"], arms["baseline"]["stored"]) == (False, True)
+    assert (done.record(arm="skill")["stored"], done.record(arm="baseline")["stored"]) == (
+        False,
+        True,
+    )

@@ -5,37 +5,49 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 
+from pytest_upskill.models.prices import Price
 from pytest_upskill.plugin import status_line
-from pytest_upskill.plugin.status_line import GuardedFile, ProgressLine, can_draw
+from pytest_upskill.plugin.status_line import GuardedFile, ProgressLine, Tally, can_draw
 from pytest_upskill.reports.terminal.live import Progress
+from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from support.kit import case, write_skill
-from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.loopback import Asked, LoopbackServer, Reply
+from support.runs import SkillRun, run_skills
 from support.terminal import run_on_terminal, seen
 
 HALF: Final = Progress(34, 1200, 16, 12, 41200, 0.123, 100)
-CASES: Final = [case(f"Question {number}?", "yes", id=f"case-{number}") for number in range(12)]
+CASES: Final = [case(f"Question {number}?", "yes", id=f"case-{number}") for number in range(3)]
 
 
-def test_questions_that_wait_for_a_rate_limit_are_counted(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def script(asked: Asked) -> Reply | Fault:
-        busy = asked.attempt == 1 and asked.question != "Question 0?"
-        return Fault("status", 429, retry_after="1") if busy else Reply("yes")
-
-    monkeypatch.setattr(status_line, "LOG_EVERY", 0.1)
-    write_skill(pytester.path / "skills/gate", CASES[:3])
-    with LoopbackServer(script) as server:
-        address = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
-        result = pytester.runpytest_inprocess("--skill", "skills", *address)
-    result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["upskill: 2 of 6 answers, 4 waiting to retry*"])
+def test_the_tally_counts_each_reply_once() -> None:
+    replies = [
+        ("m", Answer("yes", Usage(10, 5, 0))),
+        ("m", Answer("yes", Usage(10, 5, 0), stored=True)),
+        ("m", NoAnswer("broken")),
+    ]
+    engine: Any = SimpleNamespace(
+        settled=lambda since: replies[since:],
+        questions=9,
+        in_flight=2,
+        pausing=4,
+        agents_at_work=(1, 7),
+        opening=["m"],
+        waiting=[],
+    )
+    tally = Tally(engine, lambda _: Price(1e6, 1e6, 1e6), lambda model: f"loading {model}")
+    expected = Progress(3, 9, 2, 1, 15, 15.0, None, 4, 1, 7, "loading m")
+    assert tally.progress() == expected
+    assert tally.progress() == expected
+    replies += replies[:1] * 2
+    progress = tally.progress()
+    assert (progress.done, progress.tokens, progress.cost) == (5, 45, 45.0)
+    assert progress.seconds_left is not None
 
 
 class Terminal(io.StringIO):
@@ -84,86 +96,139 @@ def test_a_line_in_a_log_comes_before_a_row_that_is_held_back() -> None:
     assert file.file.getvalue().endswith("[100%]\n.s")  # type: ignore[attr-defined]
 
 
-@pytest.fixture
-def slow(pytester: pytest.Pytester) -> list[str]:
-    """Arguments for twelve cases on a model that takes longer than the line needs to be drawn."""
-    write_skill(pytester.path / "skills/gate", CASES)
-    delay = status_line.DRAW_EVERY / 8  # of 24 answers, one after the other
-    pytester.makepyfile(
-        fake=f"""
-        import time
-
-        def answer(question):
-            time.sleep({delay})
-            return "yes"
-        """
-    )
-    return ["--skill", "skills", "--model", "scripted:fake.py:answer"]
-
-
 def steady(lines: Sequence[str]) -> list[str]:
     """Without what differs from run to run: times, and the order and names of workers."""
     plain = [re.sub(r"\d+\.\d+ ?s?|\[gw\d\] *|=+| *\[ *\d+%\]", "#", line) for line in lines]
     return sorted(filter(None, plain))
 
 
+@pytest.fixture
+def run_slowly(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., SkillRun]:
+    """A run that gets each answer only after another line of progress is written."""
+    written = threading.Event()
+
+    def noticed(write: Callable[[GuardedFile, str], None]) -> Callable[[GuardedFile, str], None]:
+        def write_and_notice(file: GuardedFile, line: str) -> None:
+            write(file, line)
+            written.set()
+
+        return write_and_notice
+
+    def answer(_: Asked) -> Reply:
+        written.clear()
+        written.wait(60)
+        return Reply("yes")
+
+    for name in ("draw", "log"):
+        monkeypatch.setattr(GuardedFile, name, noticed(getattr(GuardedFile, name)))
+    for name in ("DRAW_EVERY", "LOG_EVERY"):
+        monkeypatch.setattr(status_line, name, 0.01)
+    write_skill(pytester.path / "skills/gate", CASES)
+
+    def run(*args: str) -> SkillRun:
+        with LoopbackServer(answer) as server:
+            return run_skills(pytester, server, "--skill-fresh", *args)
+
+    return run
+
+
+@pytest.mark.parametrize("options", [[], ["-v"]], ids=" ".join)
+def test_on_a_terminal_it_is_gone_before_pytest_goes_on(
+    monkeypatch: pytest.MonkeyPatch, run_slowly: Callable[..., SkillRun], options: list[str]
+) -> None:
+    monkeypatch.setattr(status_line, "can_draw", lambda *_: True)
+    written = run_slowly("--color=no", *options).result.stdout.str()
+    assert re.search(r"upskill: \d of 6 answers, \d in flight", written)
+    screen = "\n".join(seen(written.replace("\n", "\r\n"), 60))
+    assert "in flight" not in screen
+    assert "PASSED" in screen if options else f"{'.' * 3} " in screen
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("options", "rows"),
     [([], 8), (["-v"], 8), (["-s"], 50), (["-n4"], 50), (["-n4", "-v"], 8)],
 )
 def test_on_a_terminal_it_leaves_no_trace(
-    pytester: pytest.Pytester, slow: list[str], options: list[str], rows: int
+    pytester: pytest.Pytester, options: list[str], rows: int
 ) -> None:
-    pytester.makepyfile(test_other="def test_other():\n    print('said by a test')")
-    paths = ["skills", "test_other.py"]
-    command = [sys.executable, "-m", "pytest", *slow, *paths, "--color=no", *options]
+    write_skill(pytester.path / "skills/gate", CASES)
+    pytester.makepyfile(
+        test_other="def test_other():\n    print('said by a test')",
+        fake="""
+        import os
+        import threading
+
+        from pytest_upskill.plugin.status_line import GuardedFile
+
+        drawn = threading.Event()
+        draw = GuardedFile.draw
+
+        def draw_and_notice(file, line):
+            draw(file, line)
+            drawn.set()
+
+        GuardedFile.draw = draw_and_notice
+
+        def answer(question):
+            if os.environ["TERM"] != "dumb":
+                drawn.clear()
+                drawn.wait(60)
+            return "yes"
+        """,
+    )
+    command = [sys.executable, "-m", "pytest", "--skill", "skills", "skills", "test_other.py"]
+    command += ["--model", "scripted:fake.py:answer", "--color=no", *options]
     environ = {key: value for key, value in os.environ.items() if key != "CI"}
 
-    def look(**more: str) -> tuple[str, list[str]]:
-        written = run_on_terminal(command, pytester.path, environ | more, rows)
+    def look(term: str) -> tuple[str, list[str]]:
+        written = run_on_terminal(command, pytester.path, environ | {"TERM": term}, rows)
         return written, seen(written, rows)
 
-    drawn, screen = look(TERM="xterm")
-    assert re.search(r"upskill: \d+ of 24 answers, \d+ in flight", drawn)
-    plain, wanted = look(TERM="dumb")
+    drawn, screen = look("xterm")
+    assert re.search(r"upskill: \d+ of 6 answers, \d+ in flight", drawn)
+    plain, expected = look("dumb")
     assert "in flight" not in plain
     assert "in flight" not in "\n".join(screen)
-    assert steady(screen) == steady(wanted)
+    assert steady(screen) == steady(expected)
 
 
 @pytest.mark.parametrize(
-    "options", [[], ["-v"], ["-q"], ["-s"], ["-n2"], ["-n2", "-v"]], ids=" ".join
+    "options",
+    [
+        *([], ["-v"], ["-s"]),
+        *(pytest.param(more, marks=pytest.mark.nightly) for more in (["-n2"], ["-n2", "-v"])),
+    ],
+    ids=" ".join,
 )
 def test_in_a_log_there_is_a_plain_line_now_and_then(
-    pytester: pytest.Pytester,
-    slow: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    options: list[str],
+    run_slowly: Callable[..., SkillRun], options: list[str]
 ) -> None:
-    monkeypatch.setattr(status_line, "LOG_EVERY", 0.1)
-    result = pytester.runpytest_inprocess(*slow, *options)
-    result.assert_outcomes(passed=12)
-    lines = [line for line in result.outlines if "in flight" in line]
+    run = run_slowly(*options)
+    assert run.outcomes == {"passed": 3}
+    outlines = run.result.outlines
+    lines = [line for line in outlines if "in flight" in line]
     assert lines
-    assert all(re.fullmatch(r"upskill: \d+ of 24 answers, .* tokens?", line) for line in lines)
-    assert "\x1b" not in result.stdout.str()
-    rows = [line for line in result.outlines if line.endswith("%]")]
+    assert all(re.fullmatch(r"upskill: \d of 6 answers, .* tokens?", line) for line in lines)
+    assert "\x1b" not in run.screen
+    rows = [line for line in outlines if line.endswith("%]")]
     if "-v" not in options:
-        assert sum("." * 12 in line for line in result.outlines) == 1
+        assert sum("..." in line for line in outlines) == 1
         assert len(rows) == ("-s" not in options)  # pytest shows no percentage then
     elif "-n2" not in options:
-        assert len(rows) == 12
-        assert all("PASSED" in row for row in rows)
+        assert ["PASSED" in row for row in rows] == [True] * 3
 
 
-def test_other_tests_are_named_in_a_log_before_they_run(
-    pytester: pytest.Pytester, slow: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(status_line, "LOG_EVERY", 0.1)
+def test_other_tests_are_named_in_a_log_before_they_run(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate", CASES)
+    (pytester.path / "a.json").write_text('[{"answer": "yes"}]')
     pytester.makepyfile(test_crash="import os\n\ndef test_crash():\n    os._exit(3)")
-    result = pytester.runpytest_subprocess(*slow, "skills", "test_crash.py", "-v")
-    assert result.ret == 3
-    assert result.outlines[-1].startswith("test_crash.py::test_crash")
+    args = ["skills", "test_crash.py", "-v"]
+    run = run_skills(pytester, "scripted:a.json", *args, subprocess=True)
+    assert run.status == 3
+    assert run.result.outlines[-1].startswith("test_crash.py::test_crash")
 
 
 class FakeTally:

@@ -1,4 +1,4 @@
-"""The text of the progress line."""
+"""The text of the progress line, and the numbers on the line of a test."""
 
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -6,8 +6,10 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_upskill.reports.terminal.layout import UNICODE_MARKS
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS
 from pytest_upskill.reports.terminal.live import Progress, item_numbers, progress_line
+from pytest_upskill.trials.records import Record
+from pytest_upskill.trials.trial import Arm
 from support.agent_runs import agent_run
 
 
@@ -75,3 +77,23 @@ def test_the_numbers_of_a_test_have_turns_and_whether_the_skill_was_opened() -> 
     results = agent_run(cases=1, runs=2, opens=lambda _case, run: run == 1)
     shown = item_numbers(results.records, UNICODE_MARKS)
     assert shown.endswith("50 → 150 tokens · 4 → 4.5 turns · opened 1/2")
+
+
+def made_record(arm: Arm, passed: bool, tokens: int | None = 100) -> Record:
+    outcome = "passed" if passed else "failed"
+    return Record("s", "c", "m", arm, 1, outcome, input_tokens=tokens, output_tokens=11)
+
+
+def test_tokens_are_means_and_left_out_where_they_are_not_known() -> None:
+    skill = [made_record("skill", True, 1100), made_record("skill", False, 1900)]
+    baseline = [made_record("baseline", False), made_record("baseline", False)]
+    numbers = "1/2 · baseline 0/2 · 111 → 1,511 tokens"
+    assert item_numbers(baseline + skill, UNICODE_MARKS) == numbers
+    assert item_numbers(skill, ASCII_MARKS) == "1/2 - 1,511 tokens"
+    unknown = [made_record("skill", True, None), made_record("skill", True)]
+    assert item_numbers(unknown, UNICODE_MARKS) == "2/2"
+    previous = [*skill, made_record("previous", True)]
+    assert item_numbers(previous, ASCII_MARKS, "a" * 30) == (
+        f"1/2 - at {'a' * 19}~ 1/1 - 1,511 tokens"
+    )
+    assert item_numbers([], UNICODE_MARKS) == ""

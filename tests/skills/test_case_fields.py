@@ -234,6 +234,10 @@ def test_case_without_checks_needs_defaults(tmp_path: Path) -> None:
             {"expected": {"judge": "x", "judge_votes": 1001}},
             ".expected.judge_votes: must be 1000 or",
         ),
+        (
+            {"expected": {"contains": "x", "judge_votes": 3}},
+            '.expected.judge_votes: there is no "judge" check',
+        ),
         ({"runs": "3"}, ".runs: must be a whole number"),
         ({"runs": True}, ".runs: must be a whole number"),
         ({"threshold": 0}, ".threshold: must be above 0"),

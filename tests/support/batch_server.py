@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from support.loopback import Asked, Fault, LoopbackServer, Reply, _Answer, _answer, _error
+from support.http_answers import Answer, answer
+from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.protocols import error_in
 
 Lines = Callable[[list[dict[str, Any]]], list[bytes]]
 
@@ -73,7 +75,7 @@ class BatchServer(LoopbackServer):
                 found[f"{json.dumps(body.get('system', ''))}{json.dumps(said)}"] += 1
         return found
 
-    def _decide(self, first: str, headers: dict[str, str], content: bytes) -> _Answer:
+    def _decide(self, first: str, headers: dict[str, str], content: bytes) -> Answer:
         method, target = first.split(" ")[:2]
         path = target.partition("?")[0]
         if not any(part in path for part in ("/batches", "/files")):
@@ -85,21 +87,21 @@ class BatchServer(LoopbackServer):
             if trouble.kind == "status":
                 more = f"retry-after: {trouble.retry_after}\r\n" if trouble.retry_after else ""
                 told = (trouble.status, trouble.message, trouble.error_type, more)
-                return _error(protocol, *told)
-            return replace(_answer(b"{}"), way=trouble.kind)
+                return error_in(protocol, *told)
+            return replace(answer(b"{}"), way=trouble.kind)
         served = self._serve_batch(method, path.rstrip("/").split("/v1/")[1], headers, content)
         return replace(served, way="reset") if trouble == "lost" else served
 
     def _serve_batch(
         self, method: str, path: str, headers: dict[str, str], content: bytes
-    ) -> _Answer:
+    ) -> Answer:
         match (method, *path.split("/")):
             case ("POST", "files"):
                 name = f"file-{len(self.files)}"
                 self.files[name] = _uploaded(headers["content-type"], content)
                 return _json({"id": name, "object": "file", "bytes": 1, "created_at": 1})
             case ("GET", "files", name, "content"):
-                return _answer(self.files[name], "application/octet-stream")
+                return answer(self.files[name], "application/octet-stream")
             case ("POST", "messages", "batches"):
                 return self._begin(json.loads(content)["requests"], "/v1/messages")
             case ("POST", "batches"):
@@ -114,16 +116,16 @@ class BatchServer(LoopbackServer):
                 return self._listed(kind)
             case ("GET", *_, "batches", name, "results"):
                 assert self._is_ended(self.batches[name])
-                return _answer(b"".join(self._results(self.batches[name], headers)), "text/plain")
+                return answer(b"".join(self._results(self.batches[name], headers)), "text/plain")
             case ("GET", *_, "batches", name) if name in self.batches:
                 batch = self.batches[name]
                 batch.looked += 1
                 return _json(self._shown(batch, headers))
-        return _error("openai", 404, f"no such thing: {path}", "not_found_error")
+        return error_in("openai", 404, f"no such thing: {path}", "not_found_error")
 
     def _begin(
         self, requests: list[dict[str, Any]], path: str, metadata: dict[str, str] | None = None
-    ) -> _Answer:
+    ) -> Answer:
         ids = [one["custom_id"] for one in requests]
         assert len(set(ids)) == len(ids)
         assert all(len(one) <= 64 for one in ids)
@@ -134,7 +136,7 @@ class BatchServer(LoopbackServer):
     def _is_ended(self, batch: Batch) -> bool:
         return batch.looked >= self.looks or batch.cancelled
 
-    def _listed(self, kind: list[str]) -> _Answer:
+    def _listed(self, kind: list[str]) -> Answer:
         of_kind = [
             one for one in self.batches.values() if (one.path == "/v1/messages") == bool(kind)
         ]
@@ -190,8 +192,8 @@ class BatchServer(LoopbackServer):
     ) -> dict[str, Any]:
         anthropic = path == "/v1/messages"
         if fate == "succeeded":
-            answer = super()._decide(f"POST {path} HTTP/1.1", headers, json.dumps(body).encode())
-            status, reply = int(answer.head.split()[1]), json.loads(answer.body)
+            decided = super()._decide(f"POST {path} HTTP/1.1", headers, json.dumps(body).encode())
+            status, reply = int(decided.head.split()[1]), json.loads(decided.body)
             if not anthropic:
                 response = {"status_code": status, "request_id": "r", "body": reply}
                 one = {"custom_id": own_id, "response": response, "error": None}
@@ -212,8 +214,8 @@ class BatchServer(LoopbackServer):
         return {"custom_id": own_id, "response": None, "error": error, "bad": True}
 
 
-def _json(data: dict[str, Any]) -> _Answer:
-    return _answer(json.dumps(data).encode())
+def _json(data: dict[str, Any]) -> Answer:
+    return answer(json.dumps(data).encode())
 
 
 def _uploaded(content_type: str, content: bytes) -> bytes:

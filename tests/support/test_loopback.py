@@ -270,38 +270,27 @@ def test_attempts_are_counted_per_question() -> None:
 
 
 @both
-def test_most_in_flight(protocol: Protocol) -> None:
-    async def hang(server: LoopbackServer) -> None:
-        calls = asyncio.create_task(ask(server, protocol, *(f"hang {n}" for n in range(8))))
-        async with asyncio.timeout(30):
-            while server.most_in_flight < 8:
-                await asyncio.sleep(0.005)
-        calls.cancel()
-        await asyncio.gather(calls, return_exceptions=True)
-
-    def script(asked: Asked) -> Reply | Fault:
-        return Fault("hang") if asked.question.startswith("hang") else Reply("done")
-
-    with LoopbackServer(script) as server:
-        for _ in range(3):
-            ask_once(server, protocol)
-        assert server.most_in_flight == 1
-        asyncio.run(hang(server))
-        assert server.most_in_flight == 8
-    assert len(server.asked) == 11
-
-
-@both
-def test_many_at_once_with_delay(protocol: Protocol) -> None:
+def test_requests_that_wait_for_each_other(protocol: Protocol) -> None:
     questions = [f"question {n}" for n in range(64)]
-    with LoopbackServer(lambda asked: Reply(asked.question[::-1], delay=0.01)) as server:
-        answers = asyncio.run(ask(server, protocol, *questions))
+    with LoopbackServer(lambda asked: Reply(asked.question[::-1]), together=64) as server:
+        answers = asyncio.run(ask(server, protocol, *questions, timeout=60))
+        assert server.most_in_flight == 64
+        ask_once(server, protocol)
     if protocol == "anthropic":
         texts = [message.content[0].text for message in answers]
     else:
         texts = [completion.choices[0].message.content for completion in answers]
     assert texts == [question[::-1] for question in questions]
-    assert sorted(asked.question for asked in server.asked) == sorted(questions)
+    assert sorted(asked.question for asked in server.asked[:64]) == sorted(questions)
+
+
+def test_requests_one_after_the_other_are_never_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("support.loopback.LONGEST_WAIT", 0.0)
+    failed = pytest.raises(AssertionError, match="1 of 2 requests were in flight")
+    with failed, LoopbackServer(lambda _: Reply("done"), together=2) as server:
+        for _ in range(3):
+            ask_once(server, "openai")
+        assert server.most_in_flight == 1
 
 
 @both

@@ -79,10 +79,9 @@ class CaseItem(AskedItem):
         for mark in ("skill", *case.tags):
             item.add_marker(mark)
         if case.skip:
-            item.add_marker(pytest.mark.skip(reason=one_line(case.skip, None)))
+            item.add_marker(pytest.mark.skip(reason=_reason(case.skip)))
         if case.xfail:
-            reason = one_line(case.xfail, None)
-            item.add_marker(pytest.mark.xfail(reason=reason, raises=WrongAnswer))
+            item.add_marker(pytest.mark.xfail(reason=_reason(case.xfail), raises=WrongAnswer))
         return item
 
     def setup(self) -> None:
@@ -124,6 +123,14 @@ class CaseItem(AskedItem):
     def lacks_agent(self) -> bool:
         """The same for a case that needs an agent."""
         return self._planned.agent == CHAT and bool(why_agent(self.case, self.checks))
+
+
+def _reason(text: str) -> str:
+    """On one line. pytest may wrap it anywhere, and no line of a log may begin with ``::``.
+
+    GitHub would obey it as a command.
+    """
+    return one_line(text, None).replace("::", r"\u003a:")
 
 
 def records_of_items(
