@@ -20,7 +20,7 @@ from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer
 from support.loopback import Reply as Said
 from support.sandboxes import needs_bwrap
-from support.tiny_trials import BARE, carried_out, steps
+from support.tiny_trials import BARE, EACH_WAY, carried_out, steps
 from support.trials import SPEC
 
 DONE = Answer("Done.", Usage(200, 5, 100))
@@ -121,11 +121,8 @@ def tried(
     [
         ([CAT], 1, "decided", ("gate",)),
         ([], 1, "end", ()),
-        ([f"{CAT_BOAT}; {CAT}"], 1, "decided", ("boat", "gate")),
         ([CAT_BOAT, CAT], 2, "decided", ("boat", "gate")),
         ([CAT_BOAT, "ls"], 2, "decided", ("boat",)),
-        ([CAT_BOAT], 2, "end", ("boat",)),
-        ([*["ls /"] * 4, CAT], 5, "decided", ("gate",)),
         (["ls /"] * 5, 5, "max_turns", ()),
     ],
 )
@@ -142,7 +139,7 @@ def test_a_command_is_ended_once_it_is_decided(
 
 
 @needs_bwrap
-@pytest.mark.parametrize("way", ["messages", "chat", "responses"])
+@EACH_WAY
 def test_a_title_does_not_decide(tmp_path: Path, way: str) -> None:
     answer, times = tried(tmp_path, steps(CAT), None, way)  # it asks for a title first
     assert times == 2
@@ -191,8 +188,10 @@ TOLD = BARE.replace(b'{"name": "bash"}', b'{"name": "bash", "description": "Skil
 
 
 @needs_bwrap
-@pytest.mark.parametrize("query", ["gat", "e", "gate", "the gate"])
-@pytest.mark.parametrize(("agent", "told"), [(TOLD, True), (BARE, False)])
+@pytest.mark.parametrize(
+    ("query", "agent", "told"),
+    [("gat", TOLD, True), ("the gate", TOLD, True), ("the gate", BARE, False)],
+)
 def test_a_query_may_be_a_part_of_the_name(
     tmp_path: Path, query: str, agent: bytes, told: bool
 ) -> None:

@@ -16,7 +16,7 @@ from support.made import checked_run, made_run
 from support.made_triggers import made_triggers
 from support.pages import write_page
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
 
 MODELS = ("haiku", "loop/opus")
 FOCUS = "document.activeElement"

@@ -20,7 +20,7 @@ from support.made_parts import made_parts, part
 from support.made_triggers import made_triggers
 from support.pages import readable_run
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
 
 WIDTHS = [320, 390, 600, 704, 720, 740, 760, 780, 800, 830, 860, 900, 960, 1024, 1200, 1280, 1920]
 MODELS = (

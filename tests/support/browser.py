@@ -120,6 +120,7 @@ class Page(ABC):
         self.navigate(file.as_uri() + fragment)
         self.wait("location.protocol === 'file:' && document.readyState === 'complete'")
         self.wait("document.documentElement.dataset.ready === 'yes'")
+        self.settle()
 
     def wait(self, expression: str) -> None:
         deadline = monotonic() + PATIENCE
