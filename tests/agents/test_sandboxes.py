@@ -1,7 +1,6 @@
 """What every sandbox does for an agent, whatever confines it."""
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -191,12 +190,9 @@ def test_mounts_can_be_read(within: In, tmp_path: Path) -> None:
 
 
 def test_a_socket_inside_is_served_outside(within: In) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-
     async def use(box: Sandbox) -> None:
-        door = await box.listen(port)
+        door = await box.listen(0)
+        port = door.getsockname()[1]
 
         async def serve() -> None:
             client, _ = await asyncio.get_running_loop().sock_accept(door)
