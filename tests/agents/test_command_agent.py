@@ -55,8 +55,9 @@ def test_a_trial_from_question_to_answer(tmp_path: Path, way: str) -> None:
     assert all(asked.headers["authorization"] == f"Bearer {KEY}" for asked in server.asked)
 
 
-@pytest.mark.parametrize("name", ["latch-work", "la\u00e7o"])
-@pytest.mark.parametrize("names_it", [True, False])
+@pytest.mark.parametrize(
+    ("name", "names_it"), [("latch-work", True), ("la\u00e7o", True), ("latch-work", False)]
+)
 def test_an_agent_that_never_names_the_skill_is_told_so(
     tmp_path: Path, name: str, names_it: bool
 ) -> None:
@@ -220,6 +221,12 @@ def hang_up(request):
     assert reply.reason == "tiny ended before its model answered (exit 0)"
 
 
+@pytest.fixture
+def long_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents are ended for what they ask, not because a moment is over."""
+    monkeypatch.setattr("pytest_upskill.agents.gateway.door._GRACE", 600.0)
+
+
 # It never gives up.
 STUBBORN = BARE.replace(
     b'content = json.load(urllib.request.urlopen(request))["content"]',
@@ -236,6 +243,7 @@ STUBBORN = BARE.replace(
 
 @needs_bwrap
 @pytest.mark.parametrize(("status", "asked"), [(401, 1), (400, 3)])
+@pytest.mark.usefixtures("long_grace")
 def test_an_agent_that_asks_again_in_vain_is_ended(status: int, asked: int) -> None:
     with LoopbackServer(lambda _: Fault("status", status, message="no luck")) as server:
         reply = carried_out(server.url, "messages", script=STUBBORN)
@@ -246,6 +254,7 @@ def test_an_agent_that_asks_again_in_vain_is_ended(status: int, asked: int) -> N
 
 @needs_bwrap
 @pytest.mark.parametrize("sandbox", ["bwrap", "none"])
+@pytest.mark.usefixtures("long_grace")
 def test_an_agent_that_goes_on_after_its_last_turn_is_ended(sandbox: str) -> None:
     commands = ["echo begun > gate.txt", *["true"] * 9]
     with LoopbackServer(steps(*commands)) as server:

@@ -13,9 +13,9 @@ from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.activity import GIVEN
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.installing import installed as to_install
-from pytest_upskill.trials.task import Installed
+from pytest_upskill.trials.task import Installed, Task
 from support.agents import BODY, MemorySandbox, ScriptedCall, calls, installed, recorder_for
-from support.doors import KEY
+from support.doors import GOOD, KEY, QUESTION, Opened, at_a_door, raw, request
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer
 from support.loopback import Reply as Said
@@ -184,20 +184,23 @@ def test_a_query_that_quotes_the_skill_does_not_open_it(tmp_path: Path) -> None:
     assert answer.activity.untold  # a query that names a skill tells nobody that it is there
 
 
-TOLD = BARE.replace(b'{"name": "bash"}', b'{"name": "bash", "description": "Skills: gate."}', 1)
+@pytest.mark.parametrize("query", ["gat", "e", "gate", "the gate"])
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_query_may_be_a_part_of_the_name(query: str, listed: bool) -> None:
+    skill = Installed("gate", "/skills/gate", "digest", tested=True)
+    question = replace(
+        QUESTION, messages=(("user", query),), task=Task("cli", "1", skills=(skill,))
+    )
+    tools = [{"name": "bash", "description": "Skills: gate." if listed else ""}]
+    body = {**GOOD, "messages": [{"role": "user", "content": query}], "tools": tools}
 
+    async def asked(opened: Opened) -> None:
+        assert (await raw(opened, request(opened, body=body)))[0] == 200
+        activity = opened.answer().activity
+        assert activity
+        assert activity.untold is not listed
 
-@needs_bwrap
-@pytest.mark.parametrize(
-    ("query", "agent", "told"),
-    [("gat", TOLD, True), ("the gate", TOLD, True), ("the gate", BARE, False)],
-)
-def test_a_query_may_be_a_part_of_the_name(
-    tmp_path: Path, query: str, agent: bytes, told: bool
-) -> None:
-    answer, _ = tried(tmp_path, steps(), agent, query=query)
-    assert answer.activity
-    assert answer.activity.untold is not told
+    at_a_door(asked, question=question)
 
 
 @needs_bwrap
