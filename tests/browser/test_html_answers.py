@@ -298,15 +298,8 @@ def test_ways_through_a_long_transcript(page: Page, tmp_path: Path) -> None:
     page.assert_quiet()
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "",
-        pytest.param("?text=raw", marks=pytest.mark.nightly),
-        pytest.param("?show=diff", marks=pytest.mark.nightly),
-        pytest.param("?show=skill", marks=pytest.mark.nightly),
-    ],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("query", ["", "?text=raw", "?show=diff", "?show=skill"])
 def test_axe_finds_nothing_in_an_opened_case(page: Page, tmp_path: Path, query: str) -> None:
     results = answered(ANSWER)
     skills = tuple(replace(one, text=SKILL + ANSWER) for one in results.skills)

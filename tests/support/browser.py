@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-PATIENCE = 60.0  # seconds before a single step fails
+PATIENCE = 120.0  # seconds before a single step fails
 # Of every piece of text that can be seen: its contrast with what is behind it.
 CONTRASTS = """(() => {
   const parts = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number);
