@@ -1,10 +1,10 @@
 """Trials of a tiny agent as a command in a sandbox, through the engine, on a loopback server."""
 
 import sys
-import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
+import anthropic
 import pytest
 
 from pytest_upskill.agents.command_agent import CommandAgent, Job, Launch
@@ -21,7 +21,7 @@ from support.doors import spec_of
 from support.loopback import Asked
 
 BODY = "# Gates\n\nPush the gate, wait for the click of its latch, then pull.\n"
-PACKAGES = sysconfig.get_path("purelib")
+PACKAGES = str(Path(anthropic.__file__).parents[1])
 PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
 WAYS = {"messages": "anthropic", "chat": "openai", "responses": "openai"}
 # An SDK takes a second to import: the gate tries one, and tests/agents/gateway has all protocols.
