@@ -41,7 +41,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, KEY)
 
 
-@pytest.fixture(params=["anthropic", "openai"])
+@pytest.fixture(params=["anthropic", pytest.param("openai", marks=pytest.mark.nightly)])
 def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
