@@ -98,9 +98,7 @@ WORDS = st.sampled_from(
 LETTERS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=40)
 
 
-@settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lines=st.lists(st.tuples(WORDS, LETTERS).map(" ".join), min_size=3, max_size=10),
     form=st.sampled_from(list(FORMS.values())),

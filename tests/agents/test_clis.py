@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 import tomllib
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -24,11 +24,7 @@ MODELS = ("gpt-5.4-mini", "qwen3:8b", "Qwen/Qwen3-8B", 'a "model" of {ours} \N{L
 
 MADE = {name: make() for name, make in AGENTS.items()}
 CLIS = [agent for agent in MADE.values() if isinstance(agent, CommandAgent)]
-WAYS = [(agent, protocol) for agent in CLIS for protocol in agent.protocols]
 each = pytest.mark.parametrize("agent", CLIS, ids=lambda agent: agent.name)
-each_way = pytest.mark.parametrize(
-    ("agent", "protocol"), WAYS, ids=[f"{agent.name}-{protocol}" for agent, protocol in WAYS]
-)
 
 
 def launch_of(agent: CommandAgent, **given: object) -> Launch:
@@ -59,56 +55,50 @@ def test_it_says_what_it_is(agent: CommandAgent) -> None:
     assert agent.skills_folder != HOME
 
 
-@each_way
-def test_it_gets_all_that_it_needs_and_no_token_where_others_see_it(
-    agent: CommandAgent, protocol: str
-) -> None:
-    launch = launch_of(agent, protocol=protocol)
-    assert URL in told(launch)
-    assert MODELS[0] in told(launch)
-    assert TOKEN in "\n".join([*launch.env.values(), *launch.files.values()])
-    for argument in launch.arguments:
-        assert TOKEN not in argument
-        assert "\0" not in argument
-    assert PROMPT in (launch.stdin.decode(), *launch.arguments, *launch.files.values())
-    for path in launch.files:
-        inside = PurePosixPath(HOME, path)
-        assert inside.is_relative_to(HOME)
-        assert ".." not in inside.parts
-        assert not inside.is_relative_to(agent.skills_folder)  # which is for skills alone
-    assert all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in launch.env)
-    assert not {"PATH", "HOME", "LANG", "TMPDIR"} & set(launch.env)
+@each
+def test_it_gets_all_that_it_needs_and_no_token_where_others_see_it(agent: CommandAgent) -> None:
+    for protocol in agent.protocols:
+        launch = launch_of(agent, protocol=protocol)
+        assert launch == launch_of(agent, protocol=protocol)
+        assert URL in told(launch), protocol
+        assert MODELS[0] in told(launch), protocol
+        assert TOKEN in "\n".join([*launch.env.values(), *launch.files.values()]), protocol
+        for argument in launch.arguments:
+            assert TOKEN not in argument
+            assert "\0" not in argument
+        assert PROMPT in (launch.stdin.decode(), *launch.arguments, *launch.files.values())
+        for path in launch.files:
+            inside = PurePosixPath(HOME, path)
+            assert inside.is_relative_to(HOME)
+            assert ".." not in inside.parts
+            assert not inside.is_relative_to(agent.skills_folder)  # which is for skills alone
+        assert all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in launch.env)
+        assert not {"PATH", "HOME", "LANG", "TMPDIR"} & set(launch.env)
 
 
-@each_way
-@pytest.mark.parametrize("model", MODELS)
-def test_names_of_models_and_texts_are_quoted(
-    agent: CommandAgent, protocol: str, model: str
-) -> None:
-    launch = launch_of(agent, protocol=protocol, model=model)
-    written = [json.dumps(model, ensure_ascii=ascii)[1:-1] for ascii in (True, False)]
-    assert any(one in told(launch) for one in (model, *written))
-    for path, text in launch.files.items():
-        if path.endswith(".json"):
-            json.loads(text)
-        elif path.endswith(".toml"):
-            tomllib.loads(text)
+@each
+def test_names_of_models_and_texts_are_quoted(agent: CommandAgent) -> None:
+    for protocol, model in product(agent.protocols, MODELS):
+        launch = launch_of(agent, protocol=protocol, model=model)
+        quoted = [json.dumps(model, ensure_ascii=ascii)[1:-1] for ascii in (True, False)]
+        assert any(name in told(launch) for name in (model, *quoted)), (protocol, model)
+        for path, text in launch.files.items():
+            if path.endswith(".json"):
+                json.loads(text)
+            elif path.endswith(".toml"):
+                tomllib.loads(text)
 
 
-@each_way
-def test_the_same_job_is_started_alike(agent: CommandAgent, protocol: str) -> None:
-    assert launch_of(agent, protocol=protocol) == launch_of(agent, protocol=protocol)
-
-
-@each_way
-def test_a_prompt_is_no_option_and_may_be_long(agent: CommandAgent, protocol: str) -> None:
+@each
+def test_a_prompt_is_no_option_and_may_be_long(agent: CommandAgent) -> None:
     """A single argument may have 128 KB on Linux."""
-    launch = launch_of(agent, protocol=protocol, prompt="--help " * 40_000)
-    assert max(map(len, launch.arguments)) < 100_000
-    short = launch_of(agent, protocol=protocol, prompt="--help")
-    options = list(short.arguments)
-    if "--help" in options:
-        assert "--" in options[: options.index("--help")]
+    for protocol in agent.protocols:
+        launch = launch_of(agent, protocol=protocol, prompt="--help " * 40_000)
+        assert max(map(len, launch.arguments)) < 100_000, protocol
+        short = launch_of(agent, protocol=protocol, prompt="--help")
+        options = list(short.arguments)
+        if "--help" in options:
+            assert "--" in options[: options.index("--help")], protocol
 
 
 @each

@@ -16,9 +16,8 @@ from support.doors import KEY
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer
 from support.sandboxes import needs_bwrap
-from support.tiny_trials import BARE, BODY, WAYS, TinyAgent, carried_out, steps
-
-each = pytest.mark.parametrize("way", list(WAYS))
+from support.tiny_trials import BARE, BODY, EACH_WAY, TinyAgent, carried_out, steps
+from support.trials import end_time_once
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +27,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_bwrap
-@each
+@EACH_WAY
 def test_a_trial_from_question_to_answer(tmp_path: Path, way: str) -> None:
     folder = write_skill(tmp_path / "gate", body=BODY)
     skill = installed("gate", folder, tested=True)
@@ -56,8 +55,9 @@ def test_a_trial_from_question_to_answer(tmp_path: Path, way: str) -> None:
     assert all(asked.headers["authorization"] == f"Bearer {KEY}" for asked in server.asked)
 
 
-@pytest.mark.parametrize("name", ["latch-work", "la\u00e7o"])
-@pytest.mark.parametrize("names_it", [True, False])
+@pytest.mark.parametrize(
+    ("name", "names_it"), [("latch-work", True), ("la\u00e7o", True), ("latch-work", False)]
+)
 def test_an_agent_that_never_names_the_skill_is_told_so(
     tmp_path: Path, name: str, names_it: bool
 ) -> None:
@@ -134,9 +134,10 @@ def test_an_agent_that_never_ends_has_a_turn_limit() -> None:
 
 
 @needs_bwrap
-def test_when_its_time_is_up_there_is_what_it_did() -> None:
+def test_when_its_time_is_up_there_is_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
     with LoopbackServer(steps("echo begun > gate.txt", "sleep 600")) as server:
-        answer = carried_out(server.url, "messages", script=BARE, timeout=8)
+        end_time_once(monkeypatch, lambda: len(server.asked) == 2)
+        answer = carried_out(server.url, "messages", script=BARE)
     assert isinstance(answer, Answer)
     assert answer.stop == "time"
     assert [file.path for file in answer.files] == ["gate.txt"]
@@ -199,18 +200,31 @@ def test_an_agent_that_ends_after_a_tool_call_gave_no_answer(status: int) -> Non
     assert reply.reason == f"tiny ended after a tool call, without an answer {told}"
 
 
-@needs_bwrap
-def test_an_agent_that_ends_while_its_model_answers_gave_no_answer() -> None:
-    script = BARE.replace(b"json.load(urllib.request.urlopen(request))", b"hang_up(request)")
-    hang_up = b"""
+def test_an_agent_that_ends_while_its_model_answers_gave_no_answer(tmp_path: Path) -> None:
+    hang_up = f"""
 def hang_up(request):
-    try: urllib.request.urlopen(request, timeout=2)
-    except OSError: sys.exit(0)
+    threading.Thread(target=urllib.request.urlopen, args=[request], daemon=True).start()
+    while not os.path.exists({str(tmp_path / "asked")!r}):
+        time.sleep(0.01)
+    os._exit(0)
 """
-    with LoopbackServer(lambda _: Fault("hang")) as server:
-        reply = carried_out(server.url, "messages", script=hang_up + script)
+    script = BARE.replace(b"json.load(urllib.request.urlopen(request))", b"hang_up(request)")
+
+    def model(_: Asked) -> Fault:
+        (tmp_path / "asked").touch()
+        return Fault("hang")
+
+    with LoopbackServer(model) as server:
+        agent = b"import threading, time" + hang_up.encode() + script
+        reply = carried_out(server.url, "messages", script=agent, sandbox="none")
     assert isinstance(reply, NoAnswer)
     assert reply.reason == "tiny ended before its model answered (exit 0)"
+
+
+@pytest.fixture
+def long_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents are ended for what they ask, not because a moment is over."""
+    monkeypatch.setattr("pytest_upskill.agents.gateway.door._GRACE", 600.0)
 
 
 # It never gives up.
@@ -229,6 +243,7 @@ STUBBORN = BARE.replace(
 
 @needs_bwrap
 @pytest.mark.parametrize(("status", "asked"), [(401, 1), (400, 3)])
+@pytest.mark.usefixtures("long_grace")
 def test_an_agent_that_asks_again_in_vain_is_ended(status: int, asked: int) -> None:
     with LoopbackServer(lambda _: Fault("status", status, message="no luck")) as server:
         reply = carried_out(server.url, "messages", script=STUBBORN)
@@ -239,6 +254,7 @@ def test_an_agent_that_asks_again_in_vain_is_ended(status: int, asked: int) -> N
 
 @needs_bwrap
 @pytest.mark.parametrize("sandbox", ["bwrap", "none"])
+@pytest.mark.usefixtures("long_grace")
 def test_an_agent_that_goes_on_after_its_last_turn_is_ended(sandbox: str) -> None:
     commands = ["echo begun > gate.txt", *["true"] * 9]
     with LoopbackServer(steps(*commands)) as server:
@@ -252,9 +268,12 @@ def test_an_agent_that_goes_on_after_its_last_turn_is_ended(sandbox: str) -> Non
 
 
 @needs_bwrap
-def test_a_model_that_hangs_is_an_error_and_not_a_slow_agent() -> None:
+def test_a_model_that_hangs_is_an_error_and_not_a_slow_agent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with LoopbackServer(lambda _: Fault("hang")) as server:
-        reply = carried_out(server.url, "messages", script=STUBBORN, timeout=6)
+        end_time_once(monkeypatch, lambda: bool(server.asked))
+        reply = carried_out(server.url, "messages", script=STUBBORN, timeout=1)
     assert isinstance(reply, NoAnswer)
     assert "no answer" in reply.reason
 
@@ -263,6 +282,6 @@ def test_a_model_that_hangs_is_an_error_and_not_a_slow_agent() -> None:
 def test_an_agent_that_never_asks_is_an_error() -> None:
     with LoopbackServer(lambda _: loopback.Reply("Done.")) as server:
         reply = carried_out(
-            server.url, "messages", script=b"import time; time.sleep(600)", timeout=4
+            server.url, "messages", script=b"import time; time.sleep(600)", timeout=0.2
         )
     assert reply == NoAnswer("tiny asked its model nothing in all its time")

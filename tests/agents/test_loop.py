@@ -21,7 +21,7 @@ from support.agents import (
     installed,
     recorder_for,
 )
-from support.trials import SPEC
+from support.trials import SPEC, run_simulated
 
 DONE = Answer("Done.", Usage(200, 5, 100))
 
@@ -189,11 +189,11 @@ def test_what_there_is_at_the_deadline_can_be_used(tmp_path: Path) -> None:
     model = ScriptedCall(first, calls(("bash", {"command": "yes"}), ("list", {})))
 
     async def trial() -> None:
-        async with asyncio.timeout(0.05):
+        async with asyncio.timeout(60):
             await LoopAgent().run(MemorySandbox(command=never), model, recorder, SPEC)
 
     with pytest.raises(TimeoutError):
-        asyncio.run(trial())
+        run_simulated(trial())
     answer = recorder.answer("time")
     assert answer.usage == Usage(200, 20, 100)
     assert answer.activity is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.agents.loop_tools import (
@@ -239,7 +239,6 @@ JSON = st.recursive(
 ARGUMENTS = st.sampled_from(["command", "path", "offset", "limit", "content", "old", "new", "name"])
 
 
-@settings(max_examples=200)
 @given(
     st.sampled_from(["bash", "read", "write", "edit", "list", "skill"]) | st.text(),
     st.text() | JSON.map(json.dumps) | st.dictionaries(ARGUMENTS, JSON | st.text()).map(json.dumps),

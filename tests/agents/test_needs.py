@@ -73,6 +73,7 @@ def test_packages_can_be_imported_and_called_inside(wheels: Path) -> None:
     assert "Read-only" in said
 
 
+@pytest.mark.nightly
 def test_packages_are_installed_once_for_their_exact_versions(wheels: Path) -> None:
     wheel(wheels, "5.1")
     first = python_packages(["tally>=5"])
@@ -84,6 +85,7 @@ def test_packages_are_installed_once_for_their_exact_versions(wheels: Path) -> N
     assert not list(first.parent.glob("new-*"))
 
 
+@pytest.mark.nightly
 def test_what_pip_says_is_told_in_a_line(wheels: Path) -> None:
     with pytest.raises(SandboxError, match=r"tally==9 .*No matching distribution.*Only wheels"):
         python_packages(["tally==9"])
@@ -120,6 +122,7 @@ def test_a_requirement_can_not_keep_the_run_busy() -> None:
     assert why_no_requirement(f"a{'!' * 150}@")
 
 
+@pytest.mark.nightly
 def test_pip_is_not_the_one_of_the_current_folder(
     wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

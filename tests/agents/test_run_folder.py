@@ -1,5 +1,6 @@
 """The folder of a run: private, removed at its end, and cleared if it was killed."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ def start(top: Path, what: str) -> "subprocess.Popen[str]":
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={"TMPDIR": str(top)},
+        env={**os.environ, "TMPDIR": str(top)},
     )
 
 

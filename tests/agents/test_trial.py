@@ -1,4 +1,4 @@
-"""A trial from its question to its answer, in a sandbox in memory."""
+"""A trial from its question to its answer, in a sandbox in memory and on a simulated clock."""
 
 import asyncio
 import gc
@@ -18,7 +18,14 @@ from pytest_upskill.trials.trial import Question
 from support.agents import ScriptedCall
 from support.kit import write_skill
 from support.sandboxes import needs_bwrap
-from support.trials import Act, FakeAgent, MemoryKind, spec_of, trial_question
+from support.trials import (
+    Act,
+    FakeAgent,
+    MemoryKind,
+    run_simulated,
+    spec_of,
+    trial_question,
+)
 
 DONE = Answer("Done.", Usage(10, 5, 0))
 
@@ -39,7 +46,7 @@ def carried_out(
         finally:
             await trials.close()
 
-    return asyncio.run(run())
+    return run_simulated(run())
 
 
 async def ends(_sandbox: Sandbox, _call: Call, recorder: Recorder) -> Answer:
@@ -138,7 +145,7 @@ def test_setup_runs_once_for_all_trials_that_start_alike() -> None:
         await trials.run(trial_question("d", setup="make more"), ScriptedCall(DONE))
         await trials.close()
 
-    asyncio.run(run())
+    run_simulated(run())
     assert commands == ["make it", "make more"]
 
 
@@ -206,7 +213,11 @@ def test_start_files_stay_in_the_workspace(path: str) -> None:
 def test_calls_side_by_side_do_not_stretch_the_time() -> None:
     """Each of these waits for nearly all of its time, as if the engine had no place for it."""
 
+    asked = list[Question]()
+
     async def call(question: Question, send: object = None) -> Reply:  # noqa: ARG001
+        asked.append(question)
+        assert len(asked) < 1000
         await asyncio.sleep(0.02)
         return Answer("", Usage(1, 1, 0), seconds=0.0)
 
@@ -238,20 +249,19 @@ def test_a_setup_ends_with_the_last_trial_that_waits_for_it() -> None:
         trials = AgentTrials(lambda _: FakeAgent(ends), lambda: kind, 20, spec_of)
         asked = [trial_question(text, setup="make it") for text in "ab"]
         one, other = (asyncio.create_task(trials.run(q, ScriptedCall(DONE))) for q in asked)
-        while not kind.opened:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(1)
+        assert kind.opened
         one.cancel()
         await asyncio.gather(one, return_exceptions=True)
         before = list(ended)
         other.cancel()
         await asyncio.gather(other, return_exceptions=True)
-        while not kind.closed:
-            await asyncio.sleep(0)
+        await asyncio.sleep(1)
+        assert kind.closed
         await trials.close()
         return before, len(ended)
 
-    assert asyncio.run(run()) == ([], 1)
+    assert run_simulated(run()) == ([], 1)
 
 
 def test_a_sandbox_is_closed_even_if_its_trial_is_cancelled_twice() -> None:
@@ -275,8 +285,8 @@ def test_a_sandbox_is_closed_even_if_its_trial_is_cancelled_twice() -> None:
         kind = SlowToClose()
         trials = AgentTrials(lambda _: FakeAgent(hangs), lambda: kind, 20, spec_of)
         trial = asyncio.create_task(trials.run(trial_question("a"), ScriptedCall(DONE)))
-        while not kind.opened:
-            await asyncio.sleep(0.01)
+        await asyncio.sleep(1)
+        assert kind.opened
         for _ in range(2):
             trial.cancel()
             await asyncio.sleep(0.02)
@@ -284,7 +294,7 @@ def test_a_sandbox_is_closed_even_if_its_trial_is_cancelled_twice() -> None:
         await trials.close()
         return kind.closed
 
-    assert asyncio.run(run()) == 1
+    assert run_simulated(run()) == 1
 
 
 def test_what_an_agent_raises_when_a_run_is_stopped_is_told_nobody() -> None:
@@ -301,9 +311,8 @@ def test_what_an_agent_raises_when_a_run_is_stopped_is_told_nobody() -> None:
         kind = MemoryKind()
         trials = AgentTrials(lambda _: FakeAgent(raises_at_its_end), lambda: kind, 20, spec_of)
         trial = asyncio.create_task(trials.run(trial_question("a"), ScriptedCall(DONE)))
-        while not kind.opened:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(1)
+        assert kind.opened
         trial.cancel()
         await asyncio.gather(trial, return_exceptions=True)
         await trials.close()
@@ -311,7 +320,7 @@ def test_what_an_agent_raises_when_a_run_is_stopped_is_told_nobody() -> None:
         gc.collect()
         return told
 
-    assert asyncio.run(run()) == []
+    assert run_simulated(run()) == []
 
 
 @needs_bwrap

@@ -10,17 +10,17 @@ import pytest
 
 from pytest_upskill.agents.loop import LoopAgent
 from pytest_upskill.agents.recorder import Recorder
-from pytest_upskill.trials.activity import GIVEN
+from pytest_upskill.trials.activity import GIVEN, UNTOLD
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.installing import installed as to_install
-from pytest_upskill.trials.task import Installed
+from pytest_upskill.trials.task import Installed, Task
 from support.agents import BODY, MemorySandbox, ScriptedCall, calls, installed, recorder_for
-from support.doors import KEY
+from support.doors import GOOD, KEY, QUESTION, Opened, at_a_door, raw, request
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer
 from support.loopback import Reply as Said
 from support.sandboxes import needs_bwrap
-from support.tiny_trials import BARE, carried_out, steps
+from support.tiny_trials import BARE, EACH_WAY, carried_out, steps
 from support.trials import SPEC
 
 DONE = Answer("Done.", Usage(200, 5, 100))
@@ -121,11 +121,8 @@ def tried(
     [
         ([CAT], 1, "decided", ("gate",)),
         ([], 1, "end", ()),
-        ([f"{CAT_BOAT}; {CAT}"], 1, "decided", ("boat", "gate")),
         ([CAT_BOAT, CAT], 2, "decided", ("boat", "gate")),
         ([CAT_BOAT, "ls"], 2, "decided", ("boat",)),
-        ([CAT_BOAT], 2, "end", ("boat",)),
-        ([*["ls /"] * 4, CAT], 5, "decided", ("gate",)),
         (["ls /"] * 5, 5, "max_turns", ()),
     ],
 )
@@ -142,7 +139,7 @@ def test_a_command_is_ended_once_it_is_decided(
 
 
 @needs_bwrap
-@pytest.mark.parametrize("way", ["messages", "chat", "responses"])
+@EACH_WAY
 def test_a_title_does_not_decide(tmp_path: Path, way: str) -> None:
     answer, times = tried(tmp_path, steps(CAT), None, way)  # it asks for a title first
     assert times == 2
@@ -187,18 +184,21 @@ def test_a_query_that_quotes_the_skill_does_not_open_it(tmp_path: Path) -> None:
     assert answer.activity.untold  # a query that names a skill tells nobody that it is there
 
 
-TOLD = BARE.replace(b'{"name": "bash"}', b'{"name": "bash", "description": "Skills: gate."}', 1)
-
-
-@needs_bwrap
 @pytest.mark.parametrize("query", ["gat", "e", "gate", "the gate"])
-@pytest.mark.parametrize(("agent", "told"), [(TOLD, True), (BARE, False)])
-def test_a_query_may_be_a_part_of_the_name(
-    tmp_path: Path, query: str, agent: bytes, told: bool
-) -> None:
-    answer, _ = tried(tmp_path, steps(), agent, query=query)
-    assert answer.activity
-    assert answer.activity.untold is not told
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_query_may_be_a_part_of_the_name(query: str, listed: bool) -> None:
+    skill = Installed("gate", "/skills/gate", "digest", tested=True)
+    question = replace(
+        QUESTION, messages=(("user", query),), task=Task("cli", "1", skills=(skill,))
+    )
+    tools = [{"name": "bash", "description": "Skills: gate." if listed else ""}]
+    body = {**GOOD, "messages": [{"role": "user", "content": query}], "tools": tools}
+
+    async def asked(opened: Opened) -> None:
+        assert (await raw(opened, request(opened, body=body)))[0] == 200
+        assert (UNTOLD in opened.findings) is not listed
+
+    at_a_door(asked, question=question)
 
 
 @needs_bwrap

@@ -67,6 +67,7 @@ def test_requests_are_noticed(page: Page, tmp_path: Path) -> None:
     assert [url for url in page.requests if url.endswith("/spy.png")]
 
 
+@pytest.mark.nightly
 def test_keys_clicks_and_typing_arrive(page: Page, tmp_path: Path) -> None:
     opened(
         page,
@@ -89,6 +90,7 @@ def test_keys_clicks_and_typing_arrive(page: Page, tmp_path: Path) -> None:
     assert ["Tab", True] in told
 
 
+@pytest.mark.nightly
 def test_a_page_behind_another_takes_keys(firefox: Firefox, tmp_path: Path) -> None:
     page = firefox.new_page()
     opened(page, tmp_path, "<button id=b onclick='window.clicked = true'>b</button>")
@@ -98,6 +100,7 @@ def test_a_page_behind_another_takes_keys(firefox: Firefox, tmp_path: Path) -> N
         assert page.js("window.clicked")
 
 
+@pytest.mark.nightly
 def test_what_not_everybody_can_use_is_found(page: Page, tmp_path: Path) -> None:
     opened(page, tmp_path, "<p style='color: #ccc; background: #fff'>pale<img src='data:,'>")
     assert {"color-contrast", "html-has-lang", "image-alt"} <= {

@@ -11,7 +11,7 @@ from support.browser import Page
 from support.made import made_run
 from support.pages import write_page
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
 
 SIZES = {120: 0.1, 260: 0.6, 400: 0.75}
 

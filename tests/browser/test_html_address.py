@@ -8,7 +8,7 @@ import pytest
 from pytest_upskill.reports.html.case_data import anchor
 from support.browser import Page
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
 
 ONE = f"case-{anchor('release-notes', 'two-issues', 'sonnet')}"
 OTHER = f"case-{anchor('release-notes', 'empty-range', 'opus')}"

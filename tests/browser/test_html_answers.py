@@ -111,6 +111,7 @@ def test_a_check_leads_to_its_places_even_if_they_are_markup(page: Page, tmp_pat
     page.assert_quiet()
 
 
+@pytest.mark.nightly
 def test_places_are_visited_one_after_the_other(page: Page, tmp_path: Path) -> None:
     text = "gate one, gate two, gate three"
     opened(page, answered(text, {"contains": ["gate", "gate two"]}), tmp_path)
@@ -126,6 +127,7 @@ def test_places_are_visited_one_after_the_other(page: Page, tmp_path: Path) -> N
         assert page.js(at) == 1
 
 
+@pytest.mark.nightly
 def test_marks_are_at_the_right_place_in_odd_texts(page: Page, tmp_path: Path) -> None:
     odd = "😀\u202e\x1b[0m std::gate\r\n::gate *gate*\n\n" + "é gate " * 3
     opened(page, answered(odd, {"contains": "gate", "not_regex": "ga"}), tmp_path, "?text=raw")
@@ -190,6 +192,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_no_markdown_hangs_or_runs(page: Page, tmp_path: Path, kind: str) -> None:
     text = HOSTILE[kind]
@@ -217,6 +220,7 @@ def skilled(previous: str | None = None) -> RunResults:
     return replace(made, skills=tuple(skills))
 
 
+@pytest.mark.nightly
 def test_skill_md_is_shown_beside_the_answer(page: Page, tmp_path: Path) -> None:
     case = opened(page, skilled(SKILL.replace("gate up", "gate open")), tmp_path)
     page.click("[data-show=skill]")
@@ -233,6 +237,7 @@ def test_skill_md_is_shown_beside_the_answer(page: Page, tmp_path: Path) -> None
     page.assert_quiet()
 
 
+@pytest.mark.nightly
 def test_skill_md_is_in_the_part_of_its_skill(page: Page, tmp_path: Path) -> None:
     page.open(write_page(skilled(), tmp_path))
     assert page.texts(".skill-file > summary") == ["SKILL.md"]
@@ -246,6 +251,7 @@ def test_skill_md_is_in_the_part_of_its_skill(page: Page, tmp_path: Path) -> Non
     page.assert_quiet()
 
 
+@pytest.mark.nightly
 def test_answer_command_and_code_are_copied(page: Page, tmp_path: Path) -> None:
     results = replace(answered(ANSWER), rerun=Rerun(("--skill-runs", "3")))
     opened(page, results, tmp_path)
@@ -265,6 +271,7 @@ def test_answer_command_and_code_are_copied(page: Page, tmp_path: Path) -> None:
     page.assert_quiet()
 
 
+@pytest.mark.nightly
 def test_ways_through_a_long_transcript(page: Page, tmp_path: Path) -> None:
     made = agent_run(cases=1)
     turns = [Turn("user", "Do it.")]
@@ -291,6 +298,7 @@ def test_ways_through_a_long_transcript(page: Page, tmp_path: Path) -> None:
     page.assert_quiet()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("query", ["", "?text=raw", "?show=diff", "?show=skill"])
 def test_axe_finds_nothing_in_an_opened_case(page: Page, tmp_path: Path, query: str) -> None:
     results = answered(ANSWER)
@@ -299,6 +307,7 @@ def test_axe_finds_nothing_in_an_opened_case(page: Page, tmp_path: Path, query: 
     assert violations(page) == []
 
 
+@pytest.mark.nightly
 def test_no_line_of_an_answer_or_a_skill_makes_the_page_wider(page: Page, tmp_path: Path) -> None:
     long = "x" * 300
     text = f"---\nname: {long}\n---\n# {long}\n\n{long}\n\n```\n{long}\n```\n\n|a|{long}|\n|-|-|\n"

@@ -13,6 +13,7 @@ from pytest_upskill.reports.html.case_rows import rows_of
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.transcript import Turn
 from support.agent_runs import agent_run
+from support.axe import violations
 from support.browser import Page
 from support.chromium import ChromiumPage
 from support.made import made_run
@@ -138,6 +139,7 @@ def test_an_opened_case_shows_what_an_agent_did(page: Page, tmp_path: Path) -> N
     page.assert_quiet()
 
 
+@pytest.mark.nightly
 def test_the_middle_of_a_long_transcript_is_left_out(page: Page, tmp_path: Path) -> None:
     made = made_run(cases=1)
     turns = (Turn("call", "ls", "bash"), *[Turn("result", "no", "bash", failed=True)] * 150)
@@ -281,6 +283,7 @@ def test_a_link_opens_its_case_and_overrides_filters(page: Page, report: Path) -
     assert 0 <= page.boxes(f"#{LINKED}")[0]["top"] < 900
 
 
+@pytest.mark.nightly
 def test_three_arms_are_compared_two_at_a_time(page: Page, tmp_path: Path) -> None:
     made = made_run(cases=1, arms=("baseline", "previous", "skill"))
     skills = tuple(replace(skill, against="v1.2") for skill in made.skills)
@@ -318,6 +321,7 @@ def test_without_javascript_the_page_says_so(page: ChromiumPage, report: Path) -
     assert page.js("document.querySelector('#table').textContent") == "Loading the cases…"
 
 
+@pytest.mark.nightly
 def test_costs_are_formatted_as_in_python(page: Page, tmp_path: Path) -> None:
     costs = [2e-7, 0.0000524, 0.0000999, 0.0015, 0.1234, 2.5]
     made = made_run(cases=len(costs))
@@ -328,3 +332,9 @@ def test_costs_are_formatted_as_in_python(page: Page, tmp_path: Path) -> None:
     page.open(write_page(replace(made, records=tuple(records)), tmp_path))
     shown = page.texts(".cases td[data-name='$/1000']")
     assert shown == [f"$0 → {dollars(1000 * cost)}" for cost in costs]
+
+
+def test_axe_finds_nothing(page: ChromiumPage, report: Path) -> None:
+    page.open(report, f"#{LINKED}")
+    assert violations(page) == []
+    page.assert_quiet()

@@ -15,7 +15,7 @@ from support.browser import Page
 from support.made import made_run
 from support.pages import ALL_PAYLOADS, hostile_run
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
 
 BROKE = case_anchor("gate", "case-1", "haiku")
 

@@ -15,7 +15,7 @@ from support.chromium import ChromiumPage
 from support.made import checked_run, made_run, made_triggers
 from support.pages import write_page
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
 
 MODELS = ("haiku", "loop/opus")
 FOCUS = "document.activeElement"

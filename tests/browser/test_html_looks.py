@@ -14,7 +14,7 @@ from support.chromium import ChromiumPage
 from support.made import made_run
 from support.pages import readable_run, write_page
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
 
 SCREENSHOTS = Path(__file__).parents[2] / "build/screenshots"
 LINKED = f"case-{anchor('release-notes', 'two-issues', 'sonnet')}"

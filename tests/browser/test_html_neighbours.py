@@ -10,7 +10,7 @@ from support.made import made_run
 from support.made_studies import LONG, made_matrix
 from support.pages import PAYLOADS, write_page
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
 
 SCREENSHOTS = Path(__file__).parents[2] / "build/screenshots"
 SIX = ("pdf", "docs-writer", "csv", "xlsx", LONG, PAYLOADS[0])

@@ -16,7 +16,7 @@ from support.browser import Page
 from support.made import STARTED, made_run
 from support.pages import ALL_PAYLOADS, PAYLOADS, data_of, write_page
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
 
 FIRST = case_anchor("gate", "case-0", "haiku")
 SECOND = case_anchor("gate", "case-1", "haiku")

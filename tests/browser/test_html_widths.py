@@ -18,7 +18,7 @@ from support.made import ENTRIES, made_run, made_triggers
 from support.made_studies import made_matrix, made_parts, part
 from support.pages import readable_run
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
 
 WIDTHS = [320, 390, 600, 704, 720, 740, 760, 780, 800, 830, 860, 900, 960, 1024, 1200, 1280, 1920]
 MODELS = (

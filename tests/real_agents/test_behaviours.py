@@ -230,7 +230,7 @@ def kill(row: Row, skill: Path) -> Came:
             run.send_signal(signal.SIGINT)
             run.wait(60)
         # The kernel takes a moment to end large processes.
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while left := [pid for pid in every_process() if space_of(pid) in spaces]:
             if time.monotonic() > until:
                 break

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-PATIENCE = 60.0  # seconds before a single step fails
+PATIENCE = 120.0  # seconds before a single step fails
 # Of every piece of text that can be seen: its contrast with what is behind it.
 CONTRASTS = """(() => {
   const parts = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number);
@@ -120,6 +120,7 @@ class Page(ABC):
         self.navigate(file.as_uri() + fragment)
         self.wait("location.protocol === 'file:' && document.readyState === 'complete'")
         self.wait("document.documentElement.dataset.ready === 'yes'")
+        self.settle()
 
     def wait(self, expression: str) -> None:
         deadline = monotonic() + PATIENCE

@@ -28,6 +28,10 @@ _FLAGS = (
     "--hide-scrollbars",
     "--force-color-profile=srgb",
     "--disable-ipc-flooding-protection",  # tests open hundreds of cases in a second
+    # A page is never in the background, whatever other pages are open.
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
 )
 # Chromium expects its two pipes as file descriptors 3 and 4.
 _LAUNCH = """
@@ -88,6 +92,7 @@ class Chromium:
         page = self._pages[session] = ChromiumPage(self, session, target)
         for domain in ("Page", "Runtime", "Network", "Log"):
             page.call(f"{domain}.enable")
+        page.call("Emulation.setFocusEmulationEnabled", enabled=True)
         page.media()
         return page
 

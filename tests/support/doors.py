@@ -2,8 +2,9 @@
 would retry them."""
 
 import asyncio
+import json
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,8 +18,11 @@ from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.trial import Question
+from support.loopback import LoopbackServer
+from support.loopback import Reply as Said
 
 KEY = "sk-only-outside-4f7a1c9e2b"
+GOOD = {"model": "model-1", "max_tokens": 9, "messages": [{"role": "user", "content": "Go."}]}
 QUESTION = Question("m", "", (("user", "Open the gate."),), 1000, 1, task=Task("cli"))
 
 
@@ -103,5 +107,60 @@ async def open_door(
 
 async def settled(task: "asyncio.Future[Any]") -> Any:
     """The result of a task that must not take long."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         return await task
+
+
+async def raw(opened: Opened, data: bytes, patience: float = 60) -> tuple[int, bytes]:
+    """Send bytes as they are; returns the status and all that comes back, 0 if nothing does."""
+    port = int(opened.url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        async with asyncio.timeout(patience):
+            writer.write(data)
+            await writer.drain()
+            reply = await reader.read(1_000_000)
+            while reply and (more := await reader.read(1_000_000)):
+                reply += more
+    except (ConnectionError, TimeoutError):
+        return 0, b""
+    finally:
+        writer.close()
+    return (int(reply.split(b" ")[1]) if reply else 0), reply
+
+
+def request(
+    opened: Opened,
+    target: str = "/v1/messages",
+    body: Any = GOOD,
+    *,
+    method: str = "POST",
+    token: str | None = "",
+    host: str = "",
+    more: str = "",
+) -> bytes:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    host = host or opened.url.removeprefix("http://")
+    head = f"{method} {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n"
+    if token is not None:
+        head += f"x-api-key: {token or opened.token}\r\n"
+    head += f"{more}Content-Length: {len(data)}\r\n\r\n"
+    return head.encode("utf-8", "surrogateescape") + data
+
+
+def at_a_door(
+    test: Callable[[Opened], Awaitable[None]], provider: str = "anthropic", **options: Any
+) -> LoopbackServer:
+    """Run a test at an open door, then see that the door still serves."""
+
+    async def run(url: str) -> None:
+        async with open_door(spec_of(provider, url), **options) as opened:
+            await test(opened)
+            if not opened.door.stop:
+                path = "/v1/messages" if provider == "anthropic" else "/v1/chat/completions"
+                status, _ = await raw(opened, request(opened, path))
+                assert status == 200
+
+    with LoopbackServer(lambda _: Said("Done.")) as server:
+        asyncio.run(run(server.url))
+    return server

@@ -204,11 +204,11 @@ PAYLOADS = (
 ALL_PAYLOADS = "\n".join(PAYLOADS)
 
 
-def hostile_run() -> RunResults:
+def hostile_run(cases: int = len(PAYLOADS)) -> RunResults:
     """A run in which every text tries to become markup or code."""
     models = (PAYLOADS[0], PAYLOADS[12])
     skills = (PAYLOADS[1], PAYLOADS[3], "__proto__")
-    made = made_run(skills=skills, models=models, cases=len(PAYLOADS), runs=2)
+    made = made_run(skills=skills, models=models, cases=cases, runs=2)
 
     def named(case: str) -> str:
         return PAYLOADS[int(case.removeprefix("case-"))]

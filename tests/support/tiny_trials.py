@@ -1,9 +1,11 @@
 """Trials of a tiny agent as a command in a sandbox, through the engine, on a loopback server."""
 
 import sys
-import sysconfig
 from collections.abc import Callable
 from pathlib import Path
+
+import anthropic
+import pytest
 
 from pytest_upskill.agents.command_agent import CommandAgent, Job, Launch
 from pytest_upskill.agents.sandboxes.choice import kind_of
@@ -19,9 +21,13 @@ from support.doors import spec_of
 from support.loopback import Asked
 
 BODY = "# Gates\n\nPush the gate, wait for the click of its latch, then pull.\n"
-PACKAGES = sysconfig.get_path("purelib")
+PACKAGES = str(Path(anthropic.__file__).parents[1])
 PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
 WAYS = {"messages": "anthropic", "chat": "openai", "responses": "openai"}
+# An SDK takes a second to import: the gate tries one, and tests/agents/gateway has all protocols.
+EACH_WAY = pytest.mark.parametrize(
+    "way", ["messages", *(pytest.param(way, marks=pytest.mark.nightly) for way in list(WAYS)[1:])]
+)
 TINY = Path(__file__).parent / "tiny_agent.py"
 
 # The same without an SDK, which takes seconds to import.

@@ -1,8 +1,11 @@
-"""Trials of agents without a sandbox: what the engine's tests need."""
+"""Trials of agents without a sandbox, and trials whose time is not the machine's."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, TypeVar
+
+import pytest
 
 from pytest_upskill.agents.port import Agent, Call, Room, Sandbox, SandboxKind
 from pytest_upskill.agents.recorder import Recorder
@@ -12,6 +15,9 @@ from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.trial import Question
 from support.agents import Command, MemorySandbox, no_commands
+from support.simulated_clock import SimulatedLoop
+
+T = TypeVar("T")
 
 
 def trial_question(text: str, model: str = "m", **task: object) -> Question:
@@ -119,3 +125,32 @@ class FakeTrials:
 
     async def close(self) -> None:
         self.closed = True
+
+
+class _OneThreadLoop(SimulatedLoop):
+    """What would run in a thread is done at once: no timer can overtake it."""
+
+    def run_in_executor(  # type: ignore[override]
+        self,
+        executor: object,  # noqa: ARG002
+        func: Callable[..., T],
+        *args: Any,
+    ) -> "asyncio.Future[T]":
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def run_simulated(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work that has no sockets: its clock moves only while nothing else can."""
+    with asyncio.Runner(loop_factory=_OneThreadLoop) as runner:
+        return runner.run(work)
+
+
+def end_time_once(monkeypatch: pytest.MonkeyPatch, condition: Callable[[], bool]) -> None:
+    """Stop the clock of trials just before their limit, until a condition holds."""
+    seconds = property(lambda clock: clock.limit - (0.0 if condition() else 0.01))
+    monkeypatch.setattr("pytest_upskill.agents.trial._Clock.seconds", seconds)

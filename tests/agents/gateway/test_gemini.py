@@ -9,11 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from pytest_upskill.agents.gateway.asking import question_of
-from pytest_upskill.agents.gateway.protocols import GEMINI
-from pytest_upskill.trials.answer import Answer, Usage
+from pytest_upskill.trials.answer import Usage
 from pytest_upskill.trials.task import Needs, Task
-from pytest_upskill.trials.tools import Step, ToolCall, ToolResult
 from support.doors import KEY, QUESTION, Opened, open_door, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
@@ -77,7 +74,7 @@ def at_a_door(test: Callable[[Opened], Any], reply: Any = None, **options: Any) 
 
     async def run(url: str) -> None:
         spec = spec_of(provider, url, **options.pop("spec", {}))
-        async with open_door(spec, **options) as opened, asyncio.timeout(30):
+        async with open_door(spec, **options) as opened, asyncio.timeout(60):
             await test(opened)
 
     with LoopbackServer(reply or (lambda _: Reply("Done."))) as server:
@@ -170,109 +167,6 @@ def test_calls_without_ids_are_paired_with_their_results(made_up: str) -> None:
         assert answer.text == "Done."
 
     at_a_door(test, script)
-
-
-def test_a_request_is_a_question() -> None:
-    call = {"functionCall": {"id": "1", "name": "bash", "args": {"a": 1}}, "thoughtSignature": "x"}
-    failed = {"functionResponse": {"id": "1", "name": "bash", "response": {"error": "no"}}}
-    body = {
-        "system_instruction": {"parts": [{"text": "S"}, {"text": "T"}]},
-        "contents": [
-            {"role": "user", "parts": [{"text": "Go."}]},
-            {"role": "model", "parts": [{"text": "Hm.", "thought": True}, {"text": "Look."}, call]},
-            {"role": "user", "parts": [failed]},
-        ],
-        "tools": [
-            {"functionDeclarations": [{"name": "bash", "parametersJsonSchema": {"type": "object"}}]}
-        ],
-        "generation_config": {"max_output_tokens": 9},
-    }
-    question = question_of(GEMINI.asked(body), QUESTION)
-    assert (question.system, question.messages) == ("S\n\nT", (("user", "Go."),))
-    (step,) = question.steps
-    (made,) = step.calls
-    assert (made.name, made.arguments) == ("bash", '{"a": 1}')
-    assert step == Step("Look.", (made,), (ToolResult(made.id, "no", failed=True),))
-    assert [tool.name for tool in question.tools] == ["bash"]
-    assert question.max_output == 9
-
-
-def test_what_is_said_before_a_result_follows_it() -> None:
-    """As Kimi Code has it, which loads a skill so."""
-    call = {"functionCall": {"name": "skill", "args": {}}}
-    result = {"functionResponse": {"name": "skill", "response": {"output": "loaded"}}}
-    contents = [
-        {"role": "user", "parts": [{"text": "Go."}]},
-        {"role": "model", "parts": [call]},
-        {"role": "user", "parts": [{"text": "Push the gate."}, result]},
-    ]
-    (step,) = question_of(GEMINI.asked({"contents": contents}), QUESTION).steps
-    assert [one.text for one in step.results] == ["loaded\nPush the gate."]
-
-
-@both
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Answer("Done.", Usage(7, 3, 2)),
-        Answer("", Usage(7, 3, 0), "tools", calls=(ToolCall("c1", "bash", '{"a": "ü"}'),)),
-        Answer("Hm.", Usage(7, 3, 0), "length"),
-        Answer("No.", Usage(7, 3, 0), "refusal"),
-        Answer("", Usage(7, 0, 0)),
-    ],
-)
-def test_what_is_written_reads_the_same(answer: Answer, streamed: bool) -> None:
-    body = GEMINI.written(answer, GEMINI.asked(ASKED))
-    if streamed:
-        reading = GEMINI.reading()
-        for event in GEMINI.events(body):
-            assert not reading.ended
-            reading.add(event)
-        assert reading.ended
-        body = reading.body()
-    said = GEMINI.said(body)
-    assert (said.text, said.usage, said.stop) == (answer.text, answer.usage, answer.stop)
-    assert [(one.name, json.loads(one.arguments)) for one in said.calls] == [
-        (one.name, json.loads(one.arguments)) for one in answer.calls
-    ]
-
-
-@pytest.mark.parametrize(
-    ("body", "stop"),
-    [
-        ({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}, "refusal"),
-        ({"candidates": [{"finishReason": "RECITATION"}]}, "refusal"),
-        ({"candidates": [{"finishReason": "MAX_TOKENS"}]}, "length"),
-        ({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}, "MALFORMED_FUNCTION_CALL"),
-        ({"candidates": [{"content": {"parts": [{"text": "a"}]}}]}, "end"),
-        ({}, "end"),
-    ],
-)
-def test_why_a_reply_ended(body: dict[str, Any], stop: str) -> None:
-    assert GEMINI.said(body).stop == stop
-    reading = GEMINI.reading()
-    reading.add(body)
-    assert GEMINI.said(reading.body()).stop == stop
-    assert reading.ended == (stop != "end")
-
-
-@pytest.mark.parametrize(
-    ("told", "usage"),
-    [
-        ({"promptTokenCount": 9, "totalTokenCount": 9}, Usage(9, 0, 0)),
-        (
-            {"promptTokenCount": 9, "candidatesTokenCount": 2, "thoughtsTokenCount": 5},
-            Usage(9, 7, 0),
-        ),
-        ({"promptTokenCount": 9, "toolUsePromptTokenCount": 3}, Usage(12, None, 0)),
-        ({"promptTokenCount": 9, "cachedContentTokenCount": 4}, Usage(9, None, 4)),
-        ({"promptTokenCount": -1, "candidatesTokenCount": "2"}, Usage(None, None, 0)),
-        (None, Usage()),
-        ([], Usage()),
-    ],
-)
-def test_the_usage_of_a_reply(told: Any, usage: Usage) -> None:
-    assert GEMINI.said({"usageMetadata": told}).usage == usage
 
 
 @both
@@ -403,24 +297,21 @@ REACHING: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("tool", REACHING, ids=lambda tool: next(iter(tool)))
 @pytest.mark.parametrize("with_own", [False, True])
-def test_a_provider_does_nothing_else_for_an_agent(tool: Any, with_own: bool) -> None:
+def test_a_provider_does_nothing_else_for_an_agent(with_own: bool) -> None:
     own = {"function_declarations": [{"name": "bash"}]}
-    tools = [{**tool, **own}] if with_own else [tool]
+    tools = [{**tool, **own} for tool in REACHING] if with_own else REACHING
     body = {**ASKED, "tools": tools, "toolConfig": {"a": 1}, "cachedContent": "cachedContents/x"}
+    names = ["googleSearch", "urlContext", "codeExecution", "fileSearch", "googleMaps"]
 
     async def test(opened: Opened) -> None:
         await ask(opened, False, body)
-        named = {"google_search": "googleSearch", "url_context": "urlContext"}
-        (name,) = tool
-        assert opened.findings == (
-            "asked the provider for cachedContent, which was left out",
-            f"asked the provider for {named.get(name, name)}, which was left out",
-        )
+        assert [text.split(",")[0] for text in opened.findings] == [
+            f"asked the provider for {name}" for name in ("cachedContent", *names, "ofTomorrow")
+        ]
 
     (seen,) = at_a_door(test).asked
-    assert seen.body.get("tools") == ([own] if with_own else None)
+    assert seen.body.get("tools") == ([own] * len(REACHING) if with_own else None)
     assert ("toolConfig" in seen.body) == with_own
     assert "cachedContent" not in seen.body
 
@@ -428,25 +319,24 @@ def test_a_provider_does_nothing_else_for_an_agent(tool: Any, with_own: bool) ->
 FILE = {"fileData": {"fileUri": "https://evil.example/?q=1", "mimeType": "text/plain"}}
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        FILE,
-        {"file_data": {"file_uri": "https://evil.example/?q=1"}},
-        {"functionResponse": {"name": "a", "response": {}, "parts": [FILE]}},
-    ],
-)
-@pytest.mark.parametrize("verb", ["generateContent", "countTokens"])
-def test_a_provider_fetches_nothing_for_an_agent(part: Any, verb: str) -> None:
-    contents = [{"role": "user", "parts": [{"text": "Look."}, part]}]
-    body: Any = {"contents": contents}
-    if verb == "countTokens":
-        body = {"generateContentRequest": body}
+PARTS: list[dict[str, Any]] = [
+    FILE,
+    {"file_data": {"file_uri": "https://evil.example/?q=1"}},
+    {"functionResponse": {"name": "a", "response": {}, "parts": [FILE]}},
+]
 
+
+def test_a_provider_fetches_nothing_for_an_agent() -> None:
     async def test(opened: Opened) -> None:
-        with pytest.raises(Refused, match="there is no network"):
-            await post(opened, body, verb)
-        assert opened.findings == ("asked the provider to fetch https://evil.example/?q=1",)
+        for part in PARTS:
+            asked: Any = {"contents": [{"role": "user", "parts": [{"text": "Look."}, part]}]}
+            counted = {"generateContentRequest": asked}
+            for body, verb in ((asked, "generateContent"), (counted, "countTokens")):
+                with pytest.raises(Refused, match="there is no network"):
+                    await post(opened, body, verb)
+        assert opened.findings == (
+            "asked the provider to fetch https://evil.example/?q=1 (6 times)",
+        )
 
     assert not at_a_door(test).asked
 
@@ -463,65 +353,66 @@ def test_with_a_network_it_may() -> None:
     assert server.asked[0].body["tools"] == [{"googleSearch": {}}]
 
 
-@pytest.mark.parametrize(
-    ("model", "verb", "query"),
-    [
-        ("model-1", "batchGenerateContent", ""),
-        ("model-1", "embedContent", ""),
-        ("model-1", "streamGenerateContent", ""),  # a stream of another form
-        ("", "generateContent", ""),
-        ("model-1/../other", "generateContent", ""),
-        ("other", "generateContent", ""),
-        ("other", "streamGenerateContent", "alt=sse"),
-        ("other", "countTokens", ""),
-        ("tunedModels/model-1", "generateContent", ""),
-    ],
-)
-def test_other_paths_and_models_are_refused(model: str, verb: str, query: str) -> None:
+ELSEWHERE = [
+    ("model-1", "batchGenerateContent", ""),
+    ("model-1", "embedContent", ""),
+    ("model-1", "streamGenerateContent", ""),  # a stream of another form
+    ("", "generateContent", ""),
+    ("model-1/../other", "generateContent", ""),
+    ("other", "generateContent", ""),
+    ("other", "streamGenerateContent", "alt=sse"),
+    ("other", "countTokens", ""),
+    ("tunedModels/model-1", "generateContent", ""),
+]
+
+
+def test_other_paths_and_models_are_refused() -> None:
     async def test(opened: Opened) -> None:
-        with pytest.raises(Refused) as caught:
-            await post(opened, ASKED, verb, model=model, query=query)
-        assert caught.value.status == 404
-        assert caught.value.body["error"]["status"] == "NOT_FOUND"
-        assert caught.value.body["error"]["code"] == 404
-        assert len(opened.findings) == 1
+        for model, verb, query in ELSEWHERE:
+            before = opened.findings
+            with pytest.raises(Refused) as caught:
+                await post(opened, ASKED, verb, model=model, query=query)
+            assert caught.value.status == 404, (model, verb)
+            assert caught.value.body["error"]["status"] == "NOT_FOUND"
+            assert caught.value.body["error"]["code"] == 404
+            assert opened.findings != before, (model, verb)
 
     assert not at_a_door(test).asked
 
 
-@pytest.mark.parametrize("key", ["", "wrong", KEY])
-def test_a_wrong_key_in_the_address(key: str) -> None:
+def test_a_wrong_key_in_the_address() -> None:
     async def test(opened: Opened) -> None:
+        url = f"{opened.url}/v1beta/models/model-1:generateContent"
         async with httpx2.AsyncClient() as client:
-            url = f"{opened.url}/v1beta/models/model-1:generateContent?key={key}"
-            reply = await client.post(url, json=ASKED)
-        assert reply.status_code == 401
-        assert reply.json()["error"]["status"] == "UNAUTHENTICATED"
-        assert opened.findings == ("sent a wrong token" if key else "sent no token",)
+            for key in ("", "wrong", KEY):
+                reply = await client.post(f"{url}?key={key}", json=ASKED)
+                assert reply.status_code == 401
+                assert reply.json()["error"]["status"] == "UNAUTHENTICATED"
+        assert opened.findings == ("sent no token", "sent a wrong token (2 times)")
 
     assert not at_a_door(test).asked
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        ({}, 400),
-        ({"contents": {}}, 400),
-        ({"contents": []}, 200),
-        # The server's own business.
-        ({"contents": [], "systemInstruction": 7, "tools": [1, {"functionDeclarations": 2}]}, -400),
-        ({"contents": [], "generationConfig": [], "model": ["x"], "toolConfig": "x"}, 200),
-        ({"contents": [], "tools": {"googleSearch": {}}}, 200),
-    ],
-)
-def test_odd_bodies(body: Any, status: int) -> None:
-    async def test(opened: Opened) -> None:
-        if status == 200:
-            assert await post(opened, body)
-        else:
-            with pytest.raises(Refused, match="400"):
-                await post(opened, body)
-        assert bool(opened.findings) == (status != 200)
+ODD: list[tuple[dict[str, Any], int]] = [
+    ({}, 400),
+    ({"contents": {}}, 400),
+    ({"contents": []}, 200),
+    # What the server refuses itself.
+    ({"contents": [], "systemInstruction": 7, "tools": [1, {"functionDeclarations": 2}]}, 400),
+    ({"contents": [], "generationConfig": [], "model": ["x"], "toolConfig": "x"}, 200),
+    ({"contents": [], "tools": {"googleSearch": {}}}, 200),
+]
 
-    seen = at_a_door(test).asked
-    assert "googleSearch" not in str(seen)
+
+def test_odd_bodies() -> None:
+    async def test(opened: Opened) -> None:
+        for body, status in ODD:
+            before = opened.findings
+            if status == 200:
+                assert await post(opened, body)
+            else:
+                with pytest.raises(Refused, match="400"):
+                    await post(opened, body)
+            assert (opened.findings != before) == (status != 200), body
+
+    assert "googleSearch" not in str(at_a_door(test).asked)

@@ -4,79 +4,18 @@ import asyncio
 import gzip
 import json
 import socket
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from pytest_upskill.trials.task import Needs, Task
-from support.doors import KEY, QUESTION, Opened, open_door, spec_of
+from support.doors import GOOD, KEY, Opened, at_a_door, open_door, raw, request, spec_of
 from support.loopback import LoopbackServer, Reply
-
-GOOD = {"model": "model-1", "max_tokens": 9, "messages": [{"role": "user", "content": "Go."}]}
 
 
 @pytest.fixture(autouse=True)
 def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, KEY)
-
-
-async def raw(opened: Opened, data: bytes, patience: float = 20) -> tuple[int, bytes]:
-    """Send bytes as they are; returns the status and all that comes back, 0 if nothing does."""
-    port = int(opened.url.rpartition(":")[2])
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        async with asyncio.timeout(patience):
-            writer.write(data)
-            await writer.drain()
-            reply = await reader.read(1_000_000)
-            while reply and (more := await reader.read(1_000_000)):
-                reply += more
-    except (ConnectionError, TimeoutError):
-        return 0, b""
-    finally:
-        writer.close()
-    return (int(reply.split(b" ")[1]) if reply else 0), reply
-
-
-def request(
-    opened: Opened,
-    target: str = "/v1/messages",
-    body: Any = GOOD,
-    *,
-    method: str = "POST",
-    token: str | None = "",
-    host: str = "",
-    more: str = "",
-) -> bytes:
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    host = host or opened.url.removeprefix("http://")
-    head = f"{method} {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n"
-    if token is not None:
-        head += f"x-api-key: {token or opened.token}\r\n"
-    head += f"{more}Content-Length: {len(data)}\r\n\r\n"
-    return head.encode("utf-8", "surrogateescape") + data
-
-
-def at_a_door(
-    test: Callable[[Opened], Awaitable[None]], provider: str = "anthropic", **options: Any
-) -> LoopbackServer:
-    """Run a test at an open door, then see that the door still serves."""
-
-    async def run(url: str) -> None:
-        async with open_door(spec_of(provider, url), **options) as opened:
-            await test(opened)
-            if not opened.door.stop:
-                path = "/v1/messages" if provider == "anthropic" else "/v1/chat/completions"
-                status, _ = await raw(opened, request(opened, path))
-                assert status == 200
-
-    with LoopbackServer(lambda _: Reply("Done.")) as server:
-        asyncio.run(run(server.url))
-    return server
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
@@ -353,174 +292,19 @@ def test_a_thousand_connections_take_few_descriptors() -> None:
                 writer.write(b"POST /v1/messages HTTP/1.1\r\nX-Slow: ")
                 open_ones.append(writer)
                 ended.append(asyncio.ensure_future(reader.read()))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while sum(one.done() for one in ended) < 300 - 64:
                     await asyncio.sleep(0.01)
             assert (await raw(other, request(other)))[0] == 200
             for writer in open_ones:
                 writer.transport.abort()
             await asyncio.gather(*ended, return_exceptions=True)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while (await raw(flooded, request(flooded)))[0] != 200:
                     await asyncio.sleep(0.01)
 
     with LoopbackServer(lambda _: Reply("Done.")) as server:
         asyncio.run(run(server.url))
-
-
-def test_a_provider_does_nothing_else_for_an_agent() -> None:
-    """It would search, fetch and run code with a network that the agent does not have."""
-    reaching = [
-        {"type": "web_search_20250305", "name": "web_search"},
-        {"type": "code_execution_20250825", "name": "code"},
-    ]
-    own = {"name": "bash", "description": "", "input_schema": {"type": "object"}}
-    body = {**GOOD, "tools": [*reaching, own], "mcp_servers": [{"url": "https://evil.example"}]}
-
-    async def test(opened: Opened) -> None:
-        assert (await raw(opened, request(opened, body=body)))[0] == 200
-        assert opened.findings == (
-            "asked the provider for mcp_servers, which was left out",
-            "asked the provider for web_search_20250305, which was left out",
-            "asked the provider for code_execution_20250825, which was left out",
-        )
-
-    seen = at_a_door(test).asked[0].body
-    assert seen["tools"] == [own]
-    assert "mcp_servers" not in seen
-
-
-def test_with_a_network_it_may() -> None:
-    tools = [{"type": "web_search_20250305", "name": "web_search"}]
-    source = {"type": "url", "url": "https://example.com/a.png"}
-    said = [{"role": "user", "content": [{"type": "image", "source": source}]}]
-    task = Task("cli", needs=Needs(network=True))
-
-    async def run(url: str) -> None:
-        question = QUESTION.__class__(**{**_fields(), "task": task})
-        async with open_door(spec_of("anthropic", url), question=question) as opened:
-            body = {**GOOD, "tools": tools, "messages": said}
-            assert (await raw(opened, request(opened, body=body)))[0] == 200
-            assert opened.findings == ()
-
-    with LoopbackServer(lambda _: Reply("Done.")) as server:
-        asyncio.run(run(server.url))
-    assert server.asked[0].body["tools"] == tools
-
-
-def _fields() -> dict[str, Any]:
-    names = ("model", "system", "messages", "max_output", "run")
-    return {name: getattr(QUESTION, name) for name in names}
-
-
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        (
-            "/v1/messages",
-            {"type": "image", "source": {"type": "url", "url": "https://evil.example/?q=1"}},
-        ),
-        (
-            "/v1/chat/completions",
-            {"type": "image_url", "image_url": {"url": "https://evil.example/?q=1"}},
-        ),
-        ("/v1/responses", {"type": "input_image", "image_url": "https://evil.example/?q=1"}),
-        ("/v1/responses", {"type": "input_file", "file_url": "https://evil.example/?q=1"}),
-    ],
-)
-def test_a_provider_fetches_nothing_for_an_agent(path: str, body: dict[str, Any]) -> None:
-    said = [{"role": "user", "content": [{"type": "text", "text": "Look."}, body]}]
-
-    async def test(opened: Opened) -> None:
-        whole = {**GOOD, "messages": said, "input": said}
-        assert (await raw(opened, request(opened, path, whole)))[0] == 400
-        assert opened.findings == ("asked the provider to fetch https://evil.example/?q=1",)
-
-    assert len(at_a_door(test, "generic").asked) == 1
-
-
-@pytest.mark.parametrize("before", [1, 70])
-def test_the_token_is_in_no_finding(before: int) -> None:
-    async def test(opened: Opened) -> None:
-        await raw(opened, request(opened, f"/{'a' * before}/{opened.token}"))
-        model = f"{'m' * before} {opened.token}"
-        await raw(opened, request(opened, body={**GOOD, "model": model}))
-        assert len(opened.findings) == 2
-        assert opened.token[:9] not in str(opened.findings)
-
-    at_a_door(test)
-
-
-def test_a_key_in_a_request_goes_nowhere() -> None:
-    async def test(opened: Opened) -> None:
-        assert (await raw(opened, request(opened, body={**GOOD, "system": KEY})))[0] == 200
-
-    assert KEY not in json.dumps(at_a_door(test).asked[0].body)
-
-
-def test_no_header_of_a_server_reaches_the_agent_but_a_few() -> None:
-    headers = {"x-key-echo": KEY, "set-cookie": "a=b", "request-id": f"r-{KEY}"}
-
-    async def run(url: str) -> None:
-        async with open_door(spec_of("anthropic", url)) as opened:
-            status, reply = await raw(opened, request(opened))
-            assert status == 200
-            assert KEY.encode() not in reply
-            assert b"cookie" not in reply.lower()
-            assert b"request-id: r-***" in reply.lower()
-
-    with LoopbackServer(lambda _: Reply(f"Your key is {KEY}.", headers=headers)) as server:
-        asyncio.run(run(server.url))
-
-
-def test_beyond_its_turns_nothing_is_asked() -> None:
-    async def test(opened: Opened) -> None:
-        for number in range(4):
-            status, reply = await raw(opened, request(opened))
-            assert status == (200 if number < 2 else 400)
-        assert b"limit of this trial" in reply
-        assert b"x-should-retry: false" in reply.lower()
-        assert opened.door.stop == "max_turns"
-
-    server = at_a_door(test, question=replace(QUESTION, task=Task("cli", max_turns=2)))
-    assert len(server.asked) == 2
-
-
-def test_calls_beside_the_conversation_have_an_end_too() -> None:
-    tools = [{"name": "bash", "description": "", "input_schema": {"type": "object"}}]
-
-    async def test(opened: Opened) -> None:
-        assert (await raw(opened, request(opened, body={**GOOD, "tools": tools})))[0] == 200
-        statuses = [(await raw(opened, request(opened)))[0] for _ in range(25)]
-        assert statuses == [200] * 19 + [400] * 6
-        assert opened.door.stop == "max_turns"
-
-    at_a_door(test, question=replace(QUESTION, task=Task("cli", max_turns=1)))
-
-
-@pytest.mark.parametrize(
-    ("path", "choice"),
-    [
-        ("/v1/chat/completions", {"type": "function", "function": {"name": "title"}}),
-        ("/v1/responses", {"type": "function", "name": "title"}),
-        ("/v1/messages", {"type": "tool", "name": "title"}),
-    ],
-)
-def test_a_tool_that_must_be_called_begins_no_conversation(path: str, choice: Any) -> None:
-    """As Grok asks for the title of its session."""
-    tools = [{"name": "bash", "input_schema": {"type": "object"}}]
-    titled = {**GOOD, "input": "Title.", "tools": [{"name": "title"}], "tool_choice": choice}
-
-    async def test(opened: Opened) -> None:
-        assert (await raw(opened, request(opened, path, titled)))[0] == 200
-        body = {**GOOD, "input": "Go.", "tools": tools, "tool_choice": {"type": "auto"}}
-        assert (await raw(opened, request(opened, path, body)))[0] == 200
-        answer = opened.answer()
-        assert answer.activity
-        assert answer.activity.turns == 1
-        assert answer.text == "Done."
-
-    assert at_a_door(test, "generic").asked[0].body["tool_choice"] == choice
 
 
 def test_a_connection_that_comes_while_the_door_closes_is_closed_too() -> None:
@@ -530,7 +314,7 @@ def test_a_connection_that_comes_while_the_door_closes_is_closed_too() -> None:
             client = socket.create_connection(("127.0.0.1", port))
             await asyncio.sleep(0)  # it is accepted,
             await asyncio.sleep(0)  # and gets its protocol in the next step
-        client.settimeout(10)
+        client.settimeout(60)
         with client, suppress(ConnectionResetError):
             return await asyncio.to_thread(client.recv, 1)
         return b""

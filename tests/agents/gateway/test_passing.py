@@ -138,7 +138,7 @@ def test_a_stream_is_passed_on_as_it_comes(way: str) -> None:
         return kinds
 
     async def run(url: str) -> None:
-        async with open_door(spec_of(provider, url)) as opened, asyncio.timeout(20):
+        async with open_door(spec_of(provider, url)) as opened, asyncio.timeout(60):
             assert len(await first_of(opened)) > 3
             assert opened.answer().text == "Slowly, slowly."
 
@@ -207,7 +207,7 @@ def test_an_agent_that_hangs_up_ends_the_call(way: str) -> None:
     async def run(server: LoopbackServer) -> None:
         async with open_door(spec_of(provider, server.url), attempts=3) as opened:
             asking = asyncio.ensure_future(ask(opened, True))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not server.asked:
                     await asyncio.sleep(0.01)
                 asking.cancel()
@@ -242,7 +242,7 @@ def test_an_error_that_an_agent_can_mend_is_passed_on(way: str) -> None:
 
 
 @each
-@pytest.mark.parametrize("status", [401, 402, 403, 429, 500, 529])
+@pytest.mark.parametrize("status", [401, 429, 529])
 def test_other_errors_are_told_so_that_agents_do_not_ask_again(way: str, status: int) -> None:
     provider, ask = WAYS[way]
     sdk = anthropic if provider == "anthropic" else openai
