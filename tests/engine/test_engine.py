@@ -19,6 +19,7 @@ from pytest_upskill.models import Model
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.trial import Question, Trial
+from support.waiting import wait_until
 
 
 def question(text: str, model: str = "m") -> Question:
@@ -69,7 +70,7 @@ class Recorder:
 
 @contextmanager
 def engine_of(
-    *models: tuple[str, Recorder], concurrency: int = 4, timeout: float = 20
+    *models: tuple[str, Recorder], concurrency: int = 4, timeout: float = 60
 ) -> Iterator[Engine]:
     by_name = dict(models)
 
@@ -230,8 +231,7 @@ def test_stop_ends_pending_retries() -> None:
     with engine_of(("m", model := Recorder())) as engine:
         engine.ask([question("first")])
         engine.start(plan_of(question("raise transient")))
-        while "raise transient" not in model.asked:
-            pass
+        wait_until(lambda: "raise transient" in model.asked)
         engine.stop()
         [reply] = texts(engine.ask([question("raise transient")]))
     assert reply in (STOPPED, "m: raise transient", "m: raise transient (2 attempts)")
@@ -265,8 +265,7 @@ def test_close_cancels_calls_and_closes_models() -> None:
     with engine_of(("m", model := Recorder(held=True))) as engine:
         engine.start(plan_of(question("a")))
         futures = engine.replies_to([question("a").key])
-        while not model.asked:
-            pass
+        wait_until(lambda: model.asked)
     assert futures is not None
     assert futures[0].result() == NoAnswer(STOPPED)
     assert model.closed
