@@ -167,7 +167,7 @@ UNUSABLE: Final = {
     "inside another": json.dumps({"reply": {"mark": MARK, "verdicts": [ONE]}}),
     "in a list": json.dumps([{"verdicts": [ONE]}]),
     "in a string": json.dumps({"mark": MARK, "reason": with_mark(MARK, verdicts=[ONE])}),
-    "too deep": '{"a":' * 5000,
+    "too deep": '{"a":' * 1500,
     "too long": " " * 200_000 + with_mark(MARK, verdicts=[ONE]),
     "never closed": with_mark(MARK, verdicts=[ONE])[:-1],
     "nothing": "",

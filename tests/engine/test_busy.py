@@ -63,6 +63,7 @@ SITUATIONS: Mapping[str, tuple[Server, int, int]] = {  # calls, and those in fli
         64,
     ),
 }
+FEW = ("8 at once", "60 requests a minute")
 
 
 def asked_of(
@@ -75,9 +76,14 @@ def asked_of(
 @pytest.mark.parametrize(
     ("situation", "retry_after"),
     [
-        *((situation, said) for situation in SITUATIONS for said in ("s", "")),
-        ("4 a second", "ms"),
-        ("4 a second", "date"),
+        *((situation, "s") for situation in SITUATIONS),
+        *(("4 a second", form) for form in ("ms", "date")),
+        *((situation, "") for situation in FEW),
+        *(
+            pytest.param(situation, "", marks=pytest.mark.nightly)
+            for situation in SITUATIONS
+            if situation not in FEW
+        ),
     ],
 )
 def test_nothing_is_lost(monkeypatch: pytest.MonkeyPatch, situation: str, retry_after: str) -> None:
@@ -91,7 +97,7 @@ def test_nothing_is_lost(monkeypatch: pytest.MonkeyPatch, situation: str, retry_
     assert outcome.seconds <= 1.15 * ideal
 
 
-@pytest.mark.parametrize("told", ["anthropic", "openai"])
+@pytest.mark.parametrize("told", ["openai", pytest.param("anthropic", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("situation", "refused"),
     [

@@ -150,6 +150,7 @@ def test_slow_model_does_not_block_another() -> None:
     assert slow.most == 1
 
 
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("word", ["fatal", "unreachable"])
 def test_fatal_error_costs_one_call(word: str) -> None:
     wanted = [question(f"raise {word} {number}") for number in range(10)]
@@ -178,6 +179,7 @@ def test_key_that_works_no_more_costs_few_calls() -> None:
     assert set(replies[3:]) == {"m: raise fatal 2"}
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_server_that_answered_before_gets_more_questions_after_an_outage() -> None:
     wanted = [question("a"), question("raise unreachable"), question("b")]
     with engine_of(("m", Recorder()), concurrency=1) as engine:
@@ -192,6 +194,7 @@ def test_error_of_one_question_leaves_others_alone() -> None:
     assert "ZeroDivisionError" in replies[2]
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_transient_error_gets_five_attempts() -> None:
     with engine_of(("m", model := Recorder())) as engine:
         [reply] = texts(engine.ask([question("raise transient")]))

@@ -118,9 +118,10 @@ def test_an_empty_reply_at_the_limit_names_the_option(provider: str) -> None:
     assert "max_output" in error.hint
 
 
-def test_a_hang_ends_with_the_timeout(provider: str) -> None:
-    error = trouble(provider, lambda _: Fault("hang"), timeout=0.1)
+def test_a_hang_ends_with_the_timeout_and_may_cost_something(provider: str) -> None:
+    error = trouble(provider, lambda _: Fault("hang"), timeout=2)
     assert "timeout" in error.hint
+    assert error.paid == ()
 
 
 def test_a_reset_connection_is_reported_as_lost(provider: str) -> None:
