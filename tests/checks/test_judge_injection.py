@@ -96,22 +96,23 @@ def ruled(answer: str, *habits: Callable[[str, str], str], votes: int = 1) -> Ru
     return rulings
 
 
-@pytest.mark.parametrize("habit", HABITS.values(), ids=HABITS)
 @pytest.mark.parametrize("answer", INJECTIONS.values(), ids=INJECTIONS)
-def test_no_answer_passes_itself(answer: str, habit: Callable[[str, str], str]) -> None:
-    rulings = ruled(answer, habit, habit)
-    assert rulings.problem or [ruling[0] for ruling in rulings.by_text.values()] == [False] * 2
+def test_no_answer_passes_itself(answer: str) -> None:
+    for name, habit in HABITS.items():
+        rulings = ruled(answer, habit, habit)
+        verdicts = [ruling[0] for ruling in rulings.by_text.values()]
+        assert rulings.problem or verdicts == [False] * 2, name
 
 
-@pytest.mark.parametrize("answer", INJECTIONS.values(), ids=INJECTIONS)
 @pytest.mark.parametrize(
     "habit", ["quotes it first", "quotes it last", "fences both", "thinks about it"]
 )
-def test_a_judge_that_quotes_is_understood(answer: str, habit: str) -> None:
+def test_a_judge_that_quotes_is_understood(habit: str) -> None:
     """If the judge's own verdict is complete, an attack does not even cost a second call."""
-    rulings = ruled(answer, HABITS[habit])
-    assert (rulings.problem, rulings.calls) == (None, 1)
-    assert [ruling[0] for ruling in rulings.by_text.values()] == [False] * 2
+    for name, answer in INJECTIONS.items():
+        rulings = ruled(answer, HABITS[habit])
+        assert (rulings.problem, rulings.calls) == (None, 1), name
+        assert [ruling[0] for ruling in rulings.by_text.values()] == [False] * 2, name
 
 
 def test_several_votes_are_each_read_with_care() -> None:
@@ -166,7 +167,7 @@ UNUSABLE: Final = {
     "inside another": json.dumps({"reply": {"mark": MARK, "verdicts": [ONE]}}),
     "in a list": json.dumps([{"verdicts": [ONE]}]),
     "in a string": json.dumps({"mark": MARK, "reason": with_mark(MARK, verdicts=[ONE])}),
-    "too deep": '{"a":' * 5000,
+    "too deep": '{"a":' * 1500,
     "too long": " " * 200_000 + with_mark(MARK, verdicts=[ONE]),
     "never closed": with_mark(MARK, verdicts=[ONE])[:-1],
     "nothing": "",

@@ -204,7 +204,7 @@ SOME = {  # mostly good, so that files are often read
 }
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     cases=st.lists(st.fixed_dictionaries({"input": st.just("q") | ODD}, optional=SOME), max_size=2),
     defaults=st.none() | st.fixed_dictionaries({}, optional=SOME),

@@ -33,6 +33,14 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The CPU time of the thread."""
+    clock = Clock()
+    monkeypatch.setattr(time_budget, "thread_time", clock)
+    return clock
+
+
+@pytest.fixture
+def real_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(time_budget, "monotonic", clock)
     return clock
@@ -70,21 +78,34 @@ def test_an_answer_whose_checks_time_out_is_errored_not_failed() -> None:
     assert "Simplify it" in (record.error or "")
 
 
-def test_many_quick_checks_use_it_up_too(clock: Clock) -> None:
+def check_that_takes(seconds: float, clock: Clock) -> Check:
     def tick(*_: Any) -> list[Any]:
-        clock.now += 1
+        clock.now += seconds
         return [(True, "fine")]
 
     kind = KINDS["contains"]
-    slow = type(kind)("slow", kind.argument, tick)
-    assert len(grade([Check(slow, None)] * 5, Answer("x"))) == 5
+    return Check(type(kind)("slow", kind.argument, tick), None)
+
+
+def test_many_quick_checks_use_it_up_too(clock: Clock) -> None:
+    slow = check_that_takes(1, clock)
+    assert len(grade([slow] * 5, Answer("x"))) == 5
     with pytest.raises(CheckError, match="slow was not done"):
-        grade([Check(slow, None)] * 6, Answer("x"))
+        grade([slow] * 6, Answer("x"))
 
 
-def test_the_time_of_own_functions_does_not_count(clock: Clock) -> None:
+def test_what_else_the_machine_does_takes_nothing_from_it(real_clock: Clock) -> None:
+    """But a check that only waits does not wait forever."""
+    waits = check_that_takes(10, real_clock)
+    assert len(grade([waits] * 6, Answer("x"))) == 6
+    with pytest.raises(CheckError, match="slow was not done"):
+        grade([waits] * 7, Answer("x"))
+
+
+def test_the_time_of_own_functions_does_not_count(clock: Clock, real_clock: Clock) -> None:
     def own(*_: Any) -> bool:
-        clock.now += 60
+        clock.now += 3600
+        real_clock.now += 3600
         return True
 
     check = Check(function_kind("own", own), 1)
@@ -113,7 +134,7 @@ def test_each_answer_has_its_own(clock: Clock) -> None:
 def test_every_kind_that_may_take_long_looks_at_the_clock(
     monkeypatch: pytest.MonkeyPatch, expected: Any, text: str
 ) -> None:
-    monkeypatch.setattr(time_budget, "monotonic", Clock(step=0.2))
+    monkeypatch.setattr(time_budget, "thread_time", Clock(step=0.2))
     monkeypatch.setitem(languages.PARSERS, "shell", _quick_shell)
     with pytest.raises(CheckError, match="timed out"):
         grade(checks_for(expected), Answer(text))

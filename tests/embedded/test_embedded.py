@@ -5,8 +5,7 @@ import dataclasses
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,9 +21,10 @@ from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.trial import Question
 from support.kit import write_skill
 from support.shell import started
+from support.waiting import wait_until
 
 # On one worker: two models at once wait for each other's threads most of the time.
-pytestmark = pytest.mark.xdist_group("embedded")
+pytestmark = [pytest.mark.xdist_group("embedded"), pytest.mark.nightly]
 
 WICK = Path(__file__).parents[2] / "skills/wick"
 LOCAL = PROVIDERS["local"]
@@ -73,10 +73,14 @@ def test_the_same_question_gets_the_same_answer() -> None:
         answers = [runner.run(model.ask(q)) for q in (QUESTION, other, QUESTION)]
     with opened() as (model, runner):
         answers.append(runner.run(model.ask(QUESTION)))
-    assert len({answers[n].text for n in (0, 2, 3)}) == 1
-    assert answers[0].usage.output == 12
-    assert answers[0].stop == "length"
-    assert (answers[0].usage.input or 0) > 10
+    first = answers.pop(0)
+    same = {(one.text, one.stop, one.usage.output) for one in (first, *answers[1:])}
+    assert len(same) == 1
+    # Which words, and so how many, depends on the processor.
+    assert 1 <= (first.usage.output or 0) <= QUESTION.max_output
+    assert first.stop in ("end", "length")
+    assert first.stop == "end" or first.usage.output == QUESTION.max_output
+    assert (first.usage.input or 0) > 10
 
 
 def test_the_anthropic_sdk_talks_to_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,14 +100,6 @@ def test_a_question_too_long_for_it_says_so() -> None:
     long = dataclasses.replace(QUESTION, system="word " * 10_000)
     with opened() as (model, runner), pytest.raises(ModelError, match="too long for this model"):
         runner.run(model.ask(long))
-
-
-def test_a_file_that_llama_cpp_can_not_load_says_so(tmp_path: Path) -> None:
-    file = tmp_path / "broken.gguf"
-    file.write_bytes(b"GGUF and then nothing")
-    with pytest.raises(ModelError, match=r"could not load .*broken\.gguf") as caught:
-        asyncio.run(LOCAL.open(ModelSpec("m", LOCAL, "broken", file=str(file)), 60))
-    assert caught.value.fatal
 
 
 def test_the_demo_fails_without_its_skill_and_passes_with_it(
@@ -144,17 +140,9 @@ def test_ones_own_file_is_taken_by_name_or_by_environment(
 def test_the_server_ends_when_the_run_is_killed(pytester: pytest.Pytester, mark: bytes) -> None:
     command = [sys.executable, "-m", "pytest", f"--skill={WICK}", "--skill-fresh"]
     with started(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as run:
-        _wait_until(lambda: len(servers(mark)) == 1)
+        wait_until(lambda: len(servers(mark)) == 1)
         run.kill()
-    _wait_until(lambda: servers(mark) == [])
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.05)
-    pytest.fail("that did not happen")
+    wait_until(lambda: servers(mark) == [])
 
 
 def test_a_skill_by_a_scripted_teacher_is_measured_on_it_as_a_student(

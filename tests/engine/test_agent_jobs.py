@@ -1,7 +1,6 @@
 """Trials of agents in the engine: places, order, calls through the lanes, what is stored."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +15,7 @@ from pytest_upskill.models import Model
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.trial import Question
 from support.trials import FakeTrials, trial_question
+from support.waiting import wait_until
 
 
 class Kept(KnownAnswers):
@@ -155,16 +155,11 @@ def test_a_stop_ends_agents_at_work() -> None:
     wanted = [trial_question(f"hang{number}") for number in range(3)]
     with engine_of(model := Upper(), FakeTrials(), kept) as engine:
         futures = engine._submit(wanted)
-        while not model.asked:
-            pass
+        wait_until(lambda: model.asked)
         engine.stop()
         assert [future.result(timeout=60) for future in futures] == [NoAnswer(STOPPED)] * 3
         assert engine.agents_at_work == (0, 0)
-        for _ in range(1000):  # before the engine is closed
-            if model.cancelled == len(model.asked):
-                break
-            time.sleep(0.01)
-        assert model.cancelled == len(model.asked)
+        wait_until(lambda: model.cancelled == len(model.asked))  # before the engine is closed
     assert kept.put_in == []
 
 

@@ -166,6 +166,25 @@ def test_beside_others_the_worst_is_reserved_and_one_call_may_go_further() -> No
     assert [budget.hold(text) for text in texts] == [True, True, True, False, False]
 
 
+@pytest.mark.parametrize(
+    ("counted", "each"),
+    [
+        (Usage(11, 50, 0), 350),  # as expected: 44 bytes, 256 of a template, 50 of output
+        (Usage(11, 500, 0), 300 + 2 * 500),  # more output than allowed
+        (Usage(900, 50, 0), 2 * 900 + 2 * 50),  # more input than possible
+    ],
+)
+def test_beside_others_twice_of_what_a_server_counts_unexpectedly_is_reserved(
+    counted: Usage, each: int
+) -> None:
+    spent = 5 * ((counted.input or 0) + (counted.output or 0))
+    budget = Budget(most_tokens=spent + 2 * each)
+    for _ in range(5):
+        budget.settle(question(), counted)
+    runs = [replace(question(), run=number) for number in range(3)]
+    assert [budget.hold(run) for run in runs] == [True, True, False]
+
+
 def test_cost_is_reserved_at_the_price_of_the_model() -> None:
     budget = Budget(most_cost=0.00007, price_of=lambda _: Price(1.0, 1.0, 1.0))
     assert budget.hold(question())

@@ -19,6 +19,7 @@ from pytest_upskill.models import Model
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.trial import Question, Trial
+from support.waiting import wait_until
 
 
 def question(text: str, model: str = "m") -> Question:
@@ -69,7 +70,7 @@ class Recorder:
 
 @contextmanager
 def engine_of(
-    *models: tuple[str, Recorder], concurrency: int = 4, timeout: float = 20
+    *models: tuple[str, Recorder], concurrency: int = 4, timeout: float = 60
 ) -> Iterator[Engine]:
     by_name = dict(models)
 
@@ -149,6 +150,7 @@ def test_slow_model_does_not_block_another() -> None:
     assert slow.most == 1
 
 
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("word", ["fatal", "unreachable"])
 def test_fatal_error_costs_one_call(word: str) -> None:
     wanted = [question(f"raise {word} {number}") for number in range(10)]
@@ -177,6 +179,7 @@ def test_key_that_works_no_more_costs_few_calls() -> None:
     assert set(replies[3:]) == {"m: raise fatal 2"}
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_server_that_answered_before_gets_more_questions_after_an_outage() -> None:
     wanted = [question("a"), question("raise unreachable"), question("b")]
     with engine_of(("m", Recorder()), concurrency=1) as engine:
@@ -191,6 +194,7 @@ def test_error_of_one_question_leaves_others_alone() -> None:
     assert "ZeroDivisionError" in replies[2]
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_transient_error_gets_five_attempts() -> None:
     with engine_of(("m", model := Recorder())) as engine:
         [reply] = texts(engine.ask([question("raise transient")]))
@@ -230,8 +234,7 @@ def test_stop_ends_pending_retries() -> None:
     with engine_of(("m", model := Recorder())) as engine:
         engine.ask([question("first")])
         engine.start(plan_of(question("raise transient")))
-        while "raise transient" not in model.asked:
-            pass
+        wait_until(lambda: "raise transient" in model.asked)
         engine.stop()
         [reply] = texts(engine.ask([question("raise transient")]))
     assert reply in (STOPPED, "m: raise transient", "m: raise transient (2 attempts)")
@@ -265,8 +268,7 @@ def test_close_cancels_calls_and_closes_models() -> None:
     with engine_of(("m", model := Recorder(held=True))) as engine:
         engine.start(plan_of(question("a")))
         futures = engine.replies_to([question("a").key])
-        while not model.asked:
-            pass
+        wait_until(lambda: model.asked)
     assert futures is not None
     assert futures[0].result() == NoAnswer(STOPPED)
     assert model.closed

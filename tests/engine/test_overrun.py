@@ -5,7 +5,7 @@ from collections import defaultdict
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.engine import Engine
@@ -97,7 +97,6 @@ def overrun(
 
 
 @pytest.mark.usefixtures("short_pauses")
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([1000, 4000, 20_000, 60_000]), st.booleans())
 def test_a_budget_is_overrun_by_one_call_per_model_at_most(
     seed: int, most: int, is_in_usd: bool
@@ -112,7 +111,6 @@ def test_a_budget_is_overrun_by_one_call_per_model_at_most(
 
 
 @pytest.mark.usefixtures("short_pauses")
-@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([1000, 20_000, 60_000]), st.sampled_from([3, 40]))
 def test_a_server_that_counts_more_than_it_may_overruns_by_one_call(
     seed: int, most: int, share: int

@@ -224,6 +224,7 @@ def test_runs_are_added_only_while_they_may_tell(tmp_path: Path) -> None:
     assert max(question.run for question in model.asked) == 2
 
 
+@pytest.mark.nightly
 def test_more_runs_may_show_that_less_than_the_margin_is_lost(tmp_path: Path) -> None:
     """Cases that pass by chance: two runs say little, sixteen say enough."""
 

@@ -1,4 +1,4 @@
-"""Fixtures for tests of clouds."""
+"""Fixtures for tests of models."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,6 +6,18 @@ from pathlib import Path
 import pytest
 
 from support import clouds
+from support.adapters import SECRET
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GENERIC_API_KEY"):
+        monkeypatch.setenv(name, SECRET)
+
+
+@pytest.fixture(params=["anthropic", "openai"])
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture

@@ -114,6 +114,7 @@ def test_all_else_is_none(provider: str, reply: Reply, told: str) -> None:
     assert reason(record) == told
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_an_empty_reply_is_an_error(provider: str) -> None:
     def script(asked: Asked) -> Reply:
         return Reply("" if asked.attempt < 2 else "<think>What to do")

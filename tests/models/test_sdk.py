@@ -20,7 +20,7 @@ from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer
 from pytest_upskill.trials.trial import Question
 from support.adapters import answers_of, spec_of
-from support.loopback import Fault, LoopbackServer, Reply
+from support.loopback import LoopbackServer, Reply
 
 QUESTION = Question("m", "Be brief.", (("user", "What is the gate's command?"),), 64, 1)
 MANY = 150  # more than aiohttp would have open by itself
@@ -87,17 +87,12 @@ def test_what_the_environment_excepts_goes_past_the_proxy(
 def test_as_many_calls_as_the_engine_wants_are_in_flight(provider: str) -> None:
     async def run() -> None:
         spec = spec_of(provider, server.url)
-        model = await spec.provider.open(spec, 60)
+        model = await spec.provider.open(spec, 120)
         questions = [replace(QUESTION, run=number) for number in range(MANY)]
-        calls = [asyncio.create_task(model.ask(question)) for question in questions]
-        while server.most_in_flight < MANY and not any(call.done() for call in calls):
-            await asyncio.sleep(0.01)
-        for call in calls:
-            call.cancel()
-        await asyncio.gather(*calls, return_exceptions=True)
+        await asyncio.gather(*map(model.ask, questions))
         await model.close()
 
-    with LoopbackServer(lambda _: Fault("hang")) as server:
+    with LoopbackServer(lambda _: Reply("gate up"), together=MANY) as server:
         asyncio.run(run())
     assert server.most_in_flight == MANY
 

@@ -1,11 +1,20 @@
 """Models asked through their adapters alone, without an engine."""
 
 import asyncio
+from collections.abc import Callable
 
+import pytest
+
+from pytest_upskill.errors import ModelError
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.trial import Question
+from support.loopback import Asked, Fault, LoopbackServer, Reply
+
+SECRET = "sk-secret-0123456789"
+QUESTION = Question("m", "Be brief.", (("user", "What is the gate's command?"),), 64, 1)
+Script = Callable[[Asked], Reply | Fault]
 
 
 def spec_of(provider: str, url: str, model_id: str = "model-1") -> ModelSpec:
@@ -25,3 +34,15 @@ def answers_of(spec: ModelSpec, *questions: Question, timeout: float = 20) -> li
             await model.close()
 
     return asyncio.run(run())
+
+
+def ask(spec: ModelSpec, *questions: Question, timeout: float = 20) -> list[Answer]:
+    return answers_of(spec, *(questions or (QUESTION,)), timeout=timeout)
+
+
+def trouble(provider: str, script: Script, timeout: float = 20) -> ModelError:
+    with LoopbackServer(script) as server, pytest.raises(ModelError) as caught:
+        ask(spec_of(provider, server.url), timeout=timeout)
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return caught.value

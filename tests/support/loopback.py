@@ -28,9 +28,19 @@ from typing import Self
 
 from support.exchange import Asked, Fault, Kind, Protocol, Reply, Stop, unreliable
 from support.http_answers import Answer, answer, client_left, send
-from support.protocols import answer_to, error_in, understood
+from support.protocols import ODD_ANSWERS, answer_to, error_in, understood
 
-__all__ = ["Asked", "Fault", "Kind", "LoopbackServer", "Protocol", "Reply", "Stop", "unreliable"]
+__all__ = [
+    "ODD_ANSWERS",
+    "Asked",
+    "Fault",
+    "Kind",
+    "LoopbackServer",
+    "Protocol",
+    "Reply",
+    "Stop",
+    "unreliable",
+]
 
 GOOGLE_TOKEN = "ya29.loopback-0123456789abcdef"
 GEMINI_VERBS = (":generateContent", ":streamGenerateContent")

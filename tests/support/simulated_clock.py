@@ -20,6 +20,7 @@ from support.busy import Busy, Verdict
 
 Event = tuple[selectors.SelectorKey, int]
 START = 6000.0  # of the clock; a whole minute
+MOST_CALLS = 10_000  # to one model, many times what any test needs
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
@@ -63,6 +64,8 @@ class SimulatedModel(Model):
     async def ask(self, question: Question) -> Answer:
         loop = asyncio.get_running_loop()
         self.asked.append(question.messages[-1][1])
+        if len(self.asked) > MOST_CALLS:  # else a test would go on until its time is over
+            raise ModelError(f"a storm of more than {MOST_CALLS:,} calls", fatal=True)
         asked = datetime.fromtimestamp(loop.time(), UTC)
         await asyncio.sleep(self.away / 2)
         verdict = self.visit(question, loop.time())
@@ -97,6 +100,7 @@ def simulated(
     questions: Sequence[Question],
     in_flight: int = 64,
     answers: KnownAnswers | None = None,
+    timeout: float = 120,
 ) -> Outcome:
     """Ask all questions on a simulated clock."""
 
@@ -105,7 +109,7 @@ def simulated(
 
     with monkeypatch.context() as patched:
         patched.setattr(asyncio, "new_event_loop", SimulatedLoop)
-        engine = Engine(open_model, concurrency=in_flight, timeout=120, answers=answers)
+        engine = Engine(open_model, concurrency=in_flight, timeout=timeout, answers=answers)
         engine._calls.random.seed(0)
         trials = tuple(Trial("s", "c", one.model, "skill", 1, one) for one in questions)
         try:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from .._util.texts import one_line
 from .._util.values import frozen
 from .check import Result
-from .time_budget import OutOfTimeError, seconds_left
+from .time_budget import OutOfTimeError, real_seconds_left, seconds_left
 
 _FENCE: Final = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)")
 _ALIASES: Final = {
@@ -197,7 +197,7 @@ def parse_shell(text: str) -> None:
             input=text.encode("utf-8", "replace"),
             env={"LC_ALL": "C"},
             capture_output=True,
-            timeout=seconds_left(),
+            timeout=real_seconds_left(),
             check=False,
         )
     except subprocess.TimeoutExpired:

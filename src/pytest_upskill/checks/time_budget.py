@@ -1,18 +1,27 @@
 """All checks of one answer share a few seconds, so that no pattern of a stranger hangs a run.
 
-Whatever may take long asks how much is left, and stops when that is used up. Python code of the
-project can't be stopped; its time does not count.
+These are seconds of CPU time, of the thread that checks: a verdict must not depend on what else the
+machine does. Whatever may take long asks how much is left, and stops when that is used up. Real
+time counts too, but there is plenty of it, for processes and for whatever else only waits. Python
+code of the project can't be stopped; its time does not count.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from time import monotonic
-from typing import Final
+from time import monotonic, thread_time
+from typing import Final, NamedTuple
 
 SECONDS: Final = 5.0
+WAITING: Final = 60.0  # seconds of real time
 
-_END: Final = ContextVar[float | None]("end", default=None)
+
+class _Ends(NamedTuple):
+    cpu: float
+    real: float
+
+
+_ENDS: Final = ContextVar[_Ends | None]("ends", default=None)
 
 
 class OutOfTimeError(Exception):
@@ -24,19 +33,31 @@ class OutOfTimeError(Exception):
 
 @contextmanager
 def time_budget(seconds: float | None = None) -> Iterator[None]:
-    """Give everything inside this much time in all."""
-    token = _END.set(monotonic() + (SECONDS if seconds is None else seconds))
+    """Give everything inside this much CPU time in all."""
+    cpu = thread_time() + (SECONDS if seconds is None else seconds)
+    token = _ENDS.set(_Ends(cpu, monotonic() + WAITING))
     try:
         yield
     finally:
-        _END.reset(token)
+        _ENDS.reset(token)
 
 
 def seconds_left() -> float:
-    """What is left; OutOfTimeError if there is nothing."""
-    end = _END.get()
-    left = SECONDS if end is None else end - monotonic()
-    if left <= 0:
+    """The CPU time that is left; OutOfTimeError if there is none, or no real time."""
+    return _left().cpu
+
+
+def real_seconds_left() -> float:
+    """How long a process may take; OutOfTimeError if there is no time."""
+    return _left().real
+
+
+def _left() -> _Ends:
+    ends = _ENDS.get()
+    if ends is None:
+        return _Ends(SECONDS, WAITING)
+    left = _Ends(ends.cpu - thread_time(), ends.real - monotonic())
+    if min(left) <= 0:
         raise OutOfTimeError
     return left
 
@@ -44,10 +65,11 @@ def seconds_left() -> float:
 @contextmanager
 def not_counted() -> Iterator[None]:
     """What happens inside takes nothing from the budget."""
-    started = monotonic()
+    started = _Ends(thread_time(), monotonic())
     try:
         yield
     finally:
-        end = _END.get()
-        if end is not None:
-            _END.set(end + monotonic() - started)
+        ends = _ENDS.get()
+        if ends is not None:
+            cpu = ends.cpu + thread_time() - started.cpu
+            _ENDS.set(_Ends(cpu, ends.real + monotonic() - started.real))

@@ -4,7 +4,6 @@ Damage is what SQLite calls so, and nothing else: a locked or later store, a ful
 and a row that does not fit say nothing about the data.
 """
 
-import math
 import os
 import shutil
 import sqlite3
@@ -20,8 +19,6 @@ from .._util.files import replace_file, why_unwritable
 
 _VERSION: Final = 1
 _WAIT_MS: Final = 10_000
-_WAIT_LITTLE_MS: Final = 200  # for what can be done another time
-_SOON_COPIED: Final = 30_000_000  # bytes, in less than half a second
 _LITTLE: Final = 100_000  # bytes; SQLite needs some for the files beside a store
 # With row ids: a table without them is its own index, and an index puts rows of more than a
 # thousand bytes on pages of their own. That took twice the room, and twice the time to find one.
@@ -36,11 +33,10 @@ CREATE TABLE IF NOT EXISTS answers (
     created REAL NOT NULL
 )
 """
-# What few answers have is in a table of its own because older versions, which may share the store,
-# insert into ``answers`` by position. An answer and its extras have the same ``created``, so extras
-# are void once an older version has replaced or deleted their answer.
+# What few answers have is in a table of its own. An answer and its extras have the same
+# ``created``, so extras are void once another answer has replaced theirs.
 _EXTRAS: Final = """
-CREATE {kind} IF NOT EXISTS extras (
+CREATE TABLE IF NOT EXISTS extras (
     key TEXT PRIMARY KEY,
     created REAL NOT NULL,
     data TEXT NOT NULL
@@ -82,39 +78,13 @@ def opened(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute(_SCHEMA)
-        connection.execute(_EXTRAS.format(kind="TABLE"))
-        if _size(connection) < _SOON_COPIED:
-            with_row_ids(connection)
+        connection.execute(_EXTRAS)
         if version == 0:  # a healthy store is opened without writing
             connection.execute(f"PRAGMA user_version={_VERSION}")
     except sqlite3.Error:
         connection.close()
         raise
     return connection
-
-
-def with_row_ids(connection: sqlite3.Connection) -> None:
-    """Copy the tables of an older version, as a whole or not at all; then it is left as it is."""
-    like = "type='table' AND name IN ('answers', 'extras') AND sql LIKE '%WITHOUT ROWID%'"
-    find = f"SELECT name FROM sqlite_master WHERE {like}"
-    with suppress(sqlite3.Error):
-        if not connection.execute(find).fetchall():
-            return
-        try:
-            connection.execute(f"PRAGMA busy_timeout={_WAIT_LITTLE_MS}")
-            connection.execute("BEGIN IMMEDIATE")
-            # Another run may have done it in the meantime.
-            for (name,) in connection.execute(find).fetchall():
-                schema = _SCHEMA if name == "answers" else _EXTRAS.format(kind="TABLE")
-                connection.execute(f"ALTER TABLE {name} RENAME TO old_{name}")
-                connection.execute(schema)
-                connection.execute(f"INSERT INTO {name} SELECT * FROM old_{name}")
-                connection.execute(f"DROP TABLE old_{name}")
-            connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            connection.execute(f"PRAGMA busy_timeout={_WAIT_MS}")
 
 
 def opened_for_reading(file: Path) -> sqlite3.Connection | None:
@@ -129,8 +99,6 @@ def opened_for_reading(file: Path) -> sqlite3.Connection | None:
     try:
         _version(connection)
         connection.execute("PRAGMA temp_store=MEMORY")
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name='extras'").fetchall():
-            connection.execute(_EXTRAS.format(kind="TEMP TABLE"))  # of an older version
     except sqlite3.Error:
         connection.close()
         raise
@@ -265,11 +233,6 @@ def _connected(file: Path | str) -> sqlite3.Connection:
     connection = sqlite3.connect(file, isolation_level=None, uri=isinstance(file, str))
     connection.execute(f"PRAGMA busy_timeout={_WAIT_MS}")
     return connection
-
-
-def _size(connection: sqlite3.Connection) -> int:
-    sizes = (connection.execute(f"PRAGMA {of}").fetchone() for of in ("page_count", "page_size"))
-    return math.prod(int(size) for (size,) in sizes)
 
 
 def _version(connection: sqlite3.Connection) -> int:

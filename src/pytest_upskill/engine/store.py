@@ -118,7 +118,6 @@ class Store:
                 cursor.execute("DELETE FROM answers WHERE created < ?", (before,))
                 forgotten = cursor.rowcount
                 cursor.execute("DELETE FROM extras WHERE created < ?", (before,))
-            database.with_row_ids(self._connection)
             with suppress(sqlite3.Error):  # which needs room on the disk
                 self._connection.execute("VACUUM")
         except sqlite3.Error as error:
