@@ -29,29 +29,29 @@ def test_a_trace_that_fits_is_shown_whole_in_numbered_steps() -> None:
     assert "5. call Write: file_path: build.toml content: capability = '8.0'\n" in told.text
 
 
-def long(word: str) -> str:
-    return "\n".join(f"{word} {number}" for number in range(2000))
+def long(word: str, lines: int = 2000) -> str:
+    return "\n".join(f"{word} {number}" for number in range(lines))
 
 
 def test_what_teaches_is_kept_first() -> None:
-    """Some reading of files between all that matters, and a budget of a hundredth."""
+    """Some reading of files between all that matters, and a budget of a fiftieth."""
     reading = [
         turn
-        for number in range(40)
+        for number in range(200)
         for turn in (
             Turn("call", f"file_path: f{number}.py", "Read"),
-            Turn("result", long(f"code {number}"), "Read"),
-            Turn("thinking", long(f"hm {number}")),
+            Turn("result", long(f"code {number}", 100), "Read"),
+            Turn("thinking", long(f"hm {number}", 100)),
         )
     ]
-    told = shown([*STORY[:2], *reading, *STORY[2:6], *reading[:6], *STORY[6:]], 2000)
+    told = shown([*STORY[:2], *reading, *STORY[2:6], *reading[:30], *STORY[6:]], 2000)
     assert told.tokens <= 2000
     for kept in (sessions.ASKED, PLAN, "python check.py", ERROR, "python3 check.py"):
         assert kept in told.text
     assert "capability = '9.0'" in told.text
     assert all(line in told.text for line in DONE.splitlines())
-    assert "all 40 thoughts" in told.left_out
-    assert " of 44 results" in told.left_out
+    assert "all 200 thoughts" in told.left_out
+    assert " of 204 results" in told.left_out
     assert " characters)" in told.left_out
 
 
