@@ -414,7 +414,7 @@ def test_two_real_runs_are_compared(
     order = sorted(kept, key=lambda run: run.path.stat().st_mtime_ns)
     capsys.readouterr()
     data = json.loads(shown(capsys, "compare", order[0].id, order[1].id, "--json"))
-    assert data["pairs"][0]["change"]["lift"] == -1
+    assert data["pairs"][0]["change"]["points"] == -1
 
 
 def test_agents_are_listed_by_their_label_and_found_by_their_model(
