@@ -74,11 +74,12 @@ def test_a_model_error_has_its_attempts_before_its_hint() -> None:
     assert ModelError("no answer").message(spell) == "no answer"
 
 
-def below_the_edges() -> Iterator[tuple[str, ast.Module]]:
+def below_the_edges(with_text: str) -> Iterator[tuple[str, ast.Module]]:
+    """The modules below the edges that have this text."""
     for file in sorted(SOURCE.rglob("*.py")):
-        name = file.relative_to(SOURCE).as_posix()
-        if not name.startswith(("plugin/", "cli/")):
-            yield name, ast.parse(file.read_text("utf-8"))
+        name, text = file.relative_to(SOURCE).as_posix(), file.read_text("utf-8")
+        if with_text in text and not name.startswith(("plugin/", "cli/")):
+            yield name, ast.parse(text)
 
 
 def texts(tree: ast.Module) -> Iterator[str]:
@@ -97,7 +98,7 @@ def texts(tree: ast.Module) -> Iterator[str]:
 def test_no_flag_is_written_below_the_edges() -> None:
     flags = {
         name: found
-        for name, tree in below_the_edges()
+        for name, tree in below_the_edges("--")
         if not name.startswith(CLIS)
         if (found := [text for text in texts(tree) if re.search(r"(?<![\w-])--[a-z]", text)])
     }
@@ -117,7 +118,7 @@ def named(tree: ast.Module) -> Iterator[str]:
 
 
 def test_errors_name_settings_that_there_are() -> None:
-    found = {name for _, tree in below_the_edges() for name in named(tree)}
+    found = {name for _, tree in below_the_edges("Setting") for name in named(tree)}
     assert {"max_cost", "base_url", "judge", "source"} <= found
     assert found - NAMES == set()
 

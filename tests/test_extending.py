@@ -11,6 +11,7 @@ import pytest
 
 from support.kit import write_script, write_skill
 
+pytestmark = pytest.mark.nightly  # each test starts several processes
 SOURCE = Path(__file__).parents[1] / "src/pytest_upskill"
 
 

@@ -22,7 +22,10 @@ INPUTS = {"skills": "my skills", "models": "scripted:a.json", "version": "instal
 PULL = {"number": 12, "title": "$(touch /x)", "head": {"repo": {"full_name": "wick/deploy"}}}
 FORK = {**PULL, "head": {"repo": {"full_name": "eve/deploy"}}}
 
-pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(not shutil.which("bash"), reason="needs bash"),
+]
 
 MakeJob = Callable[..., Job]
 

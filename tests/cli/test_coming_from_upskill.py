@@ -11,7 +11,7 @@ from pytest_upskill.cli import main
 from pytest_upskill.cli.command_table import make_parser
 from pytest_upskill.cli.commands.eval import pytest_arguments
 from support.kit import BODY, write_script
-from support.shell import COMMAND, Shell
+from support.shell import Shell
 from support.upskill_logs import logged, write_batch
 
 # As on its command line.
@@ -47,10 +47,11 @@ EARLIER = [
 ]
 
 
-@pytest.mark.parametrize("written", [*TODAY, *EARLIER])
-def test_its_flags_are_known(written: str, tmp_path: Path) -> None:
-    words = [str(tmp_path) if word == "SKILLS" else word for word in written.split()]
-    assert isinstance(make_parser().parse_args(words), argparse.Namespace)
+def test_its_flags_are_known(tmp_path: Path) -> None:
+    parser = make_parser()
+    for written in (*TODAY, *EARLIER):
+        words = [str(tmp_path) if word == "SKILLS" else word for word in written.split()]
+        assert isinstance(parser.parse_args(words), argparse.Namespace)
 
 
 @pytest.mark.parametrize(
@@ -190,8 +191,9 @@ def test_its_skills_run_as_it_saved_them(tmp_path: Path, shell: Shell) -> None:
     # 0.1 wrote no frontmatter and no cases.
     (old / "SKILL.md").write_text(f"# gate\n\nOpen gates.\n\n## Instructions\n\n{BODY}")
     (tmp_path / "tests.json").write_text('[{"input": "How?", "expected": {"contains": "gate up"}}]')
-    model = write_script(tmp_path / "a.json")
-    shown = shell.output([COMMAND, "eval", "gate-keeping", "-m", model], tmp_path)
+    given = ["-m", write_script(tmp_path / "a.json"), "--", "-W", "default"]
+    shown = shell.output(["pytest-upskill", "eval", "gate-keeping", *given], tmp_path)
     assert " 2 passed" in shown
-    shown = shell.output([COMMAND, "eval", "Old Gate", "-t", "tests.json", "-m", model], tmp_path)
+    words = ["eval", "Old Gate", "-t", "tests.json", *given]
+    shown = shell.output(["pytest-upskill", *words], tmp_path)
     assert " 1 passed" in shown

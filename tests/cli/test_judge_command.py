@@ -200,22 +200,16 @@ def test_grades_of_a_page_are_labels(
         {**NOTE, "case": "a"},
         NOTE,
     )
-    assert main(["judge", "notes.json", "--model", "m", "--base-url", f"{server.url}/v1"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[2:4] == ["labels         3", "agreement      67%"]
-    assert "gate: a on haiku (skill, run 1): false pass: 'It is good.': so I think" in lines
-    assert lines[lines.index("Not used:") :] == [
-        "Not used:",
-        "  gate: a on haiku (skill, run 1): the check contains is not a rubric, so no judge "
-        "decides it",
-        "  gate: c on haiku (skill, run 1): an agent's answer: its judge saw files and steps too, "
-        "which notes don't have",
-        "  gate: d on haiku (skill, run 1): the page has only a part of the question or the answer",
-        "  gate: e on haiku (skill, run 1): no answer",
-        "  gate: f on haiku (skill, run 1): no question",
-        "  gate: a on haiku (skill, run 1): marked as right and as wrong: 'It is good.'",
-        "  gate: b on haiku: a note without a grade",
+    words = ["judge", "notes.json", "--model", "m", "--base-url", f"{server.url}/v1", "--json"]
+    assert main(words) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["labels"], data["agreement"]) == (3, pytest.approx(2 / 3))
+    assert [line.partition(": 'It")[0] for line in data["differ"]] == [
+        "gate: a on haiku (skill, run 1): false pass"
     ]
+    why = ("not a rubric", "agent's answer", "only a part", "no answer", "no question", "as wrong")
+    reasons = (*why, "without a grade")
+    assert all(why in line for why, line in zip(reasons, data["unused"], strict=True))
     assert len(server.asked) == 2  # all criteria of an answer at once
 
 

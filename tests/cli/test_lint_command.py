@@ -4,8 +4,6 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -193,31 +191,29 @@ def test_the_bundled_skills_only_have_few_cases(
     assert lint("skills") == (0, "3 skills: 0 errors, 0 warnings\n")
 
 
-def test_the_pre_commit_hook_works_with_the_files_it_gets(tmp_path: Path) -> None:
+def test_the_pre_commit_hook_works_with_the_files_it_gets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     assert (hook["id"], hook["language"]) == ("pytest-upskill-lint", "python")
+    assert hook["require_serial"]  # or each of its processes would tell the same of a skill
     write_skill(tmp_path / "skills/gate")
     write_skill(tmp_path / "door", body="[x](no.md)")
     (tmp_path / "door/old_skill_meta.json").touch()
     names = [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*.*"))]
     given = [name for name in names if re.search(hook["files"], name)]
-    assert given == [f"{skill}/{name}" for skill in ("door", "skills/gate") for name in FILES]
-    command, *arguments = shlex.split(hook["entry"])
-    done = subprocess.run(
-        [Path(sys.executable).with_name(command), *arguments, *given],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stdout.startswith("door/SKILL.md:6: error: ")
-    assert done.stdout.splitlines()[-1].startswith("2 skills: 1 error, ")
+    files = ("SKILL.md", "skill_meta.json")
+    assert given == [f"{skill}/{name}" for skill in ("door", "skills/gate") for name in files]
     assert re.search(hook["files"], "skills/gate/evals/evals.json")
     assert not re.search(hook["files"], "evals.json")
-
-
-FILES = ("SKILL.md", "skill_meta.json")
+    program, *arguments = shlex.split(hook["entry"])
+    assert program == "pytest-upskill"
+    monkeypatch.chdir(tmp_path)
+    assert main([*arguments, *given]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("door/SKILL.md:6: error: ")
+    assert len(lines) == len(set(lines))
+    assert lines[-1].startswith("2 skills: 1 error, ")
 
 
 def test_json_is_the_same_as_format_json(

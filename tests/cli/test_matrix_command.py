@@ -12,41 +12,82 @@ from support.kit import case, write_skill
 from support.made_studies import MODEL, write_neighbours
 from support.sandboxes import needs_bwrap
 
-ARGS = ["matrix", "skills", "--agent", "loop", "--model", MODEL, "--runs", "1..2"]
+# The agent's model uses no tool that needs a sandbox.
+QUICK = ["--agent", "loop", "--sandbox", "none", "--runs", "1", "--json", "out.json"]
+PAIR = ["matrix", "skills/pdf", "skills/docs-writer"]
+Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    write_neighbours(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path
 
 
-def page_text() -> str:
-    """What docs/matrix.md shows of such a run."""
+def verdicts() -> dict[tuple[str, str | None], str]:
+    (matrix,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["matrix"]
+    return {(pair["skill"], pair["other"]): pair["verdict"] for pair in matrix["pairs"]}
+
+
+def test_a_neighbour_that_hurts_is_status_1_and_in_all_reports(
+    project: Path, capsys: Output
+) -> None:
+    write_neighbours(project)
+    files = ["--html", "out.html", "--markdown", "out.md"]
+    assert main([*PAIR, "--model", MODEL, *QUICK, *files]) == 1
+    assert verdicts() == {("pdf", "docs-writer"): "hurts"}
+    assert "Neighbours" in Path("out.html").read_text(encoding="utf-8")
+    assert "Neighbours" in Path("out.md").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main(["report", "out.json"]) == 0
+    assert "docs-writer" in capsys.readouterr().out
+
+
+def test_where_nothing_is_shown_the_status_is_0_and_a_skill_named_twice_counts_once(
+    project: Path,
+) -> None:
+    write_neighbours(project, 4)
+    words = ["skills/csv", "skills/pdf", "skills/csv"]
+    assert main(["matrix", *words, "--model", MODEL, *QUICK]) == 0
+    assert verdicts() == {("csv", "pdf"): "unknown", ("pdf", "csv"): "unknown"}
+
+
+def test_missing_answers_are_status_1(project: Path) -> None:
+    write_neighbours(project, 2)
+    model = project / "model.py"
+    model.write_text(f"{model.read_text()}\n\ndef broken(question):\n    raise OSError('down')\n")
+    assert main([*PAIR, "--model", "scripted:model.py:broken", *QUICK]) == 1
+    assert verdicts() == {("pdf", "docs-writer"): "incomplete"}
+
+
+def error_of(capsys: Output, *args: Any) -> str:
+    assert main(["matrix", *map(str, args), "--model", MODEL, "--sandbox", "none"]) == 2
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_what_can_not_be_compared_is_a_usage_error(project: Path, capsys: Output) -> None:
+    write_neighbours(project, 1)
+    assert "at least two skills" in error_of(capsys, "skills/pdf", "skills/pdf")
+    assert "--agent chat" in error_of(capsys, "skills", "--agent", "chat")
+    write_skill(project / "more/pdf", [case("Fill in form 1.", "portable")])
+    assert "same name (pdf)" in error_of(capsys, "skills", "more/pdf")
+    for name in ("a", "b"):
+        write_skill(project / "bare" / name, [])
+    assert "none of these skills has cases" in error_of(capsys, "bare")
+
+
+@pytest.mark.nightly
+@needs_bwrap
+def test_the_page_shows_such_a_study(project: Path, capsys: Output) -> None:
+    write_neighbours(project)
+    words = ["matrix", "skills", "--agent", "loop", "--model", MODEL, "--runs", "1..2"]
+    assert main([*words, "--json", "out.json"]) == 1
+    shown = capsys.readouterr().out
     page = (Path(__file__).parents[2] / "docs/matrix.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"^```text\n(.*?)^```", page, re.S | re.M)
-    return str(text)
-
-
-@needs_bwrap
-def test_a_neighbour_that_takes_the_task_over_is_told(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    reports = ["--json", "out.json", "--html", "out.html", "--markdown", "out.md"]
-    assert main([*ARGS, *reports]) == 1
-    shown = capsys.readouterr().out
-    assert shown.startswith("This takes ")
-    assert (
-        shown[shown.index("Neighbours") :] == page_text() + "written: out.json, out.html, out.md\n"
-    )
-    flat = " ".join(shown.split())
-    assert "pdf loses 75 points" in flat
-    assert "when docs-writer is installed: it is opened first in 9 of 12." in flat
-    (matrix,) = json.loads((project / "out.json").read_text(encoding="utf-8"))["matrix"]
-    found = {(one["skill"], one["other"]): one["verdict"] for one in matrix["pairs"]}
-    assert found == {
+    assert shown[shown.index("Neighbours") :] == f"{text}written: out.json\n"
+    assert verdicts() == {
         ("csv", "docs-writer"): "unknown",
         ("csv", "pdf"): "unknown",
         ("csv", None): "unknown",
@@ -54,53 +95,4 @@ def test_a_neighbour_that_takes_the_task_over_is_told(
         ("pdf", "docs-writer"): "hurts",
         ("pdf", None): "hurts",
     }
-    assert set(matrix["listing_tokens_seen"]) == {"csv", "docs-writer", "pdf"}
-    assert "Neighbours" in (project / "out.html").read_text(encoding="utf-8")
-    assert "### Neighbours" in (project / "out.md").read_text(encoding="utf-8")
-    assert main(["report", "out.json"]) == 0
-    again = " ".join(capsys.readouterr().out.split())
-    assert "pdf loses 75 points" in again
-    assert main(ARGS) == 1  # all of it is known
-    assert "pdf loses 75 points" in " ".join(capsys.readouterr().out.split())
-
-
-@needs_bwrap
-def test_where_nothing_is_shown_the_status_is_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*ARGS[:1], "skills/csv", "skills/pdf", "skills/csv", *ARGS[2:]]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "None of 2 pairs is shown to hurt or to help" in shown
-    assert "no change shown" in shown
-    assert "no effect" not in shown
-
-
-@needs_bwrap
-def test_missing_answers_are_told_and_status_1(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = project / "model.py"
-    model.write_text(f"{model.read_text()}\n\ndef broken(question):\n    raise OSError('down')\n")
-    args = ["matrix", "skills", "--model", "scripted:model.py:broken", "--runs", "1"]
-    assert main(args) == 1
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "Incomplete, as answers are missing" in shown
-    assert "None of 6 pairs is shown to hurt or to help, but answers are missing for 6." in shown
-
-
-def error_of(capsys: pytest.CaptureFixture[str], *args: Any) -> str:
-    assert main(["matrix", *map(str, args), "--model", MODEL]) == 2
-    shown = capsys.readouterr().err
-    assert "Traceback" not in shown
-    return " ".join(shown.split())
-
-
-@needs_bwrap
-def test_what_can_not_be_compared_is_a_usage_error(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "a matrix needs at least two skills" in error_of(capsys, "skills/pdf", "skills/pdf")
-    assert "--agent chat" in error_of(capsys, "skills", "--agent", "chat")
-    write_skill(project / "more/pdf", [case("Fill in form 1.", "portable")])
-    assert "has the same name (pdf)" in error_of(capsys, "skills", "more/pdf")
-    for name in ("a", "b"):
-        write_skill(project / "bare" / name, [])
-    assert "none of these skills has cases" in error_of(capsys, "bare")
+    assert main(words) == 1  # all of it is known

@@ -1,7 +1,5 @@
 """``pytest-upskill report``: reports of files of results, shards made one."""
 
-import json
-import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -19,10 +17,7 @@ from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_bytes
 from pytest_upskill.settings import Gates, Settings
-from support.kit import case, write_script, write_skill
 from support.made import made_run
-
-SECONDS = re.compile(r"\d+\.\d→\d+\.\d")  # of calls, which differ from run to run
 
 
 def good(_number: int, _model: str, arm: str, _run: int) -> bool:
@@ -34,54 +29,49 @@ def write(file: Path, results: RunResults) -> str:
     return str(file)
 
 
+def part_of(results: RunResults, *numbers: int) -> RunResults:
+    """The run of some of the cases."""
+    names = {f"case-{number}" for number in numbers}
+    return replace(
+        results,
+        tests=tuple(test for test in results.tests if test.case in names),
+        records=tuple(record for record in results.records if record.case in names),
+    )
+
+
 @pytest.fixture
-def shards(pytester: pytest.Pytester) -> list[str]:
-    """A skill of eight cases, run in two parts."""
-    cases = [case(f"Open {n}?", "gate up", id=f"case-{n}") for n in range(8)]
-    write_skill(pytester.path / "skills/gate", cases)
-    args = ["--skill", "skills", "--model", write_script(pytester.path / "a.json")]
-    odd = "case-1 or case-3 or case-5 or case-7"
-    for name, chosen in (("one.json", odd), ("two.json", f"not ({odd})")):
-        pytester.runpytest_inprocess(*args, "-k", chosen, "--skill-json", name)
-    pytester.runpytest_inprocess(*args, "--skill-json", "whole.json")
-    return ["one.json", "two.json"]
+def shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A skill of eight cases, run in two parts, and as a whole."""
+    monkeypatch.chdir(tmp_path)
+    whole = made_run(cases=8, passes=good)
+    write(Path("whole.json"), whole)
+    parts = {"one.json": (1, 3, 5, 7), "two.json": (0, 2, 4, 6)}
+    return [write(Path(name), part_of(whole, *numbers)) for name, numbers in parts.items()]
 
 
 def test_shards_become_the_verdict_of_the_whole_run(
     shards: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    capsys.readouterr()
     assert main(["report", "whole.json"]) == 0
     whole = capsys.readouterr().out
     assert main(["report", *shards, "--json", "merged.json"]) == 0
-    merged = capsys.readouterr().out
-    assert SECONDS.sub("", merged) == SECONDS.sub("", f"{whole}written: merged.json\n")
-    assert "helps: +100 points" in whole
+    assert capsys.readouterr().out == f"{whole}written: merged.json\n"
     one, other = read_run(Path("merged.json")), read_run(Path("whole.json"))
     assert one.summaries[0].by_case != other.summaries[0].by_case  # in another order
     assert one.verdicts[0].lift == other.verdicts[0].lift
+    assert one.verdicts[0].lift
 
 
 def test_a_missing_shard_is_reported_and_fails(
     shards: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    capsys.readouterr()
     assert main(["report", shards[0], "--markdown", "one.md"]) == 0  # a run of its own
-    note = "gate on scripted:a.json: ran only 4 of 8 cases."
-    assert note in capsys.readouterr().out
-    assert note in Path("one.md").read_text()
-    data = json.loads(Path(shards[1]).read_text())
-    data["tests"] = data["tests"][:3]
-    data["records"] = data["records"][:6]
-    Path("less.json").write_text(json.dumps(data))
-    capsys.readouterr()
-    assert main(["report", shards[0], "less.json"]) == 1
-    out = capsys.readouterr().out
-    flat = " ".join(out.split())
-    assert "incomplete: helps so far: +100 points (+" in flat
-    assert "over 7 complete cases, 200% more tokens; 1 case not run." in flat
-    assert "upskill: gate on scripted:a.json: 1 case missing from all files" in out
-    assert main(["report", shards[0], "less.json", "--subset"]) == 0
+    assert "4 of 8 cases" in capsys.readouterr().out
+    assert "4 of 8 cases" in Path("one.md").read_text()
+    less = write(Path("less.json"), part_of(read_run(Path(shards[1])), 0, 2, 4))
+    assert main(["report", shards[0], less]) == 1
+    assert "upskill: gate on haiku: 1 case missing from all files" in capsys.readouterr().out
+    assert main(["report", shards[0], less, "--subset"]) == 0
 
 
 def test_two_answers_to_one_trial_are_refused(
@@ -89,11 +79,8 @@ def test_two_answers_to_one_trial_are_refused(
 ) -> None:
     text = Path(shards[0]).read_text()
     Path("other.json").write_text(text.replace("Type gate up.", "Say gate up."))
-    capsys.readouterr()
     assert main(["report", shards[0], "other.json"]) == 2
-    error = capsys.readouterr().err
-    assert "other.json: case-1 of gate on scripted:a.json (arm skill, run 1)" in error
-    assert "Leave out one of the two" in error
+    assert "other.json: case-1 of gate on haiku (arm skill, run 1)" in capsys.readouterr().err
 
 
 def test_a_new_kind_of_report_is_one_entry(

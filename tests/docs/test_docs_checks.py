@@ -17,6 +17,7 @@ from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.task import StartFile
 from pytest_upskill.trials.transcript import Turn
 from support.kit import write_skill
+from support.runs import run_skills
 
 PAGE = (Path(__file__).parents[2] / "docs/cases.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)`[^|]*\| `(\{.*?\})` \| (.+?) (?<!\\)\| (.+?) \|$", re.M)
@@ -70,28 +71,23 @@ def answer_of(cell: str) -> Answer:
     raise AssertionError(cell)
 
 
-@pytest.mark.parametrize(("name", "example", "right", "wrong"), ROWS, ids=[row[0] for row in ROWS])
-def test_example_passes_and_fails_as_the_table_says(
-    name: str, example: str, right: str, wrong: str
-) -> None:
-    expected: dict[str, Any] = json.loads(example)
-    assert list(expected) == [name]
-    if name == "judge":
-        (text,) = expected["judge"]
-        checks = parse_checks(expected, KINDS, ())
-        passed, failed = (
-            grade(checks, Answer("x"), {text: (cell == "ruled pass", "so")})
-            for cell in (right, wrong)
-        )
-        assert (passed[0].passed, failed[0].passed) == (True, False)
-        return
+def passes(expected: dict[str, Any], cell: str) -> bool:
+    """Whether the answer in a cell passes the check of its row."""
     checks = parse_checks(expected, KINDS, ())
-    for cell, good in ((right, True), (wrong, False)):
-        answer = answer_of(cell)
-        ran = Ran(0, answer.text.encode())
-        left = Workspace(answer, START, run=lambda *_, ran=ran: ran)
-        grades = grade(checks, answer, workspace=left)
-        assert all(one.passed for one in grades) is good
+    if "judge" in expected:
+        rulings = dict.fromkeys(expected["judge"], (cell == "ruled pass", "so"))
+        return all(one.passed for one in grade(checks, Answer("x"), rulings))
+    answer = answer_of(cell)
+    ran = Ran(0, answer.text.encode())
+    left = Workspace(answer, START, run=lambda *_: ran)
+    return all(one.passed for one in grade(checks, answer, workspace=left))
+
+
+def test_examples_pass_and_fail_as_the_table_says() -> None:
+    for name, example, right, wrong in ROWS:
+        expected: dict[str, Any] = json.loads(example)
+        assert list(expected) == [name]
+        assert (passes(expected, right), passes(expected, wrong)) == (True, False), name
 
 
 def test_every_check_is_in_the_table() -> None:
@@ -118,13 +114,12 @@ def test_partial_credit_example_loads(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("lines", "outcome"), [(3, "passed"), (2, "failed")])
-def test_custom_check_example_works(pytester: pytest.Pytester, lines: int, outcome: str) -> None:
+def test_custom_check_example_works(pytester: pytest.Pytester) -> None:
     code = block("Checks of your own", "python")
     assert len(code.splitlines()) < 10
     pytester.makeconftest(code)
     write_skill(pytester.path / "skills/gate", json.loads(block("Checks of your own", "json")))
-    script = [{"answer": "\n".join(["a line"] * lines)}]
-    (pytester.path / "a.json").write_text(json.dumps(script))
-    result = pytester.runpytest_inprocess("--skill", "skills", "--model", "scripted:a.json")
-    result.assert_outcomes(**{outcome: 1})
+    for lines, outcome in ((3, "passed"), (2, "failed")):
+        script = [{"answer": "\n".join(["a line"] * lines)}]
+        (pytester.path / "a.json").write_text(json.dumps(script))
+        assert run_skills(pytester, "scripted:a.json").outcomes == {outcome: 1}

@@ -84,6 +84,7 @@ def errors(project: Path) -> int:
     return sum(int(row["errored"]) for row in summary)
 
 
+@pytest.mark.nightly
 def test_the_jobs_of_gitlab(project: Path) -> None:
     jobs = gitlab()
     scripts = {
@@ -105,6 +106,7 @@ def test_the_jobs_of_gitlab(project: Path) -> None:
     assert errors(project) == 0, replayed.stdout
 
 
+@pytest.mark.nightly
 def test_the_script_for_any_other_ci(project: Path) -> None:
     (script,) = fences("sh")
     with LoopbackServer(reciter) as server:

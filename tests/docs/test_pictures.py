@@ -65,6 +65,7 @@ def test_the_run_of_the_readme_is_small_and_needs_nothing_else() -> None:
     assert "from { opacity: 0 }" in style  # hidden by the animation only, and only before it
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_the_run_ends_on_a_readable_frame(page: ChromiumPage, motion: str) -> None:
     features = [{"name": "prefers-reduced-motion", "value": motion}]

@@ -8,18 +8,17 @@ import pytest
 
 import make_reference
 from pytest_upskill.checks.skill_meta_schema import schema_of_cases
-from pytest_upskill.cli.command_table import COMMANDS, Command
-from pytest_upskill.plugin.option import Option
+from pytest_upskill.cli.command_table import COMMANDS
 from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "<!-- reference:" in page.read_text()]
 
 
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
-def test_the_tables_of_a_page_are_up_to_date(file: Path) -> None:
-    text = file.read_text()
-    assert make_reference.with_tables(text) == text, "run `make reference`"
+def test_the_tables_of_all_pages_are_up_to_date() -> None:
+    texts = {page.name: page.read_text() for page in PAGES}
+    old = [name for name, text in texts.items() if make_reference.with_tables(text) != text]
+    assert old == [], "run `make reference`"
 
 
 def test_every_option_is_in_one_table() -> None:
@@ -34,10 +33,10 @@ def test_a_row_has_the_key_the_default_and_the_page_of_an_option() -> None:
     assert row.endswith(" See [Fewer runs](running.md#fewer-runs). | 1 |")
 
 
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.flag)
-def test_the_help_of_an_option_names_its_default(option: Option) -> None:
-    if option.default is not None:
-        assert re.search(r"\(default:? [^)]+\)", option.help)
+def test_the_help_of_an_option_names_its_default() -> None:
+    named = re.compile(r"\(default:? [^)]+\)")
+    given = [option for option in OPTIONS if option.default is not None]
+    assert [option.flag for option in given if not named.search(option.help)] == []
 
 
 def test_every_check_is_in_one_table() -> None:
@@ -52,14 +51,15 @@ def test_every_form_of_the_schema_has_a_section() -> None:
     assert explained == {"file", *schema_of_cases()["$defs"]} - {"Expected"}
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_every_command_has_a_row_a_status_and_its_arguments(command: Command) -> None:
-    page = (DOCS / "arguments.md").read_text()
-    section = page.partition(f"\n## {command.name}\n")[2].partition("\n## ")[0]
-    assert command.example in section
-    assert f"Exit status: {command.status}." in section
-    assert f"| [`{command.name}`](" in (DOCS / "commands.md").read_text()
-    assert f"| `{command.name}` | {command.status} |" in (DOCS / "exit-status.md").read_text()
+def test_every_command_has_a_row_a_status_and_its_arguments() -> None:
+    names = ("arguments", "commands", "exit-status")
+    arguments, commands, statuses = ((DOCS / f"{name}.md").read_text() for name in names)
+    for command in COMMANDS:
+        section = arguments.partition(f"\n## {command.name}\n")[2].partition("\n## ")[0]
+        assert command.example in section
+        assert f"Exit status: {command.status}." in section
+        assert f"| [`{command.name}`](" in commands
+        assert f"| `{command.name}` | {command.status} |" in statuses
 
 
 def test_a_row_of_an_argument_has_all_its_names_and_its_default() -> None:

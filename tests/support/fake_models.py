@@ -182,6 +182,12 @@ class Project:
         with served(fake) as url:
             return self.run(*generate_words(url), *words)
 
+    def taught(self, fake: FakeModels, *words: str) -> tuple[int, dict[str, Any]]:
+        """Exit status and what ``--json`` has of it."""
+        status, shown, error = self.generate(fake, *words, "--json")
+        assert shown, error
+        return status, json.loads(shown)
+
     @property
     def skill(self) -> Path:
         return self.folder / "skills/lamp-colours"

@@ -47,11 +47,10 @@ def agent(asked: Asked) -> Reply:
 def test_a_trial_that_did_not_open_the_skill_makes_a_better_description(project: Project) -> None:
     vague, clear = (draft(*COLOURS, description=one) for one in (VAGUE, CLEAR))
     fake = FakeModels([vague, clear], student=agent)
-    status, shown, error = project.generate(fake, "--eval-agent", "loop", "--cases", "6")
-    assert status == 0, (shown, error)
-    assert "attempt 1 loop/small 0% → 0% (0)" in lines(shown)
-    assert "attempt 2 loop/small 0% → 100% (+100) best" in lines(shown)
-    assert "opened in 6 of 6 trials" in " ".join(lines(shown))
+    status, data = project.taught(fake, "--eval-agent", "loop", "--cases", "6")
+    assert (status, data["best"]) == (0, 2)
+    assert [attempt["lift"] for attempt in data["attempts"]] == [0, 1]
+    assert [one for one in data["sentences"] if "opened in 6 of 6 trials" in one]
     assert load_skill(project.skill / "SKILL.md").description == CLEAR
     first, refined = (asked.question for asked in fake.of("teacher"))
     assert "agent" in fake.of("teacher")[0].system
@@ -69,6 +68,7 @@ def test_a_trial_that_did_not_open_the_skill_makes_a_better_description(project:
     assert {one["activated"] for one in skilled} == {False}
 
 
+@pytest.mark.nightly
 @needs_bwrap
 def test_a_real_program_is_a_student(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{fake_cli(project.folder / 'bin')}:{os.environ['PATH']}")

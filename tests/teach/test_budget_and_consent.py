@@ -40,13 +40,11 @@ def priced(project: Project, fake: FakeModels, *words: str) -> tuple[int, str, s
 def test_the_best_version_is_saved_when_the_budget_ends(project: Project) -> None:
     # Each reply of the teacher costs $0.08, so that a third one could exceed the budget.
     fake = FakeModels([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
-    status, shown, _ = priced(project, fake, "--yes", "--max-cost", "0.2")
-    assert status == 0
-    told = (
-        "Stopped after one attempt: another version could exceed the budget ($0.16 of $0.2 spent)."
-    )
-    assert told in " ".join(lines(shown))
-    assert "Saved to ./skills/lamp-colours (cost $0.16)" in lines(shown)
+    status, shown, _ = priced(project, fake, "--yes", "--max-cost", "0.2", "--json")
+    data = json.loads(shown)
+    assert (status, data["folder"]) == (0, str(project.skill))
+    assert data["cost"] == pytest.approx(0.16, abs=0.005)
+    assert "budget" in data["stop"]
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:6])
     assert (project.skill / "skill_meta.json").is_file()
     assert len(fake.of("teacher")) == 1
@@ -56,14 +54,10 @@ def test_a_last_step_beyond_the_budget_is_reported(project: Project) -> None:
     # Two replies cost $0.16. Each answer of the student can cost $0.0012 at the most, and does not.
     fake = FakeModels(output_tokens=8000)
     (project.folder / "trace.md").write_text("# User\n\nlamp\n\n# Assistant\n\nlamp zorp\n")
-    words = ("--yes", "--max-cost", "0.18", "--from", "trace.md")
+    words = ("--yes", "--max-cost", "0.18", "--from", "trace.md", "--json")
     status, shown, _ = priced(project, fake, *words)
-    told = " ".join(lines(shown))
     assert status == 0
-    assert "Stopped after one attempt: every student reached 100%." in told
-    assert (
-        "Not all of the last step was measured: it could exceed the budget ($0.16 of $0.18" in told
-    )
+    assert [one for one in json.loads(shown)["sentences"] if "exceed the budget ($0.16" in one]
 
 
 def test_prices_of_the_ini_file_apply_to_own_servers(project: Project) -> None:
@@ -119,10 +113,8 @@ def test_on_a_terminal_it_asks_and_shows_steps_live(project: Project) -> None:
     environ = {**os.environ, "TERM": "xterm"}
     with served(fake) as url:
         words = [COMMAND, *(word for word in generate_words(url) if word != "--yes")]
-        written = run_on_terminal(words, project.folder, environ, 24, typed=b"n\n")
-        assert "Continue? [y/N]" in written
-        assert fake.asked == []
         written = run_on_terminal(words, project.folder, environ, 24, typed=b"y\n")
+    assert "Continue? [y/N]" in written
     assert "Generating skill with big…\r\x1b[KGenerating skill with big…  " in written
     assert "Saved to ./skills/lamp-colours" in written
 

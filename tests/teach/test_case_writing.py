@@ -145,9 +145,7 @@ def test_rejected_cases_are_replaced(project: Project) -> None:
 
 def test_after_two_rounds_the_usable_cases_are_kept(project: Project) -> None:
     fake = FakeModels(cases=[cases(*map(case, COLOURS[:5]), case("pink", reference="no"))])
-    status, shown, _ = project.generate(fake)
-    assert status == 0
-    assert "Generating cases… 5 kept, 7 given up" in lines(shown)
+    assert project.generate(fake)[0] == 0
     assert len(fake.of("author")) <= 4
     assert len(load_cases(project.skill / "skill_meta.json").whole()) == 5
 
@@ -177,9 +175,7 @@ def test_cases_that_every_student_passes_anyway_are_replaced_once(project: Proje
     other = case("red", id="new", input="How is sunset light made?", tags=[])
     other |= {"expected": {"contains": ["sundo"]}, "reference": "sundo", "wrong": "sunset"}
     fake = FakeModels([draft(*COLOURS)], [first, cases(other)], student=knows_red)
-    status, shown, _ = project.generate(fake)
-    assert status == 0
-    assert "Generating cases… 12 kept, 1 replaced" in lines(shown)
+    assert project.generate(fake)[0] == 0
     assert "every student passes it without the skill" in fake.of("author")[1].question
     ids = [one.id for one in load_cases(project.skill / "skill_meta.json").whole()]
     assert "new" in ids
@@ -188,8 +184,8 @@ def test_cases_that_every_student_passes_anyway_are_replaced_once(project: Proje
 
 def test_cases_without_signal_are_kept_and_reported(project: Project) -> None:
     fake = FakeModels(student=knows_red)
-    _, shown, _ = project.generate(fake)
-    assert "these cases even without the skill: colour-red." in " ".join(lines(shown))
+    _, data = project.taught(fake)
+    assert data["no_signal"] == ["colour-red"]
     assert len(fake.of("author")) == 2
 
 
@@ -198,9 +194,7 @@ def test_cases_of_an_adversary_are_for_learning(project: Project) -> None:
     attack |= {"expected": {"contains": ["foggo"]}, "reference": "lamp foggo", "wrong": "lamp fog"}
     leak = case("grey", id="leak", input="Is tund for grey?")
     fake = FakeModels([draft("red"), draft(*COLOURS)], attacks=[cases(attack, leak)])
-    status, shown, _ = project.generate(fake, "--adversary", "bad", "--attempts", "2")
-    assert status == 0
-    assert "Generating adversarial cases with bad… 1 kept" in lines(shown)
+    assert project.generate(fake, "--adversary", "bad", "--attempts", "2")[0] == 0
     read = {one.id: one.tags for one in load_cases(project.skill / "skill_meta.json").whole()}
     assert read["trick"] == ("colour", "adversary", "learn")
     assert "leak" not in read

@@ -12,7 +12,9 @@ import pytest
 from pytest_upskill import describe
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.skills.triggers import load_triggers
+from pytest_upskill.teach.descriptions import read_description, wording_of
 from pytest_upskill.teach.query_scores import split_queries
+from pytest_upskill.teach.replies import NotUsable
 from support.fake_models import FakeModels, Project, lines, served
 from support.kit import write_skill
 from support.loopback import Asked, Reply
@@ -78,12 +80,25 @@ def fakes(*texts: str, by: Callable[[Asked], Reply] = student) -> FakeModels:
 
 
 def words(url: str, *more: str) -> list[str]:
-    return ["describe", NAME, "-m", "big", "--eval-model", "small", "--base-url", url, "-y", *more]
+    models = ["-m", "big", "--eval-model", "small", "--base-url", url]
+    return ["describe", NAME, *models, "--yes", "--runs", "1", *more]
 
 
 def run(project: Project, fake: FakeModels, *more: str) -> tuple[int, str, str]:
     with served(fake) as url:
         return project.run(*words(url, *more))
+
+
+def results(project: Project, fake: FakeModels, *more: str) -> tuple[int, dict[str, Any]]:
+    """Exit status and what ``--json`` has of it."""
+    status, shown, error = run(project, fake, *more, "--json")
+    assert shown, error
+    return status, json.loads(shown)
+
+
+def rates(data: dict[str, Any]) -> list[tuple[float, float]]:
+    """What each version decides right, of the learning queries and of those held out."""
+    return [(one["learning"]["right"], one["held_out"]["right"]) for one in data["versions"]]
 
 
 def test_a_better_description_is_written_and_nothing_else(project: Project) -> None:
@@ -98,14 +113,10 @@ def test_a_better_description_is_written_and_nothing_else(project: Project) -> N
     del before[folder / "SKILL.md"]
     assert after == before
     told = lines(shown)
-    assert "learning (18) held out (12) characters" in told
     assert f"current 50% 50% {len(VAGUE)}" in told
     assert f"version 2 100% 100% {len(GOOD)} best" in told
     whole = " ".join(told)
     assert "On the 12 held-out queries 50% → 100% right, +50 points (" in whole
-    assert (
-        ": shown to be better. Opened where it should: 0% → 100%; where it should not: 0%" in whole
-    )
     assert told[-1] == f"Saved to skills/{NAME}"
     assert max(map(len, shown.splitlines())) <= 80
     (kept,) = project.folder.glob(".upskill/teach/*/before")
@@ -120,7 +131,8 @@ def test_the_teacher_never_sees_held_out_queries(project: Project) -> None:
     assert sum(one.should_trigger for one in held) == 6
     write_skill(project.folder / "others/docs")
     fake = fakes(HALF, GOOD)
-    status, _, _ = run(project, fake, "--with", "others", "--noise", "50")
+    more = ("--with", "others", "--noise", "50", "--runs", "3")
+    status, _, _ = run(project, fake, *more)
     assert status == 0
     for one in fake.of("student"):
         assert one.system.count("<skill>") == 52
@@ -144,7 +156,7 @@ def test_a_folder_of_skills_may_have_the_skill_itself(project: Project) -> None:
     make_skill(project)
     write_skill(project.folder / "skills/docs")
     fake = fakes(GOOD)
-    status, _, error = run(project, fake, "--with", "skills", "--runs", "1")
+    status, _, error = run(project, fake, "--with", "skills")
     assert (status, error) == (0, "")
     assert all("<name>docs</name>" in asked.system for asked in fake.of("student"))
     status, _, error = run(project, fake, "--noise", "500")
@@ -158,13 +170,9 @@ def test_a_version_that_is_not_shown_to_be_better_changes_nothing(project: Proje
     assert status == 1
     told = " ".join(lines(shown))
     assert "Few queries: 4 that should open the skill and 4 others are held out." in told
-    assert "If only one of the two gets better, it takes 6 of it to show that." in told
     assert max(map(len, shown.splitlines())) <= 80
-    assert "On the 8 held-out queries 50% → 100% right, +50 points" in told
-    assert "not shown to be better." in told
     assert f"Version 2 is kept in .upskill/teach/{NAME}/version-2" in told
-    assert lines(shown)[-2].startswith("Write it all the same with --resume --anyway")
-    assert lines(shown)[-1] == "The skill is unchanged."
+    assert "--resume --anyway" in told
     assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
     fake = fakes(GOOD)
     with served(fake) as url:
@@ -174,30 +182,24 @@ def test_a_version_that_is_not_shown_to_be_better_changes_nothing(project: Proje
 
 
 def test_the_best_on_held_out_queries_is_kept_and_not_the_last(project: Project) -> None:
-    folder = make_skill(project, 30)
+    folder = make_skill(project, 20)
     fake = fakes(GOOD, HALF, HALF)
 
     def nearly(asked: Asked) -> Reply:
         return Reply("Fine.") if "sofaa" in asked.question else student(asked)
 
     fake.student = nearly
-    status, shown, _ = run(project, fake, "--attempts", "3")
-    assert status == 0, shown
-    rows = [line for line in lines(shown) if line.startswith(("version", "current"))]
-    assert rows[-3].startswith("current 50% 50%")
-    assert rows[-2].endswith(f"{len(GOOD)} best")
+    status, data = results(project, fake, "--attempts", "3")
+    assert (status, data["best"], data["change"]["versions_compared"]) == (0, 2, 2)
     assert load_skill(folder / "SKILL.md").description == GOOD
-    assert "adjusted for the 2 versions compared" in " ".join(lines(shown))
     assert f"\n{HALF}\n" not in fake.of("describer")[1].question
 
 
 def test_a_description_for_everything_is_no_better(project: Project) -> None:
     folder = make_skill(project)
-    status, shown, _ = run(project, fakes(BROAD, VAGUE))
-    assert status == 1
-    assert f"version 2 50% 50% {len(BROAD)}" in lines(shown)
-    assert "No version is better than the current description in both parts." in shown
-    assert lines(shown)[-1] == "The skill is unchanged."
+    status, data = results(project, fakes(BROAD, VAGUE))
+    assert (status, data["shown"], data["folder"]) == (1, False, None)
+    assert rates(data)[1] == (0.5, 0.5)
     assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
 
 
@@ -212,31 +214,35 @@ def test_a_description_for_everything_is_no_better(project: Project) -> None:
         ("Use it with sk-ant-api03-" + "A" * 80, "secret"),
     ],
 )
-def test_a_description_that_cant_be_used_is_asked_for_again(
-    project: Project, said: str, why: str
-) -> None:
-    make_skill(project)
-    fake = fakes(said, GOOD)
-    status, _, _ = run(project, fake)
-    assert status == 0
-    repair = fake.of("describer")[1]
-    assert why in repair.question
+def test_a_description_that_cant_be_used(project: Project, said: str, why: str) -> None:
+    with pytest.raises(NotUsable, match=re.escape(why)):
+        read(project, said)
+
+
+def read(project: Project, said: str) -> str:
+    now = wording_of(load_skill(make_skill(project) / "SKILL.md"), project.folder)
+    return read_description(json.dumps({"description": said}), now).description
 
 
 def test_a_description_of_1024_characters_is_allowed(project: Project) -> None:
-    folder = make_skill(project)
     longest = GOOD + "y" * (1024 - len(GOOD))
-    status, _, _ = run(project, fakes(longest))
+    assert read(project, longest) == longest
+
+
+def test_a_description_that_cant_be_used_is_asked_for_again(project: Project) -> None:
+    make_skill(project)
+    fake = fakes("", GOOD)
+    status, _, _ = run(project, fake)
     assert status == 0
-    assert load_skill(folder / "SKILL.md").description == longest
+    assert "is empty" in fake.of("describer")[1].question
 
 
 def test_garbage_counts_as_a_version(project: Project) -> None:
     folder = make_skill(project)
     fake = FakeModels(descriptions=["what?", "no", *described(GOOD)], student=student)
-    status, shown, _ = run(project, fake)
-    assert status == 0, shown
-    assert "version 2 big returned an unusable reply twice:" in " ".join(lines(shown))
+    status, data = results(project, fake)
+    assert (status, data["best"]) == (0, 3)
+    assert [bool(one["problem"]) for one in data["versions"]] == [False, True, False]
     assert load_skill(folder / "SKILL.md").description == GOOD
 
 
@@ -244,24 +250,17 @@ def test_a_good_description_stays(project: Project) -> None:
     folder = make_skill(project)
     (folder / "SKILL.md").write_text(f"---\nname: {NAME}\ndescription: {GOOD}\n---\nBody.\n")
     fake = fakes(VAGUE)
-    status, shown, _ = run(project, fake)
-    assert status == 0
+    status, data = results(project, fake)
+    assert (status, data["folder"], len(data["versions"])) == (0, None, 1)
     assert fake.of("describer") == []
-    assert (
-        "No new version was written: every student decides 100% of the learning queries right with"
-        in " ".join(lines(shown))
-    )
-    assert lines(shown)[-1] == "The skill is unchanged."
 
 
 def test_few_queries_of_one_kind_weigh_as_much(project: Project) -> None:
     folder = make_skill(project)
     queries = json.loads((folder / "evals/triggers.json").read_bytes())
     (folder / "evals/triggers.json").write_text(json.dumps([*queries[:5], *queries[15:]]))
-    status, shown, _ = run(project, fakes(BROAD))
-    assert status == 1
-    assert f"current 50% 50% {len(VAGUE)}" in lines(shown)
-    assert f"version 2 50% 50% {len(BROAD)}" in lines(shown)
+    status, data = results(project, fakes(BROAD))
+    assert (status, rates(data)[:2]) == (1, [(0.5, 0.5)] * 2)
 
 
 def test_both_kinds_of_queries_are_needed(project: Project) -> None:
@@ -300,6 +299,7 @@ def test_a_skill_that_was_edited_meanwhile_is_not_overwritten(project: Project) 
     assert VAGUE.split()[0] in (folder / "SKILL.md").read_text()
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_an_outage_is_an_error_and_resumed(project: Project) -> None:
     folder = make_skill(project)
     fake, down = fakes(GOOD), [True]
@@ -353,11 +353,12 @@ def test_from_python(project: Project) -> None:
     assert result.winner.wording.description == GOOD
 
 
+@pytest.mark.nightly
 @needs_bwrap
 def test_students_may_be_agents(project: Project) -> None:
     folder = make_skill(project)
     fake = fakes(GOOD)
-    status, shown, error = run(project, fake, "--eval-agent", "loop", "--runs", "1")
+    status, shown, error = run(project, fake, "--eval-agent", "loop")
     assert status == 0, (shown, error)
     assert load_skill(folder / "SKILL.md").description == GOOD
     # The request that would carry the body is not sent: one call decides a query.

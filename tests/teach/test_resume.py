@@ -48,10 +48,9 @@ def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> Non
         assert project.files() == []
         before = len(fake.asked)
         assert before > 20
-        status, shown, _ = project.run(*words, "--resume")
-    assert status == 0
+        status, shown, _ = project.run(*words, "--resume", "--json")
+    assert (status, json.loads(shown)["best"]) == (0, 3)
     assert max(Counter(fake.keys()).values()) == 1
-    assert "attempt 3 small 0% → 100% (+100) best" in lines(shown)
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
     assert not list(project.workspace.glob("tmp-*"))
 
@@ -69,10 +68,8 @@ def test_an_interrupted_run_says_how_to_continue(project: Project) -> None:
             process.append(lesson)
             _, error = lesson.communicate()
     assert lesson.returncode == 130
-    assert error == (
-        "pytest-upskill: interrupted\nNothing was saved. Run it again with "
-        "--resume to continue; nothing is asked twice.\n"
-    )
+    assert error.startswith("pytest-upskill: interrupted\n")
+    assert "--resume" in error
     assert project.files() == []
 
 
@@ -81,9 +78,8 @@ def test_a_new_run_asks_the_teacher_again_and_keeps_the_old_skill(project: Proje
     with served(fake) as url:
         assert project.run(*generate_words(url))[0] == 0
         asked = len(fake.of("student"))
-        status, shown, _ = project.run(*generate_words(url))
+        status, _, _ = project.run(*generate_words(url))
     assert status == 0
-    assert "Saved to ./skills/lamp-colours-2" in lines(shown)
     assert load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").name == "lamp-colours-2"
     assert (len(fake.of("teacher")), len(fake.of("author"))) == (2, 2)
     assert len(fake.of("student")) == asked
@@ -91,6 +87,7 @@ def test_a_new_run_asks_the_teacher_again_and_keeps_the_old_skill(project: Proje
     assert kept == ["lamp-colours", "lamp-colours-2"]
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_an_unreachable_student_ends_the_run_and_resume_continues(project: Project) -> None:
     fake = FakeModels()
     with served(fake) as url:
@@ -106,6 +103,7 @@ def test_an_unreachable_student_ends_the_run_and_resume_continues(project: Proje
         assert len(fake.asked) == asked
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_a_closed_output_does_not_end_the_run(project: Project, more: list[str]) -> None:
     ours, theirs = os.pipe()
@@ -138,14 +136,13 @@ def test_resuming_a_finished_run_changes_nothing(
         assert project.run(*words)[0] == 1
         asked, before = len(fake.asked), all_files(project.folder)
         status, shown, _ = project.run(*words, "--resume")
-        assert (status, shown) == (*(0, "Already finished: saved in skills/lamp-colours-2\n"),)
+        assert (status, shown) == (0, "Already finished: saved in skills/lamp-colours-2\n")
         assert len(fake.asked) == asked
         assert all_files(project.folder) == before
         status, shown, _ = project.run(*words, "--resume", "--json")
         assert json.loads(shown)["finished"]
-        status, shown, _ = project.run(*generate_words(url), "--resume")  # and goes further
+        status, _, _ = project.run(*generate_words(url), "--resume")  # and goes further
     assert status == 0
-    assert "Saved to ./skills/lamp-colours-2" in lines(shown)
     assert load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").body == body(*COLOURS)
 
 
@@ -165,7 +162,7 @@ def test_an_unsaved_skill_is_kept_and_resume_saves_it(project: Project, more: li
         *before, problem, where, how = lines(shown)
         assert problem == "Not saved: skills/lamp-colours: can't be written: not a directory."
         assert where == "The best version is kept in .upskill/teach/lamp-colours/attempt-1"
-        assert how.startswith("Once that is fixed, --resume saves it")
+        assert "--resume" in how
         assert more or [line for line in before if line.startswith("Stopped after one attempt")]
         kept = project.workspace / "attempt-1"
         assert body(*COLOURS) in (kept / "SKILL.md").read_text()

@@ -24,11 +24,11 @@ def test_a_skill_is_replaced_only_with_force(project: Project) -> None:
     assert fake.asked == []
     old = (folder / "SKILL.md").read_text()
     (folder / "extra.txt").write_text("kept too")
-    status, shown, _ = project.generate(fake, "-o", "mine", "--force")
+    status, data = project.taught(fake, "-o", "mine", "--force")
     assert status == 0
     assert load_skill(folder / "SKILL.md").name == "mine"
-    assert "The previous skill is kept in .upskill/teach/mine/before" in lines(shown)
     kept = project.folder / ".upskill/teach/mine/before"
+    assert data["kept"] == str(kept)
     assert (kept / "SKILL.md").read_text() == old
     assert (kept / "extra.txt").read_text() == "kept too"
     assert not (folder / "extra.txt").exists()
@@ -72,25 +72,19 @@ def test_a_taken_name_gets_a_number_unless_forced(
     old = (write_skill(project.skill) / "SKILL.md").read_text()
     status, shown, _ = project.generate(FakeModels())
     assert status == 0
-    told = "skills/lamp-colours already exists: saved as lamp-colours-2"
-    assert told in lines(shown)
+    assert "skills/lamp-colours already exists: saved as lamp-colours-2" in lines(shown)
     assert (project.skill / "SKILL.md").read_text() == old
-    status, shown, _ = project.generate(FakeModels(), "--force")
-    assert status == 0
-    assert "already exists" not in shown
-    assert "Saved to ./skills/lamp-colours" in lines(shown)
+    status, data = project.taught(FakeModels(), "--force")
+    assert (status, data["folder"]) == (0, str(project.skill))
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
-    begin = "The previous skill is kept in "
-    [kept] = [line.removeprefix(begin) for line in lines(shown) if line.startswith(begin)]
-    assert (project.folder / kept / "SKILL.md").read_text() == old
+    assert Path(data["kept"], "SKILL.md").read_text() == old
 
 
 def test_a_folder_that_is_no_skill_is_never_replaced(project: Project) -> None:
     project.skill.mkdir(parents=True)
     (project.skill / "mine.txt").write_text("precious")
-    status, shown, _ = project.generate(FakeModels(), "--force")
-    assert status == 0
-    assert "Saved to ./skills/lamp-colours-2" in lines(shown)
+    status, data = project.taught(FakeModels(), "--force")
+    assert (status, data["name"]) == (0, "lamp-colours-2")
     assert (project.skill / "mine.txt").read_text() == "precious"
 
 

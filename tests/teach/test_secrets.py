@@ -1,5 +1,6 @@
 """What must not leave the machine is masked, and code stays what it was."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,112 +11,98 @@ from pytest_upskill.teach.secrets import masked
 
 # None of them is real, and none is written as one text: scanners of others would find it.
 ALNUM = "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6hJ8k"
-KEYS = {
-    "anthropic": "sk-" + f"ant-api03-{ALNUM}-{ALNUM}_x",
-    "openai": "sk-" + ALNUM,
-    "openai-project": "sk-" + f"proj-{ALNUM}-{ALNUM}",
-    "openrouter": "sk-" + f"or-v1-{ALNUM}",
-    "hugging-face": "hf" + f"_{ALNUM[:34]}",
-    "github": "gh" + f"p_{ALNUM[:36]}",
-    "github-oauth": "gh" + f"o_{ALNUM[:36]}",
-    "github-fine": "github" + f"_pat_{ALNUM}_{ALNUM}",
-    "gitlab": "gl" + f"pat-{ALNUM[:20]}",
-    "aws": "AK" + "IAIOSFODNN7ABCDEFG",
-    "google": "AI" + f"za{ALNUM[:35]}",
-    "slack": "xox" + f"b-123456789012-{ALNUM[:20]}",
-    "npm": "npm" + f"_{ALNUM[:36]}",
-    "pypi": "pypi" + f"-AgEIcHlwaS5vcmc{ALNUM}",
-    "stripe": "sk" + f"_live_{ALNUM[:24]}",
-    "groq": "gsk" + f"_{ALNUM}",
-    "jwt": "ey" + f"JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{ALNUM}",
-}
-
+KEYS = (
+    "sk-" + f"ant-api03-{ALNUM}-{ALNUM}_x",
+    "gh" + f"p_{ALNUM[:36]}",
+    (AWS_ID := "AK" + "IAIOSFODNN7ABCDEFG"),
+    "ey" + f"JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{ALNUM}",
+)
 AWS_SECRET = "wJalrXUtnFEMI/K7MDENG+" + "bPxRfiCYzQ4tLk8sVo"
 
 
-@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
-@pytest.mark.parametrize(
-    "text", ["{}", "key is {}.", 'x("{}")', '{{"a": "{}"}}', "https://x.org/?k={}&b=1", "a={}\n"]
-)
-def test_keys_of_providers_are_masked_wherever_they_are(key: str, text: str) -> None:
-    shown = masked(text.format(key))
-    assert key[8:] not in shown
-    assert shown in (text.format("<API KEY>"), text.format("<TOKEN>"))
+def test_a_key_is_masked_wherever_it_is() -> None:
+    around = ["{}", "is {}.", 'x("{}")', '{{"a": "{}"}}', "https://x.org/?k={}&b=1", "a={}\n"]
+    for key in KEYS:
+        for text in around:
+            wanted = (text.format("<API KEY>"), text.format("<TOKEN>"))
+            assert masked(text.format(key)) in wanted
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("export FOO_API_KEY=abcdef0123456789", "export FOO_API_KEY=<SECRET>"),
-        ("FOO_KEY='abcdef0123456789'", "FOO_KEY='<SECRET>'"),
-        ('{"api_key": "abcdef0123456789"}', '{"api_key": "<SECRET>"}'),
-        (r"{\"apiKey\": \"abcdef0123456789\"}", r"{\"apiKey\": \"<SECRET>\"}"),
-        ("access_token: abcdef0123456789", "access_token: <SECRET>"),
-        ("X-Api-Key: abcdef0123456789", "X-Api-Key: <SECRET>"),
-        ("client_secret => 'abcdef0123456789'", "client_secret => '<SECRET>'"),
-        ("?token=abcdef0123456789&x=1", "?token=<SECRET>&x=1"),
-        ("run --token abcdef0123456789 now", "run --token <SECRET> now"),
-        (
-            "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY",
-            "aws_secret_access_key = <SECRET>",
-        ),
-        ("AWS_SECRET_ACCESS_KEY=/JalrXUtnFEMI/K7MDENG/bPx", "AWS_SECRET_ACCESS_KEY=<SECRET>"),
-        ("SSH_PRIVATE_KEY=/etc/ssh/id_ed25519", "SSH_PRIVATE_KEY=/etc/ssh/id_ed25519"),
-        ("DB_PASSWORD=correcthorse", "DB_PASSWORD=<PASSWORD>"),
-        ("password: hunter2", "password: <PASSWORD>"),
-        ('"password": "battery staple"', '"password": "<PASSWORD>"'),
-        ("connect(password='hunter22')", "connect(password='<PASSWORD>')"),
-        ("postgres://bob:pw@db:5432/x", "postgres://bob:<PASSWORD>@db:5432/x"),
-        ("redis://:pw@db", "redis://:<PASSWORD>@db"),
-        ("Authorization: Bearer abc.def-1234567890", "Authorization: Bearer <TOKEN>"),
-        ("-H 'authorization: Basic Ym9iOnB3'", "-H 'authorization: Basic <TOKEN>'"),
-        (
-            "machine api.org login bob password pw\n",
-            "machine api.org login bob password <PASSWORD>\n",
-        ),
-        ("curl -u bob:s3cretpass99 https://x", "curl -u bob:<PASSWORD> https://x"),
-        ("curl -s --user bob:swordfish x", "curl -s --user bob:<PASSWORD> x"),
-        ("curl --user=bob:swordfish x", "curl --user=bob:<PASSWORD> x"),
-        ("curl -u'bob:my sword' x", "curl -u'bob:<PASSWORD>' x"),
-        (r'"curl -u \"bob:my sword\" x"', r'"curl -u \"bob:<PASSWORD>\" x"'),
-        ("Cookie: session=abcdef; theme=a", "Cookie: session=<SECRET>; theme=a"),
-        ("-H 'cookie: a=b; sid=xyzzyx'", "-H 'cookie: a=b; sid=<SECRET>'"),
-        ('{"Cookie": "sid=xyzzyx"}', '{"Cookie": "sid=<SECRET>"}'),
-        (
-            "Set-Cookie: sid=xyzzyx.1; Path=/admin; HttpOnly",
-            "Set-Cookie: sid=<SECRET>; Path=/admin; HttpOnly",
-        ),
-        ("the password is swordfish99.", "the password is <PASSWORD>"),
-        ("Password for the db was: `swordfish99`", "Password for the db was: `<PASSWORD>`"),
-        ("Its token is abcdef0123456789", "Its token is <SECRET>"),
-        (f"{KEYS['aws']} {AWS_SECRET}\n", "<API KEY> <SECRET>\n"),
-        (f"id,key\n{AWS_SECRET},{KEYS['aws']}\n", "id,key\n<SECRET>,<API KEY>\n"),
-        (f"The secret of S3 is:\n  {AWS_SECRET}", "The secret of S3 is:\n  <SECRET>"),
-        ("From: Bob <bob.x+y@mail.example.co.uk>", "From: Bob <<EMAIL>>"),
-    ],
-)
-def test_values_named_as_secrets_are_masked(text: str, wanted: str) -> None:
-    assert masked(text) == wanted
+def not_as_wanted(table: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{text} -> {masked(text)}" for text, wanted in table if masked(text) != wanted]
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("/home/bob/src/a.py", "<HOME>/src/a.py"),
-        ("cd /Users/bob.smith && ls", "cd <HOME> && ls"),
-        (r"C:\Users\Bob\src", r"<HOME>\src"),
-        (r'"C:\\Users\\Bob\\src"', r'"<HOME>\\src"'),
-        ("c:/Users/Bob/src", "<HOME>/src"),
-        ("/mnt/c/Users/bob/src", "<HOME>/src"),
-        ("file:///home/bob/x", "file://<HOME>/x"),
-        ("projects/-home-bob-src/x.jsonl", "projects/-home-bob-src/x.jsonl"),
-        ("~/.claude/projects/-home-bob-src/x", "~/.claude/projects/<HOME>-src/x"),
-        ("https://example.org/home/bob", "https://example.org/home/bob"),
-        ("lib/Users/list.py", "lib/Users/list.py"),
-    ],
-)
-def test_the_rest_of_a_path_in_a_home_folder_stays(text: str, wanted: str) -> None:
-    assert masked(text) == wanted
+NAMED = [
+    ("export FOO_API_KEY=abcdef0123456789", "export FOO_API_KEY=<SECRET>"),
+    ("FOO_KEY='abcdef0123456789'", "FOO_KEY='<SECRET>'"),
+    ('{"api_key": "abcdef0123456789"}', '{"api_key": "<SECRET>"}'),
+    (r"{\"apiKey\": \"abcdef0123456789\"}", r"{\"apiKey\": \"<SECRET>\"}"),
+    ("access_token: abcdef0123456789", "access_token: <SECRET>"),
+    ("X-Api-Key: abcdef0123456789", "X-Api-Key: <SECRET>"),
+    ("client_secret => 'abcdef0123456789'", "client_secret => '<SECRET>'"),
+    ("?token=abcdef0123456789&x=1", "?token=<SECRET>&x=1"),
+    ("run --token abcdef0123456789 now", "run --token <SECRET> now"),
+    (
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY",
+        "aws_secret_access_key = <SECRET>",
+    ),
+    ("AWS_SECRET_ACCESS_KEY=/JalrXUtnFEMI/K7MDENG/bPx", "AWS_SECRET_ACCESS_KEY=<SECRET>"),
+    ("SSH_PRIVATE_KEY=/etc/ssh/id_ed25519", "SSH_PRIVATE_KEY=/etc/ssh/id_ed25519"),
+    ("DB_PASSWORD=correcthorse", "DB_PASSWORD=<PASSWORD>"),
+    ("password: hunter2", "password: <PASSWORD>"),
+    ('"password": "battery staple"', '"password": "<PASSWORD>"'),
+    ("connect(password='hunter22')", "connect(password='<PASSWORD>')"),
+    ("postgres://bob:pw@db:5432/x", "postgres://bob:<PASSWORD>@db:5432/x"),
+    ("redis://:pw@db", "redis://:<PASSWORD>@db"),
+    ("Authorization: Bearer abc.def-1234567890", "Authorization: Bearer <TOKEN>"),
+    ("-H 'authorization: Basic Ym9iOnB3'", "-H 'authorization: Basic <TOKEN>'"),
+    (
+        "machine api.org login bob password pw\n",
+        "machine api.org login bob password <PASSWORD>\n",
+    ),
+    ("curl -u bob:s3cretpass99 https://x", "curl -u bob:<PASSWORD> https://x"),
+    ("curl -s --user bob:swordfish x", "curl -s --user bob:<PASSWORD> x"),
+    ("curl --user=bob:swordfish x", "curl --user=bob:<PASSWORD> x"),
+    ("curl -u'bob:my sword' x", "curl -u'bob:<PASSWORD>' x"),
+    (r'"curl -u \"bob:my sword\" x"', r'"curl -u \"bob:<PASSWORD>\" x"'),
+    ("Cookie: session=abcdef; theme=a", "Cookie: session=<SECRET>; theme=a"),
+    ("-H 'cookie: a=b; sid=xyzzyx'", "-H 'cookie: a=b; sid=<SECRET>'"),
+    ('{"Cookie": "sid=xyzzyx"}', '{"Cookie": "sid=<SECRET>"}'),
+    (
+        "Set-Cookie: sid=xyzzyx.1; Path=/admin; HttpOnly",
+        "Set-Cookie: sid=<SECRET>; Path=/admin; HttpOnly",
+    ),
+    ("the password is swordfish99.", "the password is <PASSWORD>"),
+    ("Password for the db was: `swordfish99`", "Password for the db was: `<PASSWORD>`"),
+    ("Its token is abcdef0123456789", "Its token is <SECRET>"),
+    (f"{AWS_ID} {AWS_SECRET}\n", "<API KEY> <SECRET>\n"),
+    (f"id,key\n{AWS_SECRET},{AWS_ID}\n", "id,key\n<SECRET>,<API KEY>\n"),
+    (f"The secret of S3 is:\n  {AWS_SECRET}", "The secret of S3 is:\n  <SECRET>"),
+    ("From: Bob <bob.x+y@mail.example.co.uk>", "From: Bob <<EMAIL>>"),
+]
+
+
+def test_values_named_as_secrets_are_masked() -> None:
+    assert not_as_wanted(NAMED) == []
+
+
+HOMES = [
+    ("/home/bob/src/a.py", "<HOME>/src/a.py"),
+    ("cd /Users/bob.smith && ls", "cd <HOME> && ls"),
+    (r"C:\Users\Bob\src", r"<HOME>\src"),
+    (r'"C:\\Users\\Bob\\src"', r'"<HOME>\\src"'),
+    ("c:/Users/Bob/src", "<HOME>/src"),
+    ("/mnt/c/Users/bob/src", "<HOME>/src"),
+    ("file:///home/bob/x", "file://<HOME>/x"),
+    ("projects/-home-bob-src/x.jsonl", "projects/-home-bob-src/x.jsonl"),
+    ("~/.claude/projects/-home-bob-src/x", "~/.claude/projects/<HOME>-src/x"),
+    ("https://example.org/home/bob", "https://example.org/home/bob"),
+    ("lib/Users/list.py", "lib/Users/list.py"),
+]
+
+
+def test_the_rest_of_a_path_in_a_home_folder_stays() -> None:
+    assert not_as_wanted(HOMES) == []
 
 
 def test_the_home_folder_of_this_process_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,6 +186,7 @@ def test_code_is_left_alone() -> None:
     assert masked(CODE) == CODE
 
 
+@pytest.mark.nightly
 def test_the_source_of_this_project_has_no_secrets() -> None:
     package = Path(__file__).parents[2] / "src/pytest_upskill"
     for file in package.rglob("*.py"):
@@ -211,7 +199,7 @@ def test_the_source_of_this_project_has_no_secrets() -> None:
 
 
 PIECES = (
-    *(*KEYS.values(), "password", "token", "api_key", "_KEY", "=", ": ", '"', "'", "\\", "@"),
+    *(*KEYS, "password", "token", "api_key", "_KEY", "=", ": ", '"', "'", "\\", "@"),
     *("://", "/home/bob", "C:\\Users\\bob", "<HOME>", "<SECRET>", "-----BEGIN PRIVATE KEY-----"),
     *("curl -u ", "-u a:", "Cookie: ", "sid=abcdef; ", " is ", AWS_SECRET, " for x"),
     *("Bearer ", "a1b2c3d4e5f6g7", "bob@example.org", "machine a login b password ", ".", "--"),
@@ -223,7 +211,7 @@ PIECES = (
 def test_masking_again_changes_nothing(text: str) -> None:
     once = masked(text)
     assert masked(once) == once
-    assert not [key for key in KEYS.values() if f" {key} " in once]
+    assert not [key for key in KEYS if f" {key} " in once]
 
 
 HOSTILE = (
@@ -235,8 +223,8 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("piece", [*PIECES, *HOSTILE])
-def test_no_text_takes_long(piece: str) -> None:
+@pytest.mark.nightly
+def test_no_text_takes_long() -> None:
     """Many times what a pattern begins with; a quadratic one would never end."""
-    text = piece * (100_000 // len(piece))
-    assert masked(text) is not None
+    for piece in (*PIECES, *HOSTILE):
+        assert masked(piece * (100_000 // len(piece))) is not None

@@ -200,13 +200,13 @@ def test_with_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
     assert "Trace of " in error
 
 
-def test_a_trace_of_megabytes_is_condensed(project: Project) -> None:
-    noise = "\n".join(f"line {number}: nothing to see here" for number in range(200_000))
+def test_a_large_trace_is_condensed(project: Project) -> None:
+    noise = "\n".join(f"line {number}: nothing to see here" for number in range(20_000))
     text = (
         f"# User\n\nSet the lamp.\n\n# Assistant\n\n```\n{noise}\n```\n\nType lamp zorp for red.\n"
     )
     (project.folder / "trace.md").write_text(text)
-    assert len(text) > 5_000_000
+    assert len(text) > 500_000
     fake = FakeModels()
     status, shown, error = project.generate(fake, "--from", "trace.md", "--cases", "4")
     assert (status, error) == (1, "")  # so few cases show nothing

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -88,10 +87,7 @@ def test_a_balanced_set_is_written(project: Project) -> None:
     loaded = load_triggers(folder)
     assert len(loaded.triggers) == 20
     assert not loaded.broken
-    assert shown.startswith("Files to be sent, with secrets masked:\n  SKILL.md (")
-    assert "This takes about 2 calls" in shown
     assert "Generating queries with big… 20 kept" in lines(shown)
-    assert "10 queries should open the skill, 10 should not; 20 of them new." in lines(shown)
     assert lines(shown)[-1] == "Saved to skills/lamp-colours/evals/triggers.json"
     assert max(map(len, shown.splitlines())) <= 80
     assert (folder / "SKILL.md").read_bytes() == before
@@ -118,11 +114,10 @@ def test_queries_that_name_the_skill_are_asked_for_again_with_the_reason(project
         "hello",
     ]
     fake = FakeModels(queries=[json.dumps({"queries": bad}), reply(4, 4, 10)])
-    status, shown, _ = run(project, fake, "--queries", "8")
-    assert status == 0
+    status, shown, _ = run(project, fake, "--queries", "8", "--json")
+    assert (status, len(json.loads(shown)["rejected"])) == (0, 9)
     assert kinds(folder) == (4, 4)
     assert saved(folder)[:2] == [entry(wish(1), True), entry(miss(1), False)]
-    assert "Generating queries with big… 8 kept, 9 rejected" in lines(shown)
     _, again = fake.of("query author")
     assert "Write 3 with should_trigger true and 3 with should_trigger false" in again.question
     for reason in (
@@ -154,10 +149,7 @@ def test_what_there_is_is_saved_if_the_teacher_cant_fill_the_set(project: Projec
     status, shown, _ = run(project, fake)
     assert status == 0
     assert kinds(folder) == (3, 2)
-    told = " ".join(lines(shown))
-    assert "5 kept, 15 given up" in told
-    assert "15 queries fewer than the 20 asked for: big returned an unusable reply twice." in told
-    assert "Run it again to complete the set." in told
+    assert "5 kept, 15 given up" in " ".join(lines(shown))
     again = FakeModels(queries=[reply(3, 2), reply(8, 8, 10)])
     status, shown, _ = run(project, again)
     assert (status, kinds(folder)) == (0, (10, 10))
@@ -168,10 +160,10 @@ def test_what_there_is_is_saved_if_the_teacher_cant_fill_the_set(project: Projec
 def test_a_teacher_that_repeats_itself_comes_to_an_end(project: Project) -> None:
     folder = skill(project)
     fake = FakeModels(queries=[reply(2, 2)])
-    status, shown, _ = run(project, fake)
+    status, shown, _ = run(project, fake, "--json")
     assert (status, kinds(folder)) == (0, (2, 2))
     assert len(fake.of("query author")) <= 4
-    assert "big wrote too few that can be used" in " ".join(lines(shown))
+    assert json.loads(shown)["stop"]
 
 
 @pytest.mark.parametrize(
@@ -202,11 +194,12 @@ def test_known_queries_are_kept_and_completed(project: Project) -> None:
     (folder / "evals/triggers.json").write_text(json.dumps(mine))
     (folder / "skill_meta.json").write_text(json.dumps({"triggers": [entry("a bulb?", False)]}))
     fake = FakeModels(queries=[reply(20, 20)])
-    status, shown, error = run(project, fake, "--queries", "10")
-    assert (status, error) == (0, "")
+    status, shown, _ = run(project, fake, "--queries", "10", "--json")
+    data = json.loads(shown)
+    assert (status, data["should_trigger"], data["should_not_trigger"]) == (0, 5, 5)
+    assert sum(one["new"] for one in data["queries"]) == 4
     assert saved(folder)[:5] == mine
     assert kinds(folder) == (5, 4)  # and one beside the cases
-    assert "5 queries should open the skill, 5 should not; 4 of them new." in lines(shown)
     assert "my own query, number 4" in fake.of("query author")[0].question
     status, _, error = run(project, FakeModels(), "--queries", "10")
     assert status == 2
@@ -351,13 +344,14 @@ def test_a_budget_that_ends_saves_what_there_is(project: Project) -> None:
     folder = skill(project)
     (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices =\n    big 2.50 10\n")
     fake = FakeModels(queries=[reply(3, 3)], output_tokens=8000)
-    status, shown, error = run(project, fake, "--max-cost", "0.1")
-    assert (status, error, kinds(folder)) == (0, "", (3, 3))
-    assert "another round could exceed the budget ($0.08 of $0.1 spent)" in " ".join(lines(shown))
-    assert lines(shown)[-1].endswith("(cost $0.08)")
+    status, shown, _ = run(project, fake, "--max-cost", "0.1", "--json")
+    assert (status, kinds(folder)) == (0, (3, 3))
+    data = json.loads(shown)
+    assert data["cost"] == pytest.approx(0.08, abs=0.005)
+    assert "budget" in data["stop"]
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills by signal")
+@pytest.mark.nightly  # test_resume.py has it of generate
 def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> None:
     folder = skill(project)
     fake = FakeModels(queries=[reply(4, 4), reply(10, 10, 10)])

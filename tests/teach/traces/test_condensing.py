@@ -29,19 +29,19 @@ def test_a_trace_that_fits_is_shown_whole_in_numbered_steps() -> None:
     assert "5. call Write: file_path: build.toml content: capability = '8.0'\n" in told.text
 
 
-def long(word: str) -> str:
-    return "\n".join(f"{word} {number}" for number in range(2000))
+def long(word: str, lines: int = 2000) -> str:
+    return "\n".join(f"{word} {number}" for number in range(lines))
 
 
 def test_what_teaches_is_kept_first() -> None:
-    """Some reading of files between all that matters, and a budget of a hundredth."""
+    """Some reading of files between all that matters, and a budget of a fiftieth."""
     reading = [
         turn
         for number in range(200)
         for turn in (
             Turn("call", f"file_path: f{number}.py", "Read"),
-            Turn("result", long(f"code {number}"), "Read"),
-            Turn("thinking", long(f"hm {number}")),
+            Turn("result", long(f"code {number}", 100), "Read"),
+            Turn("thinking", long(f"hm {number}", 100)),
         )
     ]
     told = shown([*STORY[:2], *reading, *STORY[2:6], *reading[:30], *STORY[6:]], 2000)
@@ -202,11 +202,12 @@ def test_space_is_shared_out_fairly(wishes: list[tuple[int, int]], room: int) ->
         assert given_out == wanted
 
 
+@pytest.mark.parametrize("size", [300_000, pytest.param(5_000_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("form", ["claude", "codex", "openai", "text"])
-def test_a_trace_of_five_megabytes(tmp_path: Path, form: str) -> None:
+def test_a_large_trace(tmp_path: Path, form: str, size: int) -> None:
     """In every format it is read, masked and condensed, and what teaches is kept."""
     noise = "\n".join(f"/home/bob/src/file{n}.py: value_{n} = compute({n})" for n in range(100))
-    many = 5_000_000 // len(noise) + 1
+    many = size // len(noise) + 1
     if form == "claude":
         entries = sessions.claude_code()
         extra = [
@@ -236,7 +237,7 @@ def test_a_trace_of_five_megabytes(tmp_path: Path, form: str) -> None:
         text = sessions.LABELLED.replace("Then I'll", f"{noise}\n" * many + "Then I'll")
     file = tmp_path / "trace"
     file.write_text(text, "utf-8")
-    assert file.stat().st_size > 5_000_000
+    assert file.stat().st_size > size
     told = condensed(read_trace(file), 8000)
     assert 4000 < told.tokens <= 8000
     assert "/home/bob" not in told.text
