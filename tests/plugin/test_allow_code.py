@@ -88,6 +88,8 @@ def test_functions_that_are_missing_are_errors_of_their_cases(pytester: pytest.P
     model = write_script(pytester.path / "answers.json")
     run = run_skills(pytester, model, "--skill-allow-code")
     assert run.outcomes == {"failed": len(messages)}
+    lines = run.screen.splitlines()
     for number, message in enumerate(messages.values()):
-        [line] = [line for line in run.screen.splitlines() if f": cases[{number}].exp" in line]
+        place = f"skills/gate/skill_meta.json:1: cases[{number}].expected.python: "
+        [line] = [line for line in lines if line.startswith(place)]
         assert message in line

@@ -191,23 +191,16 @@ def test_without_a_model_they_are_skipped(pytester: pytest.Pytester, model: str)
 
 def test_a_wrong_or_missing_mark_is_an_error(pytester: pytest.Pytester, model: str) -> None:
     write_skill(pytester.path / "skills/door")
+    mark = "import pytest\n@pytest.mark.skill({path!r})\ndef test_it(ask): pass"
     pytester.makepyfile(
-        test_gate="""
-        import pytest
-
-        @pytest.mark.skill("skills/nowhere")
-        def test_nowhere(ask): pass
-
-        @pytest.mark.skill("skills")
-        def test_several(ask): pass
-
-        def test_no_mark(ask): pass
-        """
+        test_nowhere=mark.format(path="skills/nowhere"),
+        test_several=mark.format(path="skills"),
+        test_no_mark="def test_it(ask): pass",
     )
-    run = ask_only(pytester, model)
+    run = ask_only(pytester, model, "--continue-on-collection-errors")
     assert run.outcomes == {"errors": 3}
-    assert "test_gate.py::test_nowhere: skills/nowhere: no such file or folder" in run.screen
-    assert "::test_several: mark skill skills: several skills are in this folder" in run.screen
+    assert "test_nowhere.py::test_it: skills/nowhere: no such file or folder" in run.screen
+    assert "test_several.py::test_it: mark skill skills: several skills" in run.screen
     assert "ask needs @pytest.mark.skill" in run.screen
 
 
