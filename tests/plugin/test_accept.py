@@ -23,8 +23,8 @@ def test_accept_writes_the_results_and_passes(project: AcceptedProject, workers:
     assert model["model_id"]
     assert len(model["skill_digest"]) == len(model["cases"]["a"]["case_digest"]) == 12
     numbers = {
-        name: (one["passes"], one["runs"], one["baseline_passes"], one["tokens"] > 0)
-        for name, one in model["cases"].items()
+        name: (result["passes"], result["runs"], result["baseline_passes"], result["tokens"] > 0)
+        for name, result in model["cases"].items()
     }
     assert list(numbers.items()) == [("a", (5, 5, 0, True)), ("b", (1, 5, 0, True))]
     again = project.run({"a": 5, "b": 1}, "-n", workers, runs=5)

@@ -98,7 +98,8 @@ def test_an_xfail_case_xfails_or_xpasses(pytester: pytest.Pytester, model: str) 
     run = run_skills(pytester, model, "-rxX")
     assert run.outcomes == {"xfailed": 1, "xpassed": 1, "passed": 1}
     run.result.stdout.fnmatch_lines(["XFAIL *::fails?* - too hard"])
-    outcomes = {one["case"]: one["outcome"] for one in run.records if one["arm"] == "skill"}
+    of_skill = [record for record in run.records if record["arm"] == "skill"]
+    outcomes = {record["case"]: record["outcome"] for record in of_skill}
     assert outcomes == {"fails": "failed", "passes": "passed", "is-expected-to": "passed"}
     shown = run_skills(pytester, model, "--runxfail")
     assert shown.outcomes == {"failed": 1, "passed": 2}

@@ -53,8 +53,8 @@ class AcceptedProject:
     def accept(self, passes: dict[str, int], runs: int = 1) -> None:
         """Write what ``--skill-accept`` would, without a run."""
         cases = {
-            one.id: CaseResult(passes[one.id], runs, 0, 9, case_digest(one, self.folder))
-            for one in load_cases(self.cases_file).whole()
+            read.id: CaseResult(passes[read.id], runs, 0, 9, case_digest(read, self.folder))
+            for read in load_cases(self.cases_file).whole()
         }
         write_results(self.folder, {MODEL: ModelResults("id", "2026-01-02", "s", cases)})
 
@@ -68,7 +68,7 @@ class AcceptedProject:
     def accepted(self, model: str = MODEL) -> dict[str, tuple[int, int]]:
         """Passes and runs of each case in the file."""
         results = read_results(self.folder)
-        return {name: (one.passes, one.runs) for name, one in results[model].cases.items()}
+        return {name: (case.passes, case.runs) for name, case in results[model].cases.items()}
 
 
 def regressions(run: SkillRun) -> list[str]:
@@ -78,4 +78,4 @@ def regressions(run: SkillRun) -> list[str]:
 
 def unmatched(run: SkillRun) -> dict[str, str]:
     """Accepted cases that were not compared, and why."""
-    return {one["case"]: one["why"] for one in run.report["unmatched"]}
+    return {missing["case"]: missing["why"] for missing in run.report["unmatched"]}
