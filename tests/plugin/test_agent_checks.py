@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from support.kit import write_skill
+from support.runs import run_skills
 from support.sandboxes import needs_bwrap
 
 CASE: dict[str, Any] = {
@@ -40,23 +41,18 @@ RULES = [
 
 
 @needs_bwrap
-def test_arms_are_graded_by_what_they_left(pytester: pytest.Pytester, workers: str) -> None:
+def test_arms_are_graded_by_what_they_left(pytester: pytest.Pytester) -> None:
     skill = write_skill(pytester.path / "skills/gate", [CASE])
     (skill / "evals").mkdir()
     (skill / "evals/test_it.py").write_text(TEST)
     (pytester.path / "a.json").write_text(json.dumps(RULES))
-    result = pytester.runpytest_subprocess(
-        *("--skill", "skills", "--model", "scripted:a.json", "--skill-agent", "loop"),
-        *("-n", workers, "--skill-json", "out.json"),
-    )
-    result.assert_outcomes(passed=1)
-    records = json.loads((pytester.path / "out.json").read_text())["records"]
-    graded = {one["arm"]: one["checks"] for one in records}
-    assert [check["passed"] for check in graded["skill"]] == [True] * 6
-    without = [(check["check"], check["passed"]) for check in graded["baseline"]]
-    assert without == [
+    run = run_skills(pytester, "scripted:a.json", "--skill-agent", "loop")
+    assert run.outcomes == {"passed": 1}
+    with_skill, without = run.record(arm="skill")["checks"], run.record(arm="baseline")["checks"]
+    assert [check["passed"] for check in with_skill] == [True] * 6
+    assert [(check["check"], check["passed"]) for check in without] == [
         *(("command", False), ("command", False), ("files", True), ("files", True)),
         *(("unchanged", True), ("skill_activated", True)),
     ]
-    assert "exit 1, not 0" in graded["baseline"][0]["reason"]
-    assert "AssertionError" in graded["baseline"][0]["reason"]
+    assert "exit 1, not 0" in without[0]["reason"]
+    assert "AssertionError" in without[0]["reason"]

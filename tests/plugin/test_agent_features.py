@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
-from support.kit import case, commit_all, run_skills, write_skill
+from support.kit import case, commit_all, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
+from support.runs import SkillRun, run_skills
 from support.sandboxes import needs_bwrap
+from support.usage import usage_error
 
 pytestmark = needs_bwrap
 
@@ -45,12 +47,8 @@ def server(pytester: pytest.Pytester) -> Iterator[LoopbackServer]:
         yield server
 
 
-def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> pytest.RunResult:
-    return run_skills(pytester, "m", "--skill-base-url", f"{server.url}/v1", *LOOP, *args)
-
-
-def report(pytester: pytest.Pytester) -> Any:
-    return json.loads((pytester.path / "r.json").read_text())
+def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> SkillRun:
+    return run_skills(pytester, server, *LOOP, *args)
 
 
 def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,16 +65,16 @@ def test_a_run_of_an_agent_is_reported_recorded_kept_and_stored(
     workers: str,
 ) -> None:
     files = ["--skill-html", "r.html", "--skill-csv", "r.csv", "--skill-markdown", "r.md"]
-    files += ["--junitxml", "r.xml", "--skill-record", "r.jsonl", "--skill-json", "r.json"]
-    result = run(pytester, server, *files, "--skill-runs", "2", "-n", workers)
-    result.assert_outcomes(passed=1)
+    files += ["--junitxml", "r.xml", "--skill-record", "r.jsonl"]
+    first = run(pytester, server, *files, "--skill-runs", "2", "-n", workers)
+    assert first.outcomes["passed"] == 1
     tried = [
-        (one["agent"], one["model"], one["arm"], one["run"], one["outcome"])
-        for one in report(pytester)["records"]
+        (record["agent"], record["model"], record["arm"], record["run"], record["outcome"])
+        for record in first.records
     ]
     arms = [("baseline", "failed"), ("skill", "passed")]
-    assert tried == [("loop", "m", arm, run, end) for run in (1, 2) for arm, end in arms]
-    (summary,) = report(pytester)["summary"]
+    assert tried == [("loop", "m", arm, number, end) for number in (1, 2) for arm, end in arms]
+    summary = first.summary
     assert (summary["agent"], summary["model"], summary["lift"]) == ("loop", "m", 1.0)
     for name in ("r.html", "r.csv", "r.md", "r.xml"):
         assert "loop" in (pytester.path / name).read_text()
@@ -85,14 +83,14 @@ def test_a_run_of_an_agent_is_reported_recorded_kept_and_stored(
     assert asked == 8  # two of one turn without the skill, two of three with it
 
     no_sandbox(monkeypatch)
-    result = run(pytester, server, "--skill-runs", "2", "-n", workers)
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["4 of 4 answers from cache *"])
+    again = run(pytester, server, "--skill-runs", "2", "-n", workers)
+    assert again.outcomes["passed"] == 1
+    assert all(record["stored"] for record in again.records)
     assert len(server.asked) == asked
 
     monkeypatch.setenv("PATH", "/nowhere")  # a replay needs no sandbox
     args = ("--skill-replay", "r.jsonl", "--skill-runs", "2", "-n", workers)
-    run(pytester, server, *args).assert_outcomes(passed=1)
+    assert run(pytester, server, *args).outcomes["passed"] == 1
     assert len(server.asked) == asked
 
 
@@ -100,12 +98,12 @@ def test_editing_a_file_of_the_skill_asks_the_skill_arm_again(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
     commit_all(pytester.path)
-    run(pytester, server).assert_outcomes(passed=1)
+    assert run(pytester, server).outcomes == {"passed": 1}
     server.asked.clear()
     (pytester.path / "skills/gate/word.sh").write_text("echo KETCH again")
-    result = run(pytester, server, "--skill-against", "main", "--skill-json", "r.json")
-    result.assert_outcomes(passed=1)
-    texts = {one["arm"]: (one["output"], one["stored"]) for one in report(pytester)["records"]}
+    edited = run(pytester, server, "--skill-against", "main")
+    assert edited.outcomes == {"passed": 1}
+    texts = {record["arm"]: (record["output"], record["stored"]) for record in edited.records}
     assert texts == {
         "baseline": ("No idea.", True),
         "previous": ("KETCH", True),  # the whole folder as it was, so known
@@ -117,13 +115,13 @@ def test_editing_a_file_of_the_skill_asks_the_skill_arm_again(
 def test_accepted_results_are_of_an_agent(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
-    run(pytester, server, "--skill-accept").assert_outcomes(passed=1)
+    assert run(pytester, server, "--skill-accept").outcomes == {"passed": 1}
     file = pytester.path / "skills/gate/skill_results.json"
     assert list(json.loads(file.read_text())["models"]) == ["loop/m"]
     (pytester.path / "skills/gate/word.sh").write_text("echo SLOOP")
-    result = run(pytester, server)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*0 of 1 passed (accepted: 1 of 1, *"])
+    worse = run(pytester, server)
+    assert worse.outcomes == {"failed": 1}
+    assert worse.report["tests"][0]["accepted"]["passes"] == 1
 
 
 def test_a_run_without_baseline_and_with_a_judge_keeps_to_its_budget(
@@ -131,17 +129,12 @@ def test_a_run_without_baseline_and_with_a_judge_keeps_to_its_budget(
 ) -> None:
     judged = {"id": "judged", "input": "Say it.", "expected": {"judge": ["It says KETCH"]}}
     write_skill(pytester.path / "skills/gate", [*CASES, judged])
-    args = ("--skill-no-baseline", "--skill-judge", "m", "--collect-only")
-    result = run(pytester, server, *args)
-    result.stdout.fnmatch_lines(
-        [
-            "upskill: a run would make up to 2 trials by loop, each of up to 30 turns, cost not "
-            "known: 2 tests × 1 arm × 1 run, and 1 call by the judge"
-        ]
-    )
-    result = run(pytester, server, "--skill-no-baseline", "-k", "word", "--skill-max-tokens", "9")
-    result.assert_outcomes(errors=1, deselected=1)
-    result.stdout.fnmatch_lines(["m: this call could exceed the budget (0 of 9 tokens spent): *"])
+    looked = run(pytester, server, "--skill-no-baseline", "--skill-judge", "m", "--collect-only")
+    assert "up to 2 trials by loop" in looked.screen
+    assert "and 1 call by the judge" in looked.screen
+    poor = run(pytester, server, "--skill-no-baseline", "-k", "word", "--skill-max-tokens", "9")
+    assert poor.outcomes == {"errors": 1, "deselected": 1}
+    assert "could exceed the budget (0 of 9 tokens spent)" in poor.records[0]["error"]
     assert not server.asked
 
 
@@ -156,9 +149,8 @@ def test_runs_are_added_while_the_verdict_is_open(pytester: pytest.Pytester) -> 
             return "yes" if passes else "no"
         """
     )
-    args = (*LOOP, "--skill-runs", "3..12", "--skill-json", "r.json")
-    run_skills(pytester, "scripted:fake.py:answer", *args)
-    (summary,) = report(pytester)["summary"]
+    args = (*LOOP, "--skill-sandbox", "none", "--skill-runs", "3..12")
+    summary = run_skills(pytester, "scripted:fake.py:answer", *args).summary
     assert (summary["runs"], summary["agent"]) == (4, "loop")  # one more, and more are in vain
 
 
@@ -168,12 +160,13 @@ def test_tests_of_agents_are_selected_as_others_are(
     both = ("--skill-agent", "chat")
     (pytester.path / "skills/gate/word.sh").write_text("echo SLOOP")
     write_skill(pytester.path / "skills/gate", [case("Which word?", "KETCH", id="word")])
-    run(pytester, server, *both).assert_outcomes(passed=1, failed=1)
-    run(pytester, server, *both, "--lf").assert_outcomes(failed=1)
-    run(pytester, server, *both, "-k", "not loop").assert_outcomes(passed=1, deselected=1)
-    one = "skills/gate/skill_meta.json::word[loop/m]"
-    left = run(pytester, server, *both, "--deselect", one)
-    left.assert_outcomes(passed=1, deselected=1)
+    assert run(pytester, server, *both).outcomes == {"passed": 1, "failed": 1}
+    assert run(pytester, server, *both, "--lf").outcomes["failed"] == 1
+    chosen = run(pytester, server, *both, "-k", "not loop")
+    assert chosen.outcomes == {"passed": 1, "deselected": 1}
+    node = "skills/gate/skill_meta.json::word[loop/m]"
+    kept = run(pytester, server, *both, "--deselect", node)
+    assert kept.outcomes == {"passed": 1, "deselected": 1}
 
 
 TEST = """
@@ -195,56 +188,46 @@ FILES = 'files={"note.txt": "a note", "x.bin": b"\\x00"}'
     [
         (f'"Which word?", {FILES}', LOOP, "loop/m"),
         (f'"Which word?", agent="loop", {FILES}', (), "m"),
-        ('"Which word?", setup="echo -n a note > note.txt"', (*LOOP, "-n", "2"), "loop/m"),
+        pytest.param(
+            *('"Which word?", setup="echo -n a note > note.txt"', (*LOOP, "-n", "2"), "loop/m"),
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_a_test_in_python_asks_an_agent(
     pytester: pytest.Pytester, server: LoopbackServer, asked: str, args: tuple[str, ...], label: str
 ) -> None:
     pytester.makepyfile(test_gate=TEST.replace("{asked}", asked))
-    result = pytester.runpytest_inprocess(
-        "-v",
-        "--model",
-        "m",
-        "--skill-base-url",
-        f"{server.url}/v1",
-        *args,
-        "--skill-json",
-        "r.json",
-    )
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([f"*::test_word[[]{label}]*"])
-    baseline, skill = report(pytester)["records"]
+    result = run_skills(pytester, server, *args, skill="")
+    assert result.outcomes["passed"] == 1
+    assert result.report["tests"][0]["nodeid"].endswith(f"::test_word[{label}]")
+    baseline, skill = result.records
     assert (baseline["outcome"], skill["outcome"]) == ("failed", "passed")
     assert skill["agent"] == ("loop" if args else "chat")
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ('"Q", agent="lop"', '*no such agent (did you mean "loop"?)*'),
-        ('"Q", files={"x": b"\\xff"}', "*'x' is not text, so it needs an agent*"),
-        ('"Q", agent="loop", files={"../x": "a"}', "*'../x' can't be a file in a workspace*"),
-    ],
-)
 def test_what_an_agent_can_not_be_asked_is_an_error_of_the_test(
-    pytester: pytest.Pytester, server: LoopbackServer, asked: str, told: str
-) -> None:
-    pytester.makepyfile(test_gate=TEST.replace("{asked}", asked))
-    result = pytester.runpytest_inprocess("--model", "m", "--skill-base-url", f"{server.url}/v1")
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([told])
-
-
-def test_a_file_of_a_wrong_type_is_told_without_our_own_code(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
-    pytester.makepyfile(test_gate=TEST.replace("{asked}", '"Q", files={"x": 3}'))
-    result = pytester.runpytest_inprocess("--model", "m", "--skill-base-url", f"{server.url}/v1")
-    result.assert_outcomes(failed=1)
-    told = "E * TypeError: ask takes files of text or bytes: 'x' is of type int"
-    result.stdout.fnmatch_lines([told])
-    result.stdout.no_fnmatch_line("*functions.py*")
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        pytestmark = pytest.mark.skill("skills/gate")
+
+        def test_agent(ask): ask("Q", agent="lop")
+        def test_not_text(ask): ask("Q", files={"x": b"\\xff"})
+        def test_outside(ask): ask("Q", agent="loop", files={"../x": "a"})
+        def test_type(ask): ask("Q", files={"x": 3})
+        """
+    )
+    result = run_skills(pytester, server, skill="")
+    assert result.outcomes == {"errors": 3, "failed": 1}
+    assert 'no such agent (did you mean "loop"?)' in result.screen
+    assert "'x' is not text, so it needs an agent" in result.screen
+    assert "'../x' can't be a file in a workspace" in result.screen
+    assert "TypeError: ask takes files of text or bytes: 'x' is of type int" in result.screen
+    assert "functions.py" not in result.screen
 
 
 def test_the_skill_is_installed_without_its_cases(
@@ -256,7 +239,7 @@ def test_the_skill_is_installed_without_its_cases(
     (folder / "fixtures/in").mkdir(parents=True)
     (folder / "fixtures/in/x.csv").write_text("")
     (folder / "word.sh").write_text("echo $(ls . /skills/gate)")
-    run(pytester, server, "--skill-json", "r.json").assert_outcomes(passed=1)
+    assert run(pytester, server).outcomes == {"passed": 1}
 
 
 def test_other_skills_are_in_both_arms(pytester: pytest.Pytester, server: LoopbackServer) -> None:
@@ -269,16 +252,16 @@ def test_other_skills_are_in_both_arms(pytester: pytest.Pytester, server: Loopba
 
 
 @pytest.mark.parametrize(
-    ("sandbox", "args", "told"),
+    ("sandbox", "args", "message"),
     [
         (
             {"python": ["pypdf==5.*"]},
             (),
-            "--skill-allow-code: gate needs Python packages, which are code: pypdf==5.?",
+            "--skill-allow-code: gate needs Python packages, which are code: pypdf==5.*",
         ),
         ({"paths": ["/srv/x"]}, (), "--skill-allow-code: gate lets agents read /srv/x"),
-        ({"paths": ["/opt/no-such"]}, (), "gate: sandbox.paths: /opt/no-such can't be read: *"),
-        ({"paths": ["/root"]}, ("--skill-allow-code",), "gate: sandbox.paths: /root is a home*"),
+        ({"paths": ["/opt/no-such"]}, (), "gate: sandbox.paths: /opt/no-such can't be read: "),
+        ({"paths": ["/root"]}, ("--skill-allow-code",), "gate: sandbox.paths: /root is a home"),
     ],
 )
 def test_what_scripts_need_is_refused_before_the_first_call(
@@ -286,15 +269,13 @@ def test_what_scripts_need_is_refused_before_the_first_call(
     server: LoopbackServer,
     sandbox: dict[str, Any],
     args: tuple[str, ...],
-    told: str,
+    message: str,
 ) -> None:
     file = pytester.path / "skills/gate/skill_meta.json"
     file.write_text(json.dumps({"cases": CASES, "sandbox": sandbox}))
-    result = run(pytester, server, *args)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {told}"])
+    loop = ("--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1", *LOOP)
+    assert usage_error(pytester, *loop, *args).startswith(message)
     assert not server.asked
-    assert run(pytester, server, *args, "--collect-only").ret == 0
 
 
 def test_a_case_that_needs_the_network_is_refused(
@@ -304,27 +285,22 @@ def test_a_case_that_needs_the_network_is_refused(
     write_skill(pytester.path / "skills/gate", [*CASES, online])
     (pytester.path / "skills/gate/word.sh").write_text("echo KETCH")
     result = run(pytester, server)
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*cases[[]1]: this needs the network; add --skill-allow-network"])
+    assert result.outcomes == {"passed": 1, "failed": 1}
+    assert "cases[1]: this needs the network; add --skill-allow-network" in result.screen
 
 
-def test_no_sandbox_is_a_usage_error(
+def test_no_sandbox_is_a_usage_error_but_for_collecting(
     pytester: pytest.Pytester, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Bwrap, "why_not", lambda *_: "not found. Install it.")
     result = run(pytester, server)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        ["ERROR: --skill-sandbox auto: agents need a sandbox*bwrap: not found. Install it.*"]
-    )
-    assert run(pytester, server, "--collect-only").ret == 0
+    assert result.status == pytest.ExitCode.USAGE_ERROR
+    assert "--skill-sandbox auto: agents need a sandbox" in result.screen
+    assert "bwrap: not found. Install it." in result.screen
+    assert run(pytester, server, "--collect-only").status == 0
 
 
 def test_the_header_warns_of_no_sandbox(pytester: pytest.Pytester, server: LoopbackServer) -> None:
     result = run(pytester, server, "--skill-sandbox", "none")
-    result.stdout.fnmatch_lines(
-        [
-            "upskill: carried out by loop 1, sandbox: none",
-            "upskill: WARNING: no sandbox: agents can read, change and send all that you can",
-        ]
-    )
+    assert "upskill: carried out by loop 1, sandbox: none" in result.screen
+    assert "upskill: WARNING: no sandbox: agents can read" in result.screen

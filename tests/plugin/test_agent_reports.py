@@ -1,11 +1,11 @@
-"""Reports of a run with agents: JSON, transcripts, JUnit, -v, accepted results."""
+"""Reports of a run with agents: JSON, transcripts, JUnit, the screen."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from support.kit import case, write_skill
+from support.runs import run_skills
 from support.sandboxes import needs_bwrap
 
 # An agent that opens the skill if there is one, and writes what it found.
@@ -29,34 +29,27 @@ def called(name, arguments):
 """
 CASES = [case("Open?", "gate up", id="right"), case("Shut?", "gate down", id="wrong")]
 MODEL = "scripted:fake.py:agent"
-LABEL = f"loop/{MODEL}"
-
-
-def write_project(pytester: pytest.Pytester) -> list[str]:
-    write_skill(pytester.path / "skills/gate", CASES)
-    pytester.makepyfile(fake=SCRIPT)
-    return ["--skill", "skills", "--skill-agent", "loop", "--model", MODEL]
 
 
 @needs_bwrap
 def test_what_agents_did_is_in_every_report(pytester: pytest.Pytester, workers: str) -> None:
-    run = write_project(pytester)
-    files = ["--skill-json", "r.json", "--junitxml", "j.xml", "--skill-transcripts", "said"]
-    result = pytester.runpytest_inprocess(*run, *files, "-n", workers, "-v")
-    result.assert_outcomes(passed=1, failed=1)
-    report = json.loads((pytester.path / "r.json").read_text())
-    (row,) = report["summary"]
+    write_skill(pytester.path / "skills/gate", CASES)
+    pytester.makepyfile(fake=SCRIPT)
+    agent = ("--skill-agent", "loop", "--skill-transcripts", "told", "--junitxml", "j.xml")
+    run = run_skills(pytester, MODEL, *agent, "-n", workers, "-v")
+    assert (run.outcomes["passed"], run.outcomes["failed"]) == (1, 1)
+    row = run.summary
     assert (row["agent"], row["model"]) == ("loop", MODEL)
     assert (row["activated"], row["activated_trials"]) == (2, 2)
     assert (row["baseline_turns"], row["skill_turns"], row["skill_tool_calls"]) == (3, 3, 2)
-    for record in report["records"]:
+    for record in run.records:
         assert record["agent"] == "loop"
         assert record["activated"] is (True if record["arm"] == "skill" else None)
         (file,) = record["files"]
         assert (file["path"], file["change"], file["size"]) == ("found.txt", "made", 3001)
         assert "transcript" not in record
-    said = pytester.path / "said/gate/right[loop-scripted-fake.py-agent]/skill-1.jsonl"
-    head, *turns = map(json.loads, said.read_text().splitlines())
+    transcript = pytester.path / "told/gate/right[loop-scripted-fake.py-agent]/skill-1.jsonl"
+    head, *turns = map(json.loads, transcript.read_text().splitlines())
     assert (head["case"], head["outcome"], head["activated"]) == ("right", "passed", True)
     assert [turn["tool"] for turn in turns if turn["kind"] == "call"] == ["skill", "bash"]
     junit = (pytester.path / "j.xml").read_text()
@@ -65,33 +58,6 @@ def test_what_agents_did_is_in_every_report(pytester: pytest.Pytester, workers: 
     properties = [line for line in junit.split("<property ") if line.startswith('name="upskill"')]
     assert len(properties) == 2
     assert not any("qqqq" in one.partition("</")[0] for one in properties)
-    text = result.stdout.str()
-    assert "3 → 3 turns · opened 1/1" in text
-    assert "  Agent: 3 turns, 2 tool calls, opened the skill" in text
-    assert "    made found.txt (3,001 bytes)" in text
-    assert "    calls bash: cat nowhere" in text
-    assert "opened in 2 of 2 trials" in " ".join(text.split())
-    assert "written: r.json, said" in text
-
-
-@needs_bwrap
-def test_results_of_an_agent_are_accepted_under_its_label(pytester: pytest.Pytester) -> None:
-    run = write_project(pytester)
-    pytester.runpytest_inprocess(*run, "--skill-accept").assert_outcomes(passed=1, xfailed=1)
-    kept = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
-    assert list(kept["models"]) == [LABEL]
-    pytester.runpytest_inprocess(*run).assert_outcomes(passed=1, xfailed=1)
-
-
-@pytest.mark.parametrize("folder", ["skills/gate", "skills/gate/new/said"])
-def test_transcripts_never_go_into_a_skill(pytester: pytest.Pytester, folder: str) -> None:
-    run = write_project(pytester)
-    before = sorted(Path(pytester.path).rglob("*"))
-    result = pytester.runpytest_inprocess(*run, "--skill-transcripts", folder)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = " ".join(result.stderr.str().split())
-    assert f"--skill-transcripts {folder}: inside the skill gate, which agents get as it is" in said
-    assert "Choose a folder outside of it." in said
-    assert (
-        sorted(one for one in Path(pytester.path).rglob("*") if "cache" not in str(one)) == before
-    )
+    assert "3 → 3 turns · opened 1/1" in run.screen
+    assert "Agent: 3 turns, 2 tool calls, opened the skill" in run.screen
+    assert "made found.txt (3,001 bytes)" in run.screen

@@ -1,17 +1,17 @@
-"""Pairs and versions of agents in a run: what is told before the first call, and replays."""
+"""Pairs and versions of agents in a run: what is refused before the first call, and replays."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from support.hook_runs import run
-from support.kit import run_skills, write_script, write_skill
+from support.kit import write_script, write_skill
+from support.runs import run_skills
 from support.sandboxes import needs_bwrap
+from support.usage import usage_error
 
 MINI = "openai:gpt-5.4-mini"
 UNFIT = f"it speaks Anthropic Messages, and {MINI} does not"
-FITTING = "  Fitting models: haiku, sonnet, opus, anthropic:ID, *any name at --skill-base-url"
+FITTING = "  Fitting models: haiku, sonnet, opus, anthropic:ID, "
 ACME = """
 from pytest_upskill import CommandAgent, Launch
 
@@ -41,7 +41,7 @@ def pytest_upskill_agents():
 """
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def claude(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program that tells its version, and counts how often it is asked."""
     file = pytester.mkdir("bin") / "claude"
@@ -54,65 +54,52 @@ def claude(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-@pytest.mark.parametrize("more", [[], ["--collect-only"], ["-n", "2"]])
-def test_an_agent_that_fits_no_model_is_told_which_would(
-    pytester: pytest.Pytester, claude: Path, more: list[str]
+SKILLS = ("--skill", "skills")
+
+
+@pytest.mark.parametrize("args", [(), ("--collect-only",)])
+def test_an_agent_that_fits_no_model_shows_which_would(
+    pytester: pytest.Pytester, args: tuple[str, ...]
 ) -> None:
-    result = run_skills(pytester, MINI, "--skill-agent", "claude", *more)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: --skill-agent claude: {UNFIT}", FITTING])
-    assert claude.exists()
+    message = usage_error(pytester, *SKILLS, "--model", MINI, "--skill-agent", "claude", *args)
+    assert message.startswith(f"--skill-agent claude: {UNFIT}\n{FITTING}")
     assert not (pytester.path / "asked").exists()
 
 
-def test_a_model_that_fits_no_agent_is_told_which_would(
-    pytester: pytest.Pytester, claude: Path
-) -> None:
-    assert claude.exists()
-    result = run_skills(pytester, "haiku", "--model", MINI, "--skill-agent", "claude")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    told = [f"ERROR: --model {MINI}: it speaks *, and claude does not", "  Fitting agents: chat, *"]
-    result.stderr.fnmatch_lines(told)
+def test_a_model_that_fits_no_agent_shows_which_would(pytester: pytest.Pytester) -> None:
+    models = ("--model", "haiku", "--model", MINI)
+    message = usage_error(pytester, *SKILLS, *models, "--skill-agent", "claude")
+    assert message.startswith(f"--model {MINI}: it speaks ")
+    assert "and claude does not\n  Fitting agents: chat, " in message
 
 
 def test_pairs_that_do_not_fit_are_one_line_of_the_header(
     pytester: pytest.Pytester, claude: Path
 ) -> None:
-    both = ("--skill-agent", "claude", "--skill-agent", "chat", "--collect-only")
-    result = run_skills(pytester, "haiku", "--model", MINI, *both)
-    result.stdout.fnmatch_lines(
-        [
-            "upskill: carried out by claude, chat",
-            f"upskill: left out, as they don't fit: claude/{MINI}",
-        ]
-    )
-    assert result.parseoutcomes() == {"tests": 3}
     claude.unlink()  # --collect-only needs no agent, and starts none
-    assert run_skills(pytester, "haiku", *both).ret == 0
+    both = ("--skill-agent", "claude", "--skill-agent", "chat", "--collect-only")
+    run = run_skills(pytester, "haiku", "--model", MINI, *both)
+    assert run.outcomes == {"tests": 3}
+    assert f"upskill: left out, as they don't fit: claude/{MINI}" in run.screen
     assert not (pytester.path / "asked").exists()
 
 
-def test_a_node_id_of_a_pair_that_does_not_fit(pytester: pytest.Pytester, claude: Path) -> None:
-    assert claude.exists()
+def test_a_node_id_of_a_pair_that_does_not_fit(pytester: pytest.Pytester) -> None:
     nodeid = f"skills/gate/skill_meta.json::open-gate[claude/{MINI}]"
     agents = ("--skill-agent", "claude", "--skill-agent", "chat", "--model", "haiku")
-    result = pytester.runpytest_inprocess(nodeid, *agents)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: claude/{MINI}: claude speaks Anthropic *", FITTING])
+    message = usage_error(pytester, nodeid, *agents)
+    assert message.startswith(f"claude/{MINI}: claude speaks Anthropic ")
+    assert FITTING in message
 
 
-def test_a_pair_of_the_ini_file_and_of_upskill(pytester: pytest.Pytester, claude: Path) -> None:
-    assert claude.exists()
+def test_a_pair_of_the_ini_file_and_of_upskill(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nskill_agents = claude\n")
     (pytester.path / "upskill.config.yaml").write_text("eval_model: openai.gpt-5.4-mini\n")
-    result = pytester.runpytest_inprocess("--skill", "skills")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    told = "ERROR: *tox.ini: skill_agents: claude: it speaks Anthropic Messages, and openai.gpt*"
-    result.stderr.fnmatch_lines([told, FITTING])
+    message = usage_error(pytester, *SKILLS)
+    assert "tox.ini: skill_agents: claude: it speaks Anthropic Messages, and openai.gpt" in message
 
 
-def test_ask_names_an_agent_that_does_not_fit(pytester: pytest.Pytester, claude: Path) -> None:
-    assert claude.exists()
+def test_ask_names_an_agent_that_does_not_fit(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest
@@ -122,21 +109,17 @@ def test_ask_names_an_agent_that_does_not_fit(pytester: pytest.Pytester, claude:
             ask("How?", agent="claude")
         """
     )
-    result = pytester.runpytest_inprocess("--model", MINI)
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f'*ask(agent="claude"): claude speaks *and {MINI} does not'])
+    run = run_skills(pytester, MINI, skill="")
+    assert run.outcomes == {"errors": 1}
+    assert 'ask(agent="claude"): claude speaks ' in run.screen
     assert not (pytester.path / "asked").exists()
 
 
-def test_a_pin_that_does_not_match(pytester: pytest.Pytester, claude: Path) -> None:
-    assert claude.exists()
-    result = run_skills(pytester, "haiku", "--skill-agent", "claude@2.1.325", "-n", "2")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        [
-            "ERROR: --skill-agent claude@2.1.325: claude 2.1.320 is installed",
-            "  Install it: npm install -g @anthropic-ai/claude-code@2.1.325",
-        ]
+def test_a_pin_that_does_not_match(pytester: pytest.Pytester) -> None:
+    pinned = ("--skill-agent", "claude@2.1.325", "-n", "2")
+    assert usage_error(pytester, *SKILLS, "--model", "haiku", *pinned) == (
+        "--skill-agent claude@2.1.325: claude 2.1.320 is installed\n"
+        "  Install it: npm install -g @anthropic-ai/claude-code@2.1.325"
     )
     assert (pytester.path / "asked").read_text() == "x\n"
 
@@ -146,17 +129,17 @@ def test_a_replay_needs_no_agent_and_knows_its_version(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
-    write_script(pytester.path / "answers.json")
+    model = write_script(pytester.path / "answers.json")
     args = ("--skill-agent", "acme", "-n", workers)
     pytester.makeconftest(ACME.format(program="sh", version="1.2"))
-    run(pytester, *args, "--skill-record", "answers.jsonl").assert_outcomes(failed=1)
+    recorded = run_skills(pytester, model, *args, "--skill-record", "answers.jsonl")
+    assert recorded.outcomes["failed"] == 1
     pytester.makeconftest(ACME.format(program="gone", version="1.3"))
-    result = run(pytester, *args, "--skill-replay", "answers.jsonl")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["upskill: carried out by acme 1.2"])
-    assert json.loads((pytester.path / "r.json").read_text())["agents"] == {"acme": "1.2"}
-    pinned = ("--skill-agent", "acme@1.3", "--skill-replay", "answers.jsonl")
-    result = run(pytester, *pinned)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    told = "ERROR: --skill-agent acme@1.3: answers.jsonl has answers of acme 1.2"
-    result.stderr.fnmatch_lines([told])
+    run = run_skills(pytester, model, *args, "--skill-replay", "answers.jsonl")
+    assert run.outcomes["failed"] == 1
+    assert "upskill: carried out by acme 1.2" in run.screen
+    assert run.report["agents"] == {"acme": "1.2"}
+    pinned = ("--model", model, "--skill-agent", "acme@1.3", "--skill-replay", "answers.jsonl")
+    assert usage_error(pytester, *SKILLS, *pinned).startswith(
+        "--skill-agent acme@1.3: answers.jsonl has answers of acme 1.2"
+    )

@@ -17,7 +17,11 @@ from support.loopback import Asked, LoopbackServer, Reply
 from support.sandboxes import needs_bwrap
 from support.shell import started
 
-pytestmark = [needs_bwrap, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
+pytestmark = [
+    pytest.mark.nightly,
+    needs_bwrap,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
+]
 
 
 def write_project(folder: Path, *questions: str) -> None:

@@ -1,12 +1,14 @@
 """pytest_upskill_agents: agents of a project, and what is wrong with them in one line."""
 
-import json
 import shutil
 
 import pytest
 
-from support.hook_runs import example, records, run
+from support.hook_runs import example
+from support.kit import write_script, write_skill
+from support.runs import run_skills
 from support.sandboxes import needs_bwrap
+from support.usage import usage_error
 
 EXAMPLE = example("pytest_upskill_agents")
 KNOWS = """
@@ -33,6 +35,12 @@ def made(made: str = "Acme", more: str = "def version(self): return '1.2'") -> s
     return MADE.format(made=made, more=more)
 
 
+@pytest.fixture(autouse=True)
+def _skill(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    write_script(pytester.path / "answers.json")
+
+
 @needs_bwrap
 def test_the_example_of_the_docs(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
@@ -45,72 +53,64 @@ def test_the_example_of_the_docs(
     pytester.makeconftest(EXAMPLE)
     pytester.makepyfile(model=KNOWS)
     args = ("--skill-agent", "acme", "-n", workers)
-    result = run(pytester, *args, model="scripted:model.py:answer")
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["upskill: carried out by acme 3.*, sandbox: bwrap"])
-    known = {record["arm"]: record for record in records(pytester)}
-    assert [known[arm]["outcome"] for arm in ("baseline", "skill")] == ["failed", "passed"]
-    report = json.loads((pytester.path / "r.json").read_text())
-    (version,) = report["agents"].values()
-    assert known["skill"]["activated"]
-    assert known["skill"]["agents"] == {"acme": version}
-    assert report["summary"][0]["agent_version"] == version
+    run = run_skills(pytester, "scripted:model.py:answer", *args)
+    assert run.outcomes["passed"] == 1
+    assert "upskill: carried out by acme 3." in run.screen
+    baseline, skill = run.record(arm="baseline"), run.record(arm="skill")
+    assert (baseline["outcome"], skill["outcome"]) == ("failed", "passed")
+    (version,) = run.report["agents"].values()
+    assert skill["activated"]
+    assert skill["agents"] == {"acme": version}
+    assert run.summary["agent_version"] == version
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "message"),
     [
-        (made("lambda: 1 / 0"), "conftest.py:12: pytest_upskill_agents: 'acme' raised ZeroDiv*"),
+        (made("lambda: 1 / 0"), "conftest.py:12: pytest_upskill_agents: 'acme' raised ZeroDiv"),
         (made("int"), "pytest_upskill_agents: 'acme': made 0, not an agent"),
         (made("7"), "pytest_upskill_agents: returned {'acme': 7}"),
-        (made("CommandAgent"), "*pytest_upskill_agents: 'acme' raised TypeError: Can't instant*"),
+        (made("CommandAgent"), "pytest_upskill_agents: 'acme' raised TypeError: Can't instant"),
         (made(more="protocols = 'chat'"), "pytest_upskill_agents: 'acme': speaks 'chat'"),
         (made(more="protocols = ('smtp',)"), "pytest_upskill_agents: 'acme': speaks ('smtp',)"),
         (made(more="def version(self): return 7"), "agent acme: its version is 7, not a text"),
         (
             made(more="def version(self): return self.x"),
-            "agent acme: telling its version raised AttributeError: *'x'",
+            "agent acme: telling its version raised AttributeError: ",
         ),
         (
             made(more="program = 'no-such-acme'"),
             "--skill-agent acme: no-such-acme is not installed",
         ),
         ("def pytest_upskill_agents(): return 7", "pytest_upskill_agents: returned 7"),
-        ("def pytest_upskill_agents(): return {'a b': int}", "*: 'a b' can't be a name"),
-        ("def pytest_upskill_agents(): return {'loop': int}", "*: 'loop' is taken"),
-        ("def pytest_upskill_agents(): return {'chat': int}", "*: 'chat' is taken"),
-        ("def pytest_upskill_agents(): 1 / 0", "conftest.py:1: pytest_upskill_agents raised Zero*"),
+        ("def pytest_upskill_agents(): return {'a b': int}", ": 'a b' can't be a name"),
+        ("def pytest_upskill_agents(): return {'loop': int}", ": 'loop' is taken"),
+        ("def pytest_upskill_agents(): return {'chat': int}", ": 'chat' is taken"),
+        ("def pytest_upskill_agents(): 1 / 0", "conftest.py:1: pytest_upskill_agents raised Zero"),
     ],
 )
 def test_what_is_wrong_with_an_agent_is_one_line(
-    pytester: pytest.Pytester, source: str, told: str
+    pytester: pytest.Pytester, source: str, message: str
 ) -> None:
     pytester.makeconftest(source)
-    result = run(pytester, "--skill-agent", "acme")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {told}"])
+    args = ("--skill", "skills", "--model", "scripted:answers.json", "--skill-agent", "acme")
+    assert message in usage_error(pytester, *args).splitlines()[0]
 
 
-def test_a_broken_agent_is_told_by_the_controller(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize(
+    ("args", "status"),
+    [(["--skill-agent", "acme"], pytest.ExitCode.USAGE_ERROR), ([], pytest.ExitCode.OK)],
+)
+def test_a_broken_agent_ends_a_run_only_if_it_is_used(
+    pytester: pytest.Pytester, args: list[str], status: int
+) -> None:
     pytester.makeconftest(made("lambda: 1 / 0"))
-    result = run(pytester, "--skill-agent", "acme", "-n", "2")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: conftest.py:12: pytest_upskill_agents: 'acme' raised *"])
-
-
-def test_an_agent_that_nobody_uses_is_not_made(pytester: pytest.Pytester) -> None:
-    pytester.makeconftest(made("lambda: 1 / 0"))
-    run(pytester).assert_outcomes(passed=1)
+    assert run_skills(pytester, "scripted:answers.json", *args).status == status
 
 
 def test_an_agent_of_the_ini_file_with_a_version(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(made())
     pytester.makeini("[pytest]\nskill_agents = acme@1.3\n")
-    result = run(pytester)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        [
-            "ERROR: *tox.ini: skill_agents: acme@1.3: acme 1.2 is installed",
-            "  Install it: pip install acme-agent==1.3",
-        ]
-    )
+    message = usage_error(pytester, "--skill", "skills", "--model", "scripted:answers.json")
+    assert "tox.ini: skill_agents: acme@1.3: acme 1.2 is installed\n" in message
+    assert message.endswith("  Install it: pip install acme-agent==1.3")

@@ -1,13 +1,12 @@
 """Tests in Python: the mark ``skill`` and the fixture ``ask``."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support.kit import BODY, write_script, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
+from support.runs import SkillRun, run_skills
 
 TEST = """
     import pytest
@@ -25,26 +24,25 @@ def model(pytester: pytest.Pytester) -> str:
     return write_script(pytester.path / "answers.json")
 
 
-def report(folder: Path) -> Any:
-    return json.loads((folder / "r.json").read_text())
+def ask_only(pytester: pytest.Pytester, model: str | LoopbackServer, *args: str) -> SkillRun:
+    """Run the tests in Python alone."""
+    return run_skills(pytester, model, *args, skill="")
 
 
 def test_both_arms_are_run_and_count_into_the_lift(
     pytester: pytest.Pytester, model: str, workers: str
 ) -> None:
     pytester.makepyfile(test_gate=TEST)
-    result = pytester.runpytest_inprocess("--model", model, "-n", workers, "--skill-json", "r.json")
-    result.assert_outcomes(passed=1)
-    (summary,) = report(pytester.path)["summary"]
-    assert (summary["skill"], summary["cases"], summary["lift"]) == ("gate", 1, 1.0)
-    baseline, skill = report(pytester.path)["records"]
+    run = ask_only(pytester, model, "-n", workers)
+    assert run.outcomes["passed"] == 1
+    assert (run.summary["skill"], run.summary["cases"], run.summary["lift"]) == ("gate", 1, 1.0)
+    baseline, skill = run.records
     assert (baseline["arm"], baseline["outcome"]) == ("baseline", "failed")
     (check,) = baseline["checks"]
     assert check["check"] == "assert"
     assert check["reason"].startswith("assert 'gate up' in 'No idea.'")
     assert (skill["outcome"], skill["output"]) == ("passed", "Type gate up.")
     assert skill["case"] == "test_gate::test_opens"
-    result.stdout.fnmatch_lines(["*= skills =*", "*+100*"])
 
 
 def test_the_skill_arm_fails_as_any_test_fails(pytester: pytest.Pytester, model: str) -> None:
@@ -63,7 +61,7 @@ def test_the_skill_arm_fails_as_any_test_fails(pytester: pytest.Pytester, model:
     assert "functions.py" not in result.stdout.str()
 
 
-def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester, workers: str) -> None:
+def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "none.json").write_text("[]")
     pytester.makepyfile(
@@ -78,11 +76,10 @@ def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester, workers:
                 pass
         """
     )
-    args = ["--model", "scripted:none.json", "-n", workers, "--skill-json", "r.json"]
-    result = pytester.runpytest_inprocess(*args)
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["scripted:none.json: no rule in none.json matches*"])
-    assert [r["outcome"] for r in report(pytester.path)["records"]] == ["errored", "errored"]
+    run = ask_only(pytester, "scripted:none.json")
+    assert run.outcomes == {"errors": 1}
+    assert "no rule in none.json matches" in run.records[0]["error"]
+    assert [record["outcome"] for record in run.records] == ["errored", "errored"]
 
 
 def test_every_model_every_parameter_and_fixtures(pytester: pytest.Pytester, model: str) -> None:
@@ -99,10 +96,9 @@ def test_every_model_every_parameter_and_fixtures(pytester: pytest.Pytester, mod
                 assert word in ask("How?")
         """
     )
-    args = ["--model", model, "--model", "scripted:other.json", "--skill-json", "r.json"]
-    result = pytester.runpytest_inprocess(*args)
-    result.assert_outcomes(passed=3, failed=1)
-    cases = {record["case"] for record in report(pytester.path)["records"]}
+    run = ask_only(pytester, model, "--model", "scripted:other.json")
+    assert run.outcomes == {"passed": 3, "failed": 1}
+    cases = {record["case"] for record in run.records}
     assert cases == {"test_gate::TestGate::test_word[up]", "test_gate::TestGate::test_word[down]"}
 
 
@@ -126,11 +122,11 @@ def test_what_is_asked_differs_by_the_skill_only(pytester: pytest.Pytester) -> N
         """
     )
     with LoopbackServer(lambda asked: Reply(asked.question.upper())) as server:
-        args = ["--model", "m", "--skill-base-url", f"{server.url}/v1", "--skill-json", "r.json"]
-        pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
-        asked = len(server.asked)
-        pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
-        assert len(server.asked) == asked == 4
+        run = ask_only(pytester, server)
+        assert run.outcomes == {"passed": 1}
+        assert len(server.asked) == 4
+        assert ask_only(pytester, server).outcomes == {"passed": 1}
+        assert len(server.asked) == 4
     systems = [asked.system for asked in server.asked]
     assert systems[0] == systems[1] == "Be brief."
     assert (
@@ -141,21 +137,20 @@ def test_what_is_asked_differs_by_the_skill_only(pytester: pytest.Pytester) -> N
     bodies = [{**asked.body, "messages": asked.body["messages"][1:]} for asked in server.asked]
     assert bodies[:2] == bodies[2:]
     assert [len(body["messages"]) for body in bodies[:2]] == [1, 3]
-    assert report(pytester.path)["records"][0]["input_tokens"] == 20
+    assert run.records[0]["input_tokens"] == 20
 
 
-def test_what_was_recorded_is_replayed(pytester: pytest.Pytester, model: str) -> None:
-    del model
+def test_what_was_recorded_is_replayed(pytester: pytest.Pytester, workers: str) -> None:
+    write_skill(pytester.path / "skills/gate")
     pytester.makepyfile(test_gate=TEST)
 
     def answer(asked: Asked) -> Reply:
         return Reply("gate up" if BODY in asked.system else "no")
 
     with LoopbackServer(answer) as server:
-        args = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
-        pytester.runpytest_inprocess(*args, "--skill-record", "a.jsonl").assert_outcomes(passed=1)
-    result = pytester.runpytest_inprocess(*args, "--skill-replay", "a.jsonl", "-n", "2")
-    result.assert_outcomes(passed=1)
+        assert ask_only(pytester, server, "--skill-record", "a.jsonl").outcomes == {"passed": 1}
+    run = ask_only(pytester, server, "--skill-replay", "a.jsonl", "-n", workers)
+    assert run.outcomes["passed"] == 1
 
 
 def test_runs_are_counted_and_most_must_pass(pytester: pytest.Pytester) -> None:
@@ -180,10 +175,9 @@ def test_runs_are_counted_and_most_must_pass(pytester: pytest.Pytester) -> None:
 
 def test_together_with_the_cases_of_the_same_skill(pytester: pytest.Pytester, model: str) -> None:
     pytester.makepyfile(test_gate=TEST)
-    args = ["--skill", "skills/gate", "test_gate.py", "--model", model, "--skill-json", "r.json"]
-    pytester.runpytest_inprocess(*args).assert_outcomes(passed=2)
-    (summary,) = report(pytester.path)["summary"]
-    assert (summary["skill"], summary["cases"]) == ("gate", 2)
+    run = run_skills(pytester, model, "test_gate.py")
+    assert run.outcomes == {"passed": 2}
+    assert (run.summary["skill"], run.summary["cases"]) == ("gate", 2)
 
 
 def test_without_a_model_they_are_skipped(pytester: pytest.Pytester, model: str) -> None:
@@ -195,43 +189,25 @@ def test_without_a_model_they_are_skipped(pytester: pytest.Pytester, model: str)
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
-@pytest.mark.parametrize(
-    ("mark", "problem"),
-    [
-        (
-            '@pytest.mark.skill("skills/nowhere")',
-            "test_gate.py::test_opens: skills/nowhere: no such file or folder*",
-        ),
-        (
-            '@pytest.mark.skill("skills")',
-            "test_gate.py::test_opens: mark skill skills: several skills are in this folder",
-        ),
-    ],
-)
-def test_a_wrong_skill_is_an_error_of_collection(
-    pytester: pytest.Pytester, model: str, mark: str, problem: str
-) -> None:
+def test_a_wrong_or_missing_mark_is_an_error(pytester: pytest.Pytester, model: str) -> None:
     write_skill(pytester.path / "skills/door")
-    pytester.makepyfile(test_gate=TEST.replace('@pytest.mark.skill("skills/gate")', mark))
-    result = pytester.runpytest_inprocess("--model", model)
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([problem])
-    assert "Traceback" not in result.stdout.str()
-
-
-def test_a_test_without_a_mark_fails(pytester: pytest.Pytester, model: str) -> None:
-    pytester.makepyfile("def test_it(ask): pass")
-    result = pytester.runpytest_inprocess("--model", model)
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["ask needs @pytest.mark.skill*"])
+    mark = "import pytest\n@pytest.mark.skill({path!r})\ndef test_it(ask): pass"
+    pytester.makepyfile(
+        test_nowhere=mark.format(path="skills/nowhere"),
+        test_several=mark.format(path="skills"),
+        test_no_mark="def test_it(ask): pass",
+    )
+    run = ask_only(pytester, model, "--continue-on-collection-errors")
+    assert run.outcomes == {"errors": 3}
+    assert "test_nowhere.py::test_it: skills/nowhere: no such file or folder" in run.screen
+    assert "test_several.py::test_it: mark skill skills: several skills" in run.screen
+    assert "ask needs @pytest.mark.skill" in run.screen
 
 
 def test_a_missing_key_is_an_error_only_if_a_test_needs_it(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str, workers: str
+    pytester: pytest.Pytester, workers: str
 ) -> None:
-    del model
-    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+    write_skill(pytester.path / "skills/gate")
     pytester.makeini("[pytest]\nskill_models = haiku")
     pytester.makepyfile(test_gate=TEST, test_other="def test_other(): pass")
     pytester.runpytest_inprocess("test_other.py", "-n", workers).assert_outcomes(passed=1)
@@ -268,38 +244,31 @@ def test_an_async_test_fails(pytester: pytest.Pytester, model: str) -> None:
     result.stdout.fnmatch_lines(["ask does not work in async tests"])
 
 
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ("3", "ask takes a string or a list of messages: "),
-        ('""', "ask takes a string or a list of messages: [[]0].content: must not be empty"),
-        ('[{"role": "robot", "content": "x"}]', "ask takes a string or a list of messages: "),
-    ],
-)
-def test_a_wrong_question_fails_where_it_is_asked(
-    pytester: pytest.Pytester, model: str, asked: str, message: str
-) -> None:
-    pytester.makepyfile(test_gate=TEST.replace('"How do I open the gate?"', asked))
-    result = pytester.runpytest_inprocess("--model", model, "--skill-json", "r.json")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"E *TypeError: {message}*"])
-    assert "functions.py" not in result.stdout.str()
-    assert [r["outcome"] for r in report(pytester.path)["records"]] == ["errored", "errored"]
-
-
-def test_a_test_that_asks_nothing_is_an_error(pytester: pytest.Pytester, model: str) -> None:
+def test_a_wrong_question_fails_where_it_is_asked(pytester: pytest.Pytester, model: str) -> None:
     pytester.makepyfile(
         test_gate="""
         import pytest
 
-        @pytest.mark.skill("skills/gate")
-        def test_nothing(ask):
-            pass
+        pytestmark = pytest.mark.skill("skills/gate")
+
+        def test_number(ask): ask(3)
+        def test_empty(ask): ask("")
+        def test_role(ask): ask([{"role": "robot", "content": "x"}])
         """
     )
-    result = pytester.runpytest_inprocess("--model", model)
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["this test never called ask, so it says nothing about the skill"])
+    run = ask_only(pytester, model)
+    assert run.outcomes == {"failed": 3}
+    assert run.screen.count("TypeError: ask takes a string or a list of messages: ") >= 3
+    assert "[0].content: must not be empty" in run.screen
+    assert "functions.py" not in run.screen
+    assert {record["outcome"] for record in run.records} == {"errored"}
+
+
+def test_a_test_that_asks_nothing_is_an_error(pytester: pytest.Pytester, model: str) -> None:
+    pytester.makepyfile(test_gate=TEST.replace('ask("How do I open the gate?")', '"gate up"'))
+    run = ask_only(pytester, model)
+    assert run.outcomes == {"errors": 1}
+    assert "this test never called ask" in run.screen
 
 
 def test_an_xfail_does_not_expect_a_missing_answer(pytester: pytest.Pytester) -> None:
@@ -312,15 +281,14 @@ def test_an_xfail_does_not_expect_a_missing_answer(pytester: pytest.Pytester) ->
     pytester.runpytest_inprocess("--model", model).assert_outcomes(xfailed=1)
 
 
-@pytest.mark.parametrize("stop", ["end", "refusal"])
-def test_an_empty_answer_fails_the_test_that_asked(pytester: pytest.Pytester, stop: str) -> None:
+def test_an_empty_answer_fails_the_test_that_asked(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makepyfile(
-        answers=f"""
+        answers="""
         from pytest_upskill.trials.answer import Answer
 
         def silent(question):
-            return Answer("\u200b", stop={stop!r})
+            return Answer("\u200b", stop="refusal")
         """,
         test_gate="""
         import pytest
@@ -343,7 +311,6 @@ def test_an_empty_answer_fails_the_test_that_asked(pytester: pytest.Pytester, st
     )
     result = pytester.runpytest_inprocess("--model", "scripted:answers.py:silent")
     result.assert_outcomes(failed=2, passed=1)
-    refused = ": the model refused to answer" if stop == "refusal" else ""
     result.stdout.fnmatch_lines(
-        ['>*ask("How?")', f"E*Failed: the answer is empty{refused} (ask(…, allow_empty=True)*"]
+        ['>*ask("How?")', "E*Failed: the answer is empty: * refused * (ask(…, allow_empty=True)*"]
     )

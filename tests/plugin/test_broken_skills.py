@@ -1,14 +1,15 @@
 """One broken skill is one error: the others are tested, and the run can't pass."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from pytest_upskill.results.from_json import read_run
-from support.kit import case, gates, run_skills, write_script, write_skill
+from support.kit import case, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
+from support.runs import run_skills
+from support.usage import usage_error
 
 DOOR = "skills/door/skill_meta.json"
 MESSAGE = f"{DOOR}:1:2: invalid JSON"
@@ -36,23 +37,20 @@ def break_skill(folder: Path) -> str:
 
 @pytest.mark.parametrize("damage", [break_results, break_skill])
 def test_any_broken_file_is_one_error(
-    pytester: pytest.Pytester, model: str, damage: object, workers: str
+    pytester: pytest.Pytester, model: str, damage: Callable[[Path], str], workers: str
 ) -> None:
-    assert callable(damage)
     problem = damage(pytester.path / "skills/door")
-    result = run_skills(pytester, model, "-n", workers)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.assert_outcomes(passed=1, errors=1)
-    assert f"skills/door/{problem}" in result.stdout.str()
+    run = run_skills(pytester, model, "-n", workers)
+    assert (run.outcomes["passed"], run.outcomes["errors"], run.status) == (1, 1, 1)
+    assert f"skills/door/{problem}" in run.screen
 
 
 def test_if_all_are_broken_the_run_fails_with_their_errors(
-    pytester: pytest.Pytester, model: str, workers: str
+    pytester: pytest.Pytester, model: str
 ) -> None:
     (pytester.path / "skills/gate/skill_meta.json").write_text("[")
-    result = run_skills(pytester, model, "-n", workers, "--skill-min-lift", "0.1")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.assert_outcomes(errors=2)
+    run = run_skills(pytester, model, "--skill-min-lift", "0.1")
+    assert (run.outcomes, run.status) == ({"errors": 2}, 1)
 
 
 @pytest.mark.parametrize(
@@ -61,15 +59,14 @@ def test_if_all_are_broken_the_run_fails_with_their_errors(
 def test_it_can_not_be_deselected_by_name_or_mark(
     pytester: pytest.Pytester, model: str, args: Sequence[str], passed: int
 ) -> None:
-    result = run_skills(pytester, model, *args)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.assert_outcomes(passed=passed, errors=1, deselected=1 - passed)
+    run = run_skills(pytester, model, *args)
+    assert run.status == pytest.ExitCode.TESTS_FAILED
+    run.result.assert_outcomes(passed=passed, errors=1, deselected=1 - passed)
 
 
 def test_it_can_be_deselected_by_its_id(pytester: pytest.Pytester, model: str) -> None:
-    result = run_skills(pytester, model, "--deselect", DOOR)
-    assert result.ret == 0
-    result.assert_outcomes(passed=1, deselected=1)
+    run = run_skills(pytester, model, "--deselect", DOOR)
+    assert (run.outcomes, run.status) == ({"passed": 1, "deselected": 1}, 0)
 
 
 def test_a_node_id_in_a_broken_file_shows_what_is_wrong_with_it(
@@ -82,34 +79,32 @@ def test_a_node_id_in_a_broken_file_shows_what_is_wrong_with_it(
 
 
 def test_only_collecting_shows_it_too(pytester: pytest.Pytester, model: str) -> None:
-    result = run_skills(pytester, model, "--collect-only", "-q")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(
-        [f"skills/gate/skill_meta.json::open-gate[[]{model}]", DOOR, f"upskill: {MESSAGE}*"]
-    )
-    write_skill(pytester.path / "skills/door", [{"input": "q", "expected": {"contians": "x"}}])
-    result = run_skills(pytester, model, "--collect-only", "-q")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([f"upskill: {DOOR}:1: *.contians: unknown check *"])
+    cases = [{"input": "q", "expected": {"contians": "x"}}]
+    write_skill(pytester.path / "skills/gate", cases)
+    run = run_skills(pytester, model, "--collect-only", "-q")
+    assert run.status == pytest.ExitCode.TESTS_FAILED
+    lines = run.screen.splitlines()
+    assert DOOR in lines
+    assert any(line.startswith(f"upskill: {MESSAGE}") for line in lines)
+    gate = "upskill: skills/gate/skill_meta.json:1: "
+    assert any(line.startswith(gate) and "contians: unknown check" in line for line in lines)
 
 
 def test_no_gate_passes(pytester: pytest.Pytester, model: str) -> None:
-    args = ["--skill-min-lift", "0.1", "--skill-json", "r.json"]
-    result = run_skills(pytester, model, *args)
-    assert gates(result)[0].startswith(f"not tested: {MESSAGE}")
-    report = json.loads((pytester.path / "r.json").read_text())
-    assert report["gate"]["passed"] is False
-    assert list(report["broken"]) == [DOOR]
-    assert read_run(pytester.path / "r.json").problems == report["gate"]["reasons"]
+    run = run_skills(pytester, model, "--skill-min-lift", "0.1")
+    assert run.gate["passed"] is False
+    assert run.gate["reasons"][0].startswith(f"not tested: {MESSAGE}")
+    assert list(run.report["broken"]) == [DOOR]
+    assert read_run(pytester.path / "report.json").problems == run.gate["reasons"]
 
 
 def test_the_last_failed_run_again_once_it_is_repaired(
     pytester: pytest.Pytester, model: str
 ) -> None:
-    run_skills(pytester, model).assert_outcomes(passed=1, errors=1)
-    run_skills(pytester, model, "--lf").assert_outcomes(errors=1)
+    assert run_skills(pytester, model).outcomes == {"passed": 1, "errors": 1}
+    assert run_skills(pytester, model, "--lf").outcomes["errors"] == 1
     write_skill(pytester.path / "skills/door")
-    run_skills(pytester, model, "--lf").assert_outcomes(passed=1)
+    assert run_skills(pytester, model, "--lf").outcomes["passed"] == 1
 
 
 def test_a_warning_that_is_an_error_is_one_of_its_skill_alone(
@@ -118,13 +113,13 @@ def test_a_warning_that_is_an_error_is_one_of_its_skill_alone(
     cases = [case("How?", "gate up", id="open", tags=["slow"], skip="later")]
     write_skill(pytester.path / "skills/gate", [*cases, case("So?", "gate up", xfail="why")])
     write_skill(pytester.path / "skills/door", frontmatter="colour: red\n")
-    result = run_skills(pytester, model, "-W", "error")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.assert_outcomes(skipped=1, errors=1, xpassed=1)
-    result.stdout.fnmatch_lines(["skills/door/SKILL.md:4: 'colour' is not in the *"])
+    run = run_skills(pytester, model, "-W", "error")
+    assert (run.outcomes, run.status) == ({"skipped": 1, "errors": 1, "xpassed": 1}, 1)
+    assert "skills/door/SKILL.md:4: 'colour' is not in the " in run.screen
+    assert "nodes.py" not in run.screen
 
 
-def test_a_broken_conftest_of_the_project_is_told_once_and_costs_nothing(
+def test_a_broken_conftest_of_the_project_is_one_error_and_costs_nothing(
     pytester: pytest.Pytester, workers: str
 ) -> None:
     for name in ("gate", "door"):
@@ -155,16 +150,9 @@ def test_a_skill_without_cases_is_told_and_the_others_are_tested(
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "answers.json")
     (pytester.path / "skills/lift/skill_meta.json").write_text('{"cases": []}')
-    result = run_skills(pytester, model)
-    assert result.ret == 0
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(
-        [
-            f"upskill: gate on {model}",
-            "upskill: 3 found, 2 without cases: door, lift",
-            "upskill: to write some: pytest-upskill cases SKILL",
-        ]
-    )
+    run = run_skills(pytester, model)
+    assert (run.outcomes, run.status) == ({"passed": 1}, 0)
+    assert "upskill: 3 found, 2 without cases: door, lift" in run.screen
 
 
 @pytest.mark.usefixtures("_no_cases")
@@ -179,22 +167,29 @@ def test_a_skill_without_cases_is_told_and_the_others_are_tested(
 def test_if_no_skill_has_cases_that_is_a_usage_error(
     pytester: pytest.Pytester, args: Sequence[str], message: str
 ) -> None:
-    result = pytester.runpytest_inprocess(*args, "--model", "haiku")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert message in result.stderr.str()
-    assert "pytest-upskill cases skills/door" in result.stderr.str()
-    assert "--skill-tests" not in result.stderr.str()
+    shown = usage_error(pytester, *args, "--model", "haiku")
+    assert message in shown
+    assert 'Write {"cases": [{"input": ' in shown
+    assert "pytest-upskill cases skills/door" in shown
+    assert "--skill-tests" not in shown
     (pytester.path / "evals").mkdir()  # of the whole repository
     (pytester.path / "evals/evals.json").write_text("{}")
-    result = pytester.runpytest_inprocess(*args, "--model", "haiku")
-    assert "a file elsewhere: --skill-tests evals/evals.json" in result.stderr.str()
+    shown = usage_error(pytester, *args, "--model", "haiku")
+    assert "a file elsewhere: --skill-tests evals/evals.json" in shown
+
+
+@pytest.mark.parametrize("text", ["{}", '{"cases": []}'])
+def test_a_file_of_cases_without_any_is_a_usage_error(pytester: pytest.Pytester, text: str) -> None:
+    (write_skill(pytester.path / "skills/gate") / "skill_meta.json").write_text(text)
+    message = usage_error(pytester, "--skill", "skills", "--model", "haiku")
+    assert "skills/gate: this skill has no cases" in message
 
 
 def test_the_skill_that_an_error_names_is_no_copy_for_an_agent(pytester: pytest.Pytester) -> None:
     for folder in (".claude/skills/a", "skills/b"):
         (write_skill(pytester.path / folder) / "skill_meta.json").unlink()
-    result = pytester.runpytest_inprocess("--skill", ".", "--model", "haiku")
-    assert "Or run: pytest-upskill cases skills/b" in result.stderr.str()
+    message = usage_error(pytester, "--skill", ".", "--model", "haiku")
+    assert "Or run: pytest-upskill cases skills/b" in message
 
 
 @pytest.mark.usefixtures("_no_cases")

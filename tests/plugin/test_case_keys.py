@@ -7,6 +7,7 @@ import pytest
 
 from support.kit import case, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
+from support.runs import run_skills
 
 TALK = [
     {"role": "user", "content": "There is a gate."},
@@ -23,8 +24,7 @@ def test_arms_with_messages_and_a_system_text_differ_by_the_skill_only(
     folder = write_skill(pytester.path / "skills/gate", cases)
     body = (folder / "SKILL.md").read_text().split("---\n")[2].strip()
     with LoopbackServer(lambda _: Reply("gate up")) as server:
-        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
-        pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
+        assert run_skills(pytester, server).outcomes == {"passed": 1}
     talks = [asked.body["messages"] for asked in server.asked]
     baseline, skill = sorted(talks, key=lambda messages: len(str(messages)))
     assert baseline[0] == {"role": "system", "content": "Be terse."}
@@ -35,19 +35,11 @@ def test_arms_with_messages_and_a_system_text_differ_by_the_skill_only(
 
 
 @pytest.fixture
-def args(pytester: pytest.Pytester) -> list[str]:
-    model = write_script(pytester.path / "a.json")
-    return ["--skill", "skills", "--model", model, "--skill-json", "r.json"]
+def model(pytester: pytest.Pytester) -> str:
+    return write_script(pytester.path / "a.json")
 
 
-def report(pytester: pytest.Pytester) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((pytester.path / "r.json").read_text())
-    return data
-
-
-def test_a_skipped_case_is_not_asked(
-    pytester: pytest.Pytester, args: list[str], workers: str
-) -> None:
+def test_a_skipped_case_is_not_asked(pytester: pytest.Pytester, workers: str) -> None:
     names = ("asked", "with-reason", "without", "by-conftest", "by-condition", "not-run", "not-so")
     cases = [case(name, "gate up", id=name) for name in names]
     cases[1]["skip"], cases[2]["skip"] = "no gate here", True
@@ -70,67 +62,59 @@ def test_a_skipped_case_is_not_asked(
         """
     )
     with LoopbackServer(lambda _: Reply("gate up")) as server:
-        url = f"{server.url}/v1"
-        result = pytester.runpytest_inprocess(
-            *args[:2], "--model", "m", "--skill-base-url", url, "-rs", *args[4:], "-n", workers
-        )
-    result.assert_outcomes(passed=2, skipped=4, xfailed=1)
+        run = run_skills(pytester, server, "-rs", "-n", workers)
+    run.result.assert_outcomes(passed=2, skipped=4, xfailed=1)
     assert sorted({asked.question for asked in server.asked}) == ["asked", "not-so"]
     assert len(server.asked) == 4
-    result.stdout.fnmatch_lines_random(["SKIPPED*no gate here", "SKIPPED*no reason given"])
-    result.stdout.no_fnmatch_line("*cases not run*")
-    if not workers:
-        result.stdout.fnmatch_lines(["upskill: up to 4 calls, *: 2 tests × 2 arms × 1 run"])
-    assert {record["case"] for record in report(pytester)["records"]} == {"asked", "not-so"}
+    run.result.stdout.fnmatch_lines_random(["SKIPPED*no gate here", "SKIPPED*no reason given"])
+    assert "cases not run" not in run.screen
+    if workers == "0":
+        assert ": 2 tests × 2 arms × 1 run" in run.screen
+    assert {record["case"] for record in run.records} == {"asked", "not-so"}
 
 
 def test_a_failure_is_reported_at_the_line_of_its_case(
-    pytester: pytest.Pytester, args: list[str]
+    pytester: pytest.Pytester, model: str
 ) -> None:
     data = {"cases": [case("a", "gate up"), case("b", "never")]}
     folder = write_skill(pytester.path / "skills/gate")
     (folder / "skill_meta.json").write_text(json.dumps(data, indent=1))
-    result = pytester.runpytest_inprocess(*args, "--tb=line")
-    result.stdout.fnmatch_lines(['*skill_meta.json:11: "never" is not in the answer'])
+    assert "skill_meta.json:11: " in run_skills(pytester, model, "--tb=line").screen
 
 
-def test_a_run_of_skipped_cases_only_asks_nothing(
-    pytester: pytest.Pytester, args: list[str]
-) -> None:
+def test_a_run_of_skipped_cases_only_asks_nothing(pytester: pytest.Pytester, model: str) -> None:
     write_skill(pytester.path / "skills/gate", [case("q", "x", skip="why not")])
-    result = pytester.runpytest_inprocess(*args)
-    result.assert_outcomes(skipped=1)
-    assert result.ret == 0
-    assert report(pytester)["records"] == []
+    run = run_skills(pytester, model)
+    assert (run.outcomes, run.status, run.records) == ({"skipped": 1}, 0, [])
 
 
-def test_an_xfail_case_xfails_or_xpasses(
-    pytester: pytest.Pytester, args: list[str], workers: str
-) -> None:
+def test_an_xfail_case_xfails_or_xpasses(pytester: pytest.Pytester, model: str) -> None:
     cases = [
         case("a", "never", id="fails", xfail="too hard"),
         case("b", "gate up", id="passes", xfail=True),
         case("c", "gate up", id="is-expected-to", xfail=False),
     ]
     write_skill(pytester.path / "skills/gate", cases)
-    result = pytester.runpytest_inprocess(*args, "-rxX", "-n", workers)
-    result.assert_outcomes(xfailed=1, xpassed=1, passed=1)
-    result.stdout.fnmatch_lines(["XFAIL *::fails?* - too hard"])
-    outcomes = {r["case"]: r["outcome"] for r in report(pytester)["records"] if r["arm"] == "skill"}
+    run = run_skills(pytester, model, "-rxX")
+    assert run.outcomes == {"xfailed": 1, "xpassed": 1, "passed": 1}
+    run.result.stdout.fnmatch_lines(["XFAIL *::fails?* - too hard"])
+    of_skill = [record for record in run.records if record["arm"] == "skill"]
+    outcomes = {record["case"]: record["outcome"] for record in of_skill}
     assert outcomes == {"fails": "failed", "passes": "passed", "is-expected-to": "passed"}
-    pytester.runpytest_inprocess(*args, "--runxfail").assert_outcomes(failed=1, passed=2)
+    shown = run_skills(pytester, model, "--runxfail")
+    assert shown.outcomes == {"failed": 1, "passed": 2}
 
 
 def test_no_answer_stays_an_error_where_a_failure_is_expected(
-    pytester: pytest.Pytester, args: list[str]
+    pytester: pytest.Pytester, model: str
 ) -> None:
     write_skill(pytester.path / "skills/gate", [case("a", "x", xfail="too hard")])
     (pytester.path / "a.json").write_text("[]")
-    pytester.runpytest_inprocess(*args).assert_outcomes(errors=1)
+    assert run_skills(pytester, model).outcomes == {"errors": 1}
 
 
 def test_a_case_has_its_own_number_of_runs_and_threshold(
-    pytester: pytest.Pytester, args: list[str], workers: str
+    pytester: pytest.Pytester, workers: str
 ) -> None:
     cases = [
         case("3", "yes", id="most"),
@@ -147,85 +131,68 @@ def test_a_case_has_its_own_number_of_runs_and_threshold(
             return "yes" if question.run <= int(question.messages[-1][1]) else "no"
         """
     )
-    model = ["--model", "scripted:fake.py:answer", "--skill-runs", "4"]
-    result = pytester.runpytest_inprocess(*args[:2], *model, *args[4:], "-rA", "-n", workers)
-    result.assert_outcomes(passed=4, failed=2)
-    result.stdout.fnmatch_lines_random(["FAILED*half-is-not-most*", "FAILED*all-are-wanted*"])
-    result.stdout.fnmatch_lines(["gate · * · 6 cases (4 questions) × 1 to 10 runs"])
-    if not workers:
-        result.stdout.fnmatch_lines(["upskill: up to 54 calls: 6 tests × 2 arms × 1 to 10 runs"])
-    data = report(pytester)
-    assert data["summary"][0]["runs"] == 10
-    assert len(data["records"]) == 54
-    assert data["summary"][0]["skill_rate"] == pytest.approx((0.75 + 0.5 + 0.6 + 1) / 4)
+    run = run_skills(pytester, "scripted:fake.py:answer", "--skill-runs", "4", "-rA", "-n", workers)
+    assert (run.outcomes["passed"], run.outcomes["failed"]) == (4, 2)
+    run.result.stdout.fnmatch_lines_random(["FAILED*half-is-not-most*", "FAILED*all-are-wanted*"])
+    if workers == "0":
+        assert "up to 54 calls: 6 tests × 2 arms × 1 to 10 runs" in run.screen
+    assert (run.summary["runs"], run.summary["samples"]) == (10, 4)
+    assert len(run.records) == 54
+    assert run.summary["skill_rate"] == pytest.approx((0.75 + 0.5 + 0.6 + 1) / 4)
 
 
-@pytest.mark.parametrize(
-    ("models", "wanted"),
-    [
-        ("haiku", ["haiku"]),
-        ("claude-*", ["haiku", "anthropic:claude-opus-4-1"]),
-        ("Claude-OPUS-*", ["anthropic:claude-opus-4-1"]),
-        (["openai:*", "hai?u"], ["haiku", "openai:gpt-5.4-mini"]),
-        ("gpt-5.4-mini", ["openai:gpt-5.4-mini"]),
-    ],
-)
-@pytest.mark.parametrize("workers", [[], ["-n", "1"]])
 def test_a_case_is_for_the_models_that_fit_its_patterns(
-    pytester: pytest.Pytester,
-    monkeypatch: pytest.MonkeyPatch,
-    models: Any,
-    wanted: list[str],
-    workers: list[str],
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    write_skill(pytester.path / "skills/gate", [case("q", "yes", id="q", models=models)])
-    names = ("haiku", "anthropic:claude-opus-4-1", "openai:gpt-5.4-mini")
-    options = [part for name in names for part in ("--model", name)]
+    opus, mini = "anthropic:claude-opus-4-1", "openai:gpt-5.4-mini"
+    wanted: dict[str, tuple[Any, list[str]]] = {
+        "name": ("haiku", ["haiku"]),
+        "star": ("claude-*", ["haiku", opus]),
+        "case": ("Claude-OPUS-*", [opus]),
+        "several": (["openai:*", "hai?u"], ["haiku", mini]),
+        "id": ("gpt-5.4-mini", [mini]),
+    }
+    cases = [case(name, "yes", id=name, models=models) for name, (models, _) in wanted.items()]
+    write_skill(pytester.path / "skills/gate", cases)
     with LoopbackServer(lambda _: Reply("yes")) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
-        result = pytester.runpytest_inprocess("--skill", "skills", *options, "-rA", *workers)
-    result.assert_outcomes(passed=len(wanted))
-    for name in wanted:
-        result.stdout.fnmatch_lines([f"PASSED *::q?{name}?"])
+        run = run_skills(pytester, "haiku", "--model", opus, "--model", mini, "-n", workers)
+    asked = {(record["case"], record["model"]) for record in run.records}
+    assert asked == {(name, model) for name, (_, models) in wanted.items() for model in models}
 
 
 def test_a_skill_without_cases_for_the_model_is_a_warning(
-    pytester: pytest.Pytester, args: list[str]
+    pytester: pytest.Pytester, model: str
 ) -> None:
     write_skill(pytester.path / "skills/gate", [case("q", "yes", models="claude-*")])
-    result = pytester.runpytest_inprocess(*args, "-W", "default")
-    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    result.stdout.fnmatch_lines(["*SkillWarning: no case is for scripted:a*"])
+    run = run_skills(pytester, model, "-W", "default")
+    assert run.status == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert "SkillWarning: no case is for scripted:a" in run.screen
 
 
 def test_tags_of_defaults_and_cases_choose_with_strict_markers(
-    pytester: pytest.Pytester, args: list[str]
+    pytester: pytest.Pytester, model: str
 ) -> None:
     folder = write_skill(pytester.path / "skills/gate")
     cases = [case("a", "gate up"), case("b", "gate up", tags=["slow"])]
     data = {"defaults": {"tags": ["build"]}, "cases": cases}
     (folder / "skill_meta.json").write_text(json.dumps(data))
-    chosen = pytester.runpytest_inprocess(*args, "--strict-markers", "-m", "build and not slow")
-    chosen.assert_outcomes(passed=1, deselected=1)
+    chosen = run_skills(pytester, model, "--strict-markers", "-m", "build and not slow")
+    assert chosen.outcomes == {"passed": 1, "deselected": 1}
 
 
 def test_ids_of_one_question_are_one_sample_and_the_header_says_so(
-    pytester: pytest.Pytester,
+    pytester: pytest.Pytester, model: str
 ) -> None:
-    model = write_script(pytester.path / "answers.json")
     cases = [case("How do I open the gate?", "gate up", id=f"c{number}") for number in range(10)]
     write_skill(pytester.path / "skills/gate", cases)
-    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model)
-    result.stdout.fnmatch_lines(
-        [
-            "upskill: gate: 10 cases ask 1 question: cases that ask the same count as one",
-            "gate * 10 cases (1 question) * 1 run",
-            f"{model}: no effect shown: +100 points (-95 to +100)*",
-        ]
-    )
+    run = run_skills(pytester, model)
+    assert "upskill: gate: 10 cases ask 1 question" in run.screen
+    assert (run.summary["cases"], run.summary["samples"]) == (10, 1)
+    assert run.summary["verdict"] == "no effect shown"
 
 
 ASKS = """
@@ -238,9 +205,10 @@ ASKS = """
 """
 
 
-def test_tests_in_python_that_ask_the_same_are_one_sample(pytester: pytest.Pytester) -> None:
-    model = write_script(pytester.path / "answers.json")
+def test_tests_in_python_that_ask_the_same_are_one_sample(
+    pytester: pytest.Pytester, model: str
+) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makepyfile(test_gate=ASKS)
-    result = pytester.runpytest_inprocess("test_gate.py", "--model", model)
-    result.stdout.fnmatch_lines(["gate * 6 cases (1 question) * 1 run"])
+    summary = run_skills(pytester, model, "test_gate.py", skill="").summary
+    assert (summary["cases"], summary["samples"]) == (6, 1)

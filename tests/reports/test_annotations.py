@@ -92,6 +92,12 @@ def test_what_could_not_be_asked_is_told_at_its_place() -> None:
     ]
 
 
+def test_signs_that_separate_are_escaped() -> None:
+    run = replace(made_run(cases=0), broken={"a,b/c.json::x": "0% of it"})
+    [line] = annotations(run, lambda file: file)
+    assert line == "::error file=a%2Cb/c.json,line=1,title=skill broken::0%25 of it"
+
+
 @given(st.text())
 def test_no_text_makes_a_line_or_a_command_of_its_own(text: str) -> None:
     run = made_run(skills=(text,), models=(text,), cases=2, passes=never)

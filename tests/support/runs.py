@@ -72,7 +72,7 @@ def run_skills(
 ) -> SkillRun:
     """Test the folder ``skills``, which must end without a traceback.
 
-    A server is asked as the model ``m``.
+    A server is asked as the model ``m``. With an empty ``skill``, only what ``args`` name runs.
     """
     address = (
         ["--model", model]
@@ -82,7 +82,8 @@ def run_skills(
     run = pytester.runpytest_subprocess if subprocess else pytester.runpytest_inprocess
     file = pytester.path / "report.json"
     file.unlink(missing_ok=True)
-    result = run("--skill", skill, *address, "--skill-json", str(file), *args)
+    which = ["--skill", skill] if skill else []
+    result = run(*which, *address, "--skill-json", str(file), *args)
     report = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     finished = SkillRun(result, report)
     assert "Traceback" not in finished.screen

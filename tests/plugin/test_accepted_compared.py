@@ -1,0 +1,121 @@
+"""Runs after --skill-accept: regressions, chance, and cases that are known to fail."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from support.accepted_project import AcceptedProject, regressions
+
+NAMES = [f"c{number}" for number in range(12)]
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> AcceptedProject:
+    return AcceptedProject(pytester)
+
+
+def junit(project: AcceptedProject) -> dict[str, str]:
+    """What JUnit has of each test."""
+    outcomes = {}
+    for test in ElementTree.parse(project.pytester.path / "junit.xml").iter("testcase"):
+        kinds = [child.tag for child in test if child.tag != "properties"]
+        outcomes[str(test.get("name")).partition("[")[0]] = ",".join(kinds) or "passed"
+    return outcomes
+
+
+def test_failures_that_are_accepted_or_could_be_chance_xfail(project: AcceptedProject) -> None:
+    project.write("a", "b", "c")
+    project.accept({"a": 5, "b": 1, "c": 5}, runs=5)
+    run = project.run({"a": 5, "b": 0, "c": 2}, "-rx", runs=5)
+    assert (run.outcomes, run.status) == ({"passed": 1, "xfailed": 2}, 0)
+    assert "(1 of 5)" in run.screen  # of b
+    assert "2 of 5 passed (accepted: 5 of 5, 2026-01-02); could be chance" in run.screen
+    assert "below accepted; could be chance: c" in " ".join(run.screen.split())
+    assert run.gate == {"passed": True, "reasons": []}
+    shown = project.run({"a": 5, "b": 0, "c": 5}, "--runxfail", runs=5)
+    assert shown.outcomes == {"passed": 2, "failed": 1}
+
+
+def test_a_single_run_that_fails_after_passing_is_a_regression(
+    project: AcceptedProject, workers: str
+) -> None:
+    project.write("a", "b")
+    project.accept({"a": 1, "b": 1})
+    skill = project.folder / "SKILL.md"
+    skill.write_text(f"{skill.read_text()}\nSKILL, but worse.\n")  # the results still count
+    run = project.run({"a": 0, "b": 1}, "-n", workers)
+    assert (run.outcomes, run.status) == ({"passed": 1, "failed": 1}, 1)
+    assert "FAILED skills/gate/skill_meta.json::a" in run.screen
+    assert '0 of 1 passed (accepted: 1 of 1, 2026-01-02): "yes" is not in the answer' in run.screen
+    assert run.gate["passed"] is False
+    assert len(run.gate["reasons"]) == 1
+
+
+def test_a_regression_that_only_holm_shows_fails_its_test(
+    project: AcceptedProject, workers: str
+) -> None:
+    """One case of twelve broke: too little for Bonferroni, enough for Holm with Tarone."""
+    project.write(*NAMES)
+    well = dict.fromkeys(NAMES, 5)
+    project.accept(well, runs=5)
+    run = project.run({**well, "c7": 0}, "--junitxml=junit.xml", "-n", workers, runs=5)
+    assert (run.outcomes, run.status) == ({"passed": 11, "failed": 1}, 1)
+    assert junit(project) == {**dict.fromkeys(NAMES, "passed"), "c7": "failure"}
+    again = project.run({**well, "c7": 0}, "--lf", "-n", workers, runs=5)
+    assert again.outcomes["failed"] == 1
+    assert project.run(well, "--lf", "-n", workers, runs=5).status == 0
+
+
+def test_a_collapse_fails_every_case_that_fell(project: AcceptedProject, workers: str) -> None:
+    """None of these cases is a regression alone: 4 of 5 became 0 of 5, and one did not fall."""
+    names = NAMES[:9]
+    project.write(*names)
+    project.accept(dict.fromkeys(names, 4), runs=5)
+    fallen = {**dict.fromkeys(names, 0), "c4": 5}
+    run = project.run(fallen, "--junitxml=junit.xml", "-n", workers, runs=5)
+    assert (run.outcomes, run.status) == ({"passed": 1, "failed": 8}, 1)
+    assert junit(project) == {**dict.fromkeys(names, "failure"), "c4": "passed"}
+    assert regressions(run) == [name for name in names if name != "c4"]
+    assert len(run.gate["reasons"]) == 1
+    again = project.run(fallen, "--lf", "-n", workers, runs=5)
+    assert again.outcomes["failed"] == 8
+
+
+def test_a_skill_that_got_worse_overall_fails_cases_that_still_pass(
+    project: AcceptedProject,
+) -> None:
+    project.write(*NAMES)
+    project.accept(dict.fromkeys(NAMES, 5), runs=5)
+    worse = {**dict.fromkeys(NAMES, 4), "c1": 5}
+    run = project.run(worse, runs=5)
+    assert (run.outcomes, run.status) == ({"passed": 1, "failed": 11}, 1)
+    few = project.run(worse, "-k", "c2 or c3", runs=5)
+    assert (few.outcomes, few.status) == ({"passed": 2, "deselected": 10}, 0)
+
+
+def test_a_stopped_run_shows_the_same_regression(project: AcceptedProject) -> None:
+    names = ["a", "b", "c"]
+    project.write(*names)
+    project.accept(dict.fromkeys(names, 3), runs=3)
+    run = project.run(dict.fromkeys(names, 0), "-x", runs=3)
+    assert run.outcomes == {"failed": 1}
+    assert regressions(run) == ["a"]
+    assert len(run.gate["reasons"]) == 1
+
+
+def test_a_missing_answer_is_left_out_of_the_decision(project: AcceptedProject) -> None:
+    names = ["a", "b", "c", "d"]
+    project.write(*names)
+    project.accept(dict.fromkeys(names, 3), runs=3)
+    run = project.run(dict.fromkeys(names[:3], 0), runs=3)  # the model knows no d
+    assert run.outcomes == {"failed": 3, "errors": 1}
+
+
+def test_frugal_runs_decide_over_the_runs_that_are_made(project: AcceptedProject) -> None:
+    """After three runs the verdict is clear, and 2 of 3 is no evidence; 2 of 12 would be."""
+    project.write(*NAMES[:8])
+    project.accept(dict.fromkeys(NAMES, 12), runs=12)
+    run = project.run({**dict.fromkeys(NAMES, 12), "c3": 2}, runs="3..12")
+    assert (run.outcomes, run.status) == ({"passed": 8}, 0)
+    run = project.run({**dict.fromkeys(NAMES, 2), "c3": 3}, runs="3..12")
+    assert run.outcomes == {"passed": 1, "failed": 7}

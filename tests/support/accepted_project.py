@@ -1,0 +1,81 @@
+"""A skill with accepted results, whose cases pass in as many runs as a test wants."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_upskill.results.accepted import (
+    CaseResult,
+    ModelResults,
+    case_digest,
+    read_results,
+    write_results,
+)
+from pytest_upskill.skills.case_loading import load_cases
+from support.kit import case, write_skill
+from support.runs import SkillRun, run_skills
+
+MODEL = "scripted:fake.py:answer"
+FAKE = """
+import json
+from pathlib import Path
+
+def answer(question):
+    passes = json.loads(Path(__file__).with_name("passes.json").read_text())
+    name = question.messages[-1][1].split()[0]
+    good = "SKILL" in question.system and question.run <= passes[name]
+    return "yes" if good else "no"
+"""
+
+
+class AcceptedProject:
+    """A skill ``gate``; each case is asked "NAME is it?"."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.folder = pytester.path / "skills/gate"
+        self.cases_file = self.folder / "skill_meta.json"
+        self.results_file = self.folder / "skill_results.json"
+        (pytester.path / "fake.py").write_text(FAKE)
+
+    def write(self, *names: str, **keys: Any) -> None:
+        """Write the skill; all cases have these keys, too."""
+        cases = [case(f"{name} is it?", "yes", id=name, **keys) for name in names]
+        write_skill(self.folder, cases, body="SKILL: say yes.")
+
+    def edit(self, **keys: dict[str, Any]) -> None:
+        """Change cases in their file, each by its name."""
+        cases = json.loads(self.cases_file.read_text())["cases"]
+        edited = [{**written, **keys.get(written["id"], {})} for written in cases]
+        self.cases_file.write_text(json.dumps({"cases": edited}))
+
+    def accept(self, passes: dict[str, int], runs: int = 1) -> None:
+        """Write what ``--skill-accept`` would, without a run."""
+        cases = {
+            read.id: CaseResult(passes[read.id], runs, 0, 9, case_digest(read, self.folder))
+            for read in load_cases(self.cases_file).whole()
+        }
+        write_results(self.folder, {MODEL: ModelResults("id", "2026-01-02", "s", cases)})
+
+    def run(
+        self, passes: dict[str, int], *args: str, runs: int | str = 1, skill: str = "skills"
+    ) -> SkillRun:
+        """Test the skill; without ``skill``, only what ``args`` name."""
+        (self.pytester.path / "passes.json").write_text(json.dumps(passes))
+        return run_skills(self.pytester, MODEL, "--skill-runs", str(runs), *args, skill=skill)
+
+    def accepted(self, model: str = MODEL) -> dict[str, tuple[int, int]]:
+        """Passes and runs of each case in the file."""
+        results = read_results(self.folder)
+        return {name: (case.passes, case.runs) for name, case in results[model].cases.items()}
+
+
+def regressions(run: SkillRun) -> list[str]:
+    """The cases whose tests are reported as regressions."""
+    return [test["case"] for test in run.report["tests"] if test["regression"]]
+
+
+def unmatched(run: SkillRun) -> dict[str, str]:
+    """Accepted cases that were not compared, and why."""
+    return {missing["case"]: missing["why"] for missing in run.report["unmatched"]}
