@@ -47,21 +47,15 @@ def ran(project: Path) -> str:
     ("folder", "args"),
     [
         (".", []),
-        (".", ["."]),
-        (".", ["skills"]),
         (".", ["skills/gate"]),
-        (".", ["skills/gate/skill_meta.json"]),
         (".", ["skills/gate/skill_meta.json::open-gate", "tests"]),
         (".", ["--skill=skills"]),
-        (".", ["--skill", "skills/gate"]),
         (".", ["--skill", "skills/gate/SKILL.md", "."]),
         (".", ["--skill", "skills", "-o", "testpaths=skills"]),
-        (".", ["--doctest-glob=*.md", "--doctest-modules"]),
-        (".", ["-o", "python_files=*.py"]),
+        (".", ["--doctest-glob=*.md", "--doctest-modules", "-o", "python_files=*.py"]),
         (".", ["--rootdir=skills/gate", "--skill=skills"]),
         ("skills", []),
         ("skills/gate", []),
-        ("skills/gate", ["--skill", "."]),
         ("skills/gate", ["--skill=../gate", "../../tests"]),
         ("skills/gate/tests", ["--skill", ".."]),
         ("skills/gate", ["--skill", ".", "--pyargs"]),
@@ -115,7 +109,7 @@ def test_it_runs_if_allowed_and_the_header_says_how(
     assert ran(project).split() == ["__init__", "conftest", "tests/conftest", "tests/test_own"]
 
 
-@pytest.mark.parametrize("folder", [".", "skills/gate"])
+@pytest.mark.parametrize("folder", [pytest.param(".", marks=pytest.mark.nightly), "skills/gate"])
 def test_workers_run_none_of_it_either(project: Path, folder: str) -> None:
     """They are started with the current folder in sys.path, where a module may hide the usual."""
     for name in ("struct", "threading", "queue"):
@@ -124,7 +118,7 @@ def test_workers_run_none_of_it_either(project: Path, folder: str) -> None:
     # Neither python -m pytest nor pytester, which put the current folder there themselves.
     script = Path(sys.executable).with_name("pytest")
     skill = os.path.relpath(project / SKILL, project / folder)
-    command = [str(script), f"--skill={skill}", "-n", "2"]
+    command = [str(script), f"--skill={skill}", "-n", "1"]
     done = subprocess.run(command, cwd=project / folder, capture_output=True, text=True)
     assert "1 passed" in done.stdout
     assert ran(project) == ""
@@ -153,24 +147,19 @@ def test_a_path_inside_a_tested_skill_is_a_usage_error(
     pytester.runpytest_inprocess(inside).assert_outcomes(passed=1)  # no skill is tested
 
 
+BYPASS = "addopts = --skill-allow-code -c pytest.ini"
+
+
 @pytest.mark.parametrize(
-    "settings",
+    ("folder", "args", "settings"),
     [
-        "skill_models = scripted:evil.py:f",
-        "skill_paths = .",
-        "python_files = *.py",
-        "addopts = --skill-allow-code -c pytest.ini",
+        (".", ["--skill", "skills/gate"], BYPASS),
+        (".", ["skills/gate"], BYPASS),
+        (".", ["skills/gate/skill_meta.json::open-gate[haiku]"], BYPASS),
+        ("skills/gate", ["--skill", "."], BYPASS),
+        ("skills/gate", ["--skill", "."], "skill_paths = ."),
     ],
-)
-@pytest.mark.parametrize(
-    ("folder", "args"),
-    [
-        (".", ["--skill", "skills/gate"]),
-        (".", ["skills/gate"]),
-        (".", ["skills/gate/skill_meta.json::open-gate[haiku]"]),
-        ("skills/gate", ["--skill", "."]),
-    ],
-    ids=["--skill", "path", "node id", "inside"],
+    ids=["--skill", "path", "node id", "inside", "owned"],
 )
 def test_the_ini_file_of_a_skill_is_refused(
     pytester: pytest.Pytester,

@@ -1,0 +1,27 @@
+"""Facts about a whole run on its page."""
+
+from dataclasses import replace
+
+from pytest_upskill.reports.html.report_page import html_report
+from pytest_upskill.reports.numbers import cache_words
+from pytest_upskill.results.case_changes import Earlier
+from support.made import made_run
+from support.pages import data_of
+
+
+def test_what_prompt_caches_saved() -> None:
+    assert cache_words(0.94) == "prompt caching saved $0.94"
+    assert cache_words(-0.02) == "prompt caching cost $0.02 more than it saved"
+    assert cache_words(0.001) == ""
+    assert cache_words(0.94) in html_report(made_run(cases=1, prompt_cache_saved=0.94), [])
+    assert "prompt caching" not in html_report(made_run(cases=1), [])
+
+
+def test_what_only_one_of_two_runs_asked() -> None:
+    whole = made_run(cases=2, models=["haiku", "opus"])
+    tests = tuple(test for test in whole.tests if test.pair == ("gate", "haiku"))
+    partial = replace(whole, tests=tests[:1])
+    page = html_report(whole, earlier=Earlier("20260102T030405Z-abcdef", partial))
+    assert "gate on haiku: 1 case asked in only one of the runs." in page
+    assert "Only in this run: gate on opus." in page
+    assert {test["change"] for test in data_of(page)["tests"]} == {None}  # no case is new
