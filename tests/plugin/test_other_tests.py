@@ -30,13 +30,16 @@ INSIDE = ("skills/gate/", "skills/door/")
 
 @pytest.fixture
 def repository(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A skill at the root and two below, with tests and conftest files in and around them."""
+    """A skill at the root and two below, with tests and conftest files in and around them.
+
+    No folder is called "tests": its conftest.py would be known already, as that of this project.
+    """
     root = write_skill(pytester.path / "repo")
     write_skill(root / "skills/gate")
     write_skill(root / "skills/door")
     for folder, word in {
         ".": "root",
-        "tests": "own",
+        "unit": "own",
         "skills": "skills",
         "skills/gate": "gate",
         "skills/gate/scripts": "helper",
@@ -54,32 +57,35 @@ def repository(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def run(pytester: pytest.Pytester, ini: str, *args: str) -> tuple[list[str], list[str], int]:
-    """The ordinary node ids that pytest collects, the conftest files it loads, its exit status."""
+    """The ordinary node ids that pytest collects, the conftest files it loads, its exit status.
+
+    In which order conftest files of folders side by side are loaded is of no interest.
+    """
     log = Path("conftests.txt")
     log.write_text("")
     Path("pytest.ini").write_text(ini)
     common = ["--import-mode=importlib", "-p", "no:cacheprovider"]
     result = pytester.runpytest_inprocess("--collect-only", "-q", *common, *args)
     ids = [line for line in result.outlines if ".py::" in line]
-    return ids, log.read_text().split(), int(result.ret)
+    return ids, sorted(log.read_text().split()), int(result.ret)
 
 
 WITH_SKILLS = [
     [],
     ["skills"],
     ["skills/gate"],
-    ["-k", "own", "skills", "tests"],
+    ["-k", "own", "skills", "unit"],
     ["--deselect", HELPER],
     ["--ignore", "skills/gate"],
-    ["--rootdir", ".", "skills/gate", "tests"],
+    ["--rootdir", ".", "skills/gate", "unit"],
 ]
 WITHOUT_SKILLS = [
-    ["pkg", "tests/test_own.py"],
+    ["pkg", "unit/test_own.py"],
     ["skills/door/tests", HELPER],
-    [f"{HELPER}::test_helper", "tests/test_own.py::test_more"],
+    [f"{HELPER}::test_helper", "unit/test_own.py::test_more"],
     ["--pyargs", "pkg.test_pkg::test_pkg"],
     ["--rootdir", "skills", HELPER],
-    ["--rootdir", "skills/gate", "tests"],
+    ["--rootdir", "skills/gate", "unit"],
     ["--noconftest", HELPER],
 ]
 INI_FILES = [ROOT, pytest.param(BELOW, marks=pytest.mark.nightly)]
