@@ -145,20 +145,29 @@ def test_gates_of_cases_and_a_run_of_triggers_alone(project: pytest.Pytester) ->
 def test_queries_are_accepted_and_compared(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    runs = ("--skill-trigger-runs", "5")
     opens(project, "Fill:pdf\ntax:pdf\n")
-    assert run(project, "--skill-accept").outcomes == {"passed": 4, "xfailed": 1}
+    assert run(project, "--skill-accept", *runs).outcomes == {"passed": 4, "xfailed": 1}
     assert list(accepted()) == ["scripted:model.py:answer (triggers)"]
-    again = run(project)
+    again = run(project, *runs)
     assert (again.status, again.outcomes) == (0, {"passed": 4, "xfailed": 1})
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    opens(project, "Sign:pdf\ntax:pdf")
+    worse = run(project, *runs)
+    assert worse.outcomes == {"passed": 4, "failed": 1}
+    assert "better than accepted:" in worse.screen
+    assert "trigger-fill-in-this-form: 0 of 5 passed" in worse.gate["reasons"][0]
+    assert "::error file=pdf/evals/triggers.json,line=1," in worse.screen
+    assert "opened in 2 of 3 that need it" in Path("summary.md").read_text()
+
+
+def test_the_queries_together_regress(project: pytest.Pytester) -> None:
+    run(project, "--skill-accept")
     opens(project, "Sign:pdf")
     worse = run(project)
     assert worse.outcomes == {"passed": 3, "failed": 2}
-    assert "better than accepted:" in worse.screen
     assert "all queries together: 9 of 15 runs passed" in worse.gate["reasons"][-1]
-    assert "::error file=pdf/evals/triggers.json,line=1," in worse.screen
-    assert "opened in 1 of 3 that need it" in Path("summary.md").read_text()
 
 
 def test_gone_and_changed_queries_are_told(project: pytest.Pytester) -> None:
