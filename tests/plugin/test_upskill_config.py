@@ -31,7 +31,7 @@ def test_eval_model_of_the_file_next_to_the_ini_file_is_the_default(
     monkeypatch.chdir(pytester.path / "skills")
     result = pytester.runpytest_inprocess("-n", workers)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([f"upskill: gate on *{model}* (from upskill.config.yaml)"])
+    result.stdout.fnmatch_lines(["upskill: gate on scripted:*a.json *(from *upskill.config.yaml)"])
 
 
 def test_command_line_and_ini_file_take_precedence(pytester: pytest.Pytester) -> None:

@@ -64,9 +64,9 @@ def test_both_lifts_are_there() -> None:
     results = checked_run([(1, 6)] * 6)
     suite = dict(suite_properties(results))
     assert suite["upskill:gate:haiku:score"] == "checks"
-    assert suite["upskill:gate:haiku:rate_lift"] == 0
-    assert suite["upskill:gate:haiku:score_lift"] == pytest.approx(5 / 7, abs=1e-6)
+    assert float(suite["upskill:gate:haiku:rate_lift"]) == 0
+    assert float(suite["upskill:gate:haiku:score_lift"]) == pytest.approx(5 / 7, abs=1e-6)
     records = [record for record in results.records if record.case == "case-0"]
     of_case = dict(case_properties(records, "checks"))
-    assert of_case["upskill_lift"] == pytest.approx(5 / 7, abs=1e-6)
-    assert of_case["upskill_baseline_score"] == pytest.approx(1 / 7, abs=1e-6)
+    assert float(of_case["upskill_lift"]) == pytest.approx(5 / 7, abs=1e-6)
+    assert float(of_case["upskill_baseline_score"]) == pytest.approx(1 / 7, abs=1e-6)
