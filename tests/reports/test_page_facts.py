@@ -1,5 +1,7 @@
 """Facts about a whole run on its page."""
 
+from dataclasses import replace
+
 from pytest_upskill.reports.html.report_page import html_report
 from pytest_upskill.reports.numbers import cache_words
 from pytest_upskill.results.case_changes import Earlier
@@ -16,7 +18,9 @@ def test_what_prompt_caches_saved() -> None:
 
 
 def test_what_only_one_of_two_runs_asked() -> None:
-    earlier = Earlier("20260102T030405Z-abcdef", made_run(cases=1))
+    before = made_run(cases=1)
+    partial = replace(before, tests=tuple(replace(test, of=2) for test in before.tests))
+    earlier = Earlier("20260102T030405Z-abcdef", partial)
     page = html_report(made_run(cases=2, models=["haiku", "opus"]), earlier=earlier)
     assert "gate on haiku: 1 case asked in only one of the runs." in page
     assert "Only in this run: gate on opus." in page
