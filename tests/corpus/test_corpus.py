@@ -186,6 +186,7 @@ def outcome_of(found: re.Match[str]) -> str:
     return f"{test}={found['outcome'].lower()}" if test else found["outcome"]
 
 
+@pytest.mark.nightly
 def test_make_corpus_counts_what_was_loaded_and_refused(corpus: Path) -> None:
     (corpus.parent / "without-skills").mkdir()
     script = CORPUS.parent / "try_corpus.py"

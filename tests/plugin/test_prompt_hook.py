@@ -22,17 +22,7 @@ def systems(pytester: pytest.Pytester) -> list[str]:
 
 
 def test_the_example_of_a_prompt(pytester: pytest.Pytester, workers: str) -> None:
-    pytester.makeconftest(example("def pytest_upskill_prompt"))
-    pytester.makepyfile(model=SYSTEMS)
-    own = case("How?", "gate up", system="Be brief.", id="own")
-    write_skill(pytester.path / "skills/gate", [case("How?", "gate up", id="plain"), own])
-    run(pytester, "-n", workers, model="scripted:model.py:system").assert_outcomes(passed=2)
-    skill, base = f"<skill>\n{BODY}\n</skill>\n\n", "You are a helpful assistant."
-    wanted = ["Be brief.", base, f"{skill}Be brief.", f"{skill}{base}"]
-    assert systems(pytester) == sorted(wanted)
-
-
-def test_a_prompt_is_used_by_tests_in_python(pytester: pytest.Pytester, workers: str) -> None:
+    """It is used for cases and by tests in Python."""
     pytester.makeconftest(example("def pytest_upskill_prompt"))
     pytester.makepyfile(
         model=SYSTEMS,
@@ -41,13 +31,16 @@ def test_a_prompt_is_used_by_tests_in_python(pytester: pytest.Pytester, workers:
 
         @pytest.mark.skill("skills/gate")
         def test_gate(ask):
-            assert "gate up" in ask("How?", system="Be brief.")
+            assert "gate up" in ask("How?", system="Be kind.")
         """,
     )
-    write_skill(pytester.path / "skills/gate")
-    args = ("test_gate.py", "--model", "scripted:model.py:system", "-n", workers)
-    pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
-    assert systems(pytester) == sorted(["Be brief.", f"<skill>\n{BODY}\n</skill>\n\nBe brief."])
+    own = case("How?", "gate up", system="Be brief.", id="own")
+    write_skill(pytester.path / "skills/gate", [case("How?", "gate up", id="plain"), own])
+    args = ("skills", "test_gate.py", "-n", workers)
+    run(pytester, *args, model="scripted:model.py:system").assert_outcomes(passed=3)
+    skill, base = f"<skill>\n{BODY}\n</skill>\n\n", "You are a helpful assistant."
+    texts = [base, "Be brief.", "Be kind."]
+    assert systems(pytester) == sorted([*texts, *(f"{skill}{text}" for text in texts)])
 
 
 def test_the_prompt_hook_sees_arm_and_case_but_no_skill_in_the_baseline(
@@ -81,7 +74,6 @@ def test_a_changed_prompt_is_asked_again(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("return 3", "pytest_upskill_prompt: returned 3"),
         ("return ' '", "pytest_upskill_prompt: returned ' '"),
         ("raise KeyError('x')", "conftest.py:1: pytest_upskill_prompt raised KeyError: 'x'"),
         (f"return {BODY!r}", "pytest_upskill_prompt: put the text of gate into the baseline"),

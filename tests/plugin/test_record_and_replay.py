@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from support.kit import case, write_skill
+from pytest_upskill.errors import SettingsError
+from pytest_upskill.reports.writers import require_apart
+from support.kit import case, write_script, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.runs import SkillRun, run_skills
 
 SECRET = "sk-not-to-be-seen"
 CASES = [case(f"question {n}", "gate up", id=f"c{n}") for n in (2, 1)]
@@ -20,76 +23,53 @@ def recorded(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path
     with LoopbackServer(lambda _: Reply("gate up", stop="length")) as server:
         monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        args = ["--skill", "skills", "--model", "haiku", "--skill-record", "a.jsonl"]
-        pytester.runpytest_inprocess(*args).assert_outcomes(passed=2)
+        run = run_skills(pytester, "haiku", "--skill-record", "a.jsonl")
+    assert run.outcomes == {"passed": 2}
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.delenv("ANTHROPIC_BASE_URL")
     shutil.rmtree(pytester.path / ".upskill")
     return pytester.path / "a.jsonl"
 
 
-def replay(pytester: pytest.Pytester, *more: str) -> pytest.RunResult:
-    args = ["--skill", "skills", "--model", "haiku", "--skill-replay", "a.jsonl"]
-    return pytester.runpytest_inprocess(*args, *more)
+def replay(pytester: pytest.Pytester, *args: str, subprocess: bool = False) -> SkillRun:
+    return run_skills(pytester, "haiku", "--skill-replay", "a.jsonl", *args, subprocess=subprocess)
 
 
-def test_a_recording_is_sorted_readable_and_holds_no_key(recorded: Path) -> None:
-    lines = [json.loads(line) for line in recorded.read_text().splitlines()]
-    places = [(line["case"], line["arm"]) for line in lines]
-    assert places == [(c, arm) for c in ("c1", "c2") for arm in ("baseline", "skill")]
-    assert {line["text"] for line in lines} == {"gate up"}
-    assert SECRET not in recorded.read_text()
-
-
-def test_a_replay_needs_no_key_and_no_server(
-    pytester: pytest.Pytester, recorded: Path, workers: str
+def test_a_replay_needs_no_key_no_server_and_no_sdk(
+    pytester: pytest.Pytester, recorded: Path
 ) -> None:
-    result = replay(pytester, "-n", workers)
-    result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["haiku * 0 *15→15*"])
-    result.stdout.no_fnmatch_line("*from cache*")
-    assert recorded.is_file()
-    assert not (pytester.path / ".upskill/answers.sqlite").exists()
-
-
-def test_a_replay_loads_no_sdk(pytester: pytest.Pytester, recorded: Path) -> None:
-    assert recorded.is_file()
+    lines = [json.loads(line) for line in recorded.read_text().splitlines()]
+    assert {(line["case"], line["arm"], line["text"]) for line in lines} == {
+        (name, arm, "gate up") for name in ("c1", "c2") for arm in ("baseline", "skill")
+    }
+    assert SECRET not in recorded.read_text()
     pytester.makeconftest(
         """
         import sys
+        from pathlib import Path
 
         def pytest_unconfigure(config):
-            assert not {"anthropic", "openai"} & set(sys.modules)
+            loaded = {"anthropic", "openai"} & set(sys.modules)
+            Path("loaded.txt").write_text(" ".join(loaded) or "none")
         """
     )
-    args = ["--skill", "skills", "--model", "haiku", "--skill-replay", "a.jsonl"]
-    result = pytester.runpytest_subprocess(*args)
-    assert result.ret == 0
-    assert "AssertionError" not in result.stderr.str()
+    run = replay(pytester, subprocess=True)
+    assert run.outcomes == {"passed": 2}
+    assert (run.summary["lift"], run.summary["skill_tokens"]) == (0, 15)
+    assert [record["stored"] for record in run.records] == [True] * 4
+    assert (pytester.path / "loaded.txt").read_text() == "none"
+    assert not (pytester.path / ".upskill/answers.sqlite").exists()
 
 
 def test_an_unrecorded_question_shows_how_to_record_it(
     pytester: pytest.Pytester, recorded: Path
 ) -> None:
-    assert recorded.is_file()
     write_skill(pytester.path / "skills/gate", [*CASES, case("new?", "x", id="new")])
-    result = replay(pytester)
-    result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(
-        [
-            "*ERROR at setup of new[[]haiku]*",
-            "new[[]haiku]: this question is not in a.jsonl. Record it: "
-            "pytest --skill skills --model haiku --skill-record a.jsonl",
-        ]
-    )
-
-
-def record(pytester: pytest.Pytester, server: LoopbackServer, *more: str) -> list[str]:
-    """Record with the model of a server; the cases whose answers are then in the file."""
-    args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
-    pytester.runpytest_inprocess(*args, "--skill-record", "b.jsonl", "--skill-fresh", *more)
-    lines = (pytester.path / "b.jsonl").read_text().splitlines()
-    return [json.loads(line)["case"] for line in lines]
+    run = replay(pytester)
+    assert run.outcomes == {"passed": 2, "errors": 1}
+    error = run.record(case="new", arm="skill")["error"]
+    assert f"not in {recorded.name}. Record it: pytest --skill skills --model haiku" in error
+    assert error.endswith(f"--skill-record {recorded.name}")
 
 
 def test_a_partial_run_keeps_what_was_recorded(pytester: pytest.Pytester, workers: str) -> None:
@@ -99,109 +79,82 @@ def test_a_partial_run_keeps_what_was_recorded(pytester: pytest.Pytester, worker
     def script(_: Asked) -> Reply | Fault:
         return Fault("status", 400) if broken else Reply("gate up")
 
+    def record(*args: str) -> list[str]:
+        """The cases whose answers are in the file after another run."""
+        run_skills(
+            pytester, server, "--skill-record", "b.jsonl", "--skill-fresh", "-n", workers, *args
+        )
+        lines = (pytester.path / "b.jsonl").read_text().splitlines()
+        return [json.loads(line)["case"] for line in lines]
+
     with LoopbackServer(script) as server:
         both = ["c1", "c1", "c2", "c2"]
-        assert record(pytester, server, "-n", workers) == both
-        assert record(pytester, server, "-n", workers, "-k", "c1") == both
+        assert record() == both
+        assert record("-k", "c1") == both
         broken.append(True)
-        assert record(pytester, server, "-n", workers) == both
+        assert record() == both
 
 
-def test_a_recording_never_loses_what_this_run_did_not_ask(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate", CASES[:1])
-    with LoopbackServer(lambda _: Reply("gate up")) as server:
-        first = record(pytester, server)
-        assert first == ["c2", "c2"]
-        # Another model, more runs, no baseline, another case, another skill of the same name.
-        assert record(pytester, server, "--model", "n") == first * 2
-        assert record(pytester, server, "--skill-no-baseline", "--skill-runs", "2") == ["c2"] * 5
-        write_skill(pytester.path / "skills/gate", CASES[1:])
-        assert record(pytester, server) == ["c1"] * 2 + ["c2"] * 5
-        shutil.rmtree(pytester.path / "skills")
-        write_skill(pytester.path / "skills/other/gate", CASES[1:], body="The gate opens by hand.")
-        assert record(pytester, server) == ["c1"] * 4 + ["c2"] * 5
-        # But an edited skill replaces its own answers.
-        write_skill(pytester.path / "skills/other/gate", CASES[1:], body="Ask the guard.")
-        assert record(pytester, server) == ["c1"] * 4 + ["c2"] * 5
-
-
-@pytest.mark.parametrize(
-    ("others", "told"),
-    [
-        (["--skill-json", "b.jsonl"], "--skill-record b.jsonl: --skill-json uses the same file"),
-        (["--skill-html", "soft"], "--skill-record b.jsonl: --skill-html uses the same file"),
-        (["--junitxml", "./b.jsonl"], "--skill-record b.jsonl: --junitxml uses the same file"),
-        (["--log-file", "hard"], "--skill-record b.jsonl: --log-file uses the same file"),
-        (["--skill-csv", "skills/gate/SKILL.md"], "the skill gate uses the same file"),
-        (["--skill-csv", "skills/gate/skill_results.json"], "the skill gate uses the same file"),
-        (["--skill-csv", ".upskill/answers.sqlite"], "the store of answers uses the same file"),
-        (["--skill-csv", "new", "--skill-json", "new/x"], "--skill-json is below it: new/x"),
-        (["--skill-benchmark", "b.jsonl"], "--skill-benchmark uses the same file"),
-    ],
-)
-def test_every_file_of_a_run_has_a_path_of_its_own(
-    pytester: pytest.Pytester, others: list[str], told: str
-) -> None:
-    write_skill(pytester.path / "skills/gate")
-    file = pytester.path / "b.jsonl"
+@pytest.mark.parametrize("name", ["b.jsonl", "soft", "hard", "b.jsonl/x"])
+def test_every_file_has_a_path_of_its_own(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "b.jsonl"
     file.write_text("")
-    (pytester.path / "soft").symlink_to(file)
-    (pytester.path / "hard").hardlink_to(file)
-    args = ["--skill", "skills", "--model", "m", "--skill-base-url", "http://127.0.0.1:1"]
-    result = pytester.runpytest_inprocess(*args, "--skill-record", "b.jsonl", *others)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert told in result.stderr.str()
-    assert file.read_text() == ""
-
-
-def test_a_replayed_file_is_not_written(pytester: pytest.Pytester, recorded: Path) -> None:
-    before = recorded.read_text()
-    result = replay(pytester, "--skill-json", "a.jsonl")
-    assert "--skill-json a.jsonl: --skill-replay uses the same file" in result.stderr.str()
-    assert recorded.read_text() == before
-
-
-def test_another_file_is_not_overwritten_by_a_recording(
-    pytester: pytest.Pytester, recorded: Path
-) -> None:
-    recorded.write_text("my notes")
-    args = ["--skill", "skills", "--model", "haiku", "--skill-record", "a.jsonl"]
-    result = pytester.runpytest_inprocess(*args)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --skill-record a.jsonl:1: not a recorded*"])
-    assert recorded.read_text() == "my notes"
+    (tmp_path / "soft").symlink_to(file)
+    (tmp_path / "hard").hardlink_to(file)
+    if "/" in name:
+        file.unlink()  # a new file can't be a folder, too
+    with pytest.raises(SettingsError) as caught:
+        require_apart({"csv_file": tmp_path / name}, [("the other", file)])
+    assert caught.value.setting == "csv_file"
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("args", "owner"),
     [
-        ("no json\n", "a.jsonl:1: not a recorded answer"),
-        ('\n{"key": "k"}\n', "a.jsonl:2: not a recorded answer"),
-        (
-            '{"key":"k","text":"","usage":{"x":1},"stop":"","seconds":1}',
-            "a.jsonl:1: not a recorded",
-        ),
+        (["--junitxml", "./b.jsonl"], "--junitxml"),
+        (["--log-file", "b.jsonl"], "--log-file"),
+        (["--skill-csv", "skills/gate/SKILL.md"], "the skill gate"),
+        (["--skill-csv", "skills/gate/skill_results.json"], "the skill gate"),
+        (["--skill-csv", ".upskill/answers.sqlite"], "the store of answers"),
     ],
 )
-def test_a_broken_recording_is_a_usage_error(
-    pytester: pytest.Pytester, text: str, message: str
+def test_no_file_of_the_run_is_overwritten(
+    pytester: pytest.Pytester, args: list[str], owner: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
-    (pytester.path / "a.jsonl").write_text(text)
-    result = replay(pytester)
+    model = write_script(pytester.path / "a.json")
+    run = run_skills(pytester, model, "--skill-record", "b.jsonl", *args)
+    assert run.status == pytest.ExitCode.USAGE_ERROR
+    assert f"{owner} uses the same file" in run.screen
+
+
+def test_another_file_is_not_overwritten_by_a_recording(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
+    file = pytester.path / "a.jsonl"
+    file.write_text("my notes")
+    run = run_skills(pytester, "haiku", "--skill-record", "a.jsonl")
+    assert run.status == pytest.ExitCode.USAGE_ERROR
+    assert "--skill-record a.jsonl:1: not a recorded" in run.screen
+    assert file.read_text() == "my notes"
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "message"),
+    [
+        ('\n{"key": "k"}\n', [], "--skill-replay a.jsonl:2: not a recorded answer"),
+        ("", ["--skill-json", "a.jsonl"], "--skill-replay uses the same file"),
+        ("", ["--skill-record", "b.jsonl"], "can't be combined with --skill-replay"),
+        (None, [], "--skill-replay a.jsonl: no such file or folder"),
+    ],
+)
+def test_what_can_not_be_replayed_is_a_usage_error(
+    pytester: pytest.Pytester, text: str | None, args: list[str], message: str
+) -> None:
+    write_skill(pytester.path / "skills/gate")
+    if text is not None:
+        (pytester.path / "a.jsonl").write_text(text)
+    words = ["--skill", "skills", "--model", "haiku", "--skill-replay", "a.jsonl", *args]
+    result = pytester.runpytest_inprocess(*words)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert message in result.stderr.str()
-
-
-def test_a_missing_recording_is_a_usage_error(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate")
-    assert (
-        "--skill-replay a.jsonl: no such file or folder\n  Check the path."
-        in replay(pytester).stderr.str()
-    )
-
-
-def test_record_and_replay_exclude_each_other(pytester: pytest.Pytester, recorded: Path) -> None:
-    assert recorded.is_file()
-    result = replay(pytester, "--skill-record", "b.jsonl")
-    assert "--skill-record: can't be combined with --skill-replay" in result.stderr.str()
+    assert text is None or (pytester.path / "a.jsonl").read_text() == text

@@ -7,42 +7,58 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_upskill.reports.markdown import MARKER
 from pytest_upskill.results.from_json import read_run
-from support.kit import case, ending, write_script, write_skill
+from support.kit import case, write_script, write_skill
 from support.pages import data_of
+from support.runs import ending, run_skills
 
 
-def read(file: Path) -> Any:
-    return json.loads(file.read_bytes().decode("ascii"))
-
-
-def test_benchmark_folder_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
+def test_every_option_writes_its_report(pytester: pytest.Pytester, workers: str) -> None:
     cases = [
         case("Open?", "gate up", "Type", id="open"),
-        {"id": "short", "input": "In short?", "expected": {"max_words": 2, "not": {"json": True}}},
+        case("Shut?", "gate down", id="shut"),
+        case("Why?", "gate up", id="unselected"),
     ]
     write_skill(pytester.path / "skills/gate", cases)
-    model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, "--skill-benchmark", "bench", f"-n{workers}"]
-    pytester.runpytest_inprocess(*args)
-    pytester.runpytest_inprocess(*args)
-    assert sorted(path.name for path in (pytester.path / "bench").iterdir()) == [
-        "iteration-1",
-        "iteration-2",
+    model = write_script(pytester.path / "a.json", knows='Type "gate up",\nthen é.')
+    files = ["--skill-csv=out/r.csv", "--skill-markdown=out/r.md", "--skill-html=out/r.html"]
+    select = ["-k", "open or shut", "-n", workers]
+    run = run_skills(pytester, model, *files, "--skill-benchmark=bench", *select)
+    assert run.outcomes == {"passed": 1, "failed": 1, "deselected": 1}
+    out = pytester.path / "out"
+    assert {path.name for path in out.iterdir()} == {"r.csv", "r.md", "r.html"}  # and no drafts
+
+    rows = list(csv.DictReader(io.StringIO((out / "r.csv").read_bytes().decode(), newline="")))
+    assert [(row["case"], row["arm"], row["outcome"]) for row in rows] == [
+        ("open", "baseline", "failed"),
+        ("open", "skill", "passed"),
+        ("shut", "baseline", "failed"),
+        ("shut", "skill", "failed"),
     ]
-    iteration = pytester.path / "bench/iteration-2"
-    asks = [
-        read(iteration / f"eval-{name}/eval_metadata.json")["assertions"]
-        for name in ("open", "short")
+    assert rows[1]["answer"] == 'Type "gate up",\nthen é.'
+
+    markdown = (out / "r.md").read_text("utf-8")
+    assert markdown.startswith(f"{MARKER}\n")
+    folded = re.findall("<summary>(.*?)</summary>", html.unescape(markdown))
+    assert [text.partition(" on ")[0] for text in folded] == ["shut"]
+
+    page = (out / "r.html").read_text("utf-8")
+    assert "ran only 2 of 3 cases" in page  # a note, as in the terminal
+    first, _ = data_of(page)["tests"]
+    answers = {trial["arm"]: trial["answer"][0] for trial in first["trials"]}
+    assert answers == {"baseline": "No idea.", "skill": 'Type "gate up",\nthen é.'}
+
+    iteration = pytester.path / "bench/iteration-1"
+    metadata = [
+        (iteration / f"eval-{id}/eval_metadata.json").read_text() for id in ("open", "shut")
     ]
-    assert asks == [
+    assert [json.loads(text)["assertions"] for text in metadata] == [
         ["contains: gate up", "contains: Type"],
-        ["max_words: 2", "not: json: true"],
+        ["contains: gate down"],
     ]
 
 
@@ -67,84 +83,20 @@ def test_a_report_that_cannot_be_written_does_not_stop_the_others(
     assert result.ret == 1
     result.assert_outcomes(passed=1)
     for flag, line in zip(broken, ending(result), strict=False):
-        assert line.startswith(f"✘ {flag} ")
-        assert "can't be written: no space left" in line
+        assert f" {flag} " in line
+        assert "no space left" in line
     assert (pytester.path / "bench/iteration-1/benchmark.json").is_file()
     assert (pytester.path / "answers.jsonl").is_file()
     assert not list(pytester.path.glob(".r.*"))
-
-
-def test_a_folder_that_cannot_be_made_is_a_usage_error(
-    pytester: pytest.Pytester,
-) -> None:
-    write_skill(pytester.path / "skills/gate")
-    (pytester.path / "taken").write_text("a file")
-    result = pytester.runpytest_inprocess(
-        "--skill", "skills", "--model", "scripted:none.json", "--skill-benchmark", "taken"
-    )
-    assert result.ret == 4
-
-
-def test_markdown_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
-    cases = [case("Open?", "gate up", id="open"), case("Shut?", "gate down", id="shut")]
-    write_skill(pytester.path / "skills/gate", cases)
-    model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, "--skill-markdown", "comment.md", f"-n{workers}"]
-    assert pytester.runpytest_inprocess(*args).ret == 1
-    text = (pytester.path / "comment.md").read_text()
-    assert text.startswith(f"{MARKER}\n## ❌ Skills\n\n**Failed:**\n\n- 1 test failed")
-    folded = re.findall("<summary>(.*?)</summary>", html.unescape(text))
-    assert folded == [f"shut on {model}: passed 0 of 1"]
-    pytester.runpytest_inprocess(*args, "--skill-accept")
-    text = (pytester.path / "comment.md").read_text()
-    assert "**Passed.**" in text
-    assert "accepted 2 cases in" in text
-
-
-def test_csv_file_of_a_run(pytester: pytest.Pytester, workers: str) -> None:
-    cases = [case("Open?", "gate up", id="open"), case("Shut?", "gate up", id="shut")]
-    write_skill(pytester.path / "skills/gate", cases)
-    model = write_script(pytester.path / "a.json", knows='Say "gate up",\nthen é.')
-    args = ["--skill", "skills", "--model", model, "--skill-csv", "out/r.csv", f"-n{workers}"]
-    assert pytester.runpytest_inprocess(*args).ret == 0
-    content = (pytester.path / "out/r.csv").read_bytes()
-    assert content.startswith(b"skill,")  # and no mark of a byte order
-    read = list(csv.DictReader(io.StringIO(content.decode("utf-8"), newline="")))
-    assert [(row["case"], row["arm"], row["outcome"]) for row in read] == [
-        ("open", "baseline", "failed"),
-        ("open", "skill", "passed"),
-        ("shut", "baseline", "failed"),
-        ("shut", "skill", "passed"),
-    ]
-    assert read[1]["answer"] == 'Say "gate up",\nthen é.'
-    assert list(Path(pytester.path / "out").iterdir()) == [pytester.path / "out/r.csv"]
-
-
-def test_the_option_writes_the_page(pytester: pytest.Pytester, workers: str) -> None:
-    cases = [case("Open?", "gate up", id="first"), case("And shut?", "gate down", id="second")]
-    write_skill(pytester.path / "skills/gate", cases)
-    model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, f"-n{workers}", "-k", "first"]
-    result = pytester.runpytest_inprocess(*args, "--skill-html", "page.html")
-    assert result.ret == 0
-    page = (pytester.path / "page.html").read_text("utf-8")
-    assert "<h2>Passed</h2>" in page
-    assert "ran only 1 of 2 cases" in page  # a note, as in the terminal
-    (test,) = data_of(page)["tests"]
-    answers = {trial["arm"]: trial["answer"][0] for trial in test["trials"]}
-    assert answers == {"baseline": "No idea.", "skill": "Type gate up."}
 
 
 def test_a_page_that_cannot_be_written_is_a_usage_error(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
     (pytester.path / "nowhere").touch()
-    args = ["--skill", "skills", "--model", model, "--skill-html", "nowhere/page.html"]
-    result = pytester.runpytest_inprocess(*args)
-    assert result.ret == 4  # before the first call
-    result.stderr.fnmatch_lines(
-        ["ERROR: --skill-html *nowhere/page.html: nowhere is a file, not a folder"]
-    )
+    run = run_skills(pytester, model, "--skill-html", "nowhere/page.html")
+    assert run.status == pytest.ExitCode.USAGE_ERROR  # before the first call
+    assert "--skill-html nowhere/page.html: nowhere is a file" in run.screen
 
 
 def test_questions_and_tags_of_cases_and_of_tests_in_python_are_in_the_file(

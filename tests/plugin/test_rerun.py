@@ -1,6 +1,5 @@
 """The results say how to run one test again, as it was run."""
 
-import json
 import shlex
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from pytest_upskill.results.from_json import read_run
 from support.kit import case, write_script, write_skill
+from support.runs import run_skills
 
 CASES = [case("Open?", "gate up", id="open"), case("Lift?", "gate up", id="lift")]
 
@@ -17,12 +17,10 @@ def commands(folder: Path) -> list[str]:
     return [results.rerun.command(test.nodeid) for test in results.tests]
 
 
-def test_the_command_runs_just_this_test_with_the_same_options(
-    pytester: pytest.Pytester, workers: str
-) -> None:
+def test_the_command_runs_just_this_test_with_the_same_options(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "my skills/gate", CASES)
     write_script(pytester.path / "a.json")
-    chosen = ["--skill", "my skills", "--model", "scripted:a.json", "-k", "open", "-n", workers]
+    chosen = ["--skill", "my skills", "--model", "scripted:a.json", "-k", "open"]
     shaping = ["--skill-runs", "2..3", "--skill-case-threshold", "0.5"]
     written = ["--skill-json", "r.json", "--skill-max-cost", "5", "-q"]
     pytester.runpytest_inprocess(*chosen, *shaping, *written)
@@ -52,24 +50,11 @@ def test_the_command_works_where_pytest_was_called(
 
 
 def test_a_password_in_an_address_is_not_kept(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "my skills/gate", CASES)
+    write_skill(pytester.path / "skills/gate", CASES)
     model = write_script(pytester.path / "a.json")
     url = "http://me:hunter22@127.0.0.1:9/v1"
-    pytester.runpytest_inprocess(
-        *(
-            "--skill",
-            "my skills",
-            "--model",
-            model,
-            "--skill-base-url",
-            url,
-            "--skill-json",
-            "r.json",
-            "-o",
-            "a_token=hush-of-mine",
-        )
-    )
-    text = (pytester.path / "r.json").read_text()
-    assert "--skill-base-url" in json.loads(text)["rerun"]["options"]
+    run = run_skills(pytester, model, "--skill-base-url", url, "-o", "a_token=hush-of-mine")
+    assert "--skill-base-url" in run.report["rerun"]["options"]
+    text = (pytester.path / "report.json").read_text()
     assert "hunter22" not in text
     assert "hush-of-mine" not in text

@@ -1,16 +1,18 @@
 """--skill-score: what lift and verdict are of."""
 
+import argparse
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
+from pytest_upskill.plugin.option import SCORE
 from support.judges import judge_says
-from support.kit import BODY, case, gates, write_script, write_skill
+from support.kit import BODY, case, write_script, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
+from support.runs import SkillRun, run_skills
 
 WORDS: Final = ("gate", "up", "please", "now", "thanks", "slowly", "never")
 
@@ -51,110 +53,67 @@ def server() -> Iterator[LoopbackServer]:
         yield server
 
 
-def run(pytester: pytest.Pytester, server: LoopbackServer, *more: str) -> pytest.RunResult:
-    args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
-    return pytester.runpytest_inprocess(
-        *args, "--skill-judge", "judge", "--skill-json", "r.json", *more
-    )
+def run(pytester: pytest.Pytester, server: LoopbackServer, *more: str) -> SkillRun:
+    return run_skills(pytester, server, "--skill-judge", "judge", *more)
 
 
-def summary(pytester: pytest.Pytester) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((pytester.path / "r.json").read_text())["summary"]
-    return found
-
-
-def test_evals_are_scored_by_checks(
+def test_evals_are_scored_by_checks_unless_the_option_chooses(
     pytester: pytest.Pytester, server: LoopbackServer, workers: str
 ) -> None:
     write_evals(pytester.path / "skills/gate")
-    result = run(pytester, server, f"-n{workers}")
-    result.assert_outcomes(failed=6)  # a test fails unless all of its checks pass
-    header = "upskill: verdict on the share of checks passed (evals.json; or --skill-score pass)"
-    assert header in result.outlines
-    result.stdout.fnmatch_lines(
-        [
-            "gate * 6 cases * 1 run * share of checks passed",
-            "m: helps: +71 points of checks (+*), 0 of pass rate (-46 to*",
-            "FAILED *1?m? - 6 of 7 checks (1 without th*",
-        ]
-    )
-    (row,) = summary(pytester)
+    by_checks = run(pytester, server, "-n", workers)
+    assert by_checks.outcomes == {"failed": 6}  # a test fails unless all of its checks pass
+    assert "upskill: verdict on the share of checks passed (evals.json" in by_checks.screen
+    row = by_checks.summary
     assert (row["score"], row["verdict"]) == ("checks", "helps")
     assert row["lift"] == pytest.approx(5 / 7)
     assert row["rate_lift"] == 0
-
-
-def test_the_option_chooses_the_pass_rate(
-    pytester: pytest.Pytester, server: LoopbackServer, workers: str
-) -> None:
-    write_evals(pytester.path / "skills/gate")
-    result = run(pytester, server, "--skill-score", "pass", f"-n{workers}")
-    assert "upskill: verdict on the pass rate of cases" in result.outlines
-    result.stdout.fnmatch_lines(["m: no effect shown: 0 points of pass rate (-46 to +46), +71 of*"])
-    (row,) = summary(pytester)
+    by_passes = run(pytester, server, "--skill-score", "pass", "-n", workers)
+    assert "upskill: verdict on the pass rate of cases" in by_passes.screen
+    row = by_passes.summary
     assert (row["score"], row["verdict"], row["lift"]) == ("pass", "no effect shown", 0)
     assert row["score_lift"] == pytest.approx(5 / 7)
 
 
-def test_the_header_names_the_skills_that_are_scored_by_checks(
+def test_each_skill_has_its_own_score(pytester: pytest.Pytester, server: LoopbackServer) -> None:
+    """A test in Python shares that of its skill."""
+    write_evals(pytester.path / "skills/with-evals", 2)
+    write_skill(pytester.path / "skills/with-meta", [case("How?", "gate", id="a")])
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        @pytest.mark.skill("skills/with-evals")
+        def test_asks(ask):
+            assert "gate" in ask("How?")
+        """
+    )
+    finished = run(pytester, server, "test_gate.py", "skills")
+    assert "checks passed for with-evals (evals.json" in finished.screen
+    rows = {row["skill"]: (row["cases"], row["score"]) for row in finished.report["summary"]}
+    assert rows == {"with-evals": (3, "checks"), "with-meta": (1, "pass")}
+
+
+def test_cases_of_an_evals_file_elsewhere_are_scored_by_checks(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
-    write_evals(pytester.path / "skills/with-evals")
-    write_skill(pytester.path / "skills/with-meta", [case("How?", "gate", id="a")])
-    result = run(pytester, server)
-    result.stdout.fnmatch_lines(
-        ["upskill: verdict on the share of checks passed for with-evals (evals.json; or*"]
-    )
-    assert {row["skill"]: row["score"] for row in summary(pytester)} == {
-        "with-evals": "checks",
-        "with-meta": "pass",
-    }
-
-
-def test_nothing_is_said_about_the_pass_rate_of_own_cases(pytester: pytest.Pytester) -> None:
+    write_evals(pytester.path / "elsewhere/gate", 1)
     write_skill(pytester.path / "skills/gate")
-    model = write_script(pytester.path / "a.json")
-    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model)
-    assert not any("verdict on" in line for line in result.outlines)
+    finished = run(pytester, server, "--skill-tests", "elsewhere/gate/evals/evals.json")
+    assert finished.summary["score"] == "checks"
 
 
 def test_own_cases_can_be_scored_by_checks(pytester: pytest.Pytester) -> None:
     cases = [case(f"Open {n}?", "gate up", "never", id=f"c{n}") for n in range(6)]
     write_skill(pytester.path / "skills/gate", cases)
     model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, "--skill-score", "checks"]
-    result = pytester.runpytest_inprocess(*args, "--skill-min-lift", "0.6")
-    result.assert_outcomes(failed=6)
-    result.stdout.fnmatch_lines(["*: helps: +50 points of checks (+*"])
-    gate = f"gate on {model}: lift of checks is +50 points (minimum +60)"
-    assert gates(result) == [gate]
-
-
-def test_cases_of_an_evals_file_elsewhere_are_scored_by_checks(
-    pytester: pytest.Pytester, server: LoopbackServer
-) -> None:
-    write_evals(pytester.path / "elsewhere/gate")
-    write_skill(pytester.path / "skills/gate")
-    run(pytester, server, "--skill-tests", "elsewhere/gate/evals/evals.json")
-    assert [row["score"] for row in summary(pytester)] == ["checks"]
-
-
-def test_a_test_in_python_shares_the_score_of_its_skill(
-    pytester: pytest.Pytester, server: LoopbackServer
-) -> None:
-    write_evals(pytester.path / "skills/gate")
-    pytester.makepyfile(
-        """
-        import pytest
-
-        @pytest.mark.skill("skills/gate")
-        def test_asks(ask):
-            assert "gate" in ask("How?")
-        """
-    )
-    run(pytester, server, "test_a_test_in_python_shares_the_score_of_its_skill.py", "skills")
-    (row,) = summary(pytester)
-    assert (row["cases"], row["score"]) == (7, "checks")
+    finished = run_skills(pytester, model, "--skill-score", "checks", "--skill-min-lift", "0.6")
+    assert finished.outcomes == {"failed": 6}
+    assert (finished.summary["lift"], finished.summary["verdict"]) == (0.5, "helps")
+    assert finished.gate["passed"] is False
+    by_default = run_skills(pytester, model)
+    assert by_default.summary["score"] == "pass"
+    assert "verdict on" not in by_default.screen
 
 
 # With the skill, the number of words varies from run to run; no answer ever has all of them.
@@ -173,57 +132,21 @@ def answer(question):
 
 @pytest.mark.parametrize(("score", "more_runs"), [("checks", True), ("pass", False)])
 def test_frugal_runs_look_at_the_score(
-    pytester: pytest.Pytester, workers: str, score: str, more_runs: bool
+    pytester: pytest.Pytester, score: str, more_runs: bool
 ) -> None:
     """After two runs the lift of checks is open, and there is no pass to wait for."""
     cases = [case(f"Case {n} ?", *WORDS, id=f"c{n}") for n in range(8)]
     write_skill(pytester.path / "skills/gate", cases)
     (pytester.path / "noisy.py").write_text(NOISY)
-    args = ["--skill", "skills", "--model", "scripted:noisy.py:answer", "--skill-runs", "2..8"]
-    pytester.runpytest_inprocess(
-        *args, "--skill-json", "r.json", "--skill-score", score, f"-n{workers}"
-    )
-    (row,) = summary(pytester)
-    assert (row["runs"] > 2) == more_runs
+    options = ("--skill-runs", "2..8", "--skill-score", score)
+    finished = run_skills(pytester, "scripted:noisy.py:answer", *options)
+    assert (finished.summary["runs"] > 2) == more_runs
 
 
-@pytest.mark.parametrize("given", [["--skill-score", "all"], ["-o", "skill_score=all"]])
-def test_an_unknown_score_is_a_usage_error(pytester: pytest.Pytester, given: list[str]) -> None:
+def test_an_unknown_score_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="'all' is not pass or checks"):
+        SCORE.convert("all")
     write_skill(pytester.path / "skills/gate")
-    result = pytester.runpytest_inprocess("--skill", "skills", *given)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "'all' is not pass or checks" in result.stderr.str()
-
-
-def test_every_report_has_both_lifts_and_the_checks_of_both_arms(
-    pytester: pytest.Pytester, server: LoopbackServer
-) -> None:
-    write_evals(pytester.path / "skills/gate")
-    files = ["--skill-markdown", "r.md", "--skill-html", "r.html", "--skill-csv", "r.csv"]
-    run(pytester, server, *files, "--junitxml", "j.xml", "--skill-benchmark", "bench")
-    folder = pytester.path
-    markdown = (folder / "r.md").read_text()
-    assert "| +71 (+" in markdown
-    assert "| 0% → 0%, +0 (-46 to +46) | 1/7 → 6/7 |" in markdown
-    assert "Lift and verdict are of the share of checks passed." in markdown
-    assert "1 on m: passed 0 of 1, 6 of 7 checks" in markdown
-    assert "Without the skill: passed 0 of 1 run, 1 of 7 checks." in markdown
-    page = (folder / "r.html").read_text()
-    assert "lift and verdict are of the share of checks passed" in page
-    assert "<figcaption>Share of checks passed</figcaption>" in page
-    assert re.search(r'data-name="passed">0% → 0% <small>\+0 \(-46 to \+46\)</small>', page)
-    assert 'data-name="checks">1/7 → 6/7</td>' in page
-    lines = (folder / "r.csv").read_text().splitlines()
-    at = [lines[0].split(",").index(name) for name in ("arm", "checks_passed", "checks_total")]
-    counts = {tuple(line.split(",")[n] for n in at) for line in lines[1:]}
-    assert counts == {("baseline", "1", "7"), ("skill", "6", "7")}
-    junit = (folder / "j.xml").read_text()
-    assert 'name="upskill:gate:m:score" value="checks"' in junit
-    assert 'name="upskill:gate:m:rate_lift" value="0"' in junit
-    assert 'name="upskill:gate:m:score_lift" value="0.714286"' in junit
-    assert 'name="upskill_lift" value="0.714286"' in junit
-    assert 'name="upskill_baseline_score" value="0.142857"' in junit
-    (benchmark,) = (folder / "bench").rglob("benchmark.json")
-    shares = json.loads(benchmark.read_text())
-    assert shares["run_summary"]["delta"]["pass_rate"] == "+0.71"
-    assert shares["notes"][0].startswith("helps: +71 points of checks (")
+    finished = run_skills(pytester, "m", "-o", "skill_score=all")
+    assert finished.status == pytest.ExitCode.USAGE_ERROR
+    assert "'all' is not pass or checks" in finished.screen

@@ -14,13 +14,18 @@ from support.kit import write_skill
 
 RUN = "with open({log!r}, 'a') as file: file.write({name!r} + ' ')\n"
 DOCTEST = ">>> open({log!r}, 'a').write('doctest ')\n"
-SKILL = Path("skills/gate")
-INSIDE = f"skills/gate/pytest.ini: ini file inside the skill {SKILL}: its settings can run code"
+# A package with a conftest.py. Whatever else this process has imported under the same name would
+# be taken for it, so no other test has a skill or a module called like that.
+SKILL = Path("skills/portcullis")
+INSIDE = (
+    f"skills/portcullis/pytest.ini: ini file inside the skill {SKILL}: its settings can run code"
+)
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> Path:
     """A project as in the README, and a skill that writes a file wherever its code runs."""
+    assert SKILL.name not in sys.modules
     log, skill = str(pytester.path / "log.txt"), pytester.path / SKILL
     write_skill(
         skill, body=f"The command to open the gate is `gate up`.\n{DOCTEST.format(log=log)}"
@@ -47,24 +52,18 @@ def ran(project: Path) -> str:
     ("folder", "args"),
     [
         (".", []),
-        (".", ["."]),
-        (".", ["skills"]),
-        (".", ["skills/gate"]),
-        (".", ["skills/gate/skill_meta.json"]),
-        (".", ["skills/gate/skill_meta.json::open-gate", "tests"]),
+        (".", ["skills/portcullis"]),
+        (".", ["skills/portcullis/skill_meta.json::open-gate", "tests"]),
         (".", ["--skill=skills"]),
-        (".", ["--skill", "skills/gate"]),
-        (".", ["--skill", "skills/gate/SKILL.md", "."]),
+        (".", ["--skill", "skills/portcullis/SKILL.md", "."]),
         (".", ["--skill", "skills", "-o", "testpaths=skills"]),
-        (".", ["--doctest-glob=*.md", "--doctest-modules"]),
-        (".", ["-o", "python_files=*.py"]),
-        (".", ["--rootdir=skills/gate", "--skill=skills"]),
+        (".", ["--doctest-glob=*.md", "--doctest-modules", "-o", "python_files=*.py"]),
+        (".", ["--rootdir=skills/portcullis", "--skill=skills"]),
         ("skills", []),
-        ("skills/gate", []),
-        ("skills/gate", ["--skill", "."]),
-        ("skills/gate", ["--skill=../gate", "../../tests"]),
-        ("skills/gate/tests", ["--skill", ".."]),
-        ("skills/gate", ["--skill", ".", "--pyargs"]),
+        ("skills/portcullis", []),
+        ("skills/portcullis", ["--skill=../portcullis", "../../tests"]),
+        ("skills/portcullis/tests", ["--skill", ".."]),
+        ("skills/portcullis", ["--skill", ".", "--pyargs"]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
@@ -78,16 +77,16 @@ def test_no_code_of_a_tested_skill_runs(
     monkeypatch.chdir(project / folder)
     result = pytester.runpytest_inprocess(*args)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*gate on scripted:*"])
+    result.stdout.fnmatch_lines(["*portcullis on scripted:*"])
     assert ran(project) == ""
 
 
 @pytest.mark.parametrize(
     "args",
     [
-        ["--skill=skills/gate/more/inner"],
-        ["skills/gate/more/inner"],
-        ["skills/gate/more/inner/SKILL.md", "-o", "skill_paths="],
+        ["--skill=skills/portcullis/more/inner"],
+        ["skills/portcullis/more/inner"],
+        ["skills/portcullis/more/inner/SKILL.md", "-o", "skill_paths="],
     ],
     ids=" ".join,
 )
@@ -115,7 +114,9 @@ def test_it_runs_if_allowed_and_the_header_says_how(
     assert ran(project).split() == ["__init__", "conftest", "tests/conftest", "tests/test_own"]
 
 
-@pytest.mark.parametrize("folder", [".", "skills/gate"])
+@pytest.mark.parametrize(
+    "folder", [pytest.param(".", marks=pytest.mark.nightly), "skills/portcullis"]
+)
 def test_workers_run_none_of_it_either(project: Path, folder: str) -> None:
     """They are started with the current folder in sys.path, where a module may hide the usual."""
     for name in ("struct", "threading", "queue"):
@@ -124,7 +125,7 @@ def test_workers_run_none_of_it_either(project: Path, folder: str) -> None:
     # Neither python -m pytest nor pytester, which put the current folder there themselves.
     script = Path(sys.executable).with_name("pytest")
     skill = os.path.relpath(project / SKILL, project / folder)
-    command = [str(script), f"--skill={skill}", "-n", "2"]
+    command = [str(script), f"--skill={skill}", "-n", "1"]
     done = subprocess.run(command, cwd=project / folder, capture_output=True, text=True)
     assert "1 passed" in done.stdout
     assert ran(project) == ""
@@ -139,7 +140,9 @@ def test_links_lead_to_no_code(pytester: pytest.Pytester, project: Path) -> None
     assert ran(project) == ""
 
 
-@pytest.mark.parametrize("inside", ["skills/gate/tests", "skills/gate/tests/test_own.py::test_it"])
+@pytest.mark.parametrize(
+    "inside", ["skills/portcullis/tests", "skills/portcullis/tests/test_own.py::test_it"]
+)
 def test_a_path_inside_a_tested_skill_is_a_usage_error(
     pytester: pytest.Pytester, project: Path, inside: str
 ) -> None:
@@ -147,30 +150,25 @@ def test_a_path_inside_a_tested_skill_is_a_usage_error(
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     path = inside.partition("::")[0]
     result.stderr.fnmatch_lines([f"ERROR: {path}: inside the skill {SKILL}, which this run tests"])
-    by_ini = pytester.runpytest_inprocess("-o", "testpaths=skills/gate/tests")
-    by_ini.stderr.fnmatch_lines([f"ERROR: skills/gate/tests: inside the skill {SKILL}, *"])
+    by_ini = pytester.runpytest_inprocess("-o", "testpaths=skills/portcullis/tests")
+    by_ini.stderr.fnmatch_lines([f"ERROR: skills/portcullis/tests: inside the skill {SKILL}, *"])
     assert ran(project) == ""
     pytester.runpytest_inprocess(inside).assert_outcomes(passed=1)  # no skill is tested
 
 
+BYPASS = "addopts = --skill-allow-code -c pytest.ini"
+
+
 @pytest.mark.parametrize(
-    "settings",
+    ("folder", "args", "settings"),
     [
-        "skill_models = scripted:evil.py:f",
-        "skill_paths = .",
-        "python_files = *.py",
-        "addopts = --skill-allow-code -c pytest.ini",
+        (".", ["--skill", "skills/portcullis"], BYPASS),
+        (".", ["skills/portcullis"], BYPASS),
+        (".", ["skills/portcullis/skill_meta.json::open-gate[haiku]"], BYPASS),
+        ("skills/portcullis", ["--skill", "."], BYPASS),
+        ("skills/portcullis", ["--skill", "."], "skill_paths = ."),
     ],
-)
-@pytest.mark.parametrize(
-    ("folder", "args"),
-    [
-        (".", ["--skill", "skills/gate"]),
-        (".", ["skills/gate"]),
-        (".", ["skills/gate/skill_meta.json::open-gate[haiku]"]),
-        ("skills/gate", ["--skill", "."]),
-    ],
-    ids=["--skill", "path", "node id", "inside"],
+    ids=["--skill", "path", "node id", "inside", "owned"],
 )
 def test_the_ini_file_of_a_skill_is_refused(
     pytester: pytest.Pytester,
@@ -192,7 +190,7 @@ def test_with_an_equals_sign_the_projects_own_ini_file_counts(
     pytester: pytest.Pytester, project: Path
 ) -> None:
     (project / SKILL / "pytest.ini").write_text("[pytest]\naddopts = -p evil\npythonpath = .\n")
-    pytester.runpytest_inprocess("--skill=skills/gate").assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("--skill=skills/portcullis").assert_outcomes(passed=1)
     assert ran(project) == ""
 
 
@@ -200,7 +198,12 @@ def test_an_ini_file_that_the_command_line_names_counts(
     pytester: pytest.Pytester, project: Path
 ) -> None:
     (project / SKILL / "pytest.ini").write_text("[pytest]\nskill_runs = 2\n")
-    args = ["--skill=skills/gate", "-c", "skills/gate/pytest.ini", "--model=scripted:answers.json"]
+    args = [
+        "--skill=skills/portcullis",
+        "-c",
+        "skills/portcullis/pytest.ini",
+        "--model=scripted:answers.json",
+    ]
     result = pytester.runpytest_inprocess(*args)
     result.stdout.fnmatch_lines(["*2 arms × 2 runs"])
     assert ran(project) == ""

@@ -78,10 +78,8 @@ JUDGED = [*RUN, "--skill-judge", "scripted:models.py:judge"]
 
 
 @pytest.mark.usefixtures("skill")
-def test_evals_run_with_their_files_and_are_shown_by_the_viewer(
-    pytester: pytest.Pytester, workers: str
-) -> None:
-    more = ["--skill-runs", "2", "--skill-benchmark", "gate-workspace", "-n", workers]
+def test_evals_run_with_their_files_and_are_shown_by_the_viewer(pytester: pytest.Pytester) -> None:
+    more = ["--skill-runs", "2", "--skill-benchmark", "gate-workspace"]
     result = pytester.runpytest_inprocess(*JUDGED, *more)
     result.assert_outcomes(passed=1)
     iteration = pytester.path / "gate-workspace/iteration-1"
@@ -125,7 +123,7 @@ def test_evals_run_with_their_files_and_are_shown_by_the_viewer(
 def test_without_a_judge_the_line_says_what_is_missing(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess(*RUN, "--skill-benchmark", "out")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*evals.json:1: evals?0?: this needs a judge; add --skill-judge*"])
+    result.stdout.fnmatch_lines(["*evals.json:1: *--skill-judge*"])
     assert not (pytester.path / "out").exists()
 
 

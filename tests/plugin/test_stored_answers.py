@@ -1,6 +1,5 @@
 """--skill-fresh and stored answers: nothing is asked twice, with and without xdist."""
 
-import json
 import subprocess
 import sys
 import threading
@@ -11,6 +10,7 @@ import pytest
 
 from support.kit import case, write_script, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.runs import run_skills
 from support.shell import started
 
 
@@ -18,11 +18,6 @@ from support.shell import started
 def server() -> Iterator[LoopbackServer]:
     with LoopbackServer(lambda _: Reply("gate up", input_tokens=10, output_tokens=5)) as server:
         yield server
-
-
-def run(pytester: pytest.Pytester, server: LoopbackServer, *more: str) -> pytest.RunResult:
-    args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
-    return pytester.runpytest_inprocess(*args, *more)
 
 
 def asked_since(server: LoopbackServer, before: int) -> list[tuple[str, str]]:
@@ -37,70 +32,54 @@ def test_an_unchanged_skill_is_not_asked_again(
     pytester: pytest.Pytester, server: LoopbackServer, workers: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
-    run(pytester, server, "-n", workers)
-    result = run(pytester, server, "-n", workers, "--skill-json", "r.json")
+    run_skills(pytester, server, "-n", workers)
+    run = run_skills(pytester, server, "-n", workers)
     assert len(server.asked) == 2
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(
-        ["2 of 2 answers from cache (saved 30 tokens); --skill-fresh asks again."]
-    )
-    records = json.loads((pytester.path / "r.json").read_text())["records"]
-    assert [record["stored"] for record in records] == [True, True]
+    assert run.outcomes == {"passed": 1}
+    assert "2 of 2 answers from cache (saved 30 tokens); " in run.screen
+    assert [record["stored"] for record in run.records] == [True, True]
     assert (pytester.path / ".upskill/answers.sqlite").is_file()
-
-
-def test_what_was_saved_is_shown_in_money_if_prices_are_known(
-    pytester: pytest.Pytester, server: LoopbackServer
-) -> None:
-    write_skill(pytester.path / "skills/gate")
     pytester.makeini("[pytest]\nskill_prices = m 1000 2000")
-    run(pytester, server)
-    result = run(pytester, server)
-    result.stdout.fnmatch_lines(["2 of 2 answers from cache (saved $0.04); *"])
-    pytester.makeini("[pytest]\nskill_prices = m 1 1")
-    result = run(pytester, server)
-    result.stdout.fnmatch_lines(["*(saved <$0.001); *"])
+    assert "(saved $0.04); " in run_skills(pytester, server).screen
 
 
 def test_only_what_is_new_is_asked(pytester: pytest.Pytester, server: LoopbackServer) -> None:
     one, two = case("One?", "gate", id="one"), case("Two?", "gate", id="two")
     write_skill(pytester.path / "skills/gate", [one])
-    run(pytester, server)
+    run_skills(pytester, server)
     write_skill(pytester.path / "skills/gate", [one], body="An edited text.")
-    run(pytester, server)
+    run_skills(pytester, server)
     assert asked_since(server, 2) == [("One?", "skill")]
     write_skill(pytester.path / "skills/gate", [two, one], body="An edited text.")
-    run(pytester, server)
+    run_skills(pytester, server)
     assert asked_since(server, 3) == [("Two?", "baseline"), ("Two?", "skill")]
-    run(pytester, server, "--skill-runs", "2")
+    run_skills(pytester, server, "--skill-runs", "2")
     assert len(server.asked) == 5 + 4
-    run(pytester, server, "--skill-max-output", "99")
+    run_skills(pytester, server, "--skill-max-output", "99")
     assert len(server.asked) == 9 + 4
 
 
 def test_fresh_asks_again_and_replaces(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     with LoopbackServer(lambda asked: Reply(f"gate up {asked.attempt}")) as server:
-        run(pytester, server)
-        run(pytester, server, "--skill-fresh")
+        run_skills(pytester, server)
+        run_skills(pytester, server, "--skill-fresh")
         assert len(server.asked) == 4
-        run(pytester, server, "--skill-json", "r.json")
+        run = run_skills(pytester, server)
         assert len(server.asked) == 4
-    records = json.loads((pytester.path / "r.json").read_text())["records"]
-    assert {record["output"] for record in records} == {"gate up 2"}
+    assert {record["output"] for record in run.records} == {"gate up 2"}
 
 
 def test_errors_and_scripted_answers_are_not_stored(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     with LoopbackServer(lambda _: Fault("status", 400, message="no")) as server:
-        run(pytester, server).assert_outcomes(errors=1)
-        run(pytester, server).assert_outcomes(errors=1)
+        assert run_skills(pytester, server).outcomes == {"errors": 1}
+        assert run_skills(pytester, server).outcomes == {"errors": 1}
     assert len(server.asked) == 4
     model = write_script(pytester.path / "a.json", knows="no")
-    args = ["--skill", "skills", "--model", model]
-    pytester.runpytest_inprocess(*args).assert_outcomes(failed=1)
+    assert run_skills(pytester, model).outcomes == {"failed": 1}
     write_script(pytester.path / "a.json")
-    pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
+    assert run_skills(pytester, model).outcomes == {"passed": 1}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
@@ -126,10 +105,10 @@ def test_after_a_kill_exactly_the_rest_is_asked(pytester: pytest.Pytester, worke
             first.kill()
         killed.set()
         before = len(server.asked)
-        result = pytester.runpytest_subprocess(*args, "-n", workers)
-    result.assert_outcomes(passed=10)
+        run = run_skills(pytester, server, "-n", workers)
+    assert run.outcomes == {"passed": 10}
     assert len(server.asked) - before == 20 - 7
-    result.stdout.fnmatch_lines(["7 of 20 answers from cache *"])
+    assert sum(record["stored"] for record in run.records) == 7
 
 
 def test_a_broken_store_is_reported_and_the_run_goes_on(
@@ -138,9 +117,8 @@ def test_a_broken_store_is_reported_and_the_run_goes_on(
     write_skill(pytester.path / "skills/gate")
     (pytester.path / ".upskill").mkdir()
     (pytester.path / ".upskill/answers.sqlite").write_text("no database " * 200)
-    result = run(pytester, server)
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["! stored answers damaged *"])
+    run = run_skills(pytester, server)
+    assert run.outcomes == {"passed": 1}
+    assert "! stored answers damaged " in run.screen
     (pytester.path / ".upskill/answers.sqlite").write_text("no database " * 200)
-    quiet = run(pytester, server, "--no-summary")
-    quiet.stdout.fnmatch_lines(["! stored answers damaged *"])
+    assert "! stored answers damaged " in run_skills(pytester, server, "--no-summary").screen

@@ -1,13 +1,12 @@
 """--skill-matrix and --skill-ablate: studies after the last test of a run."""
 
 import json
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pytest_upskill.results.effects import Effect
-from pytest_upskill.results.run import RunResults
 from support.kit import case, write_skill
+from support.runs import SkillRun, run_skills
 
 BODY = """# Gate
 
@@ -23,66 +22,47 @@ KNOWS = [{"system": "gate up", "answer": "gate up"}, {"answer": "no idea"}]
 
 
 @pytest.fixture
-def gate(pytester: pytest.Pytester) -> Path:
+def gate(pytester: pytest.Pytester) -> None:
     asked = [case(f"How do I open gate {n}?", "gate up", id=f"g{n}") for n in range(10)]
     (pytester.path / "model.json").write_text(json.dumps(KNOWS))
-    return write_skill(pytester.path / "skills" / "gate", asked, body=BODY)
+    write_skill(pytester.path / "skills" / "gate", asked, body=BODY)
 
 
-class Finished:
-    """A plugin that keeps the results."""
-
-    results: RunResults | None = None
-
-    def pytest_upskill_finished(self, results: RunResults) -> None:
-        type(self).results = results
+def run(pytester: pytest.Pytester, *args: str, model: str = "scripted:model.json") -> SkillRun:
+    return run_skills(pytester, model, "-p", "no:cacheprovider", *args)
 
 
-def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
-    given = ("--skill", "skills", "--model", "scripted:model.json", "-p", "no:cacheprovider")
-    Finished.results = None
-    result = pytester.runpytest_inprocess(*given, *args, plugins=[Finished()])
-    shown = result.stdout.str() + result.stderr.str()
-    assert "Traceback" not in shown
-    assert "INTERNALERROR" not in shown
-    return result
-
-
-def effects() -> dict[str, Effect]:
+def effects(run: SkillRun) -> dict[str, dict[str, Any]]:
     """Of leaving out each part, by its name."""
-    found = Finished.results
-    return {one.name: one.effect for about in found.parts for one in about.parts} if found else {}
+    return {part["name"]: part for about in run.report["parts"] for part in about["parts"]}
+
+
+def states(run: SkillRun) -> dict[str, str]:
+    return {name: effect["state"] for name, effect in effects(run).items()}
 
 
 @pytest.mark.usefixtures("gate")
-def test_ablation_runs_after_the_tests(pytester: pytest.Pytester, workers: str) -> None:
-    result = run(pytester, "--skill-ablate", "-n", workers)
-    result.assert_outcomes(passed=10)
-    result.stdout.fnmatch_lines(["upskill: --skill-ablate: after the tests, about * calls, * free"])
-    assert {name: one.state for name, one in effects().items()} == {
-        "Opening": "shown",
-        "History": "dropped",
-    }
+def test_ablation_runs_after_the_tests(pytester: pytest.Pytester) -> None:
+    finished = run(pytester, "--skill-ablate")
+    assert finished.outcomes == {"passed": 10}
+    assert "upskill: --skill-ablate: after the tests, about " in finished.screen
+    assert states(finished) == {"Opening": "shown", "History": "dropped"}
 
 
+@pytest.mark.parametrize(
+    ("runs", "calls"), [([], "80 to 320 calls"), (["--skill-runs", "2"], "80 calls")]
+)
 @pytest.mark.usefixtures("gate")
-def test_collect_only_tells_the_estimate_and_asks_nothing(pytester: pytest.Pytester) -> None:
-    result = run(pytester, "--skill-ablate", "--collect-only")
-    result.stdout.fnmatch_lines(
-        ["upskill: --skill-ablate: a run would make after the tests about * calls, * free"]
-    )
+def test_collect_only_tells_the_estimate_and_asks_nothing(
+    pytester: pytest.Pytester, runs: list[str], calls: str
+) -> None:
+    finished = run(pytester, "--skill-ablate", "--collect-only", *runs)
+    assert f"--skill-ablate: a run would make after the tests about {calls}" in finished.screen
     assert not (pytester.path / ".upskill").exists()
 
 
 @pytest.mark.usefixtures("gate")
-def test_runs_of_a_study_are_those_of_the_tests_if_chosen(pytester: pytest.Pytester) -> None:
-    wide = run(pytester, "--skill-ablate", "--collect-only")
-    one = run(pytester, "--skill-ablate", "--collect-only", "--skill-runs", "2")
-    wide.stdout.fnmatch_lines(["*about 80 to 320 calls*"])
-    one.stdout.fnmatch_lines(["*after the tests about 80 calls*"])
-
-
-def test_nothing_is_studied_if_a_test_errored(pytester: pytest.Pytester, gate: Path) -> None:
+def test_nothing_is_studied_if_a_test_errored(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         model="""
         def answer(question):
@@ -91,11 +71,10 @@ def test_nothing_is_studied_if_a_test_errored(pytester: pytest.Pytester, gate: P
             return "gate up"
         """
     )
-    result = run(pytester, "--skill-ablate", "--model", "scripted:model.py:answer")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["*--skill-ablate: not run, as tests errored. Run again: *"])
-    assert not effects()
-    assert gate.exists()
+    finished = run(pytester, "--skill-ablate", model="scripted:model.py:answer")
+    assert finished.status == 1
+    assert "--skill-ablate: not run, as tests errored" in finished.screen
+    assert not effects(finished)
 
 
 @pytest.mark.usefixtures("gate")
@@ -103,24 +82,18 @@ def test_nothing_is_studied_if_the_run_stopped_early(
     pytester: pytest.Pytester, workers: str
 ) -> None:
     (pytester.path / "model.json").write_text(json.dumps([{"answer": "no idea"}]))
-    result = run(pytester, "--skill-ablate", "-x", "-n", workers)
-    result.stdout.fnmatch_lines(["*--skill-ablate: not run, as the run was stopped. Run again: *"])
-    assert not effects()
+    finished = run(pytester, "--skill-ablate", "-x", "-n", workers)
+    assert "--skill-ablate: not run, as the run was stopped" in finished.screen
+    assert not effects(finished)
 
 
 @pytest.mark.usefixtures("gate")
-def test_failures_do_not_keep_a_study_from_running(pytester: pytest.Pytester) -> None:
+def test_only_selected_cases_are_studied_even_if_they_fail(pytester: pytest.Pytester) -> None:
     (pytester.path / "model.json").write_text(json.dumps([{"answer": "no idea"}]))
-    result = run(pytester, "--skill-ablate")
-    result.assert_outcomes(failed=10)
-    assert {one.state for one in effects().values()} == {"dropped"}
-
-
-@pytest.mark.usefixtures("gate")
-def test_only_selected_cases_are_studied(pytester: pytest.Pytester) -> None:
-    result = run(pytester, "--skill-ablate", "-k", "g1 or g2")
-    result.assert_outcomes(passed=2, deselected=8)
-    assert {one.cases for one in effects().values()} == {2}
+    finished = run(pytester, "--skill-ablate", "-k", "g1 or g2")
+    assert finished.outcomes == {"failed": 2, "deselected": 8}
+    assert set(states(finished).values()) == {"dropped"}
+    assert {effect["cases"] for effect in effects(finished).values()} == {2}
 
 
 def test_checks_and_prompts_of_conftest_files_apply(
@@ -144,34 +117,27 @@ def test_checks_and_prompts_of_conftest_files_apply(
             return base if skill is None else f"{base} {skill.replace('raise', 'gate up')}"
         """
     )
-    result = run(pytester, "--skill-ablate", "-n", workers)
-    result.assert_outcomes(passed=10)
-    assert effects()["Opening"].state == "shown"
+    finished = run(pytester, "--skill-ablate", "-n", workers)
+    assert finished.outcomes == {"passed": 10}
+    assert states(finished)["Opening"] == "shown"
 
 
 @pytest.mark.usefixtures("gate")
 def test_budget_holds_for_a_study_and_leaves_it_incomplete(pytester: pytest.Pytester) -> None:
     limits = ("--skill-max-tokens", "1200", "--skill-max-output", "10")
-    result = run(pytester, "--skill-ablate", *limits)
-    result.assert_outcomes(passed=10)
-    assert "incomplete" in {one.state for one in effects().values()}
-    assert "shown" not in {one.state for one in effects().values()}
-    result = run(pytester, "--skill-ablate")
-    assert effects()["Opening"].state == "shown"
+    finished = run(pytester, "--skill-ablate", *limits)
+    assert finished.outcomes == {"passed": 10}
+    assert "incomplete" in states(finished).values()
+    assert "shown" not in states(finished).values()
 
 
 @pytest.mark.usefixtures("gate")
-def test_a_matrix_needs_two_skills(pytester: pytest.Pytester) -> None:
-    result = run(pytester, "--skill-matrix", "--skill-agent", "loop")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--skill-matrix: a matrix needs at least two skills*"])
-
-
-@pytest.mark.usefixtures("gate")
-def test_a_matrix_needs_an_agent(pytester: pytest.Pytester) -> None:
+def test_a_matrix_needs_two_skills_and_an_agent(pytester: pytest.Pytester) -> None:
+    alone = run(pytester, "--skill-matrix", "--skill-agent", "loop")
+    assert alone.status == pytest.ExitCode.USAGE_ERROR
+    assert "--skill-matrix: a matrix needs at least two skills" in alone.screen
     write_skill(pytester.path / "skills" / "door")
-    result = run(pytester, "--skill-matrix")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        ["*--skill-matrix: a plain completion sees one skill only*", "*--skill-agent loop*"]
-    )
+    by_chat = run(pytester, "--skill-matrix")
+    assert by_chat.status == pytest.ExitCode.USAGE_ERROR
+    assert "--skill-matrix: " in by_chat.screen
+    assert "--skill-agent loop" in by_chat.screen

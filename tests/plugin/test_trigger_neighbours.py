@@ -3,14 +3,14 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_upskill.skills.noise import noise_skills
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
-from support.sandboxes import needs_bwrap
+from support.runs import SkillRun, run_skills
+from support.sandboxes import require_bwrap
 
 NAME = re.compile("<name>(.*)</name>")
 QUERIES = [
@@ -37,51 +37,40 @@ def write_skills(folder: Path) -> None:
     write_skill(folder / "other/boat", [], body="# Boats\n\nRow with both oars, and look back.")
 
 
-def run(
-    pytester: pytest.Pytester, server: LoopbackServer, *args: str
-) -> tuple[pytest.RunResult, dict[str, dict[str, Any]]]:
-    """What was shown, and the records of triggers by their queries."""
-    options = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
-    options += ["--skill-triggers", "only", "--skill-trigger-runs", "1", "--skill-json", "out.json"]
-    result = pytester.runpytest_inprocess(*options, *args)
-    records = json.loads((pytester.path / "out.json").read_text())["trigger_records"]
-    return result, {record["case"]: record for record in records}
+def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> SkillRun:
+    options = ["--skill-triggers", "only", "--skill-trigger-runs", "1"]
+    return run_skills(pytester, server, *options, *args)
 
 
-def test_a_model_may_choose_another_skill(pytester: pytest.Pytester, workers: str) -> None:
-    another_is_opened(pytester, "chat", workers, asked=3)
+def opened(run: SkillRun) -> dict[str, list[str]]:
+    return {record["case"]: record["opened"] for record in run.report["trigger_records"]}
 
 
-@needs_bwrap
-def test_an_agent_may_open_another_skill(pytester: pytest.Pytester, workers: str) -> None:
-    # One that took a wrong skill may still take ours, so its model is asked once more.
-    another_is_opened(pytester, "loop", workers, asked=4)
-
-
-def another_is_opened(pytester: pytest.Pytester, agent: str, workers: str, *, asked: int) -> None:
+@pytest.mark.parametrize(
+    ("agent", "asked"),
+    # An agent that took a wrong skill may still take ours, so its model is asked once more.
+    [("chat", 3), ("loop", 4)],
+)
+def test_another_skill_may_be_opened(
+    pytester: pytest.Pytester, agent: str, asked: int, workers: str
+) -> None:
+    if agent == "loop":
+        require_bwrap()
     write_skills(pytester.path)
-    others = ("--skill-with", "other", "--skill-noise", "7")
+    args = ["--skill-agent", agent, "-n", workers, "--skill-with", "other", "--skill-noise", "7"]
     with LoopbackServer(chooses) as server:
-        result, records = run(pytester, server, "--skill-agent", agent, "-n", workers, *others)
-        result.assert_outcomes(passed=2, failed=1)
-        result.stdout.fnmatch_lines(
-            [
-                "upskill: with other skills: boat",
-                "upskill: with 7 unrelated skills besides (--skill-noise)",
-                "*not opened: opened boat instead*",
-            ]
-        )
-        assert "only for agents" not in result.stdout.str()
-        opened = {case: one["opened"] for case, one in records.items()}
-        assert opened == {
+        first = run(pytester, server, *args)
+        assert first.outcomes == {"passed": 2, "failed": 1}
+        assert "only for agents" not in first.screen
+        assert opened(first) == {
             "trigger-raise-the-gate": ["gate"],
             "trigger-row-me-over": ["boat"],
             "trigger-write-a-poem": [],
         }
-        names = sorted(["gate", "boat", *(one.name for one in noise_skills()[:7])])
-        assert all(NAME.findall(one.system) == names for one in server.asked)
+        names = sorted(["gate", "boat", *(skill.name for skill in noise_skills()[:7])])
+        assert all(NAME.findall(question.system) == names for question in server.asked)
         assert len(server.asked) == asked
-        run(pytester, server, "--skill-agent", agent, "-n", workers, *others)
+        run(pytester, server, *args)
         assert len(server.asked) == asked  # all are stored
 
 
@@ -95,15 +84,17 @@ def test_a_server_without_tools_chooses_by_schema(pytester: pytest.Pytester) -> 
         return Reply('{"skill": "none"}') if reply.text == "Done." else reply
 
     with LoopbackServer(script) as server:
-        result, records = run(pytester, server, "--skill-with", "other")
-    result.assert_outcomes(passed=2, failed=1)
-    assert records["trigger-row-me-over"]["opened"] == ["boat"]
+        finished = run(pytester, server, "--skill-with", "other")
+    assert finished.outcomes == {"passed": 2, "failed": 1}
+    assert opened(finished)["trigger-row-me-over"] == ["boat"]
     assert not any(asked.results for asked in server.asked)
 
 
 def test_the_tested_skill_must_not_be_among_the_others(pytester: pytest.Pytester) -> None:
     write_skills(pytester.path)
-    options = ["--skill", "skills", "--model", "haiku", "--skill-with", "skills", "--co"]
-    result = pytester.runpytest_inprocess(*options, "--skill-triggers", "only")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--skill-with*this skill is tested*"])
+    finished = run_skills(
+        pytester, "haiku", "--skill-with", "skills", "--co", "--skill-triggers", "only"
+    )
+    assert finished.status == pytest.ExitCode.USAGE_ERROR
+    assert "--skill-with" in finished.screen
+    assert "this skill is tested" in finished.screen

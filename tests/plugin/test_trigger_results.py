@@ -1,12 +1,12 @@
 """What comes of triggers in a run: the summary, gates, accepted results and files."""
 
 import json
-import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support.kit import gates
+from support.runs import SkillRun, run_skills
 
 QUERIES = {
     "Fill in this form": True,
@@ -34,8 +34,7 @@ ALL = "Fill:pdf\ntax:pdf\nSign:pdf\n"
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    monkeypatch.setenv("COLUMNS", "80")
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
     for name, about in {"pdf": "Fill in forms.", "docs": "Write contracts."}.items():
         folder = pytester.mkdir(name)
         text = f"---\nname: {name}\ndescription: {about}\n---\nDo it.\n"
@@ -52,191 +51,155 @@ def write_queries(pytester: pytest.Pytester, queries: dict[str, bool]) -> None:
     pytester.path.joinpath("pdf/evals/triggers.json").write_text(json.dumps(listed))
 
 
+def write_case(pytester: pytest.Pytester) -> None:
+    cases = {"cases": [{"id": "greet", "input": "Say hi", "expected": {"contains": ["hi"]}}]}
+    pytester.path.joinpath("pdf/skill_meta.json").write_text(json.dumps(cases))
+
+
 def opens(pytester: pytest.Pytester, text: str) -> None:
     """Which skill the model opens for which words."""
     pytester.path.joinpath("opens.txt").write_text(text)
 
 
-def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
-    options = ("--skill-with", "docs", "--model", "scripted:model.py:answer", "--skill-fresh")
+def run(pytester: pytest.Pytester, *args: str) -> SkillRun:
+    options = ("--skill-with", "docs", "--skill-fresh")
     wanted = () if "--skill-triggers" in args else ("--skill-triggers", "only")
-    return pytester.runpytest("--skill", "pdf", *options, *wanted, *args)
+    return run_skills(pytester, "scripted:model.py:answer", *options, *wanted, *args, skill="pdf")
 
 
-def test_a_run_of_triggers_alone_passes_and_reads_well(
+def triggers(run: SkillRun) -> dict[str, Any]:
+    [row] = run.report["triggers"]
+    found: dict[str, Any] = row
+    return found
+
+
+def accepted() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path("pdf/skill_results.json").read_text())["models"]
+    return found
+
+
+def test_a_run_of_triggers_alone_passes_and_all_files_have_them(
     project: pytest.Pytester, workers: str
 ) -> None:
-    result = run(project, "-n", workers)
-    assert result.ret == 0
-    shown = result.stdout.str()
-    assert "triggers · 3 queries that need pdf, 2 that don't × 3 runs" in shown
-    assert "opened in 3 of 3 that need it" in shown
-    assert "without an agent" in shown
-    assert "nothing was tested" not in shown
+    names = {"html": "r.html", "markdown": "r.md", "csv": "r.csv"}
+    files = [f"--skill-{kind}={name}" for kind, name in names.items()]
+    finished = run(project, *files, "--junitxml", "r.xml", "-n", workers)
+    assert (finished.status, finished.outcomes) == (0, {"passed": 5})
+    row = triggers(finished)
+    assert (row["recall"], row["false_alarms"], row["decided_by"]) == (1, 0, "model")
+    assert {query["query"] for query in row["queries"]} == set(QUERIES)
+    assert finished.gate["passed"] is None
+    assert "nothing was tested" not in finished.screen
+    for name in ("r.html", "r.csv", "r.xml"):
+        assert "trigger-sign-the-contract" in Path(name).read_text()
+    assert "opened in 3 of 3 that need it" in Path("r.md").read_text()
+    junit = Path("r.xml").read_text()
+    assert 'answer:triggers:recall" value="1"' in junit
+    assert 'name="upskill_should_trigger" value="false"' in junit
 
 
 def test_a_skill_that_is_opened_instead_is_named(project: pytest.Pytester) -> None:
     opens(project, "Fill:pdf\ntax:pdf\nSign:docs\n")
-    result = run(project)
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(
-        ['  not opened for: "Sign the contract" (0 of 3)', "  opened instead: docs in 3 trials"]
-    )
+    finished = run(project)
+    assert finished.status == 1
+    assert '"Sign the contract" (0 of 3)' in finished.screen
+    assert "opened instead: docs in 3 trials" in finished.screen
 
 
 @pytest.mark.parametrize(
-    ("opened", "options", "last"),
+    ("opened", "gate", "reason"),
     [
-        (ALL, ["--skill-min-recall", "1", "--skill-max-false-alarms", "0"], ""),
-        (
-            "Fill:pdf\ntax:,pdf,pdf\nSign:pdf\n",
-            ["--skill-min-recall", "0.9"],
-            "recall is 89% (minimum 90%)",
-        ),
-        (
-            f"{ALL}haiku:,,pdf",
-            ["--skill-max-false-alarms", "0.1"],
-            "share of false alarms is 17% (maximum 10%)",
-        ),
-        (
-            ALL,
-            ["--skill-min-recall", "0.5", "--skill-confident"],
-            "lowest likely recall is 44% (minimum 50%)",
-        ),
-        (
-            f"France:error\n{ALL}",
-            ["--skill-min-recall", "0.1"],
-            "can't pass: 3 trials without a result",
-        ),
+        (ALL, "--skill-min-recall=1", ""),
+        (f"{ALL}haiku:,,pdf", "--skill-max-false-alarms=0.1", "17%"),
+        (f"France:error\n{ALL}", "--skill-min-recall=0.1", "3 trials without a result"),
     ],
 )
-def test_gates_decide(project: pytest.Pytester, opened: str, options: list[str], last: str) -> None:
+def test_gates_decide(project: pytest.Pytester, opened: str, gate: str, reason: str) -> None:
     opens(project, opened)
-    result = run(project, *options)
-    assert result.ret == (1 if last else 0)
-    if last:
-        assert gates(result) == [f"pdf on scripted:model.py:answer: {last}"]
+    finished = run(project, gate)
+    assert finished.status == (1 if reason else 0)
+    assert finished.gate["passed"] is not bool(reason)
+    assert reason in " ".join(finished.gate["reasons"])
 
 
 def test_a_gate_without_queries_does_not_pass(project: pytest.Pytester) -> None:
-    cases = {"cases": [{"id": "greet", "input": "Say hi", "expected": {"contains": ["hi"]}}]}
-    project.path.joinpath("pdf/skill_meta.json").write_text(json.dumps(cases))
-    result = run(project, "--skill-triggers", "off", "--skill-min-recall", "0.1")
-    assert result.ret == 4
-    deselected = run(
-        project, "--skill-triggers", "also", "--skill-min-recall", "0.1", "-k", "greet"
-    )
-    assert deselected.ret == 1
-    assert gates(deselected) == ["pdf: can't pass: no query was tested"]
+    write_case(project)
+    off = run(project, "--skill-triggers", "off", "--skill-min-recall", "0.1")
+    assert off.status == pytest.ExitCode.USAGE_ERROR
+    gate = ["--skill-min-recall", "0.1", "-k", "greet"]
+    deselected = run(project, "--skill-triggers", "also", *gate)
+    assert deselected.status == 1
+    assert deselected.gate["passed"] is False
 
 
 def test_gates_of_cases_and_a_run_of_triggers_alone(project: pytest.Pytester) -> None:
-    result = run(project, "--skill-min-lift", "0.1")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*--skill-min-lift*can't be combined with --skill-triggers*"])
-    project.makeini("[pytest]\nskill_min_lift = 0.1\n")  # is for the cases
-    assert run(project).ret == 0
-
-
-def test_gates_have_ini_twins(project: pytest.Pytester) -> None:
+    refused = run(project, "--skill-min-lift", "0.1")
+    assert refused.status == pytest.ExitCode.USAGE_ERROR
+    assert "--skill-min-lift: can't be combined with --skill-triggers" in refused.screen
     opens(project, "Fill:pdf")
-    project.makeini("[pytest]\nskill_min_recall = 0.9\nskill_max_false_alarms = 0.1\n")
-    run(project).stdout.fnmatch_lines(["*recall is 33% (minimum 90%)"])
+    project.makeini("[pytest]\nskill_min_lift = 0.1\nskill_min_recall = 0.9\n")
+    [reason] = run(project).gate["reasons"]  # the gate of cases is for cases
+    assert "recall is 33%" in reason
 
 
-def test_queries_are_accepted_and_compared(project: pytest.Pytester) -> None:
+def test_queries_are_accepted_and_compared(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = ("--skill-trigger-runs", "5")
     opens(project, "Fill:pdf\ntax:pdf\n")
-    accepted = run(project, "--skill-accept", "--skill-trigger-runs", "5")
-    accepted.assert_outcomes(passed=4, xfailed=1)
-    kept = json.loads(Path("pdf/skill_results.json").read_text())
-    (name,) = kept["models"]
-    assert name == "scripted:model.py:answer (triggers)"
-    assert len(kept["models"][name]["cases"]) == 5
-    again = run(project, "--skill-trigger-runs", "5")
-    again.assert_outcomes(passed=4, xfailed=1)
-    assert again.ret == 0
+    assert run(project, "--skill-accept", *runs).outcomes == {"passed": 4, "xfailed": 1}
+    assert list(accepted()) == ["scripted:model.py:answer (triggers)"]
+    again = run(project, *runs)
+    assert (again.status, again.outcomes) == (0, {"passed": 4, "xfailed": 1})
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     opens(project, "Sign:pdf\ntax:pdf")
-    worse = run(project, "--skill-trigger-runs", "5")
-    worse.assert_outcomes(passed=4, failed=1)
-    worse.stdout.fnmatch_lines(["*better than accepted:*"])
-    assert gates(worse)[0].startswith(
-        "pdf on scripted:model.py:answer: regression: "
-        "trigger-fill-in-this-form: 0 of 5 passed (accepted: 5 of 5, "
-    )
+    worse = run(project, *runs)
+    assert worse.outcomes == {"passed": 4, "failed": 1}
+    assert "better than accepted:" in worse.screen
+    assert "trigger-fill-in-this-form: 0 of 5 passed" in worse.gate["reasons"][0]
+    assert "::error file=pdf/evals/triggers.json,line=1," in worse.screen
+    assert "opened in 2 of 3 that need it" in Path("summary.md").read_text()
 
 
 def test_the_queries_together_regress(project: pytest.Pytester) -> None:
     run(project, "--skill-accept")
     opens(project, "Sign:pdf")
-    result = run(project)
-    result.assert_outcomes(passed=3, failed=2)
-    last = gates(result)[-1]
-    assert "regression of all queries together: 9 of 15 runs passed (accepted: 15 of 15" in last
+    worse = run(project)
+    assert worse.outcomes == {"passed": 3, "failed": 2}
+    assert "all queries together: 9 of 15 runs passed" in worse.gate["reasons"][-1]
 
 
 def test_gone_and_changed_queries_are_told(project: pytest.Pytester) -> None:
-    run(project, "--skill-accept").assert_outcomes(passed=5)
+    run(project, "--skill-accept")
     some = {query: should for query, should in QUERIES.items() if "Fill" not in query}
     write_queries(project, {**some, "Write a haiku": True})
-    result = run(project)
-    assert result.ret == 1
-    text = " ".join(result.stdout.str().split())
-    assert "accepted, but gone from the file: trigger-fill-in-this-form (3 of 3)" in text
+    finished = run(project)
+    assert finished.status == 1
+    text = " ".join(finished.screen.split())
+    assert "gone from the file: trigger-fill-in-this-form (3 of 3)" in text
     assert "changed since accepted: trigger-write-a-haiku (3 of 3)" in text
-    assert run(project, "-k", "tax").ret == 0  # a part says nothing of the rest
+    assert run(project, "-k", "tax").status == 0  # a part says nothing of the rest
+
+
+def test_queries_of_a_file_that_is_gone(project: pytest.Pytester) -> None:
+    write_case(project)
+    run(project, "--skill-triggers", "also", "--skill-accept")
     Path("pdf/evals/triggers.json").unlink()
-    cases = {"cases": [{"id": "greet", "input": "Say hi", "expected": {"contains": ["hi"]}}]}
-    project.path.joinpath("pdf/skill_meta.json").write_text(json.dumps(cases))
     gone = run(project, "--skill-triggers", "also")
-    assert "accepted, but gone from the file: trigger-complete-the-tax-form" in gates(gone)[0]
-    assert run(project, "--skill-triggers", "off").ret == 0
-    dropped = run(project, "--skill-triggers", "also", "--skill-accept")
-    assert "dropped: trigger-complete-the-tax-form" in " ".join(dropped.stdout.str().split())
-    kept = json.loads(Path("pdf/skill_results.json").read_text())
-    assert list(kept["models"]) == ["scripted:model.py:answer"]
+    assert "trigger-complete-the-tax-form" in gone.gate["reasons"][0]
+    assert run(project, "--skill-triggers", "off").status == 0
+    run(project, "--skill-triggers", "also", "--skill-accept")
+    assert list(accepted()) == ["scripted:model.py:answer"]
 
 
 def test_results_of_cases_and_queries_stay_apart(project: pytest.Pytester) -> None:
-    cases = {"cases": [{"id": "greet", "input": "Say hi", "expected": {"contains": ["hi"]}}]}
-    project.path.joinpath("pdf/skill_meta.json").write_text(json.dumps(cases))
-    run(project, "--skill-triggers", "also", "--skill-accept").assert_outcomes(passed=6)
-    assert run(project).ret == 0
-    assert run(project, "--skill-triggers", "off").ret == 0
-    assert run(project, "--skill-accept").ret == 0
-    kept = json.loads(Path("pdf/skill_results.json").read_text())["models"]
-    assert {name: len(own["cases"]) for name, own in kept.items()} == {
+    write_case(project)
+    also = run(project, "--skill-triggers", "also", "--skill-accept")
+    assert also.outcomes == {"passed": 6}
+    assert run(project, "--skill-triggers", "off").status == 0
+    assert run(project, "--skill-accept").status == 0
+    assert {name: len(known["cases"]) for name, known in accepted().items()} == {
         "scripted:model.py:answer": 1,
         "scripted:model.py:answer (triggers)": 5,
     }
-
-
-def test_all_files_have_them(project: pytest.Pytester) -> None:
-    names = {"json": "r.json", "html": "r.html", "markdown": "r.md", "csv": "r.csv"}
-    files = [text for kind, name in names.items() for text in (f"--skill-{kind}", name)]
-    assert run(project, *files, "--junitxml", "r.xml").ret == 0
-    report = json.loads(Path("r.json").read_text())
-    (row,) = report["triggers"]
-    assert (row["recall"], row["false_alarms"], row["decided_by"]) == (1, 0, "model")
-    assert {one["query"] for one in row["queries"]} == set(QUERIES)
-    assert report["gate"]["passed"] is None
-    for name in ("r.html", "r.md", "r.csv"):
-        assert "trigger-sign-the-contract" in Path(name).read_text() or name == "r.md"
-    assert "opened in 3 of 3 that need it" in Path("r.md").read_text()
-    junit = Path("r.xml").read_text()
-    assert re.search(
-        r'name="upskill:pdf:scripted:model.py:answer:triggers:recall" value="1"', junit
-    )
-    assert 'name="upskill_should_trigger" value="false"' in junit
-    assert 'name="upskill_opened" value="3"' in junit
-
-
-def test_github_sees_them(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(project, "--skill-accept", "--skill-trigger-runs", "5")
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "summary.md"))
-    opens(project, "Sign:pdf\ntax:pdf")
-    result = run(project, "--skill-trigger-runs", "5")
-    result.stdout.fnmatch_lines(
-        ["::error file=pdf/evals/triggers.json,line=1,title=skill regression::*fill-in-this-form*"]
-    )
-    assert "opened in 2 of 3 that need it" in Path("summary.md").read_text()

@@ -6,27 +6,14 @@ from pytest_upskill.skills.upskill_config import CONFIG_NAME
 from support.kit import write_script, write_skill
 
 
-def test_eval_model_is_the_default_and_shown_in_the_header(
-    pytester: pytest.Pytester, workers: str
-) -> None:
-    write_skill(pytester.path / "skills/gate")
-    model = write_script(pytester.path / "a.json")
-    (pytester.path / CONFIG_NAME).write_text(f"eval_model: {model}")
-    result = pytester.runpytest_inprocess("--skill", "skills", "-n", workers)
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([f"upskill: gate on {model} (*) (from upskill.config.yaml)"])
-
-
-def test_code_as_a_model_is_refused_and_not_run(pytester: pytest.Pytester, workers: str) -> None:
+def test_code_as_a_model_is_refused_and_not_run(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     code = "import pathlib\npathlib.Path('executed').touch()\ndef f(question): return 'gate up'\n"
     (pytester.path / "evil.py").write_text(code)
     (pytester.path / CONFIG_NAME).write_text("eval_model: [haiku, 'scripted:evil.py:f']")
-    result = pytester.runpytest_inprocess("--skill", "skills", "-n", workers)
+    result = pytester.runpytest_inprocess("--skill", "skills")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        ["*upskill.config.yaml: eval_model: scripted:evil.py:f: this file can't name code*"]
-    )
+    assert "eval_model: scripted:evil.py:f: this file can't name code" in result.stderr.str()
     assert not (pytester.path / "executed").exists()
     (pytester.path / CONFIG_NAME).unlink()
     args = ["--skill", "skills", "--model", "scripted:evil.py:f"]
@@ -34,15 +21,17 @@ def test_code_as_a_model_is_refused_and_not_run(pytester: pytest.Pytester, worke
     assert (pytester.path / "executed").exists()
 
 
-def test_file_is_found_next_to_the_ini_file(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+def test_eval_model_of_the_file_next_to_the_ini_file_is_the_default(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     pytester.makeini("[pytest]\nskill_paths = skills")
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
     (pytester.path / CONFIG_NAME).write_text(f"eval_model: {model}")
     monkeypatch.chdir(pytester.path / "skills")
-    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    result = pytester.runpytest_inprocess("-n", workers)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["upskill: gate on scripted:*a.json *(from *upskill.config.yaml)"])
 
 
 def test_command_line_and_ini_file_take_precedence(pytester: pytest.Pytester) -> None:
@@ -73,7 +62,6 @@ def test_file_is_not_read_unless_a_skill_is_tested(
     [
         ("eval_model: hiku", "upskill.config.yaml: eval_model: hiku: unknown model*"),
         ("eval_model: haiku", "upskill.config.yaml: eval_model: haiku: ANTHROPIC_API_KEY is not*"),
-        ("eval_model: 3", "upskill.config.yaml: eval_model: must be a model name*"),
         ("eval_model: [", "upskill.config.yaml:1:*: invalid YAML*"),
     ],
 )

@@ -2,13 +2,14 @@
 
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.reports.export.junit_properties import case_properties, suite_properties
 from pytest_upskill.settings import Gates
 from support.agent_runs import agent_run
-from support.made import accepted_count, made_record, made_run
+from support.made import accepted_count, checked_run, made_record, made_run
 
 
 def test_a_regression_of_the_whole_skill_is_in_the_suite() -> None:
@@ -56,3 +57,15 @@ def test_property_names_are_valid_xml(skill: str, model: str) -> None:
     for name, _ in suite_properties(made):
         element.append(ElementTree.Element("property", name=name))
     assert ElementTree.fromstring(ElementTree.tostring(element))
+
+
+def test_both_lifts_are_there() -> None:
+    results = checked_run([(1, 6)] * 6)
+    suite = dict(suite_properties(results))
+    assert suite["upskill:gate:haiku:score"] == "checks"
+    assert float(suite["upskill:gate:haiku:rate_lift"]) == 0
+    assert float(suite["upskill:gate:haiku:score_lift"]) == pytest.approx(5 / 7, abs=1e-6)
+    records = [record for record in results.records if record.case == "case-0"]
+    of_case = dict(case_properties(records, "checks"))
+    assert float(of_case["upskill_lift"]) == pytest.approx(5 / 7, abs=1e-6)
+    assert float(of_case["upskill_baseline_score"]) == pytest.approx(1 / 7, abs=1e-6)

@@ -46,6 +46,13 @@ def test_the_first_files_are_named(files: list[UnseenFile], note: str) -> None:
     assert unseen_notes([info(*files)], SPELL) == [f"pdf: {note}"]
 
 
+def test_many_skills_share_one_note() -> None:
+    files = [UnseenFile("key.md"), UnseenFile("more.md")]
+    [note] = unseen_notes([info(*files, name=name) for name in "abcd"], SPELL)
+    assert note.startswith("8 files of 4 skills were not available to the model: a/key.md, ")
+    assert "c/key.md, 3 more; --refs " in note
+
+
 def test_without_an_edge_no_option_is_named() -> None:
     (note,) = unseen_notes([info(UnseenFile("forms.md"))])
     assert note == "pdf: 1 file of this skill was not available to the model: forms.md."
