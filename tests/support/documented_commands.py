@@ -20,7 +20,7 @@ from .documentation import ROOT
 from .judges import judge_says
 from .loopback import Asked, LoopbackServer, Reply
 from .made import made_run
-from .neighbours import write_neighbours
+from .made_studies import write_neighbours
 from .shell import Shell
 
 TAUGHT = "skills/wick-deploys"
