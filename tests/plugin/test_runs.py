@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,8 +94,10 @@ def test_each_skill_and_model_is_decided_on_its_own(pytester: pytest.Pytester) -
 def test_a_case_with_its_own_number_of_runs_keeps_it(pytester: pytest.Pytester) -> None:
     """And no answer is graded twice."""
     expected = {"noted": True}
-    cases = [{"input": str(n), "id": f"c{n}", "expected": expected} for n in range(1, CASES)]
-    cases.insert(0, {"input": "0", "id": "c0", "expected": expected, "runs": 2})
+    cases: list[dict[str, Any]] = [
+        {"input": str(n), "id": f"c{n}", "expected": expected} for n in range(CASES)
+    ]
+    cases[0]["runs"] = 2
     write_skill(pytester.path / "skills/gate", cases)
     pytester.makeconftest(
         """
