@@ -52,6 +52,7 @@ def _hash(text: str) -> str:
     return "sha256=" + urlsafe_b64encode(raw).decode().rstrip("=")
 
 
+@pytest.mark.nightly
 @needs_bwrap
 def test_packages_can_be_imported_and_called_inside(wheels: Path) -> None:
     wheel(wheels, "5.1", needs="part")

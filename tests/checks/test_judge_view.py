@@ -176,6 +176,7 @@ def test_judge_files_is_a_setting_of_a_group() -> None:
     assert 'judge_files: there is no "judge"' in refused({"contains": "a", "judge_files": ["a"]})
 
 
+@pytest.mark.nightly
 def test_a_huge_answer_is_cut() -> None:
     files = tuple(AnswerFile.of(f"{n}.txt", b"y" * 9000) for n in range(500))
     done = steps(*[("bash", {"command": "z" * 9000}, "w" * 9000)] * 500)

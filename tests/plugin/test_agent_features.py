@@ -138,6 +138,7 @@ def test_a_run_without_baseline_and_with_a_judge_keeps_to_its_budget(
     assert not server.asked
 
 
+@pytest.mark.nightly
 def test_runs_are_added_while_the_verdict_is_open(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate", [case(str(n), "yes", id=f"c{n}") for n in range(12)])
     pytester.makepyfile(

@@ -166,6 +166,7 @@ GARBAGE = """
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("others", [False, True])
 def test_garbage_is_collected_as_ever_if_other_tests_run(
     pytester: pytest.Pytester, others: bool

@@ -214,6 +214,7 @@ def test_files_and_transcripts_are_cut_like_answers() -> None:
     assert "answers are cut" not in page
 
 
+@pytest.mark.nightly
 def test_a_large_run_is_cut_to_less_than_a_megabyte(
     large: tuple[RunResults, str],
 ) -> None:

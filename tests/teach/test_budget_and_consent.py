@@ -79,6 +79,7 @@ def test_prices_of_the_ini_file_apply_to_own_servers(project: Project) -> None:
     assert (status, "the price of small is not known" in error) == (2, True)
 
 
+@pytest.mark.nightly
 def test_a_skill_beyond_the_budget_is_saved_unmeasured(
     project: Project,
 ) -> None:
@@ -108,6 +109,7 @@ def test_without_a_terminal_spending_needs_yes(project: Project) -> None:
     assert fake.asked == []
 
 
+@pytest.mark.nightly
 def test_on_a_terminal_it_asks_and_shows_steps_live(project: Project) -> None:
     fake = FakeModels()
     environ = {**os.environ, "TERM": "xterm"}

@@ -55,6 +55,7 @@ def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> Non
     assert not list(project.workspace.glob("tmp-*"))
 
 
+@pytest.mark.nightly
 def test_an_interrupted_run_says_how_to_continue(project: Project) -> None:
     process: list[subprocess.Popen[str]] = []
 

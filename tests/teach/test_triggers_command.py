@@ -166,6 +166,7 @@ def test_a_teacher_that_repeats_itself_comes_to_an_end(project: Project) -> None
     assert json.loads(shown)["stop"]
 
 
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize(
     "said",
     ["", "I can't.", '{"queries": []}', '{"queries": [1, null]}', "{" * 5000, '{"queries": "all"}'],
