@@ -65,6 +65,13 @@ REWRITTEN = """
 """
 
 
+@pytest.fixture(autouse=True)
+def found_by_entry_point(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+    """As users have the plugin, where pytest marks its modules to be rewritten."""
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    monkeypatch.delenv("PYTEST_ADDOPTS")
+
+
 def test_a_scripted_model_needs_no_sdk_and_pytest_rewrites_none_of_our_modules(
     pytester: pytest.Pytester, workers: str
 ) -> None:

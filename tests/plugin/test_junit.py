@@ -9,6 +9,7 @@ import pytest
 from junitparser import xunit2
 
 from support.kit import case, write_script, write_skill
+from support.words import INCOMPLETE
 
 CASES = [
     case("Open?", "gate up", id="right"),
@@ -97,7 +98,7 @@ def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, wor
     lost = properties(cases["lost"])
     assert lost["upskill_model"] == "scripted:fake.py:answer"
     assert "upskill_lift" not in lost
-    assert suite["upskill:gate:scripted:fake.py:answer:verdict"] == "incomplete"
+    assert suite["upskill:gate:scripted:fake.py:answer:verdict"] == INCOMPLETE
     assert suite["upskill:gate:scripted:fake.py:answer:errored"] == "2"
     assert suite["upskill:gate:scripted:fake.py:answer:score"] == "pass"
     assert float(suite["upskill:gate:scripted:fake.py:answer:lift"]) == pytest.approx(1 / 3, 1e-5)

@@ -19,6 +19,7 @@ from pytest_upskill.trials.trial import open_trials, trials_of
 from support.kit import BODY, case, write_script, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.runs import SkillRun, run_skills
+from support.words import HELPS, INCOMPLETE, NO_EFFECT
 
 CASES = 12
 CALLS_OF_A_RUN = CASES * 2
@@ -47,9 +48,9 @@ def write_cases(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("helped", "runs", "word"),
     [
-        (12, 3, "helps"),
-        (8, 4, "no effect shown"),  # and hardly would be
-        (10, 12, "no effect shown"),
+        (12, 3, HELPS),
+        (8, 4, NO_EFFECT),  # and hardly would be
+        (10, 12, NO_EFFECT),
     ],
 )
 def test_runs_go_on_only_while_the_verdict_is_open(
@@ -79,7 +80,7 @@ def test_a_missing_answer_ends_the_run_of_looks(pytester: pytest.Pytester) -> No
         finished = run(pytester, server)
     assert len(server.asked) == 3 * CALLS_OF_A_RUN
     assert finished.outcomes["errors"] == 1
-    assert (finished.summary["verdict"], finished.summary["errored"]) == ("incomplete", 6)
+    assert (finished.summary["verdict"], finished.summary["errored"]) == (INCOMPLETE, 6)
 
 
 def test_each_skill_and_model_is_decided_on_its_own(pytester: pytest.Pytester) -> None:

@@ -13,6 +13,7 @@ from support.judges import judge_says
 from support.kit import BODY, case, write_script, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
 from support.runs import SkillRun, run_skills
+from support.words import HELPS, NO_EFFECT
 
 WORDS: Final = ("gate", "up", "please", "now", "thanks", "slowly", "never")
 
@@ -65,13 +66,13 @@ def test_evals_are_scored_by_checks_unless_the_option_chooses(
     assert by_checks.outcomes == {"failed": 6}  # a test fails unless all of its checks pass
     assert "upskill: verdict on the share of checks passed (evals.json" in by_checks.screen
     row = by_checks.summary
-    assert (row["score"], row["verdict"]) == ("checks", "helps")
+    assert (row["score"], row["verdict"]) == ("checks", HELPS)
     assert row["lift"] == pytest.approx(5 / 7)
     assert row["rate_lift"] == 0
     by_passes = run(pytester, server, "--skill-score", "pass", "-n", workers)
     assert "upskill: verdict on the pass rate of cases" in by_passes.screen
     row = by_passes.summary
-    assert (row["score"], row["verdict"], row["lift"]) == ("pass", "no effect shown", 0)
+    assert (row["score"], row["verdict"], row["lift"]) == ("pass", NO_EFFECT, 0)
     assert row["score_lift"] == pytest.approx(5 / 7)
 
 
@@ -109,7 +110,7 @@ def test_own_cases_can_be_scored_by_checks(pytester: pytest.Pytester) -> None:
     model = write_script(pytester.path / "a.json")
     finished = run_skills(pytester, model, "--skill-score", "checks", "--skill-min-lift", "0.6")
     assert finished.outcomes == {"failed": 6}
-    assert (finished.summary["lift"], finished.summary["verdict"]) == (0.5, "helps")
+    assert (finished.summary["lift"], finished.summary["verdict"]) == (0.5, HELPS)
     assert finished.gate["passed"] is False
     by_default = run_skills(pytester, model)
     assert by_default.summary["score"] == "pass"

@@ -1,7 +1,6 @@
 """A skill on disk, and a model that knows what the skill says."""
 
 import json
-import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -43,29 +42,6 @@ def write_script(file: Path, *, knows: str = "Type gate up.", does_not: str = "N
     rules = [{"system": BODY, "answer": knows}, {"answer": does_not}]
     file.write_text(json.dumps(rules), encoding="utf-8")
     return f"scripted:{file.name}"
-
-
-def run_skills(pytester: pytest.Pytester, model: str, *args: str) -> pytest.RunResult:
-    """Test the folder ``skills``, which must end without a traceback."""
-    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *args)
-    shown = result.stdout.str() + result.stderr.str()
-    assert "Traceback" not in shown
-    assert "INTERNALERROR" not in shown
-    return result
-
-
-def ending(result: pytest.RunResult) -> list[str]:
-    """What follows pytest's own last line, each line unwrapped."""
-    lines = result.outlines
-    last = max(n for n, line in enumerate(lines) if re.search(r" in \d+\.\d+s", line))
-    text = "\n".join(line for line in lines[last + 1 :] if not line.startswith("!!"))
-    return re.sub(r"( \\)?\n  ", " ", text).splitlines()
-
-
-def gates(result: pytest.RunResult) -> list[str]:
-    """Why a run did not pass its gates, as its last lines tell."""
-    mark = "✘ gate: "
-    return [line.removeprefix(mark) for line in ending(result) if line.startswith(mark)]
 
 
 def commit_all(folder: Path) -> None:

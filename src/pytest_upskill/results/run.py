@@ -239,9 +239,8 @@ class RunResults:
     @cached_property
     def problems(self) -> list[str]:
         """Why the run fails, one line each."""
-        not_tested = self.not_tested if self.gate is None else []
         found = [*failed_words(len(self.failed)), *self.unfinished, *(self.gate or ())]
-        found += not_tested
+        found += self.not_tested if self.gate is None else []
         return found or ([] if self.all_records or self.only_studied else [NOTHING_TESTED])
 
     @property
