@@ -13,6 +13,7 @@ from pytest_upskill.agents.sandboxes.choice import kind_of
 from pytest_upskill.errors import SettingsError
 from support.sandboxes import needs_bwrap
 from support.shell import started
+from support.waiting import wait_until
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
 
@@ -165,16 +166,9 @@ def test_nothing_is_left_of_a_run_that_is_killed(tmp_path: Path) -> None:
     with started([sys.executable, "-c", KILLED, mark], stdout=subprocess.PIPE) as run:
         assert run.stdout
         assert run.stdout.readline() == "ready\n"
-        assert _becomes(mark, True)
+        wait_until(lambda: _called(mark))
         run.kill()
-    assert _becomes(mark, False)
-
-
-def _becomes(mark: str, there: bool) -> bool:
-    deadline = time.monotonic() + 60
-    while _called(mark) != there and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return _called(mark) == there
+    wait_until(lambda: not _called(mark))
 
 
 def _called(mark: str) -> bool:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from support.kit import write_skill
 from support.loopback import Asked, LoopbackServer, Reply
 from support.sandboxes import needs_bwrap
 from support.shell import started
+from support.waiting import wait_until
 
 pytestmark = [
     pytest.mark.nightly,
@@ -65,14 +66,6 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(folder / "tmp")}
 
 
-def until(what: Callable[[], object]) -> None:
-    for _ in range(6000):
-        if what():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not happen")
-
-
 def sleeping(seconds: str) -> list[int]:
     """The processes that have this word on their command line."""
     found = []
@@ -94,7 +87,7 @@ def run_with_agents_at_work(
     args, env = command(server, *where(workers)), environment(folder)
     output = (folder / "output.txt").open("w")
     with output, started(args, cwd=folder, env=env, stdout=output) as run:
-        until(lambda: len(sleeping(sleep)) == 2)
+        wait_until(lambda: len(sleeping(sleep)) == 2)
         yield run
 
 
@@ -119,7 +112,7 @@ def test_kill_leaves_no_process_and_no_mount_and_the_next_run_goes_on(
         with run_with_agents_at_work(tmp_path, server, model.sleep, workers) as run:
             run.kill()
             run.wait(60)
-        until(lambda: not sleeping(model.sleep))
+        wait_until(lambda: not sleeping(model.sleep))
         assert str(tmp_path) not in Path("/proc/mounts").read_text()
         before = len(server.asked)
         assert [one.question for one in server.asked].count("quick 1") == 2

@@ -4,13 +4,13 @@ import json
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from support.kit import case, write_skill
 from support.runs import run_skills
 from support.shell import started
+from support.waiting import wait_until
 
 MODEL = """
     import asyncio
@@ -47,8 +47,7 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
         for line in run.stdout:
             if "quick" in line and "PASSED" in line:
                 break
-        while asked.stat().st_size < 4:
-            time.sleep(0.01)
+        wait_until(lambda: asked.stat().st_size >= 4)
         run.send_signal(signal.SIGINT)
         rest = run.stdout.read()
         assert run.wait(60) == pytest.ExitCode.INTERRUPTED

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +11,7 @@ from support.kit import case, write_script, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.runs import run_skills
 from support.shell import started
+from support.waiting import wait_until
 
 
 @pytest.fixture
@@ -100,8 +100,7 @@ def test_after_a_kill_exactly_the_rest_is_asked(pytester: pytest.Pytester, worke
         command = [sys.executable, "-m", "pytest", *args, "--skill-concurrency", "2"]
         command += ["-n", workers]
         with started(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as first:
-            while len(server.asked) < 9:
-                time.sleep(0.01)
+            wait_until(lambda: len(server.asked) >= 9)
             first.kill()
         killed.set()
         before = len(server.asked)

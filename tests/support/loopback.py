@@ -44,7 +44,7 @@ __all__ = [
 
 GOOGLE_TOKEN = "ya29.loopback-0123456789abcdef"
 GEMINI_VERBS = (":generateContent", ":streamGenerateContent")
-LONGEST_WAIT = 60.0  # seconds for requests that shall be in flight together
+LONGEST_WAIT = 300.0  # seconds for requests that shall be in flight together
 
 
 class LoopbackServer:
