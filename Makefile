@@ -82,7 +82,7 @@ fi
 endef
 
 tests: $(VENV)/.dev programs
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not nightly" --ignore tests/real_agents
+	$(BIN)/pytest -n 3 --dist loadgroup -m "not nightly" --ignore tests/real_agents
 
 coverage: $(VENV)/.dev programs browsers
 	$(BIN)/python -m coverage erase
