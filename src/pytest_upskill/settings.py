@@ -1,9 +1,8 @@
 """The settings of a run: frozen, and independent of where they were written."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
-
-from ._util.values import frozen
 
 DEFAULT_RUNS: Final = 1
 STUDY_RUNS: Final = (2, 8)  # of a study: at first, and at most
@@ -29,7 +28,7 @@ Batch = Literal["wait", "submit"]  # whether a run waits for its batches, or end
 Score = Literal["pass", "checks"]  # what a lift is of: pass rates, or shares of checks passed
 
 
-@frozen
+@dataclass(frozen=True)
 class Gates:
     """What a run must reach to pass; rates and growth are shares of 1, None is no limit."""
 
@@ -54,7 +53,7 @@ class Gates:
         return self.of_cases or self.of_triggers
 
 
-@frozen
+@dataclass(frozen=True)
 class Settings:
     """All settings of a run, with their defaults."""
 

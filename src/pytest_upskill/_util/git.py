@@ -4,10 +4,9 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-
-from .values import frozen
 
 # Set when pytest runs inside a git hook; they point at the hook's repository, not at the folder's.
 _HOOK_VARIABLES: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
@@ -34,7 +33,7 @@ _EMPTY: Final = "PYTEST_UPSKILL_EMPTY"
 _SECONDS: Final = 20.0  # git waits for ever for a pipe named .gitattributes
 
 
-@frozen
+@dataclass(frozen=True)
 class Commit:
     """A checked-out commit; ``dirty`` if there are uncommitted changes."""
 

@@ -8,12 +8,12 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from .._util.files import read_file
-from .._util.values import frozen
 from ..skills.folder import MAX_FILE_BYTES, SKILL_NAMES
 from ..trials.tools import ToolCall
 from .commands import Commands
@@ -40,7 +40,7 @@ _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": ""}
 Keys = frozenset[str]
 
 
-@frozen
+@dataclass(frozen=True)
 class _File:
     """A text file of a skill, by its lines."""
 
@@ -227,7 +227,7 @@ def _unescaped(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # halves joined
 
 
-@frozen
+@dataclass(frozen=True)
 class _Texts:
     """The texts of the skills of a trial, which other trials have as well."""
 

@@ -3,10 +3,9 @@
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
-from .._util.values import frozen
 from ..errors import SettingsError
 from ..models import ModelSpec
 from ..models.port import ProtocolName
@@ -23,7 +22,7 @@ _NOT_FOUND: Final = 127  # the exit status of a shell that did not find a progra
 CONTEXT: Final = 128_000  # tokens, for agents that want to know: most models take as many
 
 
-@frozen
+@dataclass(frozen=True)
 class Job:
     """What an agent is to do, and where it finds its model."""
 
@@ -36,7 +35,7 @@ class Job:
     max_output: int  # tokens of a reply
 
 
-@frozen
+@dataclass(frozen=True)
 class Launch:
     """How an agent is started in its workspace."""
 

@@ -3,12 +3,11 @@
 import asyncio
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final
 
 from .._util.texts import counted, visible
-from .._util.values import frozen
 from ..skills.folder import TOOL_FOLDERS
 from ..trials.answer import MAX_FILE_BYTES, AnswerFile
 from .port import Entry, Sandbox
@@ -20,7 +19,7 @@ MOST_IMAGE: Final = 256 * 1024
 _IMAGES: Final = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
 
-@frozen
+@dataclass(frozen=True)
 class Left:
     """What there is to keep of a workspace; ``findings`` say what is not kept."""
 

@@ -3,11 +3,10 @@
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from .._util.texts import slug
-from .._util.values import frozen
 from ..models import Model, ModelSpec
 from ..models.port import PROTOCOLS, ProtocolName
 from ..trials.answer import Answer, Reply
@@ -28,7 +27,7 @@ class SandboxError(Exception):
     """A sandbox could not be opened, or broke: the trial is errored, not failed."""
 
 
-@frozen
+@dataclass(frozen=True)
 class Limits:
     """What may be used inside of a sandbox, by all of its processes together."""
 
@@ -40,7 +39,7 @@ class Limits:
     output: int = 2**20  # bytes of output that a command's result keeps; the rest is dropped
 
 
-@frozen
+@dataclass(frozen=True)
 class Mount:
     """A folder or file of the host that can be read inside."""
 
@@ -48,7 +47,7 @@ class Mount:
     inside: str
 
 
-@frozen
+@dataclass(frozen=True)
 class Room:
     """How to furnish a sandbox."""
 
@@ -65,7 +64,7 @@ class Room:
         return {"PATH": f"{path}:{PACKAGES}/bin", "PYTHONPATH": PACKAGES}
 
 
-@frozen
+@dataclass(frozen=True)
 class Ran:
     """What came of a command: its output and errors in one text, in order.
 
@@ -84,7 +83,7 @@ class Ran:
         return f"signal {-self.exit}" if self.exit < 0 else f"exit {self.exit}"
 
 
-@frozen
+@dataclass(frozen=True)
 class Entry:
     """A file, a link or an empty folder in the workspace."""
 
@@ -173,7 +172,7 @@ class Call(Protocol):
     async def __call__(self, question: Question, send: Send | None = None) -> Reply: ...
 
 
-@frozen
+@dataclass(frozen=True)
 class InstalledSkill:
     """An installed skill as an agent needs it."""
 

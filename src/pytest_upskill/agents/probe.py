@@ -9,11 +9,11 @@ import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from .._util.texts import one_line
-from .._util.values import frozen
 from ..errors import ModelError, SettingsError
 from ..models import ModelSpec
 from ..models.scripted import ScriptedModel, ScriptedProvider
@@ -58,7 +58,7 @@ STEPS: Final = (
 )
 
 
-@frozen
+@dataclass(frozen=True)
 class Probe:
     """What came of it: yes, no, or None if it never got that far."""
 
@@ -71,7 +71,7 @@ class Probe:
         return all(self.done.values())
 
 
-@frozen
+@dataclass(frozen=True)
 class Outside:
     """What no agent may find: a key, in the environment and in a file, and a server."""
 

@@ -10,13 +10,12 @@ import sys
 import tempfile
 import threading
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from .._util.files import open_file
 from .._util.texts import one_line
-from .._util.values import frozen
 from .port import PROGRAMS, Mount
 
 _SYSTEM: Final = ("/usr", "/bin", "/nix/store", "/gnu/store")  # is inside anyway
@@ -36,7 +35,7 @@ _SHIMS: Final = ("volta-shim", "mise", "rtx", "asdf", "proto-shim")
 _SHIM_SCRIPT: Final = re.compile(rb"\b(asdf|mise|nodenv|pyenv|rbenv|fnm)\b[^\n]*\bexec\b")
 
 
-@frozen
+@dataclass(frozen=True)
 class Program:
     """A program as it is called inside."""
 

@@ -7,12 +7,12 @@ start with the same bytes. Only what it leaves in the workspace counts.
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from .._util.files import read_file
 from .._util.texts import digest, one_line, plain
-from .._util.values import frozen
 from ..trials.task import StartFile, Task
 from .port import NoAnswerError, Room, Sandbox, SandboxKind
 from .snapshot import TooLargeError, Workspace, contents, fill, is_safe, packed, unpack
@@ -22,7 +22,7 @@ _SHOWN: Final = 300  # characters of what a setup said
 RoomOf = Callable[[Task], Awaitable[Room]]
 
 
-@frozen
+@dataclass(frozen=True)
 class Start:
     """How a workspace starts."""
 

@@ -8,11 +8,11 @@ import io
 import zlib
 from asyncio import gather
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from shlex import quote
 from typing import Final
 
-from .._util.values import frozen
 from ..trials.task import StartFile
 from .port import Entry, Sandbox, SandboxError
 
@@ -30,7 +30,7 @@ class TooLargeError(Exception):
     """A workspace is too large to be kept."""
 
 
-@frozen
+@dataclass(frozen=True)
 class Link:
     """A symbolic link of a workspace."""
 
@@ -38,7 +38,7 @@ class Link:
     target: str
 
 
-@frozen
+@dataclass(frozen=True)
 class Workspace:
     """What a workspace held."""
 

@@ -3,14 +3,13 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter
 
 from .._util.texts import harmless, one_line
-from .._util.values import compact, frozen
 from ..errors import CheckError
 from ..skills.case import Case
 from ..trials.answer import Answer
@@ -34,7 +33,7 @@ _NO_AGENT: Final = "only an agent's answer can be checked for this, and this is 
 _NO_SKILL: Final = "no skill to look at in this arm, so it counts as passed: the others decide"
 
 
-@compact
+@dataclass(frozen=True, slots=True)
 class CheckContext:
     """What a check looks at. Which arm answered is hidden from it."""
 
@@ -73,7 +72,7 @@ Evaluate = Callable[[CheckContext], Iterable[Result]]
 Find = Callable[[str, Any, bool], Iterable[Span | None]]  # answer, value, case_sensitive
 
 
-@frozen
+@dataclass(frozen=True)
 class Kind:
     """A kind of check, such as ``contains``.
 
@@ -98,7 +97,7 @@ class Kind:
     whole: Callable[[Any], Sequence[str]] | None = None
 
 
-@compact
+@dataclass(frozen=True, slots=True)
 class Check:
     """One check of a case, with its argument."""
 
@@ -153,7 +152,7 @@ class Check:
             raise CheckError(f"check {self.name} raised {one_line(repr(error), 200)}") from error
 
 
-@frozen
+@dataclass(frozen=True)
 class Combined:
     """Groups of checks that count as one check."""
 

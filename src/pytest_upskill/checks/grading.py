@@ -1,11 +1,11 @@
 """From trials to records: ask, judge and grade."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
 from typing import Final
 
-from .._util.values import frozen
 from ..errors import CheckError
 from ..skills.case import Case
 from ..skills.skill import Skill
@@ -50,7 +50,7 @@ def grade(
     return tuple(Grade(*one, *at) for one, at in zip(given, found, strict=True))
 
 
-@frozen
+@dataclass(frozen=True)
 class ToGrade:
     """A trial, its case, and the checks of its answer."""
 

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from .._util.texts import one_line
-from .._util.values import frozen
 from .matching import compile_pattern, search
 from .time_budget import seconds_left
 
@@ -13,7 +13,7 @@ _MOST_VALUES: Final = 5_000
 Keyword = Callable[[Any, Any, Any, Any], Any]
 
 
-@frozen
+@dataclass(frozen=True)
 class Schema:
     """A valid schema: the class of its dialect, and its compiled patterns."""
 

@@ -6,12 +6,11 @@ the words that it is sent would void them all.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from .._util.texts import one_line, shortened
 from .._util.tokens import without_tokens
-from .._util.values import frozen
 from ..skills.case import Role
 from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage, total_usage
 from ..trials.trial import Question, Rubric
@@ -86,7 +85,7 @@ def _read(asked: Question, reply: Answer) -> list[Ruling] | str:
     return read_reply(reply.text, asked.verdicts or 0, asked.mark, judged)
 
 
-@frozen
+@dataclass(frozen=True)
 class Rulings:
     """The judge's rulings on one answer: passed or not, and why, for each text of the rubric.
 

@@ -11,10 +11,10 @@ import shutil
 import subprocess
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from .._util.texts import one_line
-from .._util.values import frozen
 from .check import Result
 from .time_budget import OutOfTimeError, real_seconds_left, seconds_left
 
@@ -49,7 +49,7 @@ _ENDLESS_KEY: Final = re.compile(
 )
 
 
-@frozen
+@dataclass(frozen=True)
 class Block:
     """A fenced block; ``language`` is empty if the fence names none."""
 

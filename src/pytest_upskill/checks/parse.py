@@ -6,7 +6,7 @@ An object in ``expected`` is a group: its keys are checks, all of which must pas
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -14,7 +14,6 @@ from pydantic import Field, TypeAdapter
 
 from .._util.json_forms import FormError, Location, Problem, Strict, read_form
 from .._util.texts import guess
-from .._util.values import frozen
 from ..settings import MOST_RUNS
 from ..skills.case import Case
 from ..skills.case_loading import broken_case, load_cases
@@ -152,7 +151,7 @@ def checks_of(
     return (*written, Check(kind, value, written=value))
 
 
-@frozen
+@dataclass(frozen=True)
 class _Around:
     """The known kinds, and the settings of the groups around a group."""
 

@@ -7,18 +7,18 @@ To add a command, add an entry here and a module of its name in ``commands/`` wi
 
 import argparse
 from collections.abc import Collection
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
 from .. import __version__
-from .._util.values import frozen
 from ..errors import Spell, spelling
 
 USAGE: Final = "2 usage or input error"
 _PYTEST: Final = f"0 passed, 1 failed, {USAGE}, or another of pytest's"
 
 
-@frozen
+@dataclass(frozen=True)
 class Command:
     """A command as its help shows it."""
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from .._util.files import read_file, reason_of
 from .._util.json_forms import FormError, Strict, read_form
 from .._util.texts import counted, one_line
-from .._util.values import frozen
 from ..checks.judging import JUDGE
 from ..errors import InputError, shown
 
@@ -75,7 +74,7 @@ _LABELLED: Final[TypeAdapter[LabelledForm]] = TypeAdapter(LabelledForm)
 _NOTES: Final[TypeAdapter[NotesForm]] = TypeAdapter(NotesForm)
 
 
-@frozen
+@dataclass(frozen=True)
 class Labelled:
     """An answer, the criteria of its rubric, and whether people passed each of them."""
 
@@ -86,7 +85,7 @@ class Labelled:
     passed: tuple[bool, ...]
 
 
-@frozen
+@dataclass(frozen=True)
 class Labels:
     """What a judge is measured by, and what it can't be measured by, with the reason."""
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from .._util.memory import available
-from .._util.values import frozen
 from ..agents.port import Call, Send
 from ..errors import Spell, UpskillError
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
@@ -72,7 +71,7 @@ class _AtWork:
     spent: list[Usage] = field(default_factory=list)  # on calls that were answered
 
 
-@frozen
+@dataclass(frozen=True)
 class _Calls:
     make: Callable[["_AtWork", Question, Send | None], Coroutine[None, None, Reply]]
     one: _AtWork

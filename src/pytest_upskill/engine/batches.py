@@ -13,7 +13,6 @@ from random import Random
 from typing import Final, NamedTuple, cast
 
 from .._util.texts import counted
-from .._util.values import frozen
 from ..checks.judging import is_worth_keeping
 from ..errors import ModelError, Setting, Spell, Text, shown, spelled
 from ..models import Model
@@ -41,7 +40,7 @@ _SILENCE: Final = 3600.0  # seconds for which a server may not be reached
 _DELETE: Final = "Delete the file to submit its questions again"
 
 
-@frozen
+@dataclass(frozen=True)
 class ByBatch:
     """What goes by batch, and how."""
 

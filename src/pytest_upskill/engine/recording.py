@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import read_file, reason_of, replace_file
 from .._util.texts import one_line
-from .._util.values import frozen
 from ..errors import Setting, SettingsError, shown
 from ..trials.answer import Answer, NoAnswer, Reply, whole_number
 from ..trials.trial import Question, Trial
@@ -19,7 +18,7 @@ _PLACE: Final = ("skill", "case", "model", "arm")
 Place = tuple[str, str, str, str, int, int]
 
 
-@frozen
+@dataclass(frozen=True)
 class Recorded:
     """An answer and where it belongs. Step 0 of a trial is its question; a judge's come after.
 

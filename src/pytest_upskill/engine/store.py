@@ -11,11 +11,11 @@ import time
 import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.texts import counted, digest
-from .._util.values import frozen
 from ..errors import shown
 from ..trials.answer import (
     Answer,
@@ -38,7 +38,7 @@ _UNKNOWN: Final = -1.0  # seconds, in a column that is never null
 _ERRORS: Final = (sqlite3.Error, OSError, OverflowError, UnicodeEncodeError)
 
 
-@frozen
+@dataclass(frozen=True)
 class StoreSize:
     """What a store holds."""
 

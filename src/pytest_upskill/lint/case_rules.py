@@ -5,7 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -15,7 +15,6 @@ from pydantic import AfterValidator, TypeAdapter
 from .._util.files import read_file
 from .._util.json_forms import FormError, Location, json_path, line_of
 from .._util.texts import counted, guess
-from .._util.values import frozen
 from ..checks import (
     KINDS,
     TAKEN,
@@ -60,7 +59,7 @@ _NONSENSE: Final = (
 )
 
 
-@frozen
+@dataclass(frozen=True)
 class Written:
     """A check as written in the file, with its path; ``wanted`` is False inside ``not``."""
 

@@ -1,16 +1,16 @@
 """One message of the linter."""
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
-from .._util.values import frozen
 from ..errors import InputError, Text
 from ..skills.frontmatter import Level as Level
 
 _PLACE: Final = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+)(?::\d+)?)?", re.DOTALL)
 
 
-@frozen
+@dataclass(frozen=True)
 class Finding:
     """``file`` is the path to show; ``hint`` is a sentence, or empty, and may name settings."""
 

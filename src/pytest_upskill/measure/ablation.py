@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from math import log
@@ -10,7 +10,6 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
-from .._util.values import frozen
 from ..checks import CheckedCase
 from ..errors import InputError, shown
 from ..results.losses import MARGIN
@@ -36,7 +35,7 @@ NOT_IN_CONTEXT: Final = "a plain completion does not see it, so it neither costs
 _ONLY_PART: Final = "it is all there is, so leaving it out is the baseline"
 
 
-@frozen
+@dataclass(frozen=True)
 class Ablation:
     """A skill to be studied part by part, on an agent and model, with some of its cases."""
 

@@ -1,10 +1,10 @@
 """What calls will take, estimated before the first one: how many, their tokens, their cost."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from .._util.texts import counted, dollars
-from .._util.values import frozen
 from ..models.prices import Price, cost
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Usage
@@ -67,7 +67,7 @@ def _answer(question: Question) -> int:
     return min(ANSWER, question.max_output)
 
 
-@frozen
+@dataclass(frozen=True)
 class Estimate:
     """Calls, tokens and USD; the cost is None if a price is not known.
 

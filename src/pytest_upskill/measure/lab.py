@@ -6,7 +6,6 @@ from functools import cached_property
 from itertools import pairwise
 
 from .._util.texts import counted
-from .._util.values import frozen
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
 from ..models.prices import Price, cost
@@ -24,7 +23,7 @@ from .outfits import Outfits
 from .study import Contrast, Scores, Studied, Study, Variant, differences, scores_of
 
 
-@frozen
+@dataclass(frozen=True)
 class Lab:
     """What studies are carried out with."""
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from statistics import median
@@ -9,7 +10,6 @@ from typing import Final
 
 from .._util.files import resolved
 from .._util.texts import one_line
-from .._util.values import frozen
 from ..checks import CheckedCase
 from ..errors import InputError, SettingsError, shown
 from ..results.neighbours import MATTERS, Alone, Matrix, Neighbour, Openings, pair_name
@@ -28,7 +28,7 @@ _ARMS: Final[tuple[Arm, ...]] = ("baseline", "skill")
 NO_CASES: Final = "no cases"
 
 
-@frozen
+@dataclass(frozen=True)
 class Member:
     """A skill of the matrix; without cases it is only a neighbour of others."""
 
@@ -192,7 +192,7 @@ def _variant(skill: str, other: str | None, arm: Arm) -> str:
     return f"{pair_name(skill, other)}, {arm}"
 
 
-@frozen
+@dataclass(frozen=True)
 class _Found:
     """Numbers of a study, by pair."""
 

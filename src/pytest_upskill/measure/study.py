@@ -6,10 +6,10 @@ plans one says what is asked (variants), what is compared (contrasts), and what 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, variance
 
-from .._util.values import frozen
 from ..checks import CheckedCase, load_checked_cases, why_agent
 from ..results.effects import Effect
 from ..results.neighbours import Matrix
@@ -26,7 +26,7 @@ from ..trials.task import Installed
 from ..trials.trial import Arm, Prompt, default_prompt, sample_of
 
 
-@frozen
+@dataclass(frozen=True)
 class SkillCases:
     """A skill that is studied, and its cases; it may have none."""
 
@@ -57,7 +57,7 @@ def load_skill_cases(file: Path, label: str, settings: Settings) -> SkillCases:
     return SkillCases(label, load_for_run(file, settings), cases, score)
 
 
-@frozen
+@dataclass(frozen=True)
 class Variant:
     """A way to ask cases: with a skill, as it is or changed, or without; among others or alone."""
 
@@ -70,7 +70,7 @@ class Variant:
     prompt: Prompt = default_prompt
 
 
-@frozen
+@dataclass(frozen=True)
 class Contrast:
     """A difference of variants of the same cases: the scores of some, less those of others."""
 
@@ -80,7 +80,7 @@ class Contrast:
     margin: float | None = None  # a loss of less does not count, and may be shown not to be there
 
 
-@frozen
+@dataclass(frozen=True)
 class Studied:
     """What came of a study."""
 
@@ -99,7 +99,7 @@ class Studied:
         return paired_lift(pairs, max(runs), level) if pairs else None
 
 
-@frozen
+@dataclass(frozen=True)
 class Study:
     """Contrasts on an agent and model that are judged together: all of them err in 5 %."""
 

@@ -8,10 +8,10 @@ import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from .._util.texts import one_line
-from .._util.values import frozen
 from ..errors import ModelError
 from ..trials.answer import Answer
 from ..trials.trial import Question
@@ -31,7 +31,7 @@ class Limits(NamedTuple):
     size: int  # in bytes
 
 
-@frozen
+@dataclass(frozen=True)
 class Request:
     """One question of a batch, as the server gets it."""
 
@@ -41,7 +41,7 @@ class Request:
     size: int  # in bytes
 
 
-@frozen
+@dataclass(frozen=True)
 class BatchState:
     """How far a batch is: ``done`` are the requests that have a result.
 
@@ -54,7 +54,7 @@ class BatchState:
     problem: str = ""
 
 
-@frozen
+@dataclass(frozen=True)
 class BatchResult:
     """What came of one request: a reply, else a ``problem``, with the server's status if known."""
 

@@ -2,14 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final, Literal, Protocol, get_args, runtime_checkable
 from urllib.parse import urlsplit
 
 from .._util.credentials import without_credentials
 from .._util.texts import digest
-from .._util.values import frozen
 from ..errors import Setting, SettingsError, Text
 from ..trials.answer import Answer
 from ..trials.trial import Question
@@ -52,7 +51,7 @@ class Model(Protocol):
         return  # or type checkers would take the method for an abstract one
 
 
-@frozen
+@dataclass(frozen=True)
 class NamedBy:
     """Which setting named a model, for errors about the model."""
 
@@ -62,7 +61,7 @@ class NamedBy:
     agent: bool = False  # whether an agent asks it
 
 
-@frozen
+@dataclass(frozen=True)
 class ModelName:
     """A model as a person named it."""
 
@@ -77,7 +76,7 @@ class ModelName:
         return SettingsError(by.setting, problem, hint, value=name, origin=by.origin)
 
 
-@frozen
+@dataclass(frozen=True)
 class ModelSpec:
     """A resolved model: its provider, its id there, and how to reach it."""
 
@@ -98,7 +97,7 @@ class ModelSpec:
         return ModelName(self.name, by=self.by).error(problem, hint)
 
 
-@frozen
+@dataclass(frozen=True)
 class Provider(ABC):
     """Models whose names share a prefix; only ``open`` must be implemented.
 

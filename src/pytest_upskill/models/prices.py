@@ -7,12 +7,11 @@ version; its updater is never started.
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from .._util.values import frozen
 from ..errors import SettingsError
 from ..trials.answer import Usage
 
@@ -32,7 +31,7 @@ _OF_BEDROCK: Final = re.compile(r"^[a-z-]+\.(?=anthropic\.)|(?<=\d)-v\d(:\d)?$")
 _EDITION: Final = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
-@frozen
+@dataclass(frozen=True)
 class Price:
     """USD per million tokens.
 

@@ -12,7 +12,7 @@ import ssl
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from io import BytesIO
 from types import ModuleType
@@ -22,7 +22,6 @@ from urllib.parse import unquote, urlsplit
 from .._util.credentials import without_credentials
 from .._util.keys import HIDDEN, know, password_of
 from .._util.texts import one_line
-from .._util.values import frozen
 from ..errors import ModelError, Setting
 from ..trials.answer import Answer, Usage
 from . import google_errors
@@ -120,7 +119,7 @@ def _without_password(url: str | None) -> tuple[str | None, dict[str, str]]:
     return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {coded}"}
 
 
-@frozen
+@dataclass(frozen=True)
 class Upstream:
     """The server of a model, for requests that an agent writes itself."""
 

@@ -10,7 +10,6 @@ import pytest
 
 from .._util.credentials import shown_command
 from .._util.texts import counted, harmless, one_line
-from .._util.values import frozen
 from ..errors import InputError, shown
 from ..reports.writers import Writer
 from ..results.accepted import (
@@ -43,7 +42,7 @@ from .paths import SkillSource
 _MOST_NAMES: Final = 10
 
 
-@frozen
+@dataclass(frozen=True)
 class _Group:
     """The cases of a skill on a model, or its queries, and their results."""
 

@@ -4,17 +4,17 @@ Every pytest run looks for them, so this module imports very little.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .._util.values import frozen
 from .option import absolute
 from .options import MODEL, SKILL, TESTS
 
 
-@frozen
+@dataclass(frozen=True)
 class SkillArg:
     """A skill that an argument names, or one of its cases."""
 

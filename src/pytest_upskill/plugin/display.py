@@ -1,13 +1,12 @@
 """What a run shows on the terminal, from the header to the last line."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pytest
 
 from .._util.texts import counted, dollars, harmless, one_line, printed
-from .._util.values import frozen
 from ..agents.names import Roster
 from ..engine.budget import Unanswered
 from ..errors import InputError, shown
@@ -49,7 +48,7 @@ Specs = Mapping[str, ModelSpec]
 Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
 
-@frozen
+@dataclass(frozen=True)
 class Screen:
     width: int
     marks: Marks

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,6 @@ import pytest
 
 from .._util.credentials import shown_words
 from .._util.texts import harmless, printed
-from .._util.values import frozen
 from ..engine import Engine
 from ..errors import shown
 from ..models.prices import FREE, Price, cost, saved_by_cache
@@ -35,7 +35,7 @@ _FIX_FIRST: Final = "fix the errors, then the same command starts"
 _HELPS: Final = "to have later runs fail if it gets worse, accept these results:"
 
 
-@frozen
+@dataclass(frozen=True)
 class Ended:
     """What is known of a run when pytest has written its last line."""
 

@@ -3,14 +3,12 @@
 import argparse
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-
-from .._util.values import frozen
 
 
 def _not_empty(text: str) -> str:
@@ -19,7 +17,7 @@ def _not_empty(text: str) -> str:
     return text
 
 
-@frozen
+@dataclass(frozen=True)
 class Kind:
     """What an option's value may be."""
 
@@ -137,7 +135,7 @@ def ini_value(config: pytest.Config, key: str, kind: Kind) -> Any:
     raise pytest.UsageError(f"{where}: {key}: {problem}")
 
 
-@frozen
+@dataclass(frozen=True)
 class Option:
     """An option of the command line that is an ini key too."""
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Final
 import pytest
 
 from .._util.texts import counted
-from .._util.values import frozen
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case_loading import find_cases, has_cases, how_to_add_cases
@@ -31,7 +30,7 @@ COMMAND_FOR_TRIGGERS: Final = "pytest-upskill triggers"
 _ABOVE: Final = 3  # folders above a skill: plugins/x/skills/y
 
 
-@frozen
+@dataclass(frozen=True)
 class SkillSource:
     """Where a skill and its cases are; pytest collects ``file``."""
 
@@ -99,7 +98,7 @@ class SkillSource:
         return label in usual and (not self.picks or (case, None) in self.picks)
 
 
-@frozen
+@dataclass(frozen=True)
 class Selected:
     """The skills of a run."""
 

@@ -1,10 +1,10 @@
 """Annotations of GitHub Actions: lines of a log that are shown beside the lines of a file."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from .._util.texts import counted, harmless, one_line
-from .._util.values import frozen
 from ..results.accepted import case_result
 from ..results.causes import same_cause
 from ..results.run import RunResults
@@ -26,7 +26,7 @@ _UNANSWERED: Final = "skill unanswered"
 _ORDER: Final = (_REGRESSION, _BROKEN, _FAILED, _UNANSWERED)
 
 
-@frozen
+@dataclass(frozen=True)
 class _Entry:
     """What is wrong at a line of a file; ``share`` of the runs passed."""
 

@@ -3,11 +3,11 @@
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from .._util.texts import counted, harmless, one_line, shortened
-from .._util.values import frozen
 from ..results.accepted import case_result
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.causes import cause_lines
@@ -294,7 +294,7 @@ def _lines(lines: Sequence[str]) -> str:
 # Cases to look at, folded.
 
 
-@frozen
+@dataclass(frozen=True)
 class _Case:
     """A case on a model, and its result in a few words."""
 

@@ -1,10 +1,9 @@
 """A row of a table: all that was measured of a skill on a model."""
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final
 
-from .._util.values import frozen
 from ..results.summary import ArmSummary
 from ..results.verdict import Verdict
 from ..settings import Score
@@ -18,7 +17,7 @@ Gain = tuple[float, Bounds | None]  # a lift and its 95 % interval
 _NOT_ASKED: Final = ArmSummary()
 
 
-@frozen
+@dataclass(frozen=True)
 class Opened:
     """How often an agent opened the skill."""
 
@@ -28,7 +27,7 @@ class Opened:
     bounds: Bounds | None = None  # the 95 % interval of the rate
 
 
-@frozen
+@dataclass(frozen=True)
 class Measured:
     """A skill on a model, of this run or of a kept one: what a row of a table is made from."""
 

@@ -1,9 +1,9 @@
 """The cells of a matrix of neighbours: written once, for the terminal, Markdown and HTML."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from .._util.texts import counted, points
-from .._util.values import frozen
 from ..results.neighbours import Alone, Matrix, Neighbour, Openings, Word
 from ..stats import Lift
 
@@ -12,7 +12,7 @@ ALONE: Final = "lift alone"
 _NOTHING: Final = "-"
 
 
-@frozen
+@dataclass(frozen=True)
 class PairCell:
     """A pair in a table: its change, a word for it, and what else there is to say."""
 

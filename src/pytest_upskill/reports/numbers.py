@@ -4,6 +4,7 @@ A new column is one more entry in `NUMBERS`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from .._util.texts import (
@@ -17,7 +18,6 @@ from .._util.texts import (
     times_as_much,
     whole,
 )
-from .._util.values import frozen
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.summarizing import checks_of
 from ..results.summary import ArmSummary
@@ -33,7 +33,7 @@ _REF: Final = "REF"
 _MANY: Final = 3  # checks
 
 
-@frozen
+@dataclass(frozen=True)
 class Unit:
     """How amounts of a kind are written, and how a change from one to another is."""
 
@@ -74,7 +74,7 @@ SECONDS: Final = Unit(seconds, _decimal_change)
 PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)  # one answer has too many zeros
 
 
-@frozen
+@dataclass(frozen=True)
 class Number:
     """A number of a skill on a model: a column of tables and perhaps a metric of ``runs``."""
 

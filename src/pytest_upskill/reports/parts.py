@@ -1,10 +1,10 @@
 """The rows of a table of parts: written once, for the terminal, Markdown and HTML."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from .._util.texts import counted, one_line, points, whole
-from .._util.values import frozen
 from ..results.arm_comparison import span_words
 from ..results.parts import PartEffect, Parts, Saved
 from ..stats import Lift
@@ -17,7 +17,7 @@ _ROUND: Final = 10  # from this on, tokens per point have no decimals
 Word = Literal["missed", "could go", "better without", "not known", "incomplete"]
 
 
-@frozen
+@dataclass(frozen=True)
 class PartRow:
     """A part: its size, what leaving it out does, and a word for that."""
 

@@ -1,10 +1,10 @@
 """The numbers of triggers, each defined once, for every table."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from .._util.texts import counted, dollars, one_line, percent, whole
-from .._util.values import frozen
 from ..results.triggers import MODELS_CHOICE, QueryRate, TriggerSummary
 from ..trials.subject import CHAT
 
@@ -12,7 +12,7 @@ _KEEP: Final = 100
 _MOST_NAMES: Final = 3
 
 
-@frozen
+@dataclass(frozen=True)
 class TriggerNumber:
     """A column of the table of triggers."""
 

@@ -14,7 +14,6 @@ from typing import Final
 
 from .._util.files import is_stream, reason_of, replace_file, resolved
 from .._util.texts import one_line
-from .._util.values import frozen
 from ..errors import InputError, Setting, SettingsError, shown
 from ..results.case_changes import Earlier
 from ..results.run import RunResults
@@ -89,7 +88,7 @@ def _holds(name: str, file: Path, other: Path) -> bool:
     return new and resolved(file) in resolved(other).parents
 
 
-@frozen
+@dataclass(frozen=True)
 class Finished:
     """What reports are made from."""
 
@@ -100,7 +99,7 @@ class Finished:
     earlier: Earlier | None = None  # the run before, for the page
 
 
-@frozen
+@dataclass(frozen=True)
 class Report:
     """A kind of report: ``what`` is for help texts, ``write`` returns the paths it wrote."""
 

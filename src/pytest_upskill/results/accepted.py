@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Final, Literal
@@ -13,7 +13,6 @@ from pydantic import Field, TypeAdapter, model_validator
 from .._util.files import replace_file
 from .._util.json_forms import Strict, read_json_form
 from .._util.texts import digest
-from .._util.values import frozen
 from ..errors import AcceptedError, Setting
 from ..settings import Settings
 from ..skills.case import Case
@@ -31,7 +30,7 @@ DIGITS: Final = 12  # of a digest, enough to see a change
 _HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept"), ".")
 
 
-@frozen
+@dataclass(frozen=True)
 class CaseResult:
     """What a case reached on a model; ``tokens`` are the mean of an answer with the skill."""
 
@@ -46,7 +45,7 @@ class CaseResult:
         return Count(self.passes, self.runs)
 
 
-@frozen
+@dataclass(frozen=True)
 class ModelResults:
     """What the cases of a skill reached on a model; ``date`` is that of the last update."""
 

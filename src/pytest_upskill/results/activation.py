@@ -6,11 +6,11 @@ look, and no gate and no verdict goes by it.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
 from .._util.texts import one_line, points
-from .._util.values import frozen
 from ..settings import Score
 from ..stats import Interval, Lift, paired_lift, wilson
 from ..trials.records import Record
@@ -26,7 +26,7 @@ Runs = Sequence[Mapping[Arm, Record]]  # of a case
 Samples = Sequence[Sequence[Runs]]  # of several cases, those that ask the same together
 
 
-@frozen
+@dataclass(frozen=True)
 class Activation:
     """Over complete runs, as all means of a summary are."""
 

@@ -1,10 +1,10 @@
 """One arm compared with another on each model of a skill, in numbers and in words."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from .._util.texts import points, times_as_much
-from .._util.values import frozen
 from ..settings import Score
 from ..stats import LEVEL, Change, Lift, holm, paired_lift, paired_ratio
 from ..trials.trial import Arm
@@ -19,7 +19,7 @@ _UNITS: Final[Mapping[Score, str]] = {"pass": " of pass rate", "checks": " of ch
 _SCORES: Final[tuple[Score, ...]] = ("pass", "checks")
 
 
-@frozen
+@dataclass(frozen=True)
 class Comparison:
     """One arm compared with another on a model, paired by case."""
 

@@ -5,10 +5,9 @@ results; everything else is just what was counted.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from .._util.values import frozen
 from ..stats import regressed
 from ..trials.plan import Count, PlannedCase
 from ..trials.records import Record
@@ -20,7 +19,7 @@ ChangeKind = Literal["broke", "fixed", "fell", "rose", "edited", "new", "answer"
 Place = tuple[str, str, str]  # the names of a skill, a case and a model
 
 
-@frozen
+@dataclass(frozen=True)
 class Earlier:
     """A run that another one is compared with."""
 
@@ -28,7 +27,7 @@ class Earlier:
     results: RunResults
 
 
-@frozen
+@dataclass(frozen=True)
 class ChangedCase:
     """A case on a model that is not as it was."""
 
@@ -40,7 +39,7 @@ class ChangedCase:
     records: tuple[Record, ...] = ()  # of the earlier run
 
 
-@frozen
+@dataclass(frozen=True)
 class Changes:
     """All that changed from an earlier run to a later one."""
 
@@ -63,7 +62,7 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
     return _Comparing(earlier, later).done()
 
 
-@frozen
+@dataclass(frozen=True)
 class _Comparing:
     earlier: Earlier
     later: RunResults

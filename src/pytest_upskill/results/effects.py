@@ -1,9 +1,9 @@
 """Effects of a study: how much one way to install skills differs from another, paired by case."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._util.texts import counted, dollars
-from .._util.values import frozen
 from ..stats import Lift
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 State = Literal["shown", "none shown", "dropped", "incomplete"]
 
 
-@frozen
+@dataclass(frozen=True)
 class Effect:
     """A contrast of variants: a mean over cases, of -1 to 1 (of two lifts: -2 to 2)."""
 

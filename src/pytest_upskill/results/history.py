@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from itertools import islice
@@ -26,7 +26,6 @@ from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 from .._util.files import open_file
 from .._util.git import Commit
 from .._util.texts import counted, one_line
-from .._util.values import frozen
 from ..engine.database import make_folder
 from ..engine.store import FOLDER
 from ..errors import ResultsError
@@ -57,7 +56,7 @@ _Moment = Annotated[
 ]
 
 
-@frozen
+@dataclass(frozen=True)
 class Row:
     """A skill on a model, as in ``summary`` of the JSON."""
 
@@ -119,7 +118,7 @@ class Row:
         return not self.subset and not self.interrupted
 
 
-@frozen
+@dataclass(frozen=True)
 class Head:
     """What a list of runs shows, known without unpacking the file."""
 
@@ -130,7 +129,7 @@ class Head:
     rows: tuple[Row, ...]
 
 
-@frozen
+@dataclass(frozen=True)
 class KeptRun:
     """A run of the history; its file is read only when needed."""
 
@@ -143,7 +142,7 @@ class KeptRun:
         return read_head(self.path)
 
 
-@frozen
+@dataclass(frozen=True)
 class KeptRow:
     """A skill on a model, in a run."""
 

@@ -1,12 +1,11 @@
 """Merge result files: the shards of a CI job become one run."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, TypeVar
 
 from .._util.texts import counted, one_line
-from .._util.values import frozen
 from ..errors import ResultsError
 from ..trials.plan import PlannedCase
 from ..trials.records import Record
@@ -16,7 +15,7 @@ T = TypeVar("T")
 _ONE_RUN: Final = "Merge only shards of one run."
 
 
-@frozen
+@dataclass(frozen=True)
 class Source:
     """A result file and its name in messages."""
 

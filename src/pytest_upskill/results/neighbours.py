@@ -3,11 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from .._util.texts import counted, one_line
-from .._util.values import frozen
 from ..stats import Lift
 from .arm_comparison import points_words
 from .effects import Effect
@@ -19,7 +18,7 @@ _MOST_NAMES: Final = 3
 MATTERS: Final = 0.1  # of a change that nobody would want to miss
 
 
-@frozen
+@dataclass(frozen=True)
 class Openings:
     """Which skills were opened in trials of a skill, and which of them first."""
 
@@ -35,7 +34,7 @@ class Openings:
         return f"{self.opened.get(skill, 0):,} of {counted(self.trials, 'trial')}"
 
 
-@frozen
+@dataclass(frozen=True)
 class Alone:
     """A skill on its own cases, without any other of the matrix."""
 
@@ -46,7 +45,7 @@ class Alone:
     openings: Openings = Openings()
 
 
-@frozen
+@dataclass(frozen=True)
 class Neighbour:
     """A skill on its own cases, with another installed in both arms."""
 
@@ -66,7 +65,7 @@ class Neighbour:
         return "helps" if self.effect.lift.lift > 0 else "hurts"
 
 
-@frozen
+@dataclass(frozen=True)
 class Matrix:
     """All ordered pairs of skills, for an agent on a model."""
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from .._util.values import frozen
 from ..errors import InputError, NoCasesError, SkillError
 from ..lint import runnable_cases
 from ..settings import Score
@@ -21,7 +21,7 @@ from .accepted import DIGITS, read_results, without_triggers
 _SCHEMA: Final = re.compile(r"(?:.*/)?(?:schemas/.*|[^/]*\.(?:xsd|dtd|rng|schema\.json))", re.I)
 
 
-@frozen
+@dataclass(frozen=True)
 class SkillFile:
     """A file of a skill; ``tokens`` is None if it is not a text.
 
@@ -45,7 +45,7 @@ class SkillTokens(NamedTuple):
         return " + ".join(f"{number:,}" for number in self) + " tokens"
 
 
-@frozen
+@dataclass(frozen=True)
 class LastResult:
     """The last results of a skill on a model."""
 
@@ -62,7 +62,7 @@ class LastResult:
     baseline_checks: float | None = None
 
 
-@frozen
+@dataclass(frozen=True)
 class SkillOverview:
     """A skill in a list; a broken one has errors and lacks the rest."""
 

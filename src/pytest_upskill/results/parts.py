@@ -1,11 +1,10 @@
 """Parts of a skill: what each one gains, what it costs, and which could go."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import counted, one_line, points
-from .._util.values import frozen
 from ..skills.parts import By, PartKind
 from ..stats import Lift
 from ..trials.subject import CHAT
@@ -25,7 +24,7 @@ class Saved(NamedTuple):
     high: float | None
 
 
-@frozen
+@dataclass(frozen=True)
 class PartEffect:
     """A part of a skill, and what leaving it out does."""
 
@@ -55,7 +54,7 @@ class PartEffect:
         return self.tokens / (100 * lost) if lost >= _LEAST_LOSS else None
 
 
-@frozen
+@dataclass(frozen=True)
 class Version:
     """A shorter skill, measured on cases that no choice was based on."""
 
@@ -68,7 +67,7 @@ class Version:
     cases_needed: int | None = None  # that would tell whether more than the margin is lost
 
 
-@frozen
+@dataclass(frozen=True)
 class Parts:
     """What the parts of a skill earn, for an agent on a model."""
 

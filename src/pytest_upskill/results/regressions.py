@@ -1,12 +1,12 @@
 """How the cases of a run compare with their accepted results, alone and together."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import comb
 from typing import Final, Literal
 
 from .._util.texts import one_line
-from .._util.values import frozen
 from ..stats import drop, regressed
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
@@ -20,7 +20,7 @@ _LIKELY_ENOUGH: Final = 0.05  # that a case ends otherwise the next time, to cal
 Kind = Literal["passed", "failed", "better", "accepted as failing", "could be chance", "regressed"]
 
 
-@frozen
+@dataclass(frozen=True)
 class Standing:
     """A case compared with its accepted result."""
 
@@ -78,7 +78,7 @@ def _from_all_to_none(was: Count, now: Count) -> bool:
     return 1 in (was.runs, now.runs) and was.passes == was.runs and now.passes == 0
 
 
-@frozen
+@dataclass(frozen=True)
 class Compared:
     """A case that ran, with its accepted result."""
 
@@ -109,7 +109,7 @@ class Compared:
         return fell(self.result.count, self.expected)
 
 
-@frozen
+@dataclass(frozen=True)
 class AcceptedComparison:
     """A skill on a model compared with its accepted results."""
 

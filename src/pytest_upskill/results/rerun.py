@@ -1,12 +1,12 @@
 """The command that runs one test of a run again."""
 
 import posixpath
+from dataclasses import dataclass
 
 from .._util.credentials import shown_words
-from .._util.values import frozen
 
 
-@frozen
+@dataclass(frozen=True)
 class Rerun:
     """What a command needs besides a node id, to ask and grade as the run did.
 

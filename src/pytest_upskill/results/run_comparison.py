@@ -4,13 +4,12 @@ Cases are paired, and only answers with the skill count.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import fmean
 from typing import Final
 
 from .._util.texts import counted, one_line
-from .._util.values import frozen
 from ..settings import Score
 from ..stats import LEVEL, plan_level
 from ..trials.subject import CHAT
@@ -22,7 +21,7 @@ from .trigger_changes import TriggerChange, trigger_changes
 _ROUNDING: Final = 1e-9
 
 
-@frozen
+@dataclass(frozen=True)
 class CaseChange:
     """The score of a case in both runs."""
 
@@ -31,7 +30,7 @@ class CaseChange:
     after: float
 
 
-@frozen
+@dataclass(frozen=True)
 class LeftOut:
     """How many cases have no pair, and why."""
 
@@ -41,7 +40,7 @@ class LeftOut:
     unanswered: int  # in one of the runs
 
 
-@frozen
+@dataclass(frozen=True)
 class PairComparison:
     """A skill on a model that are in both runs."""
 
@@ -74,7 +73,7 @@ class PairComparison:
         return found
 
 
-@frozen
+@dataclass(frozen=True)
 class RunComparison:
     pairs: tuple[PairComparison, ...]
     only_before: tuple[Pair, ...]  # skills and models in only one of the runs
@@ -101,7 +100,7 @@ class RunComparison:
         return found
 
 
-@frozen
+@dataclass(frozen=True)
 class _Side:
     """A skill on a model in one run."""
 

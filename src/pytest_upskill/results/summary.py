@@ -1,11 +1,11 @@
 """How a skill does on a model: in each arm, over all cases and by case."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Literal
 
 from .._util.texts import counted, one_line
-from .._util.values import compact, frozen
 from ..settings import Score
 from ..stats import Interval, wilson
 from ..trials.subject import CHAT
@@ -13,7 +13,7 @@ from ..trials.trial import Arm
 from .activation import Activation
 
 
-@compact
+@dataclass(frozen=True, slots=True)
 class ArmSummary:
     """One arm of a skill on a model, or of one of its cases.
 
@@ -54,7 +54,7 @@ PairedNumber = Literal["rate", "score", "tokens", "seconds", "cost"]
 _NUMBERS: Final[Mapping[Score, PairedNumber]] = {"pass": "rate", "checks": "score"}
 
 
-@compact
+@dataclass(frozen=True, slots=True)
 class CaseSummary:
     """A case on a model that has a complete run."""
 
@@ -67,7 +67,7 @@ class CaseSummary:
         return self.arms.get(arm, _NOT_ASKED)
 
 
-@frozen
+@dataclass(frozen=True)
 class Summary:
     """How a skill does on a model."""
 

@@ -1,12 +1,11 @@
 """Recall and false alarms of two runs compared, paired by query."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
 from .._util.texts import counted, percent
-from .._util.values import frozen
 from ..stats import LEVEL, Lift, holm, paired_lift
 from .arm_comparison import points_words
 from .run import RunResults
@@ -15,7 +14,7 @@ from .triggers import QueryRate
 What = Literal["recall", "false alarms"]
 
 
-@frozen
+@dataclass(frozen=True)
 class TriggerChange:
     """How often a skill was opened, in one run and in the other, for the queries of both."""
 

@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 from typing import Final
 
 from .._util.texts import apart, counted, one_line, percent
-from .._util.values import frozen
 from ..settings import ENOUGH_QUERIES, Gates
 from ..stats import Interval, wilson
 from ..trials.plan import PlannedCase
@@ -27,7 +26,7 @@ _MOST_NAMES: Final = 3
 _LONGEST_QUERY: Final = 60
 
 
-@frozen
+@dataclass(frozen=True)
 class QueryRate:
     """How often the skill was opened for a query."""
 
@@ -62,7 +61,7 @@ class QueryRate:
         return f'"{text}"' if text else one_line(self.case, _LONGEST_QUERY)
 
 
-@frozen
+@dataclass(frozen=True)
 class Share:
     """A share of queries: a mean over queries of the share of runs, with its interval."""
 
@@ -76,7 +75,7 @@ class Share:
         return f"{percent(self.interval.low)} to {percent(self.interval.high)}"
 
 
-@frozen
+@dataclass(frozen=True)
 class TriggerSummary:
     """What came of the queries of a skill for an agent on a model."""
 

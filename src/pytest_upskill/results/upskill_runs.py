@@ -7,7 +7,7 @@ have totals only: no cases, no answers.
 
 import re
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
@@ -18,7 +18,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from .._util.files import read_file, reason_of
 from .._util.texts import one_line
-from .._util.values import frozen
 from ..errors import ResultsError
 from .history import Head, KeptRun, Row, runs
 
@@ -32,19 +31,19 @@ _Count = Annotated[int, Field(ge=0, le=10**15)]
 _Form = TypeVar("_Form")
 
 
-@frozen
+@dataclass(frozen=True)
 class _Metadata:
     model: str
     run_number: int = 0
 
 
-@frozen
+@dataclass(frozen=True)
 class _Stats:
     total_tokens: _Count = 0
     conversation_span_ms: Annotated[float, Field(ge=0, le=1e15)] = 0.0
 
 
-@frozen
+@dataclass(frozen=True)
 class _Result:
     """One arm of a run."""
 
@@ -66,7 +65,7 @@ class _Result:
         return self.stats.total_tokens / self.assertions_total if self.assertions_total else None
 
 
-@frozen
+@dataclass(frozen=True)
 class _Batch:
     results: list[_Result]
 

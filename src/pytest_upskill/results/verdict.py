@@ -1,11 +1,11 @@
 """The verdict on a skill and model: one word, one sentence, and the gates."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import apart, counted, dollars, one_line
-from .._util.values import frozen
 from ..settings import Gates, Score
 from ..stats import LEVEL, Lift, cases_needed, detectable_lift, normalised_gain, runs_needed
 from ..trials.trial import ARMS, Arm
@@ -22,7 +22,7 @@ _FORESEEABLE: Final = 10
 _ROUNDING: Final = 1e-9
 
 
-@frozen
+@dataclass(frozen=True)
 class Verdict:
     """The verdict on a skill and model; there is no word without a baseline."""
 

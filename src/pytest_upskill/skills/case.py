@@ -1,10 +1,10 @@
 """A case, as a frozen value."""
 
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, NamedTuple
 
 from .._util.json_forms import Location
-from .._util.values import compact
 from .case_forms import SandboxForm
 from .workspace import WorkspaceFile
 
@@ -28,7 +28,7 @@ class SandboxNeeds(NamedTuple):
 NO_NEEDS: Final = SandboxNeeds()
 
 
-@compact
+@dataclass(frozen=True, slots=True)
 class Case:
     """One question with the checks its answer must pass."""
 

@@ -1,12 +1,11 @@
 """What became of a file of cases: those that can be run, and those that can't."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from .._util.json_forms import Location, Problem, cases_error
-from .._util.values import frozen
 from ..errors import CasesError
 from .case_ids import numbered
 
@@ -25,7 +24,7 @@ class Unknown:
             self.places.setdefault(inside + key, (*place, key))
 
 
-@frozen
+@dataclass(frozen=True)
 class BrokenCase:
     """A case that can't be run, and why."""
 
@@ -40,7 +39,7 @@ class BrokenCase:
         return str(self.error)
 
 
-@frozen
+@dataclass(frozen=True)
 class LoadedCases(Generic[C]):
     """What a file of cases has: those that can be run, those that can't, and what was ignored."""
 

@@ -1,17 +1,17 @@
 """Bundled skills that are unrelated to any other: does a description stand out among many?"""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from .._util.files import read_file
-from .._util.values import frozen
 
 _FILE: Final = Path(__file__).with_name("noise.toml")
 
 
-@frozen
+@dataclass(frozen=True)
 class NoiseSkill:
     """A skill that is one file."""
 

@@ -9,13 +9,12 @@ at blank lines, but lists and code stay whole, and what ends with a colon keeps 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import one_line
-from .._util.values import frozen
 from .frontmatter import parse
 
 By = Literal["section", "paragraph"]
@@ -41,7 +40,7 @@ _TAGS: Final = re.compile(
 _WORD: Final = re.compile(r"\w")
 
 
-@frozen
+@dataclass(frozen=True)
 class Part:
     """A part of a skill: a stretch of its SKILL.md, or a file that it names."""
 

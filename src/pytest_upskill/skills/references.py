@@ -8,13 +8,13 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import Final, Literal, Protocol
 from urllib.parse import unquote
 
-from .._util.values import frozen
 from .folder import SKILL_NAMES, is_taught
 
 Kind = Literal["link", "code", "prose", "fence"]
@@ -43,7 +43,7 @@ _NAMES_A_FILE: Final = re.compile(r"(?:[^/]*+/\W*+\w.*|.*\w\.\w{1,10}|.*\w/)", r
 _LICENCE: Final = re.compile(r"(?:licen[cs]e|copying|notice)(?:[-_.].*)?|(?:.*[-_])?OFL\.txt", re.I)
 
 
-@frozen
+@dataclass(frozen=True)
 class Reference:
     """A word of a SKILL.md that may name a file; ``path`` is as written, without an anchor."""
 

@@ -4,12 +4,12 @@ import hashlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from .._util.files import read_file
 from .._util.texts import one_line
-from .._util.values import frozen
 from ..errors import SkillError, shown
 from .folder import (
     MAX_FILE_BYTES,
@@ -47,7 +47,7 @@ class LeftOut(NamedTuple):
     reason: str
 
 
-@frozen
+@dataclass(frozen=True)
 class FoundSkills:
     """The SKILL.md files of a path, and the folders with others that were left out."""
 

@@ -4,12 +4,12 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.texts import guess, named_fence, one_line, slug
-from .._util.values import frozen
 from ..errors import SkillError
 from .folder import Contents, contents_of, decoded, digest_of, read_text
 from .frontmatter import Fault, Level, Parsed, first_paragraph, parse
@@ -28,7 +28,7 @@ _KEYS_OF_CLAUDE_CODE: Final = frozenset(
 )
 
 
-@frozen
+@dataclass(frozen=True)
 class UnseenFile:
     """A file that SKILL.md refers to and that no model saw; ``reason`` is why it could not."""
 
@@ -36,7 +36,7 @@ class UnseenFile:
     reason: str | None = None
 
 
-@frozen
+@dataclass(frozen=True)
 class Skill:
     """A skill, read from its folder."""
 

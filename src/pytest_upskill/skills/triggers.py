@@ -8,14 +8,13 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import read_file
 from .._util.json_forms import FormError, Location, Problem, line_of, lines_inside, read_json
 from .._util.texts import digest, guess, one_line, slug
-from .._util.values import frozen
 from ..errors import CasesError, shown
 from .case_ids import numbered
 from .case_loading import no_duplicate_keys
@@ -47,7 +46,7 @@ _HINT: Final = "Look for a missing or extra comma or quote just before this posi
 _TWICE: Final = "ids that occur twice are numbered"
 
 
-@frozen
+@dataclass(frozen=True)
 class Trigger:
     """A query, and whether the skill should be opened for it."""
 
@@ -63,7 +62,7 @@ class Trigger:
         return f"{shown(self.file)}:{self.line}"
 
 
-@frozen
+@dataclass(frozen=True)
 class TriggerWarning:
     """What looks wrong with a trigger set that can be used."""
 
@@ -73,7 +72,7 @@ class TriggerWarning:
     repeats: bool = False  # a query that is there twice
 
 
-@frozen
+@dataclass(frozen=True)
 class LoadedTriggers:
     """The triggers of a skill: those that can be asked, those that can't, and what was ignored."""
 

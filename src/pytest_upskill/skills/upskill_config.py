@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +11,6 @@ import yaml
 from .._util.files import read_file, reason_of
 from .._util.small_yaml import YAML_ERRORS, read_yaml
 from .._util.texts import one_line
-from .._util.values import frozen
 from ..errors import InputError, shown
 
 CONFIG_NAME: Final = "upskill.config.yaml"
@@ -18,7 +18,7 @@ CONFIG_VARIABLE: Final = "UPSKILL_CONFIG"
 _MAX_BYTES: Final = 100_000
 
 
-@frozen
+@dataclass(frozen=True)
 class UpskillConfig:
     """The settings of the file, all empty without one. Paths start with the folder."""
 

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from .._util.files import read_file, reason_of
-from .._util.values import frozen
 from ..errors import SkillError
 from .context import FilesOnDisk
 from .folder import MAX_FILE_BYTES, belongs, installed_files
@@ -15,7 +15,7 @@ from .skill import Skill
 from .workspace import is_executable
 
 
-@frozen
+@dataclass(frozen=True)
 class PartedSkill:
     """A skill, and the parts of its SKILL.md and of the files that it names."""
 

@@ -1,13 +1,12 @@
 """Measure a skill, let the teacher improve it by what fails, measure again; keep the best."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Final
 
 from .._util.texts import counted, one_line, shortened
-from .._util.values import frozen
 from ..checks import CheckedCase
 from ..errors import BudgetError, UnusableError
 from ..results.arm_comparison import unit_of
@@ -29,7 +28,7 @@ _MOST_TRIED: Final = 8_000  # characters of an earlier version that the teacher 
 _PLATEAU: Final = 2  # stop after this many attempts without a better one
 
 
-@frozen
+@dataclass(frozen=True)
 class Attempt:
     """A version measured on the learning cases, or why it could not be."""
 
@@ -127,7 +126,7 @@ def passed_by_all(results: RunResults) -> set[str]:
 KeepAttempt = Callable[[Attempt, list[Attempt]], None]
 
 
-@frozen
+@dataclass(frozen=True)
 class AttemptLoop:
     """What all attempts share."""
 

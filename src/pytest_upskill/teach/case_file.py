@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import read_file
 from .._util.json_forms import cases_error
 from .._util.texts import digest, one_line
-from .._util.values import frozen
 from ..checks import CheckedCase, load_checked_cases, rubric_of, why_agent
 from ..errors import CasesError, SettingsError
 from ..skills.case import Case
@@ -24,7 +24,7 @@ _NEEDS: Final = "teaching gives agents no packages, paths or network of their ow
 _TWO_HELD_OUT: Final = 6  # from this many cases on, at least two are held out
 
 
-@frozen
+@dataclass(frozen=True)
 class CaseFile:
     """The file's data and its cases; empty if there is no file."""
 

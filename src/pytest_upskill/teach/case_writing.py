@@ -11,7 +11,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from .._util.json_forms import json_path
 from .._util.texts import digest, one_line, slug
-from .._util.values import frozen
 from ..checks import AnyCheck, grade, load_checked_cases, rubric_of, why_agent
 from ..checks.grading import rubric_for
 from ..checks.judging import Ask, judge
@@ -57,7 +56,7 @@ _ROUNDS: Final = 2  # of replacing rejected cases
 _LONGEST_QUESTION: Final = 20_000  # characters, with its files: it is asked and paid for often
 
 
-@frozen
+@dataclass(frozen=True)
 class UsableCase:
     """A case that passed its trial, or was read from a file; ``data`` is how it is saved."""
 
@@ -67,7 +66,7 @@ class UsableCase:
     reference: str = ""
 
 
-@frozen
+@dataclass(frozen=True)
 class RejectedCase:
     """A case that does not tell right from wrong, and why."""
 
@@ -244,7 +243,7 @@ class WrittenCases:
     rejected: list[RejectedCase] = field(default_factory=list)
 
 
-@frozen
+@dataclass(frozen=True)
 class Author:
     """A model that writes cases, and what it knows about the task."""
 

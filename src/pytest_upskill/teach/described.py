@@ -2,11 +2,11 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .._util.texts import counted, one_line
-from .._util.values import frozen
 from ..results.arm_comparison import points_words
 from ..skills.triggers import Trigger
 from ..stats import Lift
@@ -14,7 +14,7 @@ from .descriptions import Wording
 from .query_scores import Scores
 
 
-@frozen
+@dataclass(frozen=True)
 class MeasuredWording:
     """A version of the description, measured on queries; or why it could not be."""
 
@@ -35,7 +35,7 @@ class MeasuredWording:
         return right, -len(self.wording.description), -self.number
 
 
-@frozen
+@dataclass(frozen=True)
 class Described:
     """The result of describe."""
 

@@ -3,12 +3,12 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from .._util.files import read_file, replace_file
 from .._util.texts import one_line, visible
-from .._util.values import frozen
 from ..errors import InputError, spelled
 from ..lint.skill_rules import lint_skill_file
 from ..skills.description import with_description
@@ -30,7 +30,7 @@ class DescriptionForm(Loose):
     description: str
 
 
-@frozen
+@dataclass(frozen=True)
 class Wording:
     """A SKILL.md with a description; all versions differ in nothing else."""
 

@@ -2,12 +2,11 @@
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .._util.texts import counted, dollars, one_line, points
-from .._util.values import frozen
 from ..errors import shown
 from ..reports.curve import curve_lines
 from ..reports.terminal.layout import Look
@@ -19,7 +18,7 @@ from .distilling import Short
 from .drafts import Draft
 
 
-@frozen
+@dataclass(frozen=True)
 class Distilled:
     """The versions of a skill, and the one that was chosen, if any."""
 

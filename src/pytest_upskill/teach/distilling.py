@@ -7,13 +7,12 @@ of versions knows anything.
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from .._util.texts import counted, one_line, points
-from .._util.values import frozen
 from ..errors import BudgetError, UnusableError
 from ..measure.study import Studied, Study, Variant, differences
 from ..results.losses import is_within, standing_of
@@ -39,7 +38,7 @@ _BASELINE: Final = "baseline"
 _ROUNDING: Final = 1e-9
 
 
-@frozen
+@dataclass(frozen=True)
 class Short:
     """A version of at most ``size`` tokens on the learning cases, or why there is none."""
 
@@ -65,7 +64,7 @@ class Short:
         return lift, -(self.draft.tokens if self.draft else 0), -self.number
 
 
-@frozen
+@dataclass(frozen=True)
 class Shortening:
     """What all versions share."""
 
@@ -185,7 +184,7 @@ def within(whole: RunResults, short: RunResults, margin: float) -> bool:
 # The held-out cases.
 
 
-@frozen
+@dataclass(frozen=True)
 class HeldOut:
     """The versions that are measured on the held-out cases, and those that are tested there."""
 

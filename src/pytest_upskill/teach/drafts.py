@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ import yaml
 from .._util.files import replace_file
 from .._util.small_yaml import YAML_ERRORS, read_yaml
 from .._util.texts import counted, one_line, slug
-from .._util.values import frozen
 from ..errors import spelled
 from ..lint.skill_rules import lint_skill_file
 from ..skills.folder import installed_files, skill_file
@@ -34,7 +33,7 @@ _MOST_DEPTH: Final = 3
 _FRONTMATTER: Final = re.compile(r"^---[ \t]*\n(.*?)\n---[ \t]*\n?(.*)", re.DOTALL | re.MULTILINE)
 
 
-@frozen
+@dataclass(frozen=True)
 class Draft:
     """A version of a skill; ``base`` is the folder of the one that it improves."""
 
@@ -82,7 +81,7 @@ def draft_of(skill: Skill, fields: Mapping[str, Any]) -> Draft:
     return Draft(name or "my-skill", skill.description, skill.body, (), others, skill.file.parent)
 
 
-@frozen
+@dataclass(frozen=True)
 class Wanted:
     """What all versions share: the size, a folder to try them in, a base, a name if it is set."""
 

@@ -8,11 +8,11 @@ somebody writes them.
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Final
 
 from .._util.texts import harmless, one_line
-from .._util.values import frozen
 from ..skills.case import EDIT_ME
 from ..skills.skill import Skill
 
@@ -32,7 +32,7 @@ _WORD: Final = re.compile(r"\w{2,}")
 _CODE: Final = re.compile(r"(?<!`)`([^`\n]{3,60})`(?!`)")
 
 
-@frozen
+@dataclass(frozen=True)
 class _Gap:
     """A question about a sentence with a gap, and what belongs there."""
 

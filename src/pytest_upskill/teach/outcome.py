@@ -3,12 +3,11 @@
 import json
 import textwrap
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.texts import counted, one_line
-from .._util.values import frozen
 from ..results.arm_comparison import points_words, unit_of
 from ..results.run import RunResults
 from ..results.to_json import results_text
@@ -25,7 +24,7 @@ _AS_GOOD: Final = 0.05
 _MORE_TOKENS: Final = 0.02
 
 
-@frozen
+@dataclass(frozen=True)
 class Taught:
     """The result of generate, refine or cases."""
 

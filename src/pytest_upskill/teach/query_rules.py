@@ -6,12 +6,12 @@ A query that names the skill tests nothing: any agent opens a skill that it is t
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Final
 
 from .._util.texts import visible
-from .._util.values import frozen
 
 LONGEST_QUERY: Final = 2_000  # characters: it is asked and paid for often
 _SHORTEST: Final = 8
@@ -23,7 +23,7 @@ _FEW: Final = 4  # words that any two texts may have in common
 _ALIKE: Final = 0.85  # share of words that near duplicates have in common, in order
 
 
-@frozen
+@dataclass(frozen=True)
 class QueryRules:
     """What the queries of a skill must not say: its names, and the words of its description."""
 

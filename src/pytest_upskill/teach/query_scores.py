@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
 from .._util.texts import digest
-from .._util.values import frozen
 from ..results.triggers import QueryRate
 from ..skills.triggers import Trigger
 from ..stats import LEVEL, Lift, holm, paired_lift
@@ -15,7 +15,7 @@ from ..trials.records import Record
 HELD_OUT: Final = 0.4  # of the queries of each kind
 
 
-@frozen
+@dataclass(frozen=True)
 class Scores:
     """What students did with queries, by the label of the student."""
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from .._util.texts import one_line
-from .._util.values import frozen
 from ..errors import BudgetError, UnusableError
 from .query_rules import LONGEST_QUERY, QueryRules
 from .replies import QUERIES_SCHEMA, Loose, NotUsable, Request, ask_for, objects_in, read_reply
@@ -23,7 +22,7 @@ _MOST_READ: Final = 3  # times as many as were asked for
 _SHOWN: Final = 200
 
 
-@frozen
+@dataclass(frozen=True)
 class Query:
     """A query, and whether the skill should be opened for it."""
 
@@ -31,7 +30,7 @@ class Query:
     should_trigger: bool
 
 
-@frozen
+@dataclass(frozen=True)
 class RejectedQuery:
     """A query that can't be in the set, shortened, and why."""
 
@@ -66,7 +65,7 @@ def missing_of(known: Sequence[Query], total: int) -> tuple[int, int]:
     return more - should, rest - (len(known) - should)
 
 
-@frozen
+@dataclass(frozen=True)
 class QueryAuthor:
     """The model that writes queries, and what it knows of the skill."""
 

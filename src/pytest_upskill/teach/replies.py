@@ -8,13 +8,12 @@ support send.
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .._util.texts import one_line, shortened
-from .._util.values import frozen
 from ..checks import KINDS
 from ..errors import BudgetError, TeachError, UnusableError
 from ..trials.answer import NoAnswer, Reply
@@ -189,7 +188,7 @@ class NotUsable(Exception):
         super().__init__("; ".join(self.problems))
 
 
-@frozen
+@dataclass(frozen=True)
 class Request:
     """What a model is asked; a new ``session`` of the same request gets a new answer."""
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 from .._util.git import ignored_in
 from .._util.json_forms import read_json
 from .._util.texts import counted, digest, guess, one_line
-from .._util.values import frozen
 from ..errors import InputError, SettingsError, shown
 from ..skills.folder import (
     SKILL_NAMES,
@@ -41,7 +40,7 @@ _TOOL_FORMS: Final = (
 )
 
 
-@frozen
+@dataclass(frozen=True)
 class TraceText:
     """A condensed trace, as models get it."""
 
@@ -50,7 +49,7 @@ class TraceText:
     left_out: str  # in words; "" if nothing was
 
 
-@frozen
+@dataclass(frozen=True)
 class Material:
     """What the teacher has besides the task, as part of a prompt; ``start``: a skill to improve."""
 

@@ -1,16 +1,15 @@
 """An option of the commands that teach: how it is spelled, and what it may be."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
-
-from .._util.values import frozen
 
 TeachCommand = Literal["generate", "refine", "cases", "distill", "triggers", "describe"]
 _ALL: Final[tuple[TeachCommand, ...]] = get_args(TeachCommand)
 Group = Literal["sources", "models", "cases and attempts", "limits", "output"]
 
 
-@frozen
+@dataclass(frozen=True)
 class Option:
     """How a setting is spelled, and what it may be."""
 

@@ -6,11 +6,10 @@ applies its limits and --resume compares it. To add an option, add a field.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from .._util.values import frozen
 from ..errors import SettingsError
 from ..results.losses import MARGIN
 from ..settings import (
@@ -33,7 +32,7 @@ _LOOP: Final[tuple[TeachCommand, ...]] = (*_SKILL_LOOP, "describe")
 _SIZED: Final[tuple[TeachCommand, ...]] = (*_SKILL_LOOP, "distill")
 
 
-@frozen
+@dataclass(frozen=True)
 class TeachSettings:
     """All that a person can ask for, wherever it was written."""
 

@@ -3,11 +3,11 @@
 import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.texts import counted
-from .._util.values import frozen
 from ..errors import CasesError, InputError, Setting, TeachError
 from ..measure.estimate import Calls, Estimate, estimate_of
 from ..skills.folder import SKILL_NAMES, read_text, skill_file
@@ -41,7 +41,7 @@ _PROMPT: Final = 600  # tokens, as is known from experience
 _QUERY: Final = 60
 
 
-@frozen
+@dataclass(frozen=True)
 class TriggerSet:
     """The queries of a skill after a run of ``triggers``."""
 

@@ -1,13 +1,12 @@
 """What users asked in traces: how real queries sound."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
 from .._util.files import reason_of
-from .._util.values import frozen
 from ..errors import SettingsError, TraceError, shown
 from ..skills.skill import estimated_tokens
 from .query_rules import words_of
@@ -21,7 +20,7 @@ _MOST_FILES: Final = 500  # of a folder
 _SUFFIXES: Final = (".jsonl", ".json", ".md", ".txt")
 
 
-@frozen
+@dataclass(frozen=True)
 class UserMessages:
     """Messages without secrets, the first ones of all traces first; and what is sent of which."""
 

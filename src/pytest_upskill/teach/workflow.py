@@ -3,11 +3,10 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .._util.texts import digest, slug
-from .._util.values import frozen
 from ..errors import InputError, Setting, SettingsError, Spell, TeachError, shown
 from ..measure.estimate import Estimate
 from ..models.prices import Price
@@ -39,7 +38,7 @@ class AlreadyFinished(Exception):
         self.folder = folder
 
 
-@frozen
+@dataclass(frozen=True)
 class TeachContext:
     """Where a run takes place, how it is shown, and what it may do."""
 

@@ -1,11 +1,10 @@
 """What an agent did on the way to its answer."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from .._util.keys import without_keys
-from .._util.values import frozen
 
 # A finding of agents that know no skills, or don't take this one.
 UNTOLD: Final = "its model was never told of the skill"
@@ -14,7 +13,7 @@ GIVEN: Final = "the first request had the skill's text: the agent did not leave 
 _LISTS = ("opened", "read", "scripts", "findings")
 
 
-@frozen
+@dataclass(frozen=True)
 class Activity:
     """Counted from what went between the agent and its model, never from the agent's own words."""
 

@@ -7,12 +7,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, get_args
 
 from .._util.keys import without_keys
 from .._util.texts import counted, plain
-from .._util.values import compact, frozen, values_of
 from .activity import Activity, joined_activity
 from .tools import ToolCall
 from .transcript import Transcript, Turn
@@ -49,7 +48,7 @@ def known_seconds(value: object) -> float | None:
     return None
 
 
-@compact
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of an answer; None where the server doesn't say, or says nonsense.
 
@@ -75,7 +74,7 @@ class Usage:
         object.__setattr__(self, "batch", self.batch is True)
 
     def to_json(self) -> dict[str, int | None]:
-        data = values_of(self)
+        data = {one.name: getattr(self, one.name) for one in fields(self)}
         for name in ("written", "batch", "hour"):
             if not data[name]:
                 del data[name]  # as with almost all servers
@@ -102,7 +101,7 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
     )
 
 
-@frozen
+@dataclass(frozen=True)
 class Quota:
     """What a server says is left of one of its rate limits."""
 
@@ -115,7 +114,7 @@ class Quota:
 Change = Literal["made", "changed", "deleted"]
 
 
-@frozen
+@dataclass(frozen=True)
 class AnswerFile:
     """A file that an agent left behind, or removed."""
 
@@ -157,7 +156,7 @@ class AnswerFile:
         )
 
 
-@compact
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a model or an agent replied.
 
@@ -283,7 +282,7 @@ class Answer:
         )
 
 
-@frozen
+@dataclass(frozen=True)
 class NoAnswer:
     """A question without an answer: one line that says why and what to do."""
 

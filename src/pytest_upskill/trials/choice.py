@@ -6,13 +6,12 @@ and one tool that loads a skill; one that takes no tools replies with JSON.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Final
 
 from .._util.keys import without_keys
 from .._util.texts import one_line
-from .._util.values import frozen
 from .activity import Activity
 from .answer import Answer, without_reasoning
 from .tools import Tool, ToolCall
@@ -32,7 +31,7 @@ _MOST_TEXT: Final = 100_000  # characters of a reply in which a choice is looked
 _MOST_OBJECTS: Final = 200
 
 
-@frozen
+@dataclass(frozen=True)
 class Listed:
     """A skill as a list shows it."""
 
@@ -41,7 +40,7 @@ class Listed:
     location: str = ""  # of its SKILL.md, if there is a way to read it
 
 
-@frozen
+@dataclass(frozen=True)
 class Choice:
     """Skills that a model chooses from, one of which is under test."""
 

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from .._util.values import frozen
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.skill import Skill
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _EVALS: Final = re.compile(r"(?:.*/)?evals/(?:files/)?")
 
 
-@frozen
+@dataclass(frozen=True)
 class Outfit:
     """An agent with the skills that it has in each arm; its tasks differ in nothing else."""
 

@@ -1,12 +1,11 @@
 """The plan of a run: its skills, and every case on every model."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import digest, shortened
-from .._util.values import compact, frozen
 from ..settings import Score
 from ..skills.case import Case
 from ..skills.skill import Skill, UnseenFile
@@ -16,7 +15,7 @@ from .trial import Question, Trial
 _MOST_OF_A_SKILL: Final = 100_000  # characters of SKILL.md
 
 
-@frozen
+@dataclass(frozen=True)
 class SkillInfo:
     """A skill as reports show it."""
 
@@ -78,7 +77,7 @@ class Expectation(NamedTuple):
         return f"{now} passed (accepted: {self.was}, {self.date})"
 
 
-@compact
+@dataclass(frozen=True, slots=True)
 class PlannedCase:
     """A case on a model: one test of a run.
 
@@ -115,7 +114,7 @@ class PlannedCase:
 Why = Literal["gone", "skipped", "marked xfail", "for other models", "changed"]
 
 
-@frozen
+@dataclass(frozen=True)
 class Unmatched:
     """An accepted result that no test of a run is compared with."""
 
@@ -134,7 +133,7 @@ class Unmatched:
         return self.skill, self.model
 
 
-@frozen
+@dataclass(frozen=True)
 class Plan:
     """All that a run is going to ask, in the order of its tests."""
 

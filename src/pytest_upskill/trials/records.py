@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Final, Literal
 
-from .._util.values import compact, values_of
 from .activity import Activity
 from .answer import Answer, AnswerFile, Usage, extras_from_json, extras_to_json
 from .subject import CHAT
@@ -17,7 +16,7 @@ Span = tuple[int, int]
 Outcome = Literal["passed", "failed", "errored"]
 
 
-@compact
+@dataclass(frozen=True, slots=True)
 class Grade:
     """The result of one check. If it is not required, it only counts for the score."""
 
@@ -35,7 +34,7 @@ class Grade:
 
     def to_json(self) -> dict[str, Any]:
         """Without places if there are none."""
-        data = values_of(self)
+        data = {one.name: getattr(self, one.name) for one in fields(self)}
         for name in _PLACES:
             if not data[name]:
                 del data[name]
@@ -50,7 +49,7 @@ class Grade:
 _PLACES: Final = ("found", "unwanted")
 
 
-@compact
+@dataclass(frozen=True, slots=True)
 class Record:
     """A graded trial. ``score`` is the share of its checks that passed, by weight."""
 
@@ -104,7 +103,10 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """Without what few records have: tokens in caches, batches, and what only agents do."""
         # Not dataclasses.asdict: it copies every value, which took a tenth of a test's time.
-        data = {**values_of(self), "checks": [grade.to_json() for grade in self.checks]}
+        data = {
+            **{one.name: getattr(self, one.name) for one in fields(self)},
+            "checks": [grade.to_json() for grade in self.checks],
+        }
         del data["files"], data["transcript"], data["activity"]
         for name in ("written_tokens", "judge_cached_tokens", "judge_written_tokens"):
             if not data[name]:

@@ -1,14 +1,14 @@
 """What an agent gets besides its question: a workspace, skills, limits."""
 
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
 from .._util.texts import digest
-from .._util.values import frozen
 from ..settings import DEFAULT_MAX_TURNS
 
 
-@frozen
+@dataclass(frozen=True)
 class StartFile:
     """A file that a workspace starts with."""
 
@@ -21,7 +21,7 @@ class StartFile:
         return digest(self.path, sha256(self.data).hexdigest(), str(self.executable))
 
 
-@frozen
+@dataclass(frozen=True)
 class Installed:
     """A skill that is installed for an agent."""
 
@@ -34,7 +34,7 @@ class Installed:
     text: str = ""  # of a bundled skill, which is this SKILL.md and has no folder
 
 
-@frozen
+@dataclass(frozen=True)
 class Needs:
     """What a skill's scripts need of the sandbox."""
 
@@ -43,7 +43,7 @@ class Needs:
     network: bool = False
 
 
-@frozen
+@dataclass(frozen=True)
 class Task:
     """A trial of an agent. With the question it is all that shapes the answer."""
 

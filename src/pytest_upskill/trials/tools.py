@@ -1,12 +1,11 @@
 """Tools that a model may call, its calls, and what came of them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from .._util.keys import without_keys
-from .._util.values import frozen
 
 
-@frozen
+@dataclass(frozen=True)
 class Tool:
     """A tool as a model is offered it."""
 
@@ -18,7 +17,7 @@ class Tool:
         return Tool(self.name, without_keys(self.description), without_keys(self.schema))
 
 
-@frozen
+@dataclass(frozen=True)
 class ToolCall:
     """A call that a model asks for."""
 
@@ -31,7 +30,7 @@ class ToolCall:
         return ToolCall(self.id, name, arguments)
 
 
-@frozen
+@dataclass(frozen=True)
 class ToolResult:
     """What a model is told of a call."""
 
@@ -43,7 +42,7 @@ class ToolResult:
         return replace(self, text=without_keys(self.text))
 
 
-@frozen
+@dataclass(frozen=True)
 class Step:
     """A turn of a model that called tools, and their results; each call has one, in order."""
 

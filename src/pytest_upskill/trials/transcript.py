@@ -4,17 +4,15 @@ A trace that a skill is learned from and the transcript of an agent's answer are
 same turns, whatever format they came in.
 """
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Final, Literal, get_args
-
-from .._util.values import frozen
 
 TurnKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
 
 _MOST: Final = 2**53
 
 
-@frozen
+@dataclass(frozen=True)
 class Turn:
     """One message, thought, tool call or tool result; a result follows its call."""
 

@@ -1,15 +1,14 @@
 """Arms, trials and the prompt of each arm."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Final, Literal
 from unicodedata import category
 
 from .._util.keys import without_keys
 from .._util.texts import digest, named_fence
-from .._util.values import compact, frozen, once
 from ..settings import Settings
 from ..skills.case import Case, Role
 from ..skills.skill import Skill
@@ -39,7 +38,7 @@ BASE_SYSTEM: Final = "You are a helpful assistant."
 FOLLOW_SKILL: Final = "Follow the skill above when you answer."
 
 
-@compact
+@dataclass(frozen=True)
 class Question:
     """Everything that a model is sent. Arms differ only in the text of the skill."""
 
@@ -73,7 +72,7 @@ class Question:
             choice=self.choice and self.choice.without_keys(),
         )
 
-    @once
+    @cached_property
     def content(self) -> str:
         """A key of everything but the model's name."""
         turns = [text for message in self.messages for text in message]
@@ -83,12 +82,12 @@ class Question:
         form += ["choice", self.choice.tested, self.choice.by_schema] if self.choice else []
         return digest(self.system, *turns, str(self.max_output), str(self.run), *form)
 
-    @once
+    @cached_property
     def key(self) -> str:
         return digest(self.model, self.content)
 
 
-@frozen
+@dataclass(frozen=True)
 class Hidden:
     """What a judge must not see of a skill, so that it can't tell the arms apart."""
 
@@ -96,7 +95,7 @@ class Hidden:
     texts: tuple[str, ...] = ()
 
 
-@frozen
+@dataclass(frozen=True)
 class Rubric:
     """Texts that a judge checks an answer against."""
 
@@ -110,7 +109,7 @@ class Rubric:
     context: str = ""  # what it is told about the wanted result, beside the texts
 
 
-@compact
+@dataclass(frozen=True)
 class Trial:
     """A case × model × arm × run: one question, asked once."""
 

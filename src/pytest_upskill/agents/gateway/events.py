@@ -2,14 +2,13 @@
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any, Final
-
-from ..._util.values import frozen
 
 _END: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r|\r\n\n|\n\r\n")
 
 
-@frozen
+@dataclass(frozen=True)
 class Event:
     """An event as it came, and the JSON object in it; None if there is none."""
 

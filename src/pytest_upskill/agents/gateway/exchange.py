@@ -8,14 +8,13 @@ slow one holds up no call of others.
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ..._util.keys import without_keys
-from ..._util.values import frozen
 from ...errors import ModelError
 from ...models import Model
 from ...models.rate_limits import heard_quotas, quotas_of
@@ -55,7 +54,7 @@ _LIKE_STATUS: Final = {
 }
 
 
-@frozen
+@dataclass(frozen=True)
 class Head:
     """The start of a reply for the agent."""
 

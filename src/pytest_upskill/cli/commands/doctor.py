@@ -6,12 +6,12 @@ import json
 import os
 import textwrap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tabulate import tabulate
 
 from ..._util.texts import harmless, one_line
-from ..._util.values import frozen
 from ...agents.command_agent import CommandAgent
 from ...agents.names import Roster
 from ...agents.port import Agent, SandboxKind
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-@frozen
+@dataclass(frozen=True)
 class _Findings:
     """What the doctor found. ``sandboxes`` has what keeps each from working, if anything does."""
 

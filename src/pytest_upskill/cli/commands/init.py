@@ -14,7 +14,6 @@ from ..._util.credentials import shown_command
 from ..._util.files import read_file, reason_of, save_file, why_unwritable
 from ..._util.git import repository_of
 from ..._util.texts import guess, harmless, one_line, slug
-from ..._util.values import frozen
 from ...checks.skill_meta_schema import schema_text
 from ...errors import InputError, SkillError, shown
 from ...models import local
@@ -54,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only show what would be written")
 
 
-@frozen
+@dataclass(frozen=True)
 class _Entry:
     """A file, and what becomes of it; ``text`` is None if it stays as it is."""
 

@@ -11,12 +11,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from ..._util.files import exchange, read_file, reason_of
 from ..._util.texts import counted, one_line
-from ..._util.values import frozen
 from ...errors import InputError, SkillError, shown, spelled
 from ...lint.skill_rules import lint_skill_file
 from ...skills.folder import MANIFEST_NAME, installed_files
@@ -24,7 +24,7 @@ from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import Skill, is_valid_name, load_skill
 
 
-@frozen
+@dataclass(frozen=True)
 class Agent:
     """Where an agent looks for skills, according to its documentation."""
 
@@ -189,7 +189,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-@frozen
+@dataclass(frozen=True)
 class _Copy:
     """The result for a skill and an agent."""
 

@@ -4,14 +4,13 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 from tabulate import tabulate
 
 from ..._util.texts import one_line
-from ..._util.values import frozen
 from ...checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
 from ...errors import SettingsError
 from ...measure.assembly import Assembly, announced
@@ -27,7 +26,7 @@ _NO_LABEL: Final = (
 )
 
 
-@frozen
+@dataclass(frozen=True)
 class Agreement:
     """How well a judge and people agree; None is not defined."""
 

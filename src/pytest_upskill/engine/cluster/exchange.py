@@ -8,7 +8,6 @@ from typing import Final
 
 from ..._util.files import read_file
 from ..._util.keys import password_of
-from ..._util.values import frozen
 from ...errors import Setting
 from ...models import ModelSpec
 from ...models.names import PROVIDERS
@@ -46,7 +45,7 @@ class Brief:
         return tuple(self.memory)
 
 
-@frozen
+@dataclass(frozen=True)
 class Found:
     """What a worker has, and lacks."""
 
@@ -58,7 +57,7 @@ class Found:
     memory: float = 0.0  # megabytes for agents
 
 
-@frozen
+@dataclass(frozen=True)
 class Parcel:
     """A trial, without the files of its skills; or just the setup of one."""
 
@@ -68,7 +67,7 @@ class Parcel:
     is_setup: bool = False
 
 
-@frozen
+@dataclass(frozen=True)
 class Outcome:
     """What came of a trial, and what it spent."""
 

@@ -7,12 +7,12 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC
 from statistics import fmean, stdev
 from typing import Any, Final
 
 from ..._util.texts import one_line, percent, seconds, slug, whole
-from ..._util.values import frozen
 from ...results.run import Pair, RunResults
 from ...results.verdict import Verdict, signal_lines
 from ...trials.records import Record
@@ -46,7 +46,7 @@ _NOTE: Final = (
 )
 
 
-@frozen
+@dataclass(frozen=True)
 class Place:
     """The folder of a skill on a model below that of the benchmarks, and its files by path."""
 

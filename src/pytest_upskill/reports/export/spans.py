@@ -5,12 +5,11 @@ These are plain values. To send them takes optional packages, and is done elsewh
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from ..._util.texts import one_line, shortened
-from ..._util.values import frozen
 from ...models import ModelSpec
 from ...results.run import RunResults
 from ...trials.answer import Answer
@@ -47,7 +46,7 @@ class TrialKey(NamedTuple):
         return cls(trial.skill, trial.case, trial.model, trial.arm, trial.run)
 
 
-@frozen
+@dataclass(frozen=True)
 class SpanData:
     """A span: times in nanoseconds since 1970, and the error if its status is one."""
 
@@ -59,7 +58,7 @@ class SpanData:
     error: str | None = None
 
 
-@frozen
+@dataclass(frozen=True)
 class Known:
     """What spans need in addition to the results of a run."""
 

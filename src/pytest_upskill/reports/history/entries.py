@@ -3,14 +3,13 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
 
 from ..._util.git import Commit
 from ..._util.texts import harmless, one_line
-from ..._util.values import frozen
 from ...results.history import Row
 from ...trials.subject import Subject
 from ..export.record_csv import safe_cell
@@ -20,7 +19,7 @@ from ..numbers import Number, key_numbers
 _SHORT: Final = 7  # digits of a commit
 
 
-@frozen
+@dataclass(frozen=True)
 class Entry:
     """A skill on a model in a run."""
 

@@ -1,6 +1,7 @@
 """The trend over commits as one page: no script, nothing fetched, light and dark."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC
 from html import escape
 from itertools import groupby
@@ -8,7 +9,6 @@ from math import floor, log10
 from typing import Final
 
 from ..._util.texts import harmless
-from ..._util.values import frozen
 from ...results.arm_comparison import unit_of
 from ..html.markup import resource, shell
 from ..numbers import LIFT, Number, shown_numbers
@@ -105,7 +105,7 @@ def _cell(number: Number, entry: Entry) -> str:
 # The drawing: a line for each model, with intervals.
 
 
-@frozen
+@dataclass(frozen=True)
 class _Scale:
     """From runs and values to places in the drawing."""
 

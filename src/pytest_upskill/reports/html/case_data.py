@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any, Final
 
 from ..._util.texts import digest, harmless, one_line, shortened, slug
-from ..._util.values import frozen
 from ...checks.judging import JUDGE
 from ...results.case_changes import ChangedCase, Earlier
 from ...results.run import RunResults
@@ -35,7 +34,7 @@ _IMAGES: Final = {"iVBORw0KGgo": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR"
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
-@frozen
+@dataclass(frozen=True)
 class Limits:
     """How many characters of a text are shown; ``telling`` answers matter most."""
 

@@ -1,11 +1,10 @@
 """A case on a model as a row of the page: its records, its states and what changed."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from ..._util.values import frozen
 from ...results.case_changes import ChangedCase, Changes, Place
 from ...results.regressions import Standing, could_flip, reaches
 from ...results.run import Pair, RunResults
@@ -23,7 +22,7 @@ _TELLING_CHANGES: Final = frozenset({"broke", "fixed"})
 _MOST_EARLIER: Final = 300  # cases whose earlier trials are shown too
 
 
-@frozen
+@dataclass(frozen=True)
 class CaseRow:
     """A case on a model, with its records."""
 

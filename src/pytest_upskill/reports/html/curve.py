@@ -1,11 +1,11 @@
 """The curve of a skill: its lift against its tokens, for the whole and for shorter versions."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, floor
 from typing import Final
 
 from ..._util.texts import counted, points, whole
-from ..._util.values import frozen
 from ...results.arm_comparison import points_words
 from ...results.parts import Parts
 from ...stats import Lift
@@ -19,7 +19,7 @@ _STEP: Final = 0.25  # between lines
 _BEYOND: Final = 1.08  # how far the axis goes beyond the whole skill
 
 
-@frozen
+@dataclass(frozen=True)
 class CurvePoint:
     """The skill in one size; ``name`` is empty for the baseline."""
 
@@ -103,7 +103,7 @@ def _interval(lift: Lift, x: float, axes: "_Axes") -> list[str]:
     return [line(x, low, x, high, "interval skill"), *ends]
 
 
-@frozen
+@dataclass(frozen=True)
 class _Axes:
     """Where tokens and lifts are drawn."""
 

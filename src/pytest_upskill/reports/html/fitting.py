@@ -2,9 +2,9 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from ..._util.values import frozen
 from ...results.case_changes import Earlier
 from ...results.run import RunResults
 from .case_data import Beside, Limits, page_data
@@ -18,7 +18,7 @@ _TRIES: Final = 6
 _NOTHING: Final = Limits(0, 0)
 
 
-@frozen
+@dataclass(frozen=True)
 class Fitted:
     """The data of a page, and how many of its answers are cut."""
 

@@ -1,11 +1,11 @@
 """Where in a text of the page is what checks found: after cutting and escaping, in UTF-16."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
 from ..._util.texts import harmless, shortened
-from ..._util.values import frozen
 from ...checks.text_checks import KINDS
 from ...trials.records import Grade, Record, Span
 
@@ -14,7 +14,7 @@ _LOOKS_FOR: Final = frozenset(kind.name for kind in KINDS if kind.find and not k
 _ESCAPES: Final = {"x": 4, "u": 6, "U": 10}  # the lengths of \x1b and so on
 
 
-@frozen
+@dataclass(frozen=True)
 class Cut:
     """A text of which the middle may be left out, as ``shortened`` does."""
 

@@ -1,11 +1,11 @@
 """The two plots of a skill: its gain on each model, and what that costs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import floor, log10
 from typing import Final
 
 from ..._util.texts import one_line, percent
-from ..._util.values import frozen
 from ...results.verdict import Verdict, sweet_choice
 from ...settings import Score
 from ...stats import wilson
@@ -101,7 +101,7 @@ def _rates(verdict: Verdict) -> str:
     return f"{verdict.summary.model}: {' → '.join(known)}"
 
 
-@frozen
+@dataclass(frozen=True)
 class Point:
     """A model with the skill or without it: what an answer takes, and its score."""
 
@@ -111,7 +111,7 @@ class Point:
     rate: float
 
 
-@frozen
+@dataclass(frozen=True)
 class Scale:
     """Where points are in the second plot; x is the cost or the tokens."""
 

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from ..._util.texts import counted, one_line, shortened, visible
-from ..._util.values import frozen
 from ...trials.answer import AnswerFile
 from ...trials.records import Record
 from ...trials.transcript import Transcript, Turn
@@ -17,7 +17,7 @@ Line = tuple[str, str, str]  # a prefix, the text, the prefix of its other lines
 _SHOWN_PATH: Final = 200
 
 
-@frozen
+@dataclass(frozen=True)
 class _Room:
     """How much is shown."""
 

@@ -4,11 +4,11 @@ A cross is only on what makes the run fail, and a run that fails has one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from ..._util.texts import counted, dollars, harmless, one_line, percent, points
-from ..._util.values import frozen
 from ...results.arm_comparison import unit_of
 from ...results.neighbours import conclusion
 from ...results.parts import conclusions
@@ -32,7 +32,7 @@ _LONGEST_REF: Final = 20
 _BACKSLASH: Final = " \\"
 
 
-@frozen
+@dataclass(frozen=True)
 class Spent:
     """What a run paid for; ``usd`` is None if nothing has a price."""
 
@@ -49,7 +49,7 @@ class Spent:
     source: str = "cache"  # where the stored ones are from
 
 
-@frozen
+@dataclass(frozen=True)
 class Ending:
     """How a run ended, besides its results."""
 
@@ -157,7 +157,7 @@ _STYLES: Final = {
 _ORDER: Final = ("bad", "warn", "open", "good")
 
 
-@frozen
+@dataclass(frozen=True)
 class _Skill:
     name: str
     standing: str  # a key of _STYLES

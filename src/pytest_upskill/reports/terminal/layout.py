@@ -2,12 +2,11 @@
 
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from itertools import groupby, takewhile, zip_longest
 from typing import Final
 
 from ..._util.texts import one_line
-from ..._util.values import frozen
 
 Paint = Callable[..., str]  # paint(text, bold=True, red=True)
 
@@ -15,7 +14,7 @@ _LONGEST_NAME: Final = 1000
 _ZERO_WIDTH: Final = ("Mn", "Me", "Cf")  # combining marks and invisible characters
 
 
-@frozen
+@dataclass(frozen=True)
 class Marks:
     """The characters that drawings are made of."""
 
@@ -55,7 +54,7 @@ def unpainted(text: str, **_: bool) -> str:
     return text
 
 
-@frozen
+@dataclass(frozen=True)
 class Look:
     """The terminal that lines are made for; the verbosity is pytest's."""
 

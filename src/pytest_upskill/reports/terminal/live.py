@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from ..._util.texts import counted, dollars, one_line, whole
-from ..._util.values import frozen
 from ...results.summarizing import checks_of
 from ...trials.records import Record
 from ...trials.trial import Arm
@@ -14,7 +14,7 @@ from ..numbers import short
 from .layout import Marks
 
 
-@frozen
+@dataclass(frozen=True)
 class Progress:
     """How far a run has come; tokens and cost are those of its own calls, None is not known."""
 

@@ -2,11 +2,11 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ..._util.texts import counted, harmless, one_line, percent
-from ..._util.values import frozen
 from ...results.arm_comparison import unit_of
 from ...results.overview import LastResult, SkillFile, SkillOverview, SkillTokens
 from ...skills.case import Case
@@ -28,7 +28,7 @@ _LEGEND: Final = (
 )
 
 
-@frozen
+@dataclass(frozen=True)
 class _Node:
     """A skill, or a folder of skills."""
 

@@ -1,12 +1,11 @@
 """The tables of a run: one per skill, a matrix of many skills, and the lines of ``-q``."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
 from ..._util.texts import harmless, percent, points
-from ..._util.values import frozen
 from ...results.verdict import Verdict
 from ..measured import Measured
 from ..numbers import CHANGE, COST, KEEP, LIFT, Number, shown_numbers
@@ -45,7 +44,7 @@ def lift_style(word: str | None) -> dict[str, bool]:
 # One skill: a row for each model.
 
 
-@frozen
+@dataclass(frozen=True)
 class _Layout:
     bar: int
     name: int

@@ -1,15 +1,14 @@
 """Tables of text. What has no room is dropped: the first of several layouts that fits is taken."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 
-from ..._util.values import frozen
 from .layout import Look, Paint, text_width
 
 
-@frozen
+@dataclass(frozen=True)
 class Cell:
     """Text of a table, perhaps of several lines, and how it is painted."""
 
@@ -17,14 +16,14 @@ class Cell:
     style: dict[str, bool] = field(default_factory=dict)
 
 
-@frozen
+@dataclass(frozen=True)
 class Column:
     header: str = ""
     right: bool = False
     priority: int = 0  # columns with the lowest are dropped first
 
 
-@frozen
+@dataclass(frozen=True)
 class Table:
     """Rows of cells below their headers."""
 

@@ -1,10 +1,10 @@
 """Triggers in the summary of a run: a table, the rates of queries with -v, and the verdicts."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from ..._util.texts import harmless, one_line
-from ..._util.values import frozen
 from ...results.triggers import TriggerSummary
 from ..trigger_numbers import (
     TriggerNumber,
@@ -41,7 +41,7 @@ def trigger_tables(rows: Sequence[TriggerSummary], look: Look) -> list[list[str]
     return [*blocks, *(_queries(rows, look) if look.verbosity > 0 else [])]
 
 
-@frozen
+@dataclass(frozen=True)
 class _Layout:
     bar: int
     name: int

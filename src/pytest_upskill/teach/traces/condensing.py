@@ -7,11 +7,10 @@ text that is too long keeps its start and its end. What is left out is summed up
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..._util.texts import counted
-from ..._util.values import frozen
 from ...skills.skill import estimated_tokens
 from ...trials.transcript import Turn, TurnKind
 from ..secrets import masked
@@ -49,7 +48,7 @@ _WORDS: Final[dict[TurnKind, str]] = {
 }
 
 
-@frozen
+@dataclass(frozen=True)
 class Condensed:
     """A trace as the teacher reads it."""
 
@@ -58,7 +57,7 @@ class Condensed:
     left_out: str  # one sentence, "" if nothing was
 
 
-@frozen
+@dataclass(frozen=True)
 class _Item:
     """A turn as it is shown: once, however often it occurred."""
 

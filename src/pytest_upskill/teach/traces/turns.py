@@ -4,9 +4,9 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from ..._util.values import frozen
 from ...trials.transcript import Transcript, Turn
 
 # Arguments of a shell call that only say how the command was run.
@@ -27,7 +27,7 @@ _ERROR: Final = re.compile(
 _LOOKED_AT: Final = 400
 
 
-@frozen
+@dataclass(frozen=True)
 class Trace:
     """What an agent did, in order; a result follows its call."""
 

@@ -7,11 +7,10 @@ understood is left out of the record; it is passed on all the same.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final, Literal
 
-from ...._util.values import frozen
 from ....trials.answer import Answer, Usage, whole_number
 from ....trials.tools import Tool, ToolCall
 
@@ -20,7 +19,7 @@ ItemKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
 _MOST_OUTPUT: Final = 10_000_000  # tokens; more is nonsense
 
 
-@frozen
+@dataclass(frozen=True)
 class Item:
     """A part of a conversation as a request repeats it."""
 
@@ -31,7 +30,7 @@ class Item:
     failed: bool = False
 
 
-@frozen
+@dataclass(frozen=True)
 class Asked:
     """A request."""
 
@@ -47,7 +46,7 @@ class Asked:
     forbids: bool = False  # the tools are there, but may not be called
 
 
-@frozen
+@dataclass(frozen=True)
 class Target:
     """What the path of a request says."""
 
@@ -58,7 +57,7 @@ class Target:
     query: str = ""  # that goes on to the server
 
 
-@frozen
+@dataclass(frozen=True)
 class Said:
     """A reply, or as much of it as arrived."""
 
