@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from pytest_upskill.engine.store import Store, StoredAnswers
+from pytest_upskill.engine.store import Store
 from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.transcript import Turn
-from pytest_upskill.trials.trial import Question
 from support.folders import new_folder
 from support.stored_answers import ANSWER, WITH_EXTRAS, stored
 from support.strategies import ANSWERS
@@ -166,22 +165,3 @@ def test_two_runs_share_answers_at_once(tmp_path: Path) -> None:
 def test_folder_is_ignored_by_git(tmp_path: Path) -> None:
     Store(tmp_path / ".upskill/answers.sqlite").close()
     assert "*" in (tmp_path / ".upskill/.gitignore").read_text().splitlines()
-
-
-def test_an_answer_that_was_read_before_is_used_once_and_replaced_by_a_new_one(
-    tmp_path: Path,
-) -> None:
-    asked = Question("m", "", (("user", "how?"),), 100, 1)
-    old, new = Answer("old"), Answer("new")
-    read = dict[str, Answer]()
-    answers = StoredAnswers(lambda: Store(tmp_path / "a.sqlite"), str, fresh=False, read=read)
-    key = answers.key_of(asked)
-    assert key
-    read[key] = old
-    assert [answers.get(asked), answers.get(asked)] == [old, None]
-    read[key] = old
-    answers.put(asked, new)
-    stored = answers.get(asked)
-    assert isinstance(stored, Answer)
-    assert stored.text == "new"
-    answers.close()

@@ -214,15 +214,12 @@ def test_ctrl_c_is_not_swallowed_where_nothing_can_be_stopped(gate: SkillCases) 
         lab(Asker(answer)).run(study(gate))
 
 
-def test_estimate_counts_each_question_once_from_one_look_to_all(gate: SkillCases) -> None:
+def test_estimate_counts_each_question_once_in_all_looks(gate: SkillCases) -> None:
     price = Price(1.0, 5.0, 0.1)
     own = Lab(Settings(), LOOKS, Asker(knows), lambda _: "1", lambda _: price)
     planned = study(gate, same=gate.skill.body)  # asks what the whole skill asks
     guess = own.estimate([planned], free=False)
-    assert guess.least
-    assert (guess.least.calls, guess.calls) == (40, 160)
-    assert guess.cost == pytest.approx(4 * (guess.least.cost or 0))
-    assert str(guess).startswith("about 40 to 160 calls, ")
+    assert str(guess).startswith("up to about 160 calls, ")
     assert "about $" in guess.price
     assert not guess.warning
 
@@ -239,7 +236,7 @@ def test_fixed_runs_are_one_look(gate: SkillCases) -> None:
     assert found.effects["none"].runs == 3
     assert found.effects["none"].state in ("none shown", "shown")
     guess = lab(ask, (3,)).estimate([study(gate)], free=True)
-    assert str(guess).startswith("about 60 calls, ")
+    assert str(guess).startswith("up to about 60 calls, ")
 
 
 def test_lifts_describe_any_two_variants(gate: SkillCases) -> None:
@@ -268,8 +265,7 @@ def test_estimate_leaves_out_what_is_stored(gate: SkillCases) -> None:
     known = set(ask.asked)
     own = replace(lab(ask), known=lambda asked: {one.key for one in asked} & known)
     guess = own.estimate([study(gate)], free=False)
-    assert (guess.least and guess.least.calls, guess.calls, guess.stored) == (0, 120, 40)
-    assert str(guess).startswith("about 0 to 120 calls (40 answers stored), ")
+    assert str(guess).startswith("up to about 120 calls (40 answers stored), ")
     same = replace(lab(ask, (2,)), known=own.known).estimate([study(gate)], free=False)
     assert same.free
     assert str(same) == "no call (40 answers stored), 0 tokens, free"

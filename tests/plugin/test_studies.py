@@ -45,19 +45,21 @@ def states(run: SkillRun) -> dict[str, str]:
 def test_ablation_runs_after_the_tests(pytester: pytest.Pytester) -> None:
     finished = run(pytester, "--skill-ablate")
     assert finished.outcomes == {"passed": 10}
-    assert "upskill: --skill-ablate: after the tests, about " in finished.screen
+    assert "upskill: --skill-ablate: after the tests, up to about " in finished.screen
     assert states(finished) == {"Opening": "shown", "History": "dropped"}
 
 
 @pytest.mark.parametrize(
-    ("runs", "calls"), [([], "80 to 320 calls"), (["--skill-runs", "2"], "80 calls")]
+    ("runs", "calls"), [([], "320 calls"), (["--skill-runs", "2"], "80 calls")]
 )
 @pytest.mark.usefixtures("gate")
 def test_collect_only_tells_the_estimate_and_asks_nothing(
     pytester: pytest.Pytester, runs: list[str], calls: str
 ) -> None:
     finished = run(pytester, "--skill-ablate", "--collect-only", *runs)
-    assert f"--skill-ablate: a run would make after the tests about {calls}" in finished.screen
+    assert (
+        f"--skill-ablate: a run would make after the tests up to about {calls}" in finished.screen
+    )
     assert not (pytester.path / ".upskill").exists()
 
 

@@ -173,7 +173,7 @@ def test_the_estimate_counts_the_turns_of_agents(project: Project) -> None:
         given = [word for word in generate_words("http://127.0.0.1:9/v1") if word != "--yes"]
         status, shown, _ = project.run(*given, *words)
         assert (status, fake.asked) == (2, [])
-        return int(shown.split("about ")[1].split(" call")[0].replace(",", ""))
+        return int(shown.split("up to about ")[1].split(" call")[0].replace(",", ""))
 
     plain = calls()
     assert calls("--eval-agent", "loop", "--sandbox", "none") > 4 * plain

@@ -66,7 +66,7 @@ def test_prices_of_the_ini_file_apply_to_own_servers(project: Project) -> None:
     fake = FakeModels([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
     status, shown, error = project.generate(fake, "--max-cost", "0.2")
     assert (status, error) == (0, "")
-    assert re.match(r"This takes about \d+ calls, [\d,]+ tokens, about \$0\.\d+\.", shown)
+    assert re.match(r"This takes up to about \d+ calls, [\d,]+ tokens, about \$0\.\d+\.", shown)
     assert "Saved to ./skills/lamp-colours (cost $0.16)" in lines(shown)
     (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices = big much\n")
     status, _, error = project.generate(fake)
@@ -103,9 +103,11 @@ def test_without_a_terminal_spending_needs_yes(project: Project) -> None:
         words = [word for word in generate_words(url) if word != "--yes"]
         status, shown, error = project.run(*words)
     assert status == 2
-    assert shown.startswith("This takes about ")
+    assert shown.startswith("This takes up to about ")
     assert "cost not known" in shown
-    assert re.search(r"not a terminal: add --yes to make about \d+ calls \(cost not known\)", error)
+    assert re.search(
+        r"not a terminal: add --yes to make up to about \d+ calls \(cost not known\)", error
+    )
     assert fake.asked == []
 
 
@@ -191,6 +193,6 @@ def test_a_free_run_needs_no_consent_and_json_is_alone_on_stdout(project: Projec
     assert (data["name"], data["best"], data["cost"]) == ("lamp-colours", 1, 0.0)
     assert [row["lift"] for row in data["held_out"]] == [1.0]
     assert Counter(one["part"] for one in data["cases"]) == {"learn": 8, "holdout": 4}
-    assert "This takes about" in error
+    assert "This takes up to" in error
     assert "free." in error
     assert "Saved to ./skills/lamp-colours" in error

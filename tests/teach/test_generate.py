@@ -300,7 +300,7 @@ def test_too_few_cases_are_reported_before_the_first_call(
 ) -> None:
     status, shown, _ = project.generate(FakeModels(), *words)
     first, second, *_ = lines(shown)
-    assert first.startswith("This takes about ")
+    assert first.startswith("This takes up to about ")
     assert second == told or (not told and second.startswith("Generating skill"))
     assert status == wanted
 

@@ -336,8 +336,8 @@ def test_it_asks_before_it_spends(project: Project) -> None:
     with served(fake) as url:
         status, shown, error = project.run(*(one for one in words(url) if one != "--yes"))
     assert (status, fake.asked) == (2, [])
-    assert "This takes about 2 calls" in shown
-    assert "add --yes to make about 2 calls" in error
+    assert "This takes up to about 2 calls" in shown
+    assert "add --yes to make up to about 2 calls" in error
     assert not (folder / "evals").exists()
 
 

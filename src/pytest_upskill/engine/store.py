@@ -332,8 +332,7 @@ class StoredAnswers(KnownAnswers):
     """Answers of earlier runs, under a key of everything that shapes them.
 
     ``identity`` maps the name of a model to what it really is (protocol, address, id), or to None
-    if its answers must not be stored. ``open_store`` is called on the engine's thread. ``read`` has
-    answers that were read before, by key; each is used once.
+    if its answers must not be stored. ``open_store`` is called on the engine's thread.
     """
 
     def __init__(
@@ -342,9 +341,7 @@ class StoredAnswers(KnownAnswers):
         identity: Callable[[str], str | None],
         *,
         fresh: bool,
-        read: dict[str, Answer] | None = None,
     ) -> None:
-        self._read = {} if read is None else read
         self._open_store = open_store
         self._identity = identity
         self._fresh = fresh
@@ -354,13 +351,12 @@ class StoredAnswers(KnownAnswers):
         key = self.key_of(question)
         if self._fresh or key is None:
             return None
-        return self._read.pop(key, None) or self._opened().get(key)
+        return self._opened().get(key)
 
     def put(self, question: Question, answer: Answer) -> bool:
         key = self.key_of(question)
         if key is None:
             return False
-        self._read.pop(key, None)
         return self._opened().put(key, question.model, answer)
 
     def close(self) -> None:

@@ -23,10 +23,9 @@ from ..models.names import PROVIDERS, Providers, resolve
 from ..models.port import Download, ModelName, NamedBy, Progress, price_of
 from ..models.prices import Price
 from ..settings import Settings
-from ..trials.answer import Answer, Reply
 from ..trials.subject import CHAT, Subject
-from ..trials.trial import Question, Trial
-from .run_estimate import Known, known_calls
+from ..trials.trial import Trial
+from .estimate import StoredTrial, stored_trials
 
 if TYPE_CHECKING:
     from ..engine.cluster import Cluster
@@ -60,7 +59,6 @@ class Assembly:
         self._providers = providers
         self.roster = roster or Roster()
         self.cluster: Cluster | None = None
-        self._read: dict[str, Answer] = {}  # stored answers that were read for an estimate
 
     def add(self, wanted: ModelName, role: str = "") -> str:
         """Resolve a model, and return the name that questions to it go to.
@@ -248,27 +246,15 @@ class Assembly:
         waits = settings.batch == "wait"
         return ByBatch(names.__contains__, files, waits, settings.batch_fallback)
 
-    def known_before(
+    def stored_trials(
         self, settings: Settings, root: Path, trials: Iterable[Trial], notify: Callable[[str], None]
-    ) -> dict[str, Known]:
-        """The trials whose answers are stored, also if they are not wanted.
-
-        A replay is another matter.
-        """
-        stored = root / FOLDER / FILE_NAME
-        if settings.replay_file or not stored.is_file():
+    ) -> dict[str, StoredTrial]:
+        """The trials that need no call, by the key of their question."""
+        if settings.fresh or not (root / FOLDER / FILE_NAME).is_file():
             return {}
-        answers = self._answers(replace(settings, fresh=False), root, notify, "")
-
-        def get(question: Question) -> Reply | None:
-            answer = answers.get(question)
-            # What agents left is large; all else need not be read again by the engine.
-            if isinstance(answer, Answer) and not answer.activity and not settings.fresh:
-                self._read[answers.key_of(question) or ""] = answer
-            return answer
-
+        answers = self._answers(settings, root, notify, "")
         try:
-            return known_calls(trials, get)
+            return stored_trials(trials, answers.get)
         finally:
             answers.close()
 
@@ -305,7 +291,6 @@ class Assembly:
             lambda: Store(stored, notify),
             lambda name: identities[name],
             fresh=settings.fresh,
-            read=self._read,
         )
 
     def _agent_trials(self, settings: Settings) -> Trials:

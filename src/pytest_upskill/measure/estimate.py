@@ -1,142 +1,229 @@
-"""What calls will take, estimated before the first one: how many, their tokens, their cost."""
+"""Calls and cost, before the first call: about what a command takes, at most what a run costs.
 
-from collections.abc import Callable, Iterable
+Commands know neither their answers nor, often, their questions: `Estimate` goes by typical sizes.
+A run of tests knows its questions: `CostBound` is what they cost if every answer is as long as it
+may be.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from .._util.texts import counted, dollars
+from ..checks.judging import first_questions
 from ..models.prices import Price, cost
 from ..skills.skill import estimated_tokens
-from ..trials.answer import Usage
+from ..trials.answer import Answer, Reply, Usage
 from ..trials.subject import CHAT
-from ..trials.trial import Question
+from ..trials.trial import Question, Rubric, Trial
 
-# Tokens, where nothing better is known.
+PriceOf = Callable[[str], Price | None]  # of a model
+
+# Typical sizes in tokens.
 QUESTION: Final = 80
 ANSWER: Final = 250
 SKILL: Final = 600
-# Of an agent, which sends all that was said before with every turn.
+_AGENT_PROMPT: Final = 12_000  # with tools, of a real agent
+_LOOP_PROMPT: Final = 600
 _TURNS: Final = 8
-_TURN: Final = 400
-_OWN_TEXT: Final = 12_000  # and tools, of a real one
-_TEXT_OF_LOOP: Final = 600
+_TURN: Final = 400  # every turn repeats all turns before it
+
+# Limits in tokens.
+_LONGEST_TURN: Final = 2_000
+_LONGEST_REPLY: Final = 1_000  # of an agent, in one turn
+_TEMPLATE: Final = 100  # that a server adds to a question
+_JUDGE_PROMPT: Final = 500
+_TOKENIZERS: Final = 2  # some count twice as many tokens as we estimate
+_HIGH_COST: Final = 5.0  # USD
 
 
 class Calls(NamedTuple):
-    """Calls of the same kind: of a model, so many times, each with so many tokens."""
+    """Calls of the same size."""
 
     model: str
     times: int
     usage: Usage
 
 
-def calls_of_trials(
-    agent: str, model: str, trials: int, asked: int, answer: int, most: int
-) -> Calls:
-    """Calls of trials with questions of ``asked`` tokens; ``most`` are the turns of an agent."""
-    if agent == CHAT:
-        return Calls(model, trials, Usage(asked, answer, 0))
-    turns = min(_TURNS, most)
-    asked += agent_text(agent)
-    return Calls(model, turns * trials, Usage(asked + _TURN * turns // 2, answer, 0))
-
-
-def agent_text(agent: str) -> int:
-    """Tokens of what an agent tells its model by itself, with its tools."""
-    return _TEXT_OF_LOOP if agent == "loop" else _OWN_TEXT
-
-
-def asked_of(question: Question) -> int:
-    """Tokens of a question. An agent gets the text of its skills in some turn."""
-    texts = [question.system, *(text for _, text in question.messages)]
-    texts += [text for one in question.tools for text in (one.description, one.schema)]
-    skill = SKILL if question.task and question.task.tested else 0
-    return sum(map(estimated_tokens, filter(None, texts))) + skill
-
-
-def calls_of_trial(question: Question) -> Calls:
-    """The calls of one trial."""
-    asked = asked_of(question)
-    if question.task is None:
-        return calls_of_trials(CHAT, question.model, 1, asked, _answer(question), 1)
-    agent, most = question.task.agent, question.task.max_turns
-    return calls_of_trials(agent, question.model, 1, asked, _answer(question), most)
-
-
-def _answer(question: Question) -> int:
-    return min(ANSWER, question.max_output)
-
-
 @dataclass(frozen=True)
 class Estimate:
-    """Calls, tokens and USD; the cost is None if a price is not known.
-
-    With ``least``, it may take less: that is the other end of a range.
-    """
+    """Calls, tokens and USD; the cost is None if a price is not known."""
 
     calls: int
     tokens: int
     cost: float | None
     free: bool
-    warning: str = ""  # what to know before paying
-    least: "Estimate | None" = None
+    warning: str = ""  # shown before anything is paid
     trials: int = 0  # of agents, which make the calls
-    stored: int = 0  # answers that are known already, and not counted here
+    stored: int = 0  # answers that need no call
 
     @property
     def price(self) -> str:
         if self.free:
             return "free"
-        if self.cost is None:
-            return "cost not known"
-        least = self.least.cost if self.least else None
-        return f"about {_range(dollars(least or 0.0), dollars(self.cost), known=least is not None)}"
+        return "cost not known" if self.cost is None else f"about {dollars(self.cost)}"
 
     @property
     def spending(self) -> str:
         """What the user agrees to."""
         if self.cost is None:
-            return f"make about {self._counted('calls', 'call')} ({self.price})"
+            return f"make up to about {counted(self.calls, 'call')} ({self.price})"
         return f"spend {self.price}"
 
     def __str__(self) -> str:
-        tokens = _rounded(self.tokens)
-        if self.least:
-            tokens = _range(_rounded(self.least.tokens), tokens)
-        trials = f"{self._counted('trials', 'trial')}, " if self.trials else ""
+        trials = f"{counted(self.trials, 'trial')}, " if self.trials else ""
+        calls = f"up to about {counted(self.calls, 'call')}" if self.calls else "no call"
         stored = f" ({counted(self.stored, 'answer')} stored)" if self.stored else ""
-        calls = (
-            f"about {self._counted('calls', 'call')}{stored}" if self.calls else f"no call{stored}"
-        )
-        return f"{trials}{calls}, {tokens} tokens, {self.price}"
-
-    def _counted(self, field: str, word: str) -> str:
-        number: int = getattr(self, field)
-        if self.least is None:
-            return counted(number, word)
-        return _range(f"{getattr(self.least, field):,}", counted(number, word), whole=f"{number:,}")
+        tokens = round(self.tokens, -3) if self.tokens > 10_000 else self.tokens
+        return f"{trials}{calls}{stored}, {tokens:,} tokens, {self.price}"
 
 
 def estimate_of(
-    calls: Iterable[Calls], price_of: Callable[[str], Price | None], *, free: bool, trials: int = 0
+    calls: Iterable[Calls], price_of: PriceOf, *, free: bool, trials: int = 0, stored: int = 0
 ) -> Estimate:
-    made = [one for one in calls if one.times]
-    known = [(one.times, cost(price_of(one.model), one.usage)) for one in made]
+    groups = [group for group in calls if group.times]
     return Estimate(
-        calls=sum(one.times for one in made),
-        tokens=sum(n * ((usage.input or 0) + (usage.output or 0)) for _, n, usage in made),
-        cost=None
-        if any(usd is None for _, usd in known)
-        else sum(times * (usd or 0.0) for times, usd in known),
+        calls=sum(group.times for group in groups),
+        tokens=sum(times * ((use.input or 0) + (use.output or 0)) for _, times, use in groups),
+        cost=_total_cost(groups, price_of),
         free=free,
         trials=trials,
+        stored=stored,
     )
 
 
-def _rounded(tokens: int) -> str:
-    return f"{round(tokens, -3) if tokens > 10_000 else tokens:,}"
+def calls_of_trials(
+    agent: str, model: str, trials: int, prompt: int, answer: int, max_turns: int
+) -> Calls:
+    """The calls of trials with prompts and answers of so many tokens."""
+    if agent == CHAT:
+        return Calls(model, trials, Usage(prompt, answer, 0))
+    turns = min(_TURNS, max_turns)
+    prompt += _agent_prompt(agent) + _TURN * turns // 2
+    return Calls(model, turns * trials, Usage(prompt, answer, 0))
 
 
-def _range(least: str, most: str, *, whole: str = "", known: bool = True) -> str:
-    """Both ends, unless they are the same."""
-    return f"{least} to {most}" if known and least != (whole or most) else most
+def calls_of_trial(trial: Trial) -> list[Calls]:
+    """The calls of one trial, and those of its judge."""
+    question, rubric = trial.question, trial.rubric
+    agent, max_turns = (
+        (question.task.agent, question.task.max_turns) if question.task else (CHAT, 1)
+    )
+    answer = min(ANSWER, question.max_output)
+    calls = [calls_of_trials(agent, question.model, 1, _prompt(question), answer, max_turns)]
+    if rubric:
+        prompt = estimated_tokens("".join(rubric.texts)) + ANSWER + QUESTION
+        calls.append(Calls(rubric.judge, rubric.votes, Usage(prompt, ANSWER, 0)))
+    return calls
+
+
+class StoredTrial(NamedTuple):
+    """A trial whose answer is stored: what the judge has said about it, and has yet to say."""
+
+    judge_stored: int
+    judge_missing: int
+
+
+def stored_trials(
+    trials: Iterable[Trial], get: Callable[[Question], Reply | None]
+) -> dict[str, StoredTrial]:
+    """The trials whose answers are stored, by the key of their question."""
+    stored: dict[str, StoredTrial] = {}
+    for trial in trials:
+        answer = get(trial.question)
+        if isinstance(answer, Answer):
+            rubric, question = trial.rubric, trial.question
+            judgings = first_questions(rubric, question, answer) if rubric else []
+            replies = sum(isinstance(get(judging), Answer) for judging in judgings)
+            stored[question.key] = StoredTrial(replies, len(judgings) - replies)
+    return stored
+
+
+@dataclass(frozen=True)
+class CostBound:
+    """What a run costs at most.
+
+    Every answer is as long as it may be, agents take all their turns, all runs are made, and no
+    provider caches anything. Retries, and what tests in Python ask, come on top.
+    """
+
+    cost: float  # USD, of the models whose price is known
+    stored: int = 0  # calls that need not be made
+    unpriced: tuple[str, ...] = ()  # models
+
+    def words(self, *, limit: float | None, suggest: str = "", python: bool = False) -> list[str]:
+        """``180 from cache`` and ``at most $0.42``, where there is something to say.
+
+        ``limit`` is the budget in USD, ``suggest`` the option that sets one, if it is to be named.
+        """
+        price = f"at most {dollars(self.cost)}" if self.cost else ""
+        if names := ", ".join(self.unpriced):
+            price = f"{price}, and the price of {names} is not known" if price else "cost not known"
+        if self.cost and python:
+            price += ", without the tests in Python"
+        if limit is not None and self.cost > limit:
+            price += f", stopping at {dollars(limit)}"
+        elif suggest and limit is None and self.cost > _HIGH_COST:
+            price += f"; {suggest} limits it"
+        return [f"{self.stored:,} from cache" if self.stored else "", price]
+
+
+def cost_bound(
+    trials: Iterable[Trial],
+    stored: Mapping[str, StoredTrial],
+    price_of: PriceOf,
+    batched: Collection[str] = (),
+) -> CostBound:
+    """Of trials without those that are stored; some models are asked by batch."""
+    calls = list[Calls]()
+    by_key = {trial.question.key: trial for trial in trials if not trial.is_open}
+    for key, trial in by_key.items():
+        if key not in stored:
+            calls.append(_longest_calls(trial.question, batched))
+        if trial.rubric:
+            votes = stored[key].judge_missing if key in stored else trial.rubric.votes
+            calls.append(_longest_judging(trial.rubric, trial.question, votes, batched))
+    unpriced = {group.model for group in calls if group.times and price_of(group.model) is None}
+    usd = _total_cost((group for group in calls if group.model not in unpriced), price_of)
+    replies = sum(1 + answer.judge_stored for key, answer in stored.items() if key in by_key)
+    return CostBound(usd or 0.0, replies, tuple(sorted(unpriced)))
+
+
+def _longest_calls(question: Question, batched: Collection[str]) -> Calls:
+    prompt, model = _prompt(question), question.model
+    if question.task is None:
+        prompt = _TOKENIZERS * prompt + _TEMPLATE
+        return Calls(model, 1, Usage(prompt, question.max_output, 0, batch=model in batched))
+    turns = question.task.max_turns
+    prompt = _TOKENIZERS * (prompt + _agent_prompt(question.task.agent))
+    reply = min(_LONGEST_REPLY, question.max_output)
+    return Calls(model, turns, Usage(prompt + _LONGEST_TURN * turns // 2, reply, 0))
+
+
+def _longest_judging(
+    rubric: Rubric, question: Question, votes: int, batched: Collection[str]
+) -> Calls:
+    texts = estimated_tokens("".join((*rubric.texts, rubric.context)))
+    prompt = _TOKENIZERS * (texts + _prompt(question) + _JUDGE_PROMPT) + question.max_output
+    batch = rubric.judge in batched
+    return Calls(rubric.judge, votes, Usage(prompt, rubric.max_output, 0, batch=batch))
+
+
+def _total_cost(calls: Iterable[Calls], price_of: PriceOf) -> float | None:
+    costs = [(times, cost(price_of(model), usage)) for model, times, usage in calls]
+    if any(usd is None for _, usd in costs):
+        return None
+    return sum(times * (usd or 0.0) for times, usd in costs)
+
+
+def _prompt(question: Question) -> int:
+    """Tokens of a question. An agent gets the text of its skills in some turn."""
+    texts = [question.system, *(text for _, text in question.messages)]
+    texts += [text for tool in question.tools for text in (tool.description, tool.schema)]
+    skill = SKILL if question.task and question.task.tested else 0
+    return sum(map(estimated_tokens, filter(None, texts))) + skill
+
+
+def _agent_prompt(agent: str) -> int:
+    """Tokens of an agent's system prompt and tools."""
+    return _LOOP_PROMPT if agent == "loop" else _AGENT_PROMPT

@@ -11,14 +11,12 @@ from ..checks.judging import Ask
 from ..models.prices import Price, cost
 from ..results.effects import Effect, State
 from ..settings import Settings
-from ..skills.skill import estimated_tokens
 from ..stats import Differences, Family, family_level
 from ..stats.power import fewest_cases
-from ..trials.answer import Usage
 from ..trials.records import Record
 from ..trials.subject import Subject
 from ..trials.trial import Question, sample_of, trials_of
-from .estimate import ANSWER, QUESTION, Calls, Estimate, calls_of_trial, estimate_of
+from .estimate import Estimate, calls_of_trial, estimate_of
 from .outfits import Outfits
 from .study import Contrast, Scores, Studied, Study, Variant, differences, scores_of
 
@@ -84,23 +82,17 @@ class Lab:
             work.add(name, one.trial.question.key, replace(record, cost=cost(price, record.usage)))
 
     def estimate(self, studies: Sequence[Study], *, free: bool) -> Estimate:
-        """What the studies take, from one look at each to all of them."""
-        ends = (self.looks[0], self.looks[-1])
-        least, most = (self._estimate(studies, runs, free=free) for runs in ends)
-        return replace(most, least=least, warning=self._warning(studies))
-
-    def _estimate(self, studies: Sequence[Study], runs: int, *, free: bool) -> Estimate:
-        """Of what is not stored already."""
-        trials = {one.trial.question.key: one.trial for one in self._all_trials(studies, runs)}
-        stored = self.known([one.question for one in trials.values()])
-        new = [one for key, one in trials.items() if key not in stored]
-        calls = [calls_of_trial(one.question) for one in new]
-        for rubric in (one.rubric for one in new if one.rubric):
-            tokens = estimated_tokens("".join(rubric.texts)) + ANSWER + QUESTION
-            calls.append(Calls(rubric.judge, rubric.votes, Usage(tokens, ANSWER, 0)))
-        of_agents = sum(one.question.task is not None for one in new)
-        guess = estimate_of(calls, self.price_of, free=free or not calls, trials=of_agents)
-        return replace(guess, stored=len(stored))
+        """What the studies take that is not stored, with as many runs as there may be."""
+        planned = [item.trial for item in self._all_trials(studies, self.looks[-1])]
+        trials = {trial.question.key: trial for trial in planned}
+        stored = self.known([trial.question for trial in trials.values()])
+        new = [trial for key, trial in trials.items() if key not in stored]
+        calls = [group for trial in new for group in calls_of_trial(trial)]
+        by_agents = sum(trial.question.task is not None for trial in new)
+        guess = estimate_of(
+            calls, self.price_of, free=free or not calls, trials=by_agents, stored=len(stored)
+        )
+        return replace(guess, warning=self._warning(studies))
 
     def _all_trials(self, studies: Iterable[Study], runs: int) -> Iterable[ToGrade]:
         for study in studies:

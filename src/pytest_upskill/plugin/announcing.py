@@ -1,42 +1,17 @@
 """How many calls a run makes and what they may cost, told before the first one."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from .._util.texts import counted
-from ..engine.database import make_folder
-from ..engine.store import FOLDER
 from ..measure.assembly import Assembly
-from ..measure.experience import FILE_NAME, Experience, learned
-from ..measure.run_estimate import Past, cost_words, estimate_of_run
-from ..models.prices import FREE
+from ..measure.estimate import cost_bound
 from ..settings import Settings
-from ..trials.plan import Plan, PlannedCase
+from ..trials.plan import Plan
 from .calls import collected_lines, repeat_lines
 from .flags import FLAGS
-from .ledger import Ledger
-
-
-def keep_usage(ledger: Ledger, models: Assembly, root: Path) -> None:
-    """Keep what the answers of a run took, if they cost something: the next is estimated by it."""
-    price_of = cache(models.price_of)
-
-    def costs(test: PlannedCase) -> bool:
-        names = {one.question.model for one in test.trials}
-        names |= {one.rubric.judge for one in test.trials if one.rubric}
-        return any(price_of(name) not in (None, FREE) for name in names)
-
-    new = learned((*ledger.planned, *ledger.queries), ledger.records_of, costs)
-    if new.tallies:
-        experience = Experience.read(root / FOLDER / FILE_NAME)
-        experience.add(new)
-        with suppress(OSError):
-            make_folder(root / FOLDER)
-        experience.write(root / FOLDER / FILE_NAME)
 
 
 class Announcement:
@@ -82,16 +57,12 @@ class Announcement:
         tests = (*plan.tests, *plan.triggers)
         trials = [trial for test in tests for trial in test.trials if not trial.is_open]
         settings, root = self._settings, self._config.rootpath
-        seen = self._models.known_before(settings, root, trials, self._notify)
-        experience = Experience.read(root / FOLDER / FILE_NAME)
-        batched = self._models.batched(settings)
-        past = Past(seen, experience, self._models.caches_from, settings.prompt_cache, batched)
-        known = {} if settings.fresh else seen
-        return cost_words(
-            estimate_of_run(plan, known, cache(self._models.price_of), past),
+        models = self._models
+        stored = models.stored_trials(settings, root, trials, self._notify)
+        bound = cost_bound(trials, stored, cache(models.price_of), models.batched(settings))
+        return bound.words(
             limit=settings.max_cost,
             suggest=FLAGS["max_cost"] if self._is_seen else "",
-            turns=any(trial.question.task for trial in trials),
             python=any(test.trials[0].is_open for test in tests),
         )
 

@@ -15,7 +15,6 @@ from ..results.causes import cause_lines
 from ..results.run import RunResults
 from ..settings import Gates, Settings
 from . import accepting, artifacts, display, hooks, last_lines
-from .announcing import keep_usage
 from .flags import message_of
 from .ledger import Ledger
 from .options import gates_given
@@ -57,8 +56,6 @@ class Conclusion:
         settings, ledger, root = self._settings, self._ledger, self._config.rootpath
         try:
             self.results = results = self._final_results(session, stopped)
-            if not settings.replay_file:
-                keep_usage(ledger, self._subjects.models, root)
             artifacts.add_to_suite(results, self._config)
         except InputError as error:
             self.problems.append(message_of(error, self._config))

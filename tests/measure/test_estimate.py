@@ -1,0 +1,117 @@
+"""Calls and cost, before the first call."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_upskill.measure.estimate import (
+    CostBound,
+    Estimate,
+    StoredTrial,
+    cost_bound,
+    stored_trials,
+)
+from pytest_upskill.models.prices import FREE, Price
+from pytest_upskill.trials.answer import Answer, NoAnswer
+from pytest_upskill.trials.task import Task
+from pytest_upskill.trials.trial import Question, Rubric, Trial
+
+PRICE = Price(1, 10, 0.1, written=1.25)
+JUDGED = Rubric("judge", ("It is so.",), votes=3, max_output=50)
+
+
+def trial(run: int = 1, task: Task | None = None, rubric: Rubric | None = None) -> Trial:
+    question = Question("m", "x" * 400, (("user", "Why?"),), 100, run, task=task)
+    return Trial("gate", "a", "m", "skill", run, question, rubric=rubric)
+
+
+def at_most(*trials: Trial, **stored: StoredTrial) -> CostBound:
+    by_key = {trials[int(number.strip("n"))].question.key: one for number, one in stored.items()}
+    return cost_bound(trials, by_key, lambda _: PRICE)
+
+
+def test_a_call_costs_at_most_twice_its_prompt_and_the_longest_answer() -> None:
+    # 101 tokens by our estimate, 100 that a server may add, 100 of output.
+    assert at_most(trial()).cost == pytest.approx((302 * 1 + 100 * 10) / 1e6)
+    assert at_most(trial(1), trial(2), trial(2)).cost == 2 * at_most(trial()).cost
+
+
+def test_a_batch_costs_half() -> None:
+    half = cost_bound([trial()], {}, lambda _: PRICE, ["m"])
+    assert half.cost == at_most(trial()).cost / 2
+
+
+def test_an_agent_takes_all_its_turns() -> None:
+    few, many = (at_most(trial(task=Task("loop", max_turns=n))).cost for n in (2, 20))
+    assert many > 10 * few
+
+
+def test_stored_answers_and_judgements_are_not_paid_for_again() -> None:
+    one, other = trial(1, rubric=JUDGED), trial(2, rubric=JUDGED)
+    all_new = at_most(one, other)
+    assert all_new.stored == 0
+    judged = at_most(one, other, n0=StoredTrial(3, 0))
+    assert judged.stored == 4
+    assert judged.cost == pytest.approx(all_new.cost / 2)
+    missing = at_most(one, other, n0=StoredTrial(1, 2))
+    assert judged.cost < missing.cost < all_new.cost
+    assert at_most(one, n0=StoredTrial(3, 0)) == CostBound(0.0, 4)
+
+
+def test_what_is_stored_is_counted_with_the_judge() -> None:
+    asked = trial(rubric=JUDGED)
+    judgings = list[Question]()
+
+    def get(question: Question) -> Answer | NoAnswer | None:
+        if question.model == "m":
+            return Answer("So.")
+        judgings.append(question)
+        return Answer("{}") if len(judgings) == 1 else None
+
+    assert stored_trials([asked], get) == {asked.question.key: StoredTrial(1, 2)}
+    assert stored_trials([asked], lambda _: None) == {}
+    assert stored_trials([asked], lambda _: NoAnswer("busy")) == {}
+
+
+def test_models_without_a_price_are_named() -> None:
+    other = replace(trial(), question=replace(trial().question, model="other"))
+    prices = {"m": PRICE, "other": None}
+    found = cost_bound([trial(), other], {}, prices.__getitem__)
+    assert found == CostBound(at_most(trial()).cost, 0, ("other",))
+    assert found.words(limit=None)[1].endswith(", and the price of other is not known")
+    assert CostBound(0.0, 0, ("m",)).words(limit=None) == ["", "cost not known"]
+    assert cost_bound([trial()], {}, lambda _: FREE).words(limit=None) == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("usd", "limit", "suggest", "words"),
+    [
+        (10.0, None, "--most", "at most $10.00; --most limits it"),
+        (10.0, None, "", "at most $10.00"),
+        (10.0, 7.0, "--most", "at most $10.00, stopping at $7.00"),
+        (10.0, 20.0, "--most", "at most $10.00"),
+        (1.0, None, "--most", "at most $1.00"),
+    ],
+)
+def test_an_expensive_run_names_the_option_that_limits_it(
+    usd: float, limit: float | None, suggest: str, words: str
+) -> None:
+    found = CostBound(usd, 3).words(limit=limit, suggest=suggest)
+    assert found == ["3 from cache", words]
+
+
+def test_tests_in_python_are_not_in_the_bound() -> None:
+    assert (
+        CostBound(1.0).words(limit=None, python=True)[1].endswith(", without the tests in Python")
+    )
+
+
+def test_an_estimate_in_words() -> None:
+    guess = Estimate(12, 34_567, 0.5, free=False, trials=2, stored=3)
+    assert (
+        str(guess)
+        == "2 trials, up to about 12 calls (3 answers stored), 35,000 tokens, about $0.50"
+    )
+    assert guess.spending == "spend about $0.50"
+    assert replace(guess, cost=None).spending == "make up to about 12 calls (cost not known)"
+    assert replace(guess, free=True).price == "free"
