@@ -120,7 +120,7 @@ def forgotten_keys() -> Iterator[None]:
     """Keys that a test told are masked in this process, but not in other tests."""
     yield
     if keys := sys.modules.get("pytest_upskill._util.keys"):
-        keys._told.clear()
+        keys._learnt.clear()
 
 
 @pytest.fixture

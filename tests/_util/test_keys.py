@@ -20,10 +20,10 @@ AWS_SECRET = "/JalrXUtnFEMI+K7MDENG/bPxRfiCYzQ4tLk8sVo"
 def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    told = set(keys._told)
+    told = set(keys._learnt)
     yield
-    keys._told.clear()
-    keys._told.update(told)
+    keys._learnt.clear()
+    keys._learnt.update(told)
 
 
 @pytest.mark.parametrize(

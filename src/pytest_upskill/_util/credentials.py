@@ -24,14 +24,14 @@ _NAME: Final = (
 _QUERY: Final = re.compile(rf"([?&;#]{_NAME}=)[^&;#\s\"'<>]+", re.I)
 _ASSIGNED: Final = re.compile(rf"\A(-{{0,2}}{_NAME}=).+", re.I | re.S)
 _FLAG: Final = re.compile(rf"--{_NAME}", re.I)
-_SHORTEST: Final = 4  # a shorter password is a part of any text
+_SHORTEST: Final = 4  # a shorter password could be part of any text
 
 
-def without_credentials(text: str, known: Iterable[str] = ()) -> str:
+def without_credentials(text: str, secrets: Iterable[str] = ()) -> str:
     """A text with nothing in it that is, or looks like, a credential."""
     text = without_keys(text)
-    # Here, a password that is an ordinary word is masked too.
-    values = {*known, *passwords()}
+    # Unlike above, passwords that are ordinary words are masked, too.
+    values = {*secrets, *passwords()}
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= _SHORTEST:
             text = text.replace(value, HIDDEN)
@@ -46,7 +46,7 @@ def shown_command(words: Iterable[str]) -> str:
 
 def shown_words(words: Iterable[str]) -> list[str]:
     """The words of such a command, quoted for a shell."""
-    # A folder may have any name, also one that a terminal acts on.
+    # A folder's name may hold control characters of terminals.
     return [shlex.quote(harmless(word).replace("\n", "\\n")) for word in masked_words(words)]
 
 

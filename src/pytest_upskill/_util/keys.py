@@ -4,8 +4,8 @@ A server may quote the key it was sent, a model may repeat one. So answers and e
 they enter (the engine), and everything is masked again on its way out: files, reports, telemetry.
 
 A key is known by its value: that of a variable such as OPENAI_API_KEY, GITHUB_TOKEN or
-OPENAI_CUSTOM_HEADERS, a password in a URL, or what ``know`` was told. See ``credentials`` for those
-that are known by where they stand.
+OPENAI_CUSTOM_HEADERS, a password in a URL, or a value passed to ``know``. See ``credentials`` for
+those that are known by where they stand.
 """
 
 import base64
@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import quote, quote_plus, unquote
 
@@ -50,21 +51,20 @@ _PATH: Final = re.compile(r"[/~.]|[A-Za-z]:[\\/]")
 _AWS_SECRET: Final = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*\d)[A-Za-z0-9+/]{40}")
 _SHORTEST: Final = 8
 _SHORTEST_MIXED: Final = 6  # of letters and digits
-_LONGEST_WORD: Final = 11  # a longer one is no part of an ordinary text
-_CODED_FROM: Final = 12  # a shorter key, coded, could be a part of anything
-_CUT_FROM: Final = 16  # the beginning of a key says no more than its kind
-_told: set[str] = set()  # of this process, as the environment is
+_LONGEST_WORD: Final = 11  # longer words are not part of ordinary text
+_CODED_FROM: Final = 12  # a shorter key, encoded, could be part of any text
+_CUT_FROM: Final = 16  # fewer characters only tell the kind of key
+_learnt: set[str] = set()  # of this process, as the environment is
 
 
 class _Form(NamedTuple):
     text: str
-    # With which it may have been broken into lines, or cut off. A digest in hex is not.
-    is_key: bool
+    is_key: bool  # the key itself, which may be broken into lines or cut off
 
 
 def know(*values: str) -> None:
-    """Mask these from now on, too."""
-    _told.update(value for value in values if _is_key(value))
+    """Mask these values from now on, too."""
+    _learnt.update(value for value in values if _is_key(value))
 
 
 def without_keys(text: str) -> str:
@@ -73,7 +73,7 @@ def without_keys(text: str) -> str:
         return text
     if "door-" in text:
         text = _DOOR.sub(HIDDEN, text)
-    forms = _forms(_in_environment(_state_of_environment()).union(_told))
+    forms = _forms(_in_environment(_state_of_environment()).union(_learnt))
     for form in forms:
         if form.text in text:
             text = text.replace(form.text, HIDDEN)
@@ -93,31 +93,31 @@ def without_keys(text: str) -> str:
 
 def password_of(url: str) -> tuple[str, ...]:
     """User and password in a URL, and the password alone, as written and as sent."""
-    found = _USER_AND_PASSWORD.search(url)
-    if not found:
+    match = _USER_AND_PASSWORD.search(url)
+    if not match:
         return ()
-    both = (found[1], unquote(found[1]))
-    return (*both, *(pair.partition(":")[2] for pair in both))
+    pairs = (match[1], unquote(match[1]))
+    return (*pairs, *(pair.partition(":")[2] for pair in pairs))
 
 
 def environment() -> dict[str, str]:
-    """The environment; another thread may remove a variable meanwhile, as pytest does."""
+    """A copy of the environment; another thread may remove a variable meanwhile."""
     return {name: os.environ.get(name, "") for name in os.environ}
 
 
 def _state_of_environment() -> tuple[tuple[object, object], ...]:
-    """Its undecoded form, which costs next to nothing: every text of every call is masked."""
+    """The undecoded environment: decoding it for every text of every call takes too long."""
     return tuple(getattr(os.environ, "_data", os.environ).copy().items())
 
 
 def passwords() -> frozenset[str]:
-    """Those of all URLs in the environment, and the users with them."""
+    """Users and passwords of all URLs in the environment."""
     return _passwords_in(_state_of_environment())
 
 
 @lru_cache(maxsize=4)
 def _passwords_in(_state: tuple[tuple[object, object], ...]) -> frozenset[str]:
-    return frozenset(one for url in environment().values() for one in password_of(url))
+    return frozenset(chain.from_iterable(map(password_of, environment().values())))
 
 
 @lru_cache(maxsize=4)
@@ -128,14 +128,14 @@ def _in_environment(_state: tuple[tuple[object, object], ...]) -> frozenset[str]
 def _known_values(env: Mapping[str, str]) -> Iterator[str]:
     """The keys in an environment."""
     for name, value in env.items():
-        found: Iterable[str] = ()
+        candidates: Iterable[str] = ()
         if name.upper().endswith("HEADERS"):
-            found = _of_headers(value)
+            candidates = _of_headers(value)
         elif _URL.match(value):
-            found = (*password_of(value), *map(unquote, _IN_QUERY.findall(value)))
+            candidates = (*password_of(value), *map(unquote, _IN_QUERY.findall(value)))
         elif _VARIABLE.fullmatch(name):
-            found = (value.strip(),)
-        yield from filter(_is_key, found)
+            candidates = (value.strip(),)
+        yield from filter(_is_key, candidates)
 
 
 def _of_headers(value: str) -> Iterator[str]:
@@ -166,30 +166,30 @@ def _is_path(value: str) -> bool:
 def _forms(values: frozenset[str]) -> tuple[_Form, ...]:
     """Each key as it is, as URLs, JSON, HTML and Basic authentication write it, the longest first.
 
-    A key inside a text that is coded as base64 is found by the middle that does not depend on what
-    stands around it.
+    A key inside a longer base64 text is found by its middle, which does not depend on the text
+    around it.
     """
     forms = dict[str, _Form]()
     for value in values:
         forms[value] = _Form(value, is_key=True)
-        others = {
+        encoded = {
             *(quote(value, safe=""), quote(value), quote_plus(value), html.escape(value)),
             *(json.dumps(value)[1:-1], repr(value)[1:-1], value.replace("/", "\\/")),
         }
         data = value.encode("utf-8", "surrogatepass")
         if len(data) >= _CODED_FROM:
-            others |= {data.hex(), data.hex().upper()}
+            encoded |= {data.hex(), data.hex().upper()}
             for before in range(3):
                 coded = base64.b64encode(bytes(before) + data).decode().rstrip("=")
                 inner = coded[(0, 2, 3)[before] : len(coded) - ((len(data) + before) % 3 > 0)]
-                others |= {inner, inner.replace("+", "-").replace("/", "_")}
-        for other in others:
-            forms.setdefault(other, _Form(other, is_key=False))
+                encoded |= {inner, inner.replace("+", "-").replace("/", "_")}
+        for text in encoded:
+            forms.setdefault(text, _Form(text, is_key=False))
     return tuple(sorted(forms.values(), key=lambda form: len(form.text), reverse=True))
 
 
 def _without_start(text: str, key: str) -> str:
-    """A text without the beginnings of a key, as long as they are."""
+    """Mask every beginning of a key in a text."""
     parts, end, start = list[str](), 0, key[:_CUT_FROM]
     while (place := text.find(start, end)) >= 0:
         parts += text[end:place], HIDDEN

@@ -24,7 +24,7 @@ _TOKENS: Final = (
     *("assertion", "code_verifier", "data-key", "key-data", "otp", "nonce_secret"),
 )
 _STEMS: Final = (*_PASSWORDS, *_TOKENS)
-_REST: Final = (
+_SUFFIX: Final = (
     r"(?:word|wd|phrase|code|wort|e)?(?:[_-]?(?:prod|production|dev|staging|test|live|default|plain"
     r"|current|base|base64|b64|value|text|string|hash|private|\d{1,3})|[ ]\d)?"
     r"(?:s(?=[\"']?[ ]{0,9}[:=][ ]{0,9}[\"']))?"
@@ -33,7 +33,7 @@ _VALUE_KEY: Final = (
     r"[\"']?\s{0,20}[,{]?\s{0,20}[\"']?(?:value|default|defaultValue|content)[\"']?\s{0,3}[:=]"
 )
 _ASSIGNED: Final = re.compile(
-    rf"(?i:{_REST})(?![a-z0-9])"
+    rf"(?i:{_SUFFIX})(?![a-z0-9])"
     # Not [ \t]: JSON in JSON has \n and \" as text.
     rf"(?P<sep>(?i:{_VALUE_KEY})\s{{0,3}}"
     r"|\\*[\"'`]?\]?\)?[ \t]{0,12}(?::=|=>|\?=|\|\|=|[=:](?![=:]))"
@@ -52,18 +52,8 @@ _KEY_OF: Final = (
     *("secret", "api", "access", "private", "auth", "signing", "encryption", "account", "master"),
     *("license", "licence", "ssh", "tls", "subscription", "deploy", "service", "storage", "shared"),
     *("client", "consumer", "webhook", "session", "admin", "root", "hmac", "jwt", "cookie"),
-    *(
-        "crypt",
-        "crypto",
-        "app",
-        "application",
-        "project",
-        "publishable",
-        "server",
-        "ingest",
-        "write",
-        "bot",
-    ),
+    *("crypt", "crypto", "app", "application", "project", "publishable", "server", "ingest"),
+    *("write", "bot"),
     *("restricted", "function", "functions", "host", "wallet", "integration", "rapidapi", "maps"),
 )
 _NO_KEY_OF: Final = (
@@ -153,24 +143,22 @@ def masked_assignments(text: str) -> str:
 
 def _places(lower: str) -> list[tuple[int, str]]:
     """Where names end with these stems; the longest stem first."""
-    found = dict[int, str]()
+    stems = dict[int, str]()
     for stem in _STEMS:
-        place = lower.find(stem)
-        while place >= 0:
-            if len(found.get(place, "")) < len(stem):
-                found[place] = stem
-            place = lower.find(stem, place + 1)
-    return sorted(found.items())
+        for match in re.finditer(stem, lower):
+            if len(stems.get(match.start(), "")) < len(stem):
+                stems[match.start()] = stem
+    return sorted(stems.items())
 
 
 def _secret_span(text: str, place: int, stem: str, match: re.Match[str]) -> tuple[int, int] | None:
     """Where the secret is that a name is given; None for a word, or code that fetches one."""
     start, quote, sep = match.end(), match["quote"], match["sep"]
-    found = (_QUOTED if quote else _PLAIN).match(text, start)
-    if not found or len(found[0]) < 3:
+    literal = (_QUOTED if quote else _PLAIN).match(text, start)
+    if not literal or len(literal[0]) < 3:
         return None
-    value = found[0]
-    closed = bool(quote) and text.startswith(quote[-1], found.end() + len(quote) - 1)
+    value = literal[0]
+    closed = bool(quote) and text.startswith(quote[-1], literal.end() + len(quote) - 1)
     if quote and not closed and (plain := _PLAIN.match(text, start)):
         value = plain[0]  # a quote that ends elsewhere
     name = _name_before(text, place)
