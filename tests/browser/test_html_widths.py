@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.reports.history.trend_page import trend_page
 from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.numbers import metrics
 from pytest_upskill.results.parts import Parts, Version
 from pytest_upskill.stats import Lift

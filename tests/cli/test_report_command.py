@@ -10,7 +10,7 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.plugin.flags import FLAGS
-from pytest_upskill.reports.export.record_csv import csv_text
+from pytest_upskill.reports.export.record_files import csv_text
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.writers import REPORTS, Report, report_paths, write_report
 from pytest_upskill.results.from_json import read_run

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.reports import numbers
-from pytest_upskill.reports.history.entries import Entry, history_csv
-from pytest_upskill.reports.history.trend import history_lines, plot_lines
-from pytest_upskill.reports.history.trend_page import trend_page
+from pytest_upskill.reports.history_entries import Entry, history_csv
 from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.measured import Measured
 from pytest_upskill.reports.numbers import LIFT, RATE, Number, metrics
 from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.reports.terminal.summary_text import summary_lines
+from pytest_upskill.reports.terminal.trend import history_lines, plot_lines
 from pytest_upskill.results.history import packed, read_head
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_report

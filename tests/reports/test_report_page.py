@@ -7,15 +7,17 @@ from html import unescape
 import pytest
 
 from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.numbers import cache_words
 from pytest_upskill.reports.terminal.layout import Look
-from pytest_upskill.reports.terminal.summary_tables import skill_table
+from pytest_upskill.reports.terminal.summary_text import skill_table
+from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.verdict import signal_lines, sweet_spot
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.records import Grade
 from pytest_upskill.trials.trial import Arm
 from support.made import accepted_count, made_run
-from support.pages import PAYLOADS, Elements, hostile_run, readable_run
+from support.pages import PAYLOADS, Elements, data_of, hostile_run, readable_run
 
 RUNS = {
     "one model": made_run(),
@@ -161,3 +163,21 @@ def test_the_legend_has_only_drawn_arms(
     legend, _ = re.findall(r'<p class="legend">(.*?)</p>', page)
     assert re.findall(r"</i>(.*?)</span>", legend) == [*keys, "95 % interval"]
     assert ("<title>Pass rate without" in page) == ("baseline" in arms)
+
+
+def test_what_prompt_caches_saved() -> None:
+    assert cache_words(0.94) == "prompt caching saved $0.94"
+    assert cache_words(-0.02) == "prompt caching cost $0.02 more than it saved"
+    assert cache_words(0.001) == ""
+    assert cache_words(0.94) in html_report(made_run(cases=1, prompt_cache_saved=0.94), [])
+    assert "prompt caching" not in html_report(made_run(cases=1), [])
+
+
+def test_what_only_one_of_two_runs_asked() -> None:
+    before = made_run(cases=1)
+    partial = replace(before, tests=tuple(replace(test, of=2) for test in before.tests))
+    earlier = Earlier("20260102T030405Z-abcdef", partial)
+    page = html_report(made_run(cases=2, models=["haiku", "opus"]), earlier=earlier)
+    assert "gate on haiku: 1 case asked in only one of the runs." in page
+    assert "Only in this run: gate on opus." in page
+    assert {test["change"] for test in data_of(page)["tests"]} == {None}  # no case is new

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.reports.export.benchmark_folder import benchmark_places
-from pytest_upskill.reports.history.entries import Entry, entry_data
-from pytest_upskill.reports.history.run_lines import comparison_lines, run_lines
-from pytest_upskill.reports.history.trend import history_lines, plot_lines
-from pytest_upskill.reports.history.trend_page import trend_page
+from pytest_upskill.reports.history_entries import Entry, entry_data
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.case_data import Limits, page_data
 from pytest_upskill.reports.html.case_rows import rows_of
+from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.numbers import LIFT, metrics
 from pytest_upskill.reports.terminal.failure import failure_text
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Look
 from pytest_upskill.reports.terminal.live import item_numbers
+from pytest_upskill.reports.terminal.run_lines import comparison_lines, run_lines
 from pytest_upskill.reports.terminal.skill_tree import result_text
 from pytest_upskill.reports.terminal.summary_text import summary_lines
+from pytest_upskill.reports.terminal.trend import history_lines, plot_lines
 from pytest_upskill.results.arm_comparison import SCORE_WORDS
 from pytest_upskill.results.history import packed, read_head
 from pytest_upskill.results.overview import LastResult

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill._util.texts import harmless
-from pytest_upskill.reports.history.trend import ago, history_lines, moment, plot_lines, spark
 from pytest_upskill.reports.numbers import metrics
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, Marks
+from pytest_upskill.reports.terminal.trend import ago, history_lines, moment, plot_lines, spark
 from support.made import ENTRIES, NOW, made_entry, made_row
 from support.words import HELPS, HURTS, NO_EFFECT
 

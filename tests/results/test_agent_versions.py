@@ -4,12 +4,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pytest_upskill.reports.history.entries import Entry
-from pytest_upskill.reports.history.run_lines import comparison_lines, run_lines
-from pytest_upskill.reports.history.trend import history_lines
+from pytest_upskill.reports.history_entries import Entry
 from pytest_upskill.reports.html.report_page import html_report
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.terminal.layout import UNICODE_MARKS, Look
+from pytest_upskill.reports.terminal.run_lines import comparison_lines, run_lines
+from pytest_upskill.reports.terminal.trend import history_lines
 from pytest_upskill.results.accepted import (
     RESULTS_NAME,
     CaseResult,

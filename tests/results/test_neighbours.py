@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.reports.history.run_lines import run_lines
 from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.reports.terminal.run_lines import run_lines
 from pytest_upskill.results.arm_comparison import points_words
 from pytest_upskill.results.effects import spent
 from pytest_upskill.results.from_json import read_run

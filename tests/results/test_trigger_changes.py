@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from pytest_upskill.reports.history.run_lines import comparison_lines
 from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.reports.terminal.run_lines import comparison_lines
 from pytest_upskill.results.arm_comparison import points_words
 from pytest_upskill.results.run_comparison import compare_runs
 from support.made import made_triggers

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from pytest_upskill._util.git import Commit
-from pytest_upskill.reports.history.entries import Entry
+from pytest_upskill.reports.history_entries import Entry
 from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.history import Row

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from ..errors import shown
-from ..reports.terminal.closing import command_lines
+from ..reports.terminal.closing_lines import command_lines
 from ..settings import Gates, Settings
 from ..trials.plan import PlannedCase
 from .flags import FLAGS

@@ -11,7 +11,7 @@ from ..engine import Engine
 from ..engine.batches import Waiting
 from ..engine.reasons import GOES_ON, STOPPED
 from ..measure.assembly import Assembly
-from ..reports.terminal.closing import Spent, spent_words
+from ..reports.terminal.closing_lines import Spent, spent_words
 from ..reports.terminal.layout import wrapped
 from ..settings import Settings
 from ..trials.answer import NoAnswer

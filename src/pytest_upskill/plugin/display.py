@@ -14,7 +14,7 @@ from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
 from ..models.port import Download, Progress
 from ..models.prices import Price, cost
-from ..reports.terminal.failure_colours import painted_failure
+from ..reports.terminal.failure import painted_failure
 from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Look, Marks, marks_for, text_width
 from ..reports.terminal.live import item_numbers
 from ..reports.terminal.summary_text import results_lines

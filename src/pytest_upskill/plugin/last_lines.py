@@ -15,7 +15,7 @@ from .._util.texts import harmless, printed
 from ..engine import Engine
 from ..errors import shown
 from ..models.prices import FREE, Price, cost, saved_by_cache
-from ..reports.terminal.closing import Ending, Spent, closing_lines
+from ..reports.terminal.closing_lines import Ending, Spent, closing_lines
 from ..reports.terminal.layout import Look
 from ..results.run import NOTHING_TESTED, RunResults
 from ..settings import Settings

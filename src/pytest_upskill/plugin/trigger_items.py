@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from .._util.keys import without_keys
 from ..checks.judging import Ask
-from ..reports.terminal.trigger_failure import trigger_failure
+from ..reports.terminal.trigger_lines import trigger_failure
 from ..results.accepted import planned_trigger
 from ..results.triggers import query_rate
 from ..skills.triggers import Trigger

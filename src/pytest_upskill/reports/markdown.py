@@ -21,13 +21,24 @@ from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.trial import Arm
-from .curve import HEADERS, CurveRow, curve_rows, curve_title
 from .measured import Measured
-from .neighbours import ALONE, alone_cell, column_name, legend, pair_cell
 from .numbers import Number, activity_words, checks_words, shown_numbers
-from .parts import HEADERS as PART_HEADERS
-from .parts import PartRow, part_rows, parts_title
-from .parts import legend as legend_of_parts
+from .study_tables import (
+    ALONE,
+    CURVE_HEADERS,
+    PART_HEADERS,
+    CurveRow,
+    PartRow,
+    alone_cell,
+    column_name,
+    curve_rows,
+    curve_title,
+    matrix_legend,
+    pair_cell,
+    part_rows,
+    parts_legend,
+    parts_title,
+)
 from .trigger_numbers import choice_note, instead_text, query_text, shown_columns, size_words
 
 MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
@@ -195,12 +206,14 @@ def _parts(found: Parts, rows: Sequence[PartRow], number: int) -> str:
         *cells, said = (escaped(cell, 100) for cell in row.cells)
         lines.append([*cells, said if row.word == "not known" else f"**{said}**"])
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{escaped(parts_title(found), 300)}.\n\n{table}\n\n{escaped(legend_of_parts(found))}."
+    return f"{escaped(parts_title(found), 300)}.\n\n{table}\n\n{escaped(parts_legend(found))}."
 
 
 def _versions(found: Parts, rows: Sequence[CurveRow]) -> str:
-    cells = [[escaped(cell, 100) for cell in own] for own in (HEADERS, *(r.cells for r in rows))]
-    cells.insert(1, ["---"] * len(HEADERS))
+    cells = [
+        [escaped(cell, 100) for cell in own] for own in (CURVE_HEADERS, *(r.cells for r in rows))
+    ]
+    cells.insert(1, ["---"] * len(CURVE_HEADERS))
     table = "\n".join(f"| {' | '.join(own)} |" for own in cells)
     title = f"{escaped(found.skill, 100)}, shorter"
     return f"### {title}\n\n{escaped(curve_title(found), 200)}.\n\n{table}"
@@ -276,7 +289,7 @@ def _matrix(matrix: Matrix) -> str:
         cells = [escaped(one.skill, 100), _lines(alone_cell(one))]
         rows.append([*cells, *(_pair(matrix, one.skill, other) for other in matrix.columns)])
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
-    return f"{table}\n\n{escaped(legend(matrix))}."
+    return f"{table}\n\n{escaped(matrix_legend(matrix))}."
 
 
 def _pair(matrix: Matrix, skill: str, other: str | None) -> str:

@@ -19,8 +19,7 @@ from ..results.case_changes import Earlier
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
 from .export.benchmark_folder import WorkspaceOf, benchmark_places, no_workspace
-from .export.record_csv import csv_text
-from .export.transcripts import transcript_files
+from .export.record_files import csv_text, transcript_files
 
 # The setting that wants something written, and how to write it; that returns where it went.
 Writer = tuple[str, Callable[[], Sequence[Path]]]

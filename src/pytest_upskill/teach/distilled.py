@@ -8,8 +8,8 @@ from typing import Any
 
 from .._util.texts import counted, dollars, one_line, points
 from ..errors import shown
-from ..reports.curve import curve_lines
 from ..reports.terminal.layout import Look
+from ..reports.terminal.study_lines import curve_lines
 from ..results.losses import loss_words, standing_of
 from ..results.parts import Parts, Version
 from ..results.run import RunResults

@@ -13,13 +13,13 @@ from typing import Any, Final
 from ..._util.files import save_file
 from ..._util.texts import counted, one_line
 from ...errors import ResultsError, shown
-from ...reports.history.entries import Entry, entry_data, history_csv
-from ...reports.history.run_lines import comparison_lines, run_lines
-from ...reports.history.trend import history_lines, plot_lines
-from ...reports.history.trend_page import trend_page
+from ...reports.history_entries import Entry, entry_data, history_csv
 from ...reports.html import html_report
+from ...reports.html.trend_page import trend_page
 from ...reports.numbers import metrics
 from ...reports.terminal.layout import Look
+from ...reports.terminal.run_lines import comparison_lines, run_lines
+from ...reports.terminal.trend import history_lines, plot_lines
 from ...reports.writers import require_apart
 from ...results.case_changes import Earlier
 from ...results.from_json import read_run, unpacked

@@ -15,7 +15,7 @@ from ...checks.judging import JUDGE
 from ...trials.answer import AnswerFile
 from ...trials.records import Record
 from ...trials.transcript import Transcript, TurnKind
-from .transcripts import safe_name
+from .record_files import safe_name
 
 File = tuple[str, str | bytes]  # a path, and what is to be there
 

@@ -15,15 +15,12 @@ from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from ..measured import Measured
 from ..numbers import LIFT, WITH, WITHOUT, Number, cache_words, shown_numbers
-from .case_data import NO_BASELINE, shown_name, skill_anchor
+from .case_data import NO_BASELINE, Fitted, fitted, shown_name, skill_anchor
 from .case_rows import CaseRow, rows_of
 from .changes import changed_section
-from .curve import curve_section
-from .fitting import Fitted, fitted
 from .markup import Header, breakable, figure, key, resource, shell, table, text
-from .neighbours import neighbour_sections
-from .parts import parts_sections
 from .plots import dumbbell, frontier, points_of, score_title
+from .study_sections import curve_section, neighbour_sections, parts_sections
 from .trigger_section import trigger_section
 
 _MOST: Final = 900_000  # characters of the file

@@ -1,19 +1,24 @@
 """Why a case failed: the question, what is expected, and each arm's answer, run by run."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from ..._util.texts import WORTH_CUTTING, counted, one_line, seconds, visible
+from ..._util.texts import WORTH_CUTTING, counted, one_line, seconds, shortened, visible
 from ...checks.check import spans
 from ...checks.parse import RESERVED
 from ...errors import without_commands
 from ...results.summarizing import checks_of
+from ...trials.answer import AnswerFile
 from ...trials.records import Record, Span
+from ...trials.transcript import Transcript, Turn
 from ...trials.trial import Arm
-from ..numbers import checks_words, short
-from .agent_lines import Line, activity_line, trial_lines
-from .layout import Look, Marks, side_by_side, wrapped
+from ..numbers import activity_words, checks_words, short
+from .layout import Look, Marks, Paint, side_by_side, wrapped
+
+Line = tuple[str, str, str]  # a prefix, the text, the prefix of its other lines if it is wrapped
 
 _QUESTION: Final = 600  # characters shown without -v
 _ANSWER: Final = 1600
@@ -44,7 +49,7 @@ def failure_text(
         if (own := {record.run: record for record in records if record.arm == arm})
     }
     runs = sorted({record.run for record in records})
-    shown = _shown([record for record in records if record.arm == "skill"], look)
+    shown = _shown_runs([record for record in records if record.arm == "skill"], look)
     blocks = [[_headline(records, standing, look)], ["Question:", *_question(question, look)]]
     answers = []
     for run in shown:
@@ -107,7 +112,7 @@ def _totals(by_arm: Mapping[str, Mapping[int, Record]]) -> str:
     return ". ".join(map(_capital, counts)) + "."
 
 
-def _shown(records: Sequence[Record], look: Look) -> list[int]:
+def _shown_runs(records: Sequence[Record], look: Look) -> list[int]:
     """The runs to show: failed ones first, then some that passed."""
     failed = [record.run for record in records if record.outcome != "passed"]
     passed = [record.run for record in records if record.outcome == "passed"]
@@ -247,3 +252,145 @@ def _arguments(name: str, argument: Any) -> Iterator[str]:
         yield from texts
     else:
         yield ", ".join(f'"{text}"' for text in texts)
+
+
+_SHOWN_PATH: Final = 200
+
+
+@dataclass(frozen=True)
+class _Room:
+    """How much is shown."""
+
+    replies: int
+    turns: int
+    characters: int  # of a turn, or of a file
+    files: int
+    whole: bool  # texts as they are, not on a line each
+
+
+_ROOM: Final = {1: _Room(3, 12, 300, 20, whole=False), 2: _Room(30, 100, 1500, 50, whole=True)}
+
+
+def activity_line(record: Record) -> Iterator[Line]:
+    if record.activity:
+        yield "  ", f"Agent: {activity_words(record.activity)}", "    "
+
+
+def trial_lines(record: Record, look: Look) -> Iterator[Line]:
+    """With -v: findings, files and the last turns; with -vv, more of them."""
+    if look.verbosity < 1:
+        return
+    room = _ROOM[min(look.verbosity, 2)]
+    for lines in (_findings(record, room), _files(record.files, room), _turns(record, room)):
+        for first, text, rest in lines:
+            yield first, text.replace("…", look.marks.cut), rest
+
+
+def _findings(record: Record, room: _Room) -> Iterator[Line]:
+    for finding in record.activity.findings if record.activity else ():
+        yield "  ", f"Note: {one_line(finding, room.characters)}", "    "
+
+
+def _files(files: Sequence[AnswerFile], room: _Room) -> Iterator[Line]:
+    if files:
+        yield "  ", "Files:", "  "
+    for file in files[: room.files]:
+        size = "" if file.change == "deleted" else f" ({counted(file.size, 'byte')})"
+        yield "    ", f"{file.change} {one_line(file.path, _SHOWN_PATH)}{size}", "      "
+        if room.whole and file.text:
+            yield from _text_lines(file.text, room, "      | ")
+    if len(files) > room.files:
+        yield "    ", f"and {counted(len(files) - room.files, 'more file')}", "      "
+
+
+def _turns(record: Record, room: _Room) -> Iterator[Line]:
+    turns = _without_answer(record)
+    if not room.whole:  # what it was told and asked is known
+        turns = tuple(turn for turn in turns if turn.kind not in ("system", "user"))
+    last = max((turn.reply for turn in turns), default=0)
+    shown = [turn for turn in turns if turn.reply > last - room.replies][-room.turns :]
+    if not shown:
+        return
+    which = "All" if len(shown) == len(turns) else f"The last {len(shown):,} of"
+    yield "  ", f"{which} {counted(len(turns), 'step')}:", "  "
+    for turn in shown:
+        first, text = _turn_words(turn)
+        if room.whole:
+            yield "    ", f"{first}:", "      "
+            yield from _text_lines(text, room, "      | ")
+        else:
+            yield "    ", f"{first}: {one_line(text, room.characters)}", "      "
+
+
+def _without_answer(record: Record) -> Transcript:
+    """Without the last words, which stand above."""
+    turns = record.transcript
+    if turns and turns[-1].kind == "assistant" and turns[-1].text == record.output:
+        return turns[:-1]
+    return turns
+
+
+def _turn_words(turn: Turn) -> tuple[str, str]:
+    tool = one_line(turn.tool, 60)
+    if turn.kind == "call":
+        return f"calls {tool}", _argument(turn.text)
+    if turn.kind == "result":
+        return f"{tool} {'failed' if turn.failed else 'gave'}", turn.text
+    words = {"thinking": "thinks", "assistant": "says", "user": "is asked", "system": "is told"}
+    return words[turn.kind], turn.text
+
+
+def _argument(text: str) -> str:
+    """The only argument of a call without braces and quotes, since most have just one."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    values = list(found.values()) if isinstance(found, dict) else []
+    return values[0] if len(values) == 1 and isinstance(values[0], str) else text
+
+
+def _text_lines(text: str, room: _Room, prefix: str) -> Iterator[Line]:
+    for line in visible(shortened(text, room.characters)).split("\n"):
+        yield prefix, line, prefix
+
+
+_RED: Final = {"red": True, "bold": True}
+_GREEN: Final = {"green": True}
+_YELLOW: Final = {"yellow": True}
+_BOLD: Final = {"bold": True}
+_GRADE: Final = re.compile(r"(?P<before>\A  )(?P<word>FAIL|ok|miss)(?= +\S)")
+_TITLE: Final = re.compile(
+    r"\A(?P<title>(?:Run \d+, with|With|Without)[^:]*: )(?P<outcome>passed|failed|errored)\b"
+)
+_HEADING: Final = re.compile(
+    r"\A(?:Question|Expected|Query|To run it again|In the page)\b[^:]*:", re.ASCII
+)
+_STYLES: Final = {
+    **{"FAIL": _RED, "ok": _GREEN, "miss": _YELLOW},
+    **{"failed": _RED, "passed": _GREEN, "errored": _YELLOW},
+}
+
+
+def painted_failure(text: str, marks: Marks, paint: Paint) -> Iterator[str]:
+    """The lines of a failure; the first one says what is wrong."""
+    wall = f" {marks.wall} "
+    for number, line in enumerate(text.split("\n")):
+        if number == 0:
+            yield paint(line, **_RED)
+        else:
+            # Both arms may be side by side; the answer in one of them may have a wall, too.
+            yield wall.join(_painted(part, marks, paint) for part in line.split(wall))
+
+
+def _painted(line: str, marks: Marks, paint: Paint) -> str:
+    if grade := _GRADE.match(line):
+        word = grade["word"]
+        return f"  {paint(word, **_STYLES[word])}{line[grade.end() :]}"
+    if title := _TITLE.match(line):
+        outcome = paint(title["outcome"], **_STYLES[title["outcome"]])
+        return f"{paint(title['title'], **_BOLD)}{outcome}{line[title.end() :]}"
+    if heading := _HEADING.match(line):
+        return f"{paint(heading.group(), **_BOLD)}{line[heading.end() :]}"
+    found = re.compile(f"{re.escape(marks.opens)}.+?{re.escape(marks.closes)}")
+    return found.sub(lambda match: paint(match.group(), **_YELLOW, **_BOLD), line)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..._util.texts import harmless, one_line
-from ...results.triggers import TriggerSummary
+from ...errors import without_commands
+from ...results.triggers import QueryRate, TriggerSummary
+from ...trials.records import Record
 from ..trigger_numbers import (
     TriggerNumber,
     choice_note,
@@ -146,3 +148,26 @@ def _advice(line: str, width: int) -> list[str]:
         return wrapped(line, width, first="  ", rest="    ")
     *lines, last = wrapped(line, width - 2, first="  ", rest="    ")
     return [*(f"{one} \\" for one in lines), last]
+
+
+_QUERY: Final = 600
+_REASON: Final = 200
+
+
+def trigger_failure(
+    rate: QueryRate, records: Sequence[Record], *, standing: str, where: str
+) -> str:
+    """A few lines; the first one is for pytest's short summary."""
+    wanted = "should be at least half" if rate.should_trigger else "should be less than half"
+    headline = f"opened in {rate.count}, {wanted}"
+    lines = [f"{standing}: {headline}" if standing else headline]
+    kind = "should open the skill" if rate.should_trigger else "should not open the skill"
+    lines += [f"Query ({where}, {kind}):", f"  {one_line(rate.query, _QUERY)}"]
+    decided: dict[str, list[int]] = {}
+    for record in records:
+        for grade in record.checks:
+            decided.setdefault(one_line(grade.reason, _REASON), []).append(record.run)
+    for reason, runs in decided.items():
+        word = "run" if len(runs) == 1 else "runs"
+        lines.append(f"  {word} {', '.join(map(str, runs))}: {reason}")
+    return without_commands("\n".join(lines))

@@ -7,11 +7,11 @@ from typing import Final
 
 from ..._util.texts import one_line
 from ...results.arm_comparison import SCORE_WORDS, unit_of
+from ..history_entries import Entry, by_pair
 from ..numbers import KEEP, LIFT, WITH, Number, shown_numbers
-from ..terminal.layout import Look, Marks, distinct_names
-from ..terminal.summary_tables import lift_style, verdict_style
-from ..terminal.tables import Cell, Column, Table, first_that_fits
-from .entries import Entry, by_pair
+from .layout import Look, Marks, distinct_names
+from .summary_text import lift_style, verdict_style
+from .tables import Cell, Column, Table, first_that_fits
 
 _SUBSET: Final = "* only some of the cases"
 _BY_CHECKS: Final = f"lift and verdict are of the {SCORE_WORDS['checks']}"

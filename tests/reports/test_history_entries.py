@@ -3,7 +3,7 @@
 import csv
 import io
 
-from pytest_upskill.reports.history.entries import entry_data, history_csv
+from pytest_upskill.reports.history_entries import entry_data, history_csv
 from pytest_upskill.reports.numbers import metrics
 from support.made import ENTRIES, made_entry, made_row
 

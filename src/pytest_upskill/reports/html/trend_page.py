@@ -10,9 +10,9 @@ from typing import Final
 
 from ..._util.texts import harmless
 from ...results.arm_comparison import unit_of
-from ..html.markup import resource, shell
+from ..history_entries import Entry, by_pair
 from ..numbers import LIFT, Number, shown_numbers
-from .entries import Entry, by_pair
+from .markup import resource, shell
 
 _UNKNOWN: Final = "–"
 _COLOURS: Final = 6  # further lines start again, with another shape for their points

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
 
-from ..._util.git import Commit
-from ..._util.texts import harmless, one_line
-from ...results.history import Row
-from ...trials.subject import Subject
-from ..export.record_csv import safe_cell
-from ..measured import Measured
-from ..numbers import Number, key_numbers
+from .._util.git import Commit
+from .._util.texts import harmless, one_line
+from ..results.history import Row
+from ..trials.subject import Subject
+from .export.record_files import safe_cell
+from .measured import Measured
+from .numbers import Number, key_numbers
 
 _SHORT: Final = 7  # digits of a commit
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.reports.terminal.closing import (
+from pytest_upskill.reports.terminal.closing_lines import (
     Ending,
     Spent,
     closing_lines,

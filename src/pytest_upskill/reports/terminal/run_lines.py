@@ -12,11 +12,11 @@ from ...results.run import Pair, RunResults
 from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
 from ...stats import Change
 from ...trials.plan import PlannedCase
+from ..history_entries import short_commit
 from ..numbers import growth
-from ..terminal.layout import Look, cut, distinct_names
-from ..terminal.summary_text import results_lines
-from ..terminal.tables import Cell, Column, Table, first_that_fits
-from .entries import short_commit
+from .layout import Look, cut, distinct_names
+from .summary_text import results_lines
+from .tables import Cell, Column, Table, first_that_fits
 
 _MOST_CASES: Final = 50
 _MOST_NAMES: Final = 10

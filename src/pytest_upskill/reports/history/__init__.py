@@ -1,1 +1,0 @@
-"""Kept runs: tables, plots and a page."""
