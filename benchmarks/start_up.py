@@ -13,8 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from pytest_upskill.agents.names import AGENTS
-from pytest_upskill.agents.player import Step
+from pytest_upskill.agents.probe import Step
+from pytest_upskill.agents.roster import AGENTS
 from real_agents.packages import PACKAGES, is_there, path_for
 from real_agents.trying import SKILL, agent_named, plays, tried, write_gate
 from support.loopback import Asked, Fault, Reply

@@ -58,8 +58,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from .agents.agent import Agent
     from .agents.command_agent import CommandAgent, Job, Launch
-    from .agents.port import Agent
     from .checks import CheckContext, CheckFunction
     from .errors import InputError, ModelError, UpskillError
     from .models import Model, ModelSource, ModelSpec, Provider
@@ -93,7 +93,7 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "agents.command_agent": ["CommandAgent", "Job", "Launch"],
-    "agents.port": ["Agent"],
+    "agents.agent": ["Agent"],
     "checks": ["CheckContext", "CheckFunction"],
     "errors": ["InputError", "ModelError", "UpskillError"],
     "models": ["Model", "ModelSource", "ModelSpec", "Provider"],

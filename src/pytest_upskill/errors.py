@@ -10,6 +10,7 @@ UpskillError
 │   ├── TraceError     an agent's trace that a skill is to be made of
 │   └── SettingsError  an option, an ini value, a parameter, the name of a model
 ├── ModelError         a model gave no answer to a question
+├── NoAnswerError      an agent could not carry out a trial
 ├── TeachError         a teacher, a student or an author of cases gave nothing to go on with
 │   ├── BudgetError    going on could exceed the budget
 │   └── UnusableError  what a model wrote can't be used, even after a second try
@@ -189,6 +190,10 @@ class ModelError(UpskillError):
 
 class CheckError(UpskillError):
     """A check raised, or said neither yes nor no: the answer is neither right nor wrong."""
+
+
+class NoAnswerError(UpskillError):
+    """An agent could not carry out a trial: that is errored, not failed."""
 
 
 class TeachError(UpskillError):

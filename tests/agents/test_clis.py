@@ -10,9 +10,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from pytest_upskill.agents.command_agent import CommandAgent, Job, Launch
-from pytest_upskill.agents.fitting import fits
-from pytest_upskill.agents.names import AGENTS
-from pytest_upskill.agents.port import HOME
+from pytest_upskill.agents.roster import AGENTS, fits
+from pytest_upskill.agents.sandboxes.sandbox import HOME
 from pytest_upskill.models.names import resolve
 from pytest_upskill.models.port import PROTOCOLS, ModelName
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.port import HOME
+from pytest_upskill.agents.sandboxes.sandbox import HOME
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.installing import installed
@@ -224,7 +224,7 @@ def hang_up(request):
 @pytest.fixture
 def long_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Agents are ended for what they ask, not because a moment is over."""
-    monkeypatch.setattr("pytest_upskill.agents.gateway.door._GRACE", 600.0)
+    monkeypatch.setattr("pytest_upskill.agents.gateway.endpoint._GRACE", 600.0)
 
 
 # It never gives up.

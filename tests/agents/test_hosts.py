@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import pytest
 
-from pytest_upskill.agents.port import Ran, Room
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.hosts import AskedHosts
+from pytest_upskill.agents.sandboxes.sandbox import Ran, Room
 from support.sandboxes import needs_bwrap
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pytest_upskill.agents.last_words import last_words
+from pytest_upskill.agents.command_agent import last_words
 
 UUID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.agents.agent import Send
+from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.loop import MOST_CALLS, LoopAgent
 from pytest_upskill.agents.loop_tools import LONGEST_RESULT
-from pytest_upskill.agents.port import Send
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
-from pytest_upskill.agents.trial import AgentTrials
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.names import PROVIDERS

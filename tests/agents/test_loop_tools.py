@@ -20,7 +20,7 @@ from pytest_upskill.agents.loop_tools import (
     Toolbox,
     cut,
 )
-from pytest_upskill.agents.port import Ran
+from pytest_upskill.agents.sandboxes.sandbox import Ran
 from pytest_upskill.trials.tools import ToolCall
 from support.agents import MemorySandbox, installed
 

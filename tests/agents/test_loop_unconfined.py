@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.loop import LoopAgent
-from pytest_upskill.agents.port import PACKAGES, Mount, Room
+from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Mount, Room
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
-from pytest_upskill.agents.trial import AgentTrials
 from pytest_upskill.trials.answer import Answer, Reply
 from pytest_upskill.trials.installing import installed
 from pytest_upskill.trials.task import Task

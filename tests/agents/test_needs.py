@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents import packages
-from pytest_upskill.agents.needs import mounts_for, why_no_path
-from pytest_upskill.agents.packages import python_packages, why_no_requirement
-from pytest_upskill.agents.port import PACKAGES, Room, SandboxError
+from pytest_upskill.agents import needs
+from pytest_upskill.agents.needs import mounts_for, python_packages, why_no_path, why_no_requirement
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
+from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Room, SandboxError
 from pytest_upskill.trials.task import Needs
 from support.sandboxes import needs_bwrap
 
@@ -26,7 +25,7 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    packages._installed.cache_clear()
+    needs._installed.cache_clear()
     return folder
 
 
@@ -78,10 +77,10 @@ def test_packages_can_be_imported_and_called_inside(wheels: Path) -> None:
 def test_packages_are_installed_once_for_their_exact_versions(wheels: Path) -> None:
     wheel(wheels, "5.1")
     first = python_packages(["tally>=5"])
-    packages._installed.cache_clear()  # as in the next run
+    needs._installed.cache_clear()  # as in the next run
     assert python_packages(["tally==5.1"]) == first
     (wheels / "tally-5.1-py3-none-any.whl").unlink()
-    packages._installed.cache_clear()
+    needs._installed.cache_clear()
     assert python_packages(["tally>=5"]) == first  # without pip
     assert not list(first.parent.glob("new-*"))
 

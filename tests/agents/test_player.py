@@ -2,7 +2,7 @@
 
 import json
 
-from pytest_upskill.agents.player import Player, Step
+from pytest_upskill.agents.probe import Player, Step
 from pytest_upskill.trials.tools import Tool
 from pytest_upskill.trials.trial import Question
 

@@ -7,19 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.agents.agent import Agent
 from pytest_upskill.agents.clis.claude import ClaudeCode
 from pytest_upskill.agents.loop import LoopAgent, tools_for
-from pytest_upskill.agents.port import (
-    Agent,
-    InstalledSkill,
-    Room,
-    Sandbox,
-    SandboxError,
-    SandboxKind,
-)
 from pytest_upskill.agents.probe import STEPS, Probe, is_installed, probes
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
+from pytest_upskill.agents.sandboxes.sandbox import Room, Sandbox, SandboxError, SandboxKind
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
+from pytest_upskill.agents.staging import InstalledSkill
 from pytest_upskill.trials.tools import Tool
 from support.fake_cli import VERSION, fake_cli
 from support.sandboxes import needs_bwrap

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.port import Mount
 from pytest_upskill.agents.program import find_program, version_of
+from pytest_upskill.agents.sandboxes.sandbox import Mount
 
 
 def made(file: Path, text: str = "#!/usr/bin/env node\n") -> Path:

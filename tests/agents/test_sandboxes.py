@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.port import HOME, Limits, Mount, Room, Sandbox, SandboxError
-from pytest_upskill.agents.sandboxes.choice import kind_of
-from pytest_upskill.agents.sandboxes.container_sandbox import ContainerSandbox
+from pytest_upskill.agents.sandboxes.container import ContainerSandbox
+from pytest_upskill.agents.sandboxes.kinds import kind_of
+from pytest_upskill.agents.sandboxes.sandbox import HOME, Limits, Mount, Room, Sandbox, SandboxError
 from support.sandboxes import image_for, require_bwrap
 
 Use = Callable[[Sandbox], Awaitable[None]]

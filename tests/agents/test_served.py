@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.port import Entry, Limits, SandboxError
 from pytest_upskill.agents.sandboxes.inside import packed, unpacked
+from pytest_upskill.agents.sandboxes.sandbox import Entry, Limits, SandboxError
 from pytest_upskill.agents.sandboxes.served import ServedSandbox
 
 Use = Callable[[ServedSandbox], Awaitable[object]]

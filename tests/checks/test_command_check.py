@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.port import Ran, Room, Sandbox, SandboxError, SandboxKind
+from pytest_upskill.agents.sandboxes.sandbox import Ran, Room, Sandbox, SandboxError, SandboxKind
 from pytest_upskill.agents.snapshot import Link, packed
 from pytest_upskill.agents.snapshot import Workspace as Kept
 from pytest_upskill.checks import (

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.names import AGENTS
 from pytest_upskill.agents.probe import STEPS
-from pytest_upskill.agents.sandboxes import choice
+from pytest_upskill.agents.roster import AGENTS
+from pytest_upskill.agents.sandboxes import kinds
 from pytest_upskill.cli import main
 from pytest_upskill.errors import SettingsError
 from support.fake_cli import VERSION, fake_cli
@@ -114,7 +114,7 @@ def test_doctor_says_why_no_agent_works(
     monkeypatch.setattr("pytest_upskill.cli.commands.doctor.kind_of", none)
     assert main(["doctor"]) == 1
     shown = capsys.readouterr().out
-    for name in choice.NAMES:
+    for name in kinds.NAMES:
         assert (f"{name} was not found" in shown) is (name not in ("auto", "none"))
     assert "No agent was tried: agents need a sandbox." in shown
     assert max(map(len, shown.splitlines())) <= 80

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.port import Ran
+from pytest_upskill.agents.sandboxes.sandbox import Ran
 from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks
 from pytest_upskill.checks.parse import RESERVED, GroupForm
 from pytest_upskill.checks.workspace import Workspace

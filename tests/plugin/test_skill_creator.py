@@ -29,7 +29,7 @@ EVALS: Any = {
 MODELS = r"""
 import json, re
 from pathlib import Path
-from pytest_upskill.agents.player import Player, Step
+from pytest_upskill.agents.probe import Player, Step
 
 COPY = Step("shell", "cp evals/files/scan.pdf copy.pdf; mkdir sub; echo x > sub/page.html")
 WITHOUT = [COPY, Step("write", "report.md", "No idea\n"), Step("say", "See report.md.")]

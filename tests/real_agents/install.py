@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from pytest_upskill.agents.command_agent import CommandAgent
-from pytest_upskill.agents.names import AGENTS
+from pytest_upskill.agents.roster import AGENTS
 from pytest_upskill.errors import SettingsError
 from real_agents.packages import FOLDER, NODE, PACKAGES, is_there, path_for
 

@@ -15,9 +15,9 @@ from typing import Final
 
 import pytest
 
-from pytest_upskill.agents.names import AGENTS
-from pytest_upskill.agents.player import Step
-from pytest_upskill.agents.port import WORKSPACE
+from pytest_upskill.agents.probe import Step
+from pytest_upskill.agents.roster import AGENTS
+from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.models.names import PROVIDERS
 from real_agents.packages import FOLDER, HOW, PACKAGES, is_there, path_for

@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
-from pytest_upskill.agents.names import AGENTS
-from pytest_upskill.agents.player import Step
+from pytest_upskill.agents.probe import Step
+from pytest_upskill.agents.roster import AGENTS
 from real_agents.packages import HOW, PACKAGES, is_there, path_for
 from real_agents.trying import agent_named, plays, tried
 from support.agents import write_files

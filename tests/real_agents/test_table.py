@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.agents.command_agent import CommandAgent
-from pytest_upskill.agents.names import AGENTS
+from pytest_upskill.agents.roster import AGENTS
 from real_agents import table
 from real_agents.packages import PACKAGES
 from real_agents.table import Cells, accept, differences, expected, rendered

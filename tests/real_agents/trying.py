@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from pytest_upskill.agents.agent import Agent
+from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.command_agent import CommandAgent
-from pytest_upskill.agents.gateway.asking import question_of
-from pytest_upskill.agents.gateway.protocols import PROTOCOLS
-from pytest_upskill.agents.names import AGENTS
-from pytest_upskill.agents.player import Player, Step
-from pytest_upskill.agents.port import Agent
-from pytest_upskill.agents.sandboxes.choice import kind_of
-from pytest_upskill.agents.trial import AgentTrials
+from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
+from pytest_upskill.agents.gateway.protocol import question_of
+from pytest_upskill.agents.probe import Player, Step
+from pytest_upskill.agents.roster import AGENTS
+from pytest_upskill.agents.sandboxes.kinds import kind_of
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.engine import Engine
 from pytest_upskill.models import Model, ModelSpec

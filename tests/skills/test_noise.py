@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
-from pytest_upskill.agents.activation import keys_of
+from pytest_upskill.agents.skill_use import keys_of
 from pytest_upskill.skills.noise import noise_for, noise_skills
 from pytest_upskill.skills.skill import is_valid_name, load_skill
 

@@ -9,8 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_upskill.agents.port import WORKSPACE, Entry, InstalledSkill, Ran, Sandbox, Send
+from pytest_upskill.agents.agent import Send
 from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE, Entry, Ran, Sandbox
+from pytest_upskill.agents.staging import InstalledSkill
 from pytest_upskill.trials.answer import Answer, Reply, Usage
 from pytest_upskill.trials.task import Installed, StartFile, Task
 from pytest_upskill.trials.tools import ToolCall

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pytest_upskill.agents.gateway import Door, Gateway
-from pytest_upskill.agents.port import Send
+from pytest_upskill.agents.agent import Send
+from pytest_upskill.agents.gateway.endpoint import Door, Gateway
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec

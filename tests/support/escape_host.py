@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_upskill.agents.port import Limits, Mount, Room, Sandbox, SandboxError
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
+from pytest_upskill.agents.sandboxes.sandbox import Limits, Mount, Room, Sandbox, SandboxError
 
 MB = 2**20
 SMALL = Limits(memory=300 * MB, processes=60, disk=32 * MB, files=2000, file_size=8 * MB)

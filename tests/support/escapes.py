@@ -10,7 +10,7 @@ import os
 import sys
 from dataclasses import replace
 
-from pytest_upskill.agents.port import Sandbox
+from pytest_upskill.agents.sandboxes.sandbox import Sandbox
 from support.escape_host import MB, SECONDS, SMALL, Attempt, Host, host
 
 C = "import ctypes, os; c = ctypes.CDLL(None, use_errno=True)\n"

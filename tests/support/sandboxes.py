@@ -9,9 +9,9 @@ from functools import cache
 
 import pytest
 
-from pytest_upskill.agents.port import Room, Sandbox
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.container import DEFAULT_IMAGE, Container
+from pytest_upskill.agents.sandboxes.sandbox import Room, Sandbox
 
 _CI = bool(os.environ.get("CI"))  # the tests themselves don't see it
 

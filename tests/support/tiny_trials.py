@@ -7,9 +7,9 @@ from pathlib import Path
 import anthropic
 import pytest
 
+from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.command_agent import CommandAgent, Job, Launch
-from pytest_upskill.agents.sandboxes.choice import kind_of
-from pytest_upskill.agents.trial import AgentTrials
+from pytest_upskill.agents.sandboxes.kinds import kind_of
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.engine import Engine
 from pytest_upskill.models import Model

@@ -7,8 +7,9 @@ from typing import Any, Final, TypeVar
 
 import pytest
 
-from pytest_upskill.agents.port import Agent, Call, Room, Sandbox, SandboxKind
+from pytest_upskill.agents.agent import Agent, Call
 from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.agents.sandboxes.sandbox import Room, Sandbox, SandboxKind
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.scripted import ScriptedProvider
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
@@ -153,4 +154,4 @@ def run_simulated(work: Coroutine[Any, Any, T]) -> T:
 def end_time_once(monkeypatch: pytest.MonkeyPatch, condition: Callable[[], bool]) -> None:
     """Stop the clock of trials just before their limit, until a condition holds."""
     seconds = property(lambda clock: clock.limit - (0.0 if condition() else 0.01))
-    monkeypatch.setattr("pytest_upskill.agents.trial._Clock.seconds", seconds)
+    monkeypatch.setattr("pytest_upskill.agents.agent_trials._Clock.seconds", seconds)

@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from ..errors import NoAnswerError
 from ..models import ModelSpec
 from ..skills.folder import SKILL_NAMES
 from ..trials import choice
 from ..trials.answer import Answer, NoAnswer
 from ..trials.choice import Listed, skill_tool
 from ..trials.tools import Step, Tool, ToolCall, ToolResult
+from .agent import Agent, Call
 from .loop_tools import LONGEST_TRIAL, TOOLS, Toolbox
-from .port import Agent, Call, InstalledSkill, NoAnswerError, Sandbox
 from .recorder import Recorder
+from .sandboxes.sandbox import Sandbox
+from .staging import InstalledSkill
 
 VERSION: Final = "1"  # to be raised with any change of what the model sees: a test says when
 MOST_CALLS: Final = 32  # of a turn that are run

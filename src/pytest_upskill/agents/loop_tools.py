@@ -10,7 +10,8 @@ from .._util.files import reason_of
 from .._util.texts import counted
 from ..skills.folder import SKILL_NAMES
 from ..trials.tools import Tool, ToolCall, ToolResult
-from .port import WORKSPACE, Entry, InstalledSkill, Sandbox
+from .sandboxes.sandbox import WORKSPACE, Entry, Sandbox
+from .staging import InstalledSkill
 
 # Characters that a model is given: of one result, of all of a turn, and of all of a trial before
 # each is cut to little, since a conversation has to fit into the model's context.

@@ -16,7 +16,7 @@ from typing import Final
 
 from .._util.files import open_file
 from .._util.texts import one_line
-from .port import PROGRAMS, Mount
+from .sandboxes.sandbox import PROGRAMS, Mount
 
 _SYSTEM: Final = ("/usr", "/bin", "/nix/store", "/gnu/store")  # is inside anyway
 _VERSION: Final = re.compile(r"\d+\.\d+(?:\.\d+)?(?:[-+.][0-9A-Za-z.-]+)?")

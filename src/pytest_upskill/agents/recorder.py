@@ -12,8 +12,8 @@ from ..trials.answer import Answer, Usage, total_usage
 from ..trials.tools import ToolCall
 from ..trials.transcript import Transcript, Turn, TurnKind
 from ..trials.trial import Question
-from .activation import Watch
-from .port import InstalledSkill
+from .skill_use import Watch
+from .staging import InstalledSkill
 
 LONGEST_TURN: Final = 32_000  # characters of a turn that are kept
 LONGEST: Final = 4_000_000  # characters of all turns; then each keeps little

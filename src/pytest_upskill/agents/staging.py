@@ -2,18 +2,42 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Final
 
-from ..errors import InputError
+from .._util.files import read_file
+from .._util.texts import digest, one_line, plain, slug
+from ..errors import InputError, NoAnswerError
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
 from ..trials.installing import digest_of_copy, files_to_install
-from ..trials.task import Installed, StartFile
-from .port import InstalledSkill, NoAnswerError
+from ..trials.task import Installed, StartFile, Task
+from .sandboxes.sandbox import SKILLS, Room, Sandbox, SandboxKind
+from .snapshot import TooLargeError, Workspace, contents, fill, is_safe, packed, unpack
 
 FilesOf = Callable[[Installed], Sequence[StartFile]]
+
+
+@dataclass(frozen=True)
+class InstalledSkill:
+    """An installed skill as an agent needs it."""
+
+    installed: Installed
+    description: str
+    body: str
+    files: tuple[str, ...]  # all its files, relative to its folder, SKILL.md included
+    host: str  # its staged copy on the host
+    among: str = SKILLS  # the folder where its agent looks for skills
+
+    @property
+    def inside(self) -> str:
+        """Its folder as the agent sees it: named like the skill, as agents expect."""
+        name = self.installed.name
+        plain = name.isprintable() and "/" not in name and not name.startswith(".")
+        return f"{self.among}/{name if plain else slug(name) or 'skill'}"
 
 
 class Staging:
@@ -66,3 +90,110 @@ def _write(file: StartFile, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(file.data)
     target.chmod(0o555 if file.executable else 0o444)
+
+
+_SHOWN: Final = 300  # characters of what a setup said
+
+RoomOf = Callable[[Task], Awaitable[Room]]
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a workspace starts."""
+
+    file: Path | None  # the packed workspace, if a setup made it
+    files: tuple[StartFile, ...]
+    seconds: float = 0.0  # of the setup
+
+    async def workspace(self) -> Workspace:
+        if self.file is None:
+            return Workspace(self.files)
+        return unpack(await asyncio.to_thread(read_file, self.file))
+
+
+class Setups:
+    """The setups of a run, each run when a trial first needs it."""
+
+    def __init__(self, kind: SandboxKind, folder: Path, timeout: float, room_of: RoomOf) -> None:
+        self._kind = kind
+        self._folder = folder
+        self._timeout = timeout
+        self._room_of = room_of
+        self._starts: dict[str, asyncio.Task[Start]] = {}
+        self._begun: list[asyncio.Task[Start]] = []
+        self._waiting: Counter[str] = Counter()  # trials
+
+    async def start_of(self, task: Task) -> Start:
+        """NoAnswerError if the setup fails, SandboxError if it can't run."""
+        for file in task.files:
+            if not is_safe(file.path):
+                raise NoAnswerError(f"the path {file.path!r} leads out of the workspace")
+        if not task.setup:
+            return Start(None, task.files)
+        key = key_of(task)
+        if key not in self._starts:
+            target = self._folder / f"start-{key}"
+            self._begin(key, self._run(task, target))
+        running = self._starts[key]
+        self._waiting[key] += 1
+        try:
+            # Shielded, as one trial that is cancelled must not take it from the others.
+            return await asyncio.shield(running)
+        finally:
+            self._waiting[key] -= 1
+            if not self._waiting[key] and not running.done():
+                running.cancel()
+                del self._starts[key]
+
+    def know(self, task: Task, made: bytes, seconds: float) -> None:
+        """What the setup of a task made on another machine."""
+        if (key := key_of(task)) not in self._starts:
+            self._begin(key, _kept(self._folder / f"start-{key}", made, seconds))
+
+    def _begin(self, key: str, work: Coroutine[None, None, Start]) -> None:
+        self._starts[key] = asyncio.create_task(work)
+        self._begun.append(self._starts[key])
+
+    async def close(self) -> None:
+        for running in self._begun:
+            running.cancel()
+        await asyncio.gather(*self._begun, return_exceptions=True)
+
+    async def _run(self, task: Task, target: Path) -> Start:
+        sandbox = await self._kind.open(await self._room_of(task))
+        try:
+            await fill(sandbox, Workspace(task.files))
+            ran = await sandbox.run(task.setup, timeout=self._timeout)
+            said = ran.output.decode("utf-8", "replace").strip()[-_SHOWN:]
+            tail = f": {one_line(said, _SHOWN)}" if said else ""
+            if ran.timed_out:
+                raise NoAnswerError(f"setup failed: no end within {plain(self._timeout)} s{tail}")
+            if ran.exit:
+                raise NoAnswerError(f"setup failed: {ran.how}{tail}")
+            try:
+                made = packed(await contents(sandbox, await sandbox.tree()))
+            except TooLargeError as error:
+                raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
+        finally:
+            await closed(sandbox)
+        return await _kept(target, made, ran.seconds)
+
+
+def key_of(task: Task) -> str:
+    """The same for all trials that have the same setup and the same files."""
+    return digest(task.setup, task.image, repr(task.needs), *(one.digest for one in task.files))
+
+
+async def _kept(target: Path, made: bytes, seconds: float) -> Start:
+    await asyncio.to_thread(target.write_bytes, made)
+    return Start(target, (), seconds)
+
+
+async def closed(sandbox: Sandbox) -> None:
+    """Close a sandbox, even if whoever waits for that is cancelled."""
+    closing = asyncio.ensure_future(sandbox.close())
+    try:
+        await asyncio.shield(closing)
+    except asyncio.CancelledError:
+        await closing
+        raise

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from .._util.texts import one_line, plain
 from ..agents.needs import mounts_for
-from ..agents.port import Ran, Room, SandboxError, SandboxKind
+from ..agents.sandboxes.sandbox import Ran, Room, SandboxError, SandboxKind
 from ..agents.snapshot import Workspace as Kept
 from ..agents.snapshot import fill, unpack
 from ..errors import CheckError, SettingsError
@@ -146,7 +146,7 @@ def commands_in(sandbox: str, image: str, needs: Needs) -> Run:
 
 @lru_cache(maxsize=4)
 def _kind(name: str, image: str) -> SandboxKind:
-    from ..agents.sandboxes.choice import kind_of
+    from ..agents.sandboxes.kinds import kind_of
 
     return kind_of(name, image)
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from .._util.texts import one_line
-from ..agents.port import WORKSPACE
+from ..agents.sandboxes.sandbox import WORKSPACE
 from ..skills.folder import decoded, read_skill_bytes
 from ..trials.answer import AnswerFile
 from .check import CheckContext, Kind, Result, Text, quoted

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from .._util.texts import one_line, shortened
 from .._util.tokens import without_tokens
-from ..agents.activation import keys_of
+from ..agents.skill_use import keys_of
 from ..trials.answer import Answer, AnswerFile
 from ..trials.transcript import Transcript, Turn
 from ..trials.trial import Hidden, Question, Rubric

@@ -8,10 +8,9 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from .._util.texts import one_line
-from ..agents.left_behind import MOST_FILES
-from ..agents.port import Ran
+from ..agents.sandboxes.sandbox import Ran
+from ..agents.snapshot import MOST_CHANGED_FILES, unpack
 from ..agents.snapshot import Workspace as Kept
-from ..agents.snapshot import unpack
 from ..errors import CheckError
 from ..trials.answer import Answer, AnswerFile
 from ..trials.task import StartFile
@@ -90,13 +89,13 @@ class Workspace:
     @property
     def is_cut(self) -> bool:
         """Whether there may be files that nobody knows of."""
-        return not self._kept and len(self.touched) >= MOST_FILES
+        return not self._kept and len(self.touched) >= MOST_CHANGED_FILES
 
     @property
     def changes_are_cut(self) -> bool:
         """Whether a file of the start may have changed unseen. Those are kept before new ones."""
         changes = sum(file.change != "made" for file in self.touched)
-        return not (self._kept and self._start) and changes >= MOST_FILES
+        return not (self._kept and self._start) and changes >= MOST_CHANGED_FILES
 
     def run(self, command: Command) -> Ran:
         """What came of a command after the agent; CheckError if it can't be run."""

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Final, NamedTuple
 
-from ..agents.names import subjects_of
+from ..agents.roster import subjects_of
 from ..checks import rubric_of
 from ..errors import Setting, SettingsError, shown
 from ..measure.assembly import Assembly, announced
@@ -254,7 +254,7 @@ def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
     models.require(announced(screen.line), subjects)
     models.require_prices(settings.max_cost)
     if agents := {one.agent for one in subjects} - {CHAT}:
-        from ..agents.sandboxes.choice import kind_of
+        from ..agents.sandboxes.kinds import kind_of
 
         models.roster.find_out(agents)
         kind_of(settings.sandbox)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from .._util.memory import available
-from ..agents.port import Call, Send
+from ..agents.agent import Call, Send
 from ..errors import Spell, UpskillError
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.trial import Question

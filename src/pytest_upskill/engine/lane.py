@@ -12,7 +12,7 @@ from random import Random
 from threading import Condition, Lock
 from typing import Any, Final
 
-from ..agents.port import Send
+from ..agents.agent import Send
 from ..errors import ModelError
 from ..models import Model
 from ..models.choosing import Chooser

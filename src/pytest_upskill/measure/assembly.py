@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from .._util.keys import know, password_of
-from ..agents.fitting import fitting_models
-from ..agents.names import Roster
+from ..agents.roster import Roster, fitting_models
 from ..engine.agent_jobs import Trials
 from ..engine.batch_files import BatchFiles
 from ..engine.batches import ByBatch
@@ -295,8 +294,8 @@ class Assembly:
 
     def _agent_trials(self, settings: Settings) -> Trials:
         """Who carries out the trials of agents; imported only if there are any."""
-        from ..agents.sandboxes.choice import kind_of
-        from ..agents.trial import AgentTrials
+        from ..agents.agent_trials import AgentTrials
+        from ..agents.sandboxes.kinds import kind_of
 
         kind = partial(kind_of, settings.sandbox, settings.image)
         return AgentTrials(

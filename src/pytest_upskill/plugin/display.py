@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from .._util.texts import counted, dollars, harmless, one_line, printed
-from ..agents.names import Roster
+from ..agents.roster import Roster
 from ..engine.budget import Unanswered
 from ..errors import InputError, shown
 from ..models import ModelSpec

@@ -13,8 +13,8 @@ import pluggy
 import pytest
 
 from .._util.texts import one_line
-from ..agents.names import AGENTS
-from ..agents.port import Agent
+from ..agents.agent import Agent
+from ..agents.roster import AGENTS
 from ..checks import TAKEN, Kind, function_kind
 from ..errors import InputError, ModelError, shown
 from ..models import Model, ModelSpec, Provider

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ..agents.names import AGENTS, Roster, subjects_of
+from ..agents.roster import AGENTS, Roster, subjects_of
 from ..errors import InputError
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
 from ..measure.outfits import Outfits

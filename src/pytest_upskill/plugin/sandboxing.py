@@ -18,10 +18,9 @@ def prepare(sources: Iterable[SkillSource], settings: Settings, tell: Callable[[
 
     With a cluster, its workers look at their own.
     """
-    from ..agents.needs import why_no_path
-    from ..agents.packages import python_packages
-    from ..agents.port import SandboxError
-    from ..agents.sandboxes.choice import kind_of
+    from ..agents.needs import python_packages, why_no_path
+    from ..agents.sandboxes.kinds import kind_of
+    from ..agents.sandboxes.sandbox import SandboxError
 
     sandbox = "" if settings.cluster else kind_of(settings.sandbox, settings.image).name
     needs = {source.label: _needs_of(source) for source in sources if source.asks_cases(settings)}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from .._util.texts import dollars, plain
-from ..agents.names import subjects_of
+from ..agents.roster import subjects_of
 from ..checks import CheckedCase
 from ..errors import Setting, Spell
 from ..measure.assembly import Assembly, announced
@@ -195,7 +195,7 @@ class TeachModels:
 
     def _require_agents(self) -> None:
         """SettingsError if an agent is not installed, or has no sandbox to run in."""
-        from ..agents.sandboxes.choice import kind_of
+        from ..agents.sandboxes.kinds import kind_of
 
         self._models.roster.find_out({one.agent for one in self.students} - {CHAT})
         kind_of(self.settings.sandbox)

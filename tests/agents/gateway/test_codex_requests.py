@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.gateway.asking import question_of
-from pytest_upskill.agents.gateway.protocols import RESPONSES
-from pytest_upskill.agents.gateway.record import Record
+from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
+from pytest_upskill.agents.gateway.protocol import question_of
+from pytest_upskill.agents.gateway.request_log import Record
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import ToolCall
 from pytest_upskill.trials.trial import Question
+
+RESPONSES = PROTOCOLS["responses"]
 
 QUESTION = Question("m", "", (("user", "Open the gate."),), 1000, 1)
 EXEC = {

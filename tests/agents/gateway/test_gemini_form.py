@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.gateway.asking import question_of
-from pytest_upskill.agents.gateway.protocols import GEMINI
+from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
+from pytest_upskill.agents.gateway.protocol import question_of
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import Step, ToolCall, ToolResult
 from support.doors import QUESTION
+
+GEMINI = PROTOCOLS["gemini"]
 
 ASKED = {"contents": [{"role": "user", "parts": [{"text": "Open the gate."}]}]}
 

@@ -241,7 +241,7 @@ def test_odd_bodies(body: bytes, status: int) -> None:
 
 def test_a_request_has_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """As sent, and unpacked."""
-    monkeypatch.setattr("pytest_upskill.agents.gateway.door._MOST_BYTES", 100_000)
+    monkeypatch.setattr("pytest_upskill.agents.gateway.endpoint._MOST_BYTES", 100_000)
 
     async def test(opened: Opened) -> None:
         large = {**GOOD, "system": "a" * 200_000}

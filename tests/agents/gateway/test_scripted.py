@@ -9,12 +9,16 @@ import anthropic
 import openai
 import pytest
 
-from pytest_upskill.agents.gateway.asking import question_of
-from pytest_upskill.agents.gateway.protocols import CHAT, MESSAGES, RESPONSES
+from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
+from pytest_upskill.agents.gateway.protocol import question_of
 from pytest_upskill.models.names import resolve
 from pytest_upskill.models.port import ModelName
 from pytest_upskill.trials.tools import Step, ToolCall, ToolResult
 from support.doors import QUESTION, Opened, open_door
+
+CHAT = PROTOCOLS["chat"]
+MESSAGES = PROTOCOLS["messages"]
+RESPONSES = PROTOCOLS["responses"]
 
 RULES = [
     {"question": "gate", "calls": [{"tool": "bash", "arguments": {"command": "ls"}}]},
@@ -144,7 +148,8 @@ def test_requests_of_all_protocols_are_the_same_question() -> None:
         question_of(MESSAGES.asked({**head, "system": "S", "messages": of_messages}), QUESTION),
         question_of(CHAT.asked({**head, "messages": of_chat}), QUESTION),
         question_of(
-            RESPONSES.asked({**head, "instructions": "S", "input": of_responses}), QUESTION
+            RESPONSES.asked({**head, "instructions": "S", "input": of_responses}),
+            QUESTION,
         ),
     ]
     for question in questions:

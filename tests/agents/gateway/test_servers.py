@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_upskill.agents.gateway.servers import why_no_path
+from pytest_upskill.agents.gateway.forwarding import why_no_path
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.names import PROVIDERS
 from support.doors import spec_of

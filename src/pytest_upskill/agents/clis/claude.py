@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from ..command_agent import CommandAgent, Job, Launch
-from ..port import HOME
+from ..sandboxes.sandbox import HOME
 
 # What is left of its own skills once the rest is switched off.
 _SETTINGS: Final = {"skillOverrides": {"plugin-authoring": "off", "doctor": "off"}}

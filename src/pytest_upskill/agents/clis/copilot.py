@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from ..command_agent import CONTEXT, CommandAgent, Job, Launch
-from ..port import HOME, Mount
 from ..run_folder import run_folder
+from ..sandboxes.sandbox import HOME, Mount
 
 _BUNDLED: Final = ("customize-cloud-agent", "discover-resources", "github-pr-media")
 _UNPACKED: Final = "copilot/pkg"

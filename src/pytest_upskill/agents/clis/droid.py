@@ -6,7 +6,7 @@ from typing import Final
 
 from ...models.port import ProtocolName
 from ..command_agent import CommandAgent, Job, Launch
-from ..port import HOME
+from ..sandboxes.sandbox import HOME
 
 _PROVIDERS: Final[Mapping[ProtocolName, str]] = {
     "chat": "generic-chat-completion-api",

@@ -5,7 +5,7 @@ from typing import Final
 
 from ...models.port import ProtocolName
 from ..command_agent import CONTEXT, CommandAgent, Job, Launch
-from ..port import HOME
+from ..sandboxes.sandbox import HOME
 
 _BACKENDS: Final[dict[ProtocolName, str]] = {
     "chat": "chat_completions",

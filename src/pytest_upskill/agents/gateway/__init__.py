@@ -1,10 +1,5 @@
 """The gateway between agents in sandboxes and their models.
 
-Every trial has a door of its own (``server.py``, ``door.py``). What goes through it
-(``exchange.py``) is understood by its protocol (``protocols/``) and kept (``record.py``).
+Every trial has a door of its own (``endpoint.py``, over ``http.py``). What goes through it
+(``forwarding.py``) is understood by its protocol (``*_protocol.py``) and kept (``request_log.py``).
 """
-
-from .door import Door
-from .server import Gateway
-
-__all__ = ["Door", "Gateway"]

@@ -1,15 +1,36 @@
-"""What the doors need of HTTP, without knowing trials or protocols."""
+"""HTTP for the gateway, without knowing trials or protocols."""
 
 import asyncio
+import json
+import logging
+import re
+import socket
 import zlib
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from ..._util.texts import one_line
-from .exchange import Exchange, Head
+from ...models.sdk import CONNECT_SECONDS
+from ..sandboxes.sandbox import close_server
 
 if TYPE_CHECKING:
+    from aiohttp import ClientSession
     from aiohttp.web import BaseRequest, Response, StreamResponse
+
+_MOST_CONNECTIONS: Final = 64  # of a trial; each takes a file descriptor of this process
+_IDLE: Final = 60.0  # seconds until a connection without a whole request is closed
+# What agents send is reported as findings; a log would be shown with a failing test.
+_SILENT: Final = logging.Logger("pytest_upskill.gateway", logging.CRITICAL + 1)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The start of a reply for the agent."""
+
+    status: int
+    headers: Mapping[str, str]
 
 
 class Refusal(Exception):
@@ -81,18 +102,107 @@ def response(head: Head, body: bytes) -> "Response":
     return web.Response(status=head.status, headers=head.headers, body=body)
 
 
-async def pass_on(
-    request: "BaseRequest", head: Head, exchange: Exchange, seconds: float
-) -> "StreamResponse":
-    """Pass a reply on as it arrives; if it breaks off, so that the client can see it."""
+_END: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r|\r\n\n|\n\r\n")
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event as it came, and the JSON object in it; None if there is none."""
+
+    raw: bytes
+    data: dict[str, Any] | None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether a server says, in any of the protocols, that it can't go on."""
+        if self.data is None:
+            return False
+        return self.data.get("type") in ("error", "response.failed") or (
+            bool(self.data.get("error")) and not self.data.get("choices")
+        )
+
+
+class Splitter:
+    """Takes parts of a stream as they arrive and gives the events that are whole by now."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._searched = 0
+
+    def feed(self, part: bytes) -> list[Event]:
+        self._rest += part
+        events, start = list[Event](), 0
+        while end := _END.search(self._rest, max(start, self._searched)):
+            events.append(event_of(bytes(self._rest[start : end.end()])))
+            start = self._searched = end.end()
+        del self._rest[:start]
+        self._searched = max(0, len(self._rest) - 3)  # an end may have arrived in part
+        return events
+
+    @property
+    def rest(self) -> bytes:
+        """What came after the last whole event."""
+        return bytes(self._rest)
+
+
+def event_of(raw: bytes) -> Event:
+    lines = re.split(r"\r\n|\n|\r", raw.decode("utf-8", "replace"))
+    data = [line[5:].removeprefix(" ") for line in lines if line.startswith("data:")]
+    try:
+        value = json.loads("\n".join(data)) if data else None
+    except (ValueError, RecursionError):
+        value = None
+    return Event(raw, value if isinstance(value, dict) else None)
+
+
+@asynccontextmanager
+async def serving(
+    listener: socket.socket,
+    handle: "Callable[[BaseRequest], Awaitable[StreamResponse]]",
+    close: Callable[[], Awaitable[None]],
+) -> AsyncIterator[None]:
+    """Serve a socket within the block. ``close`` is awaited once nobody can connect any more."""
     from aiohttp import web
 
-    reply = web.StreamResponse(status=head.status, headers=head.headers)
-    await reply.prepare(request)
-    while (part := await exchange.parts.get()) is not None:
-        assert isinstance(part, bytes)
-        async with asyncio.timeout(seconds):
-            await reply.write(part)
-    if exchange.broken and request.transport:
-        request.transport.close()  # once what there is was sent; the end mark is not
-    return reply
+    http = web.Server(
+        handle,
+        handler_cancellation=True,
+        access_log=None,
+        logger=_SILENT,
+        keepalive_timeout=_IDLE,
+        lingering_time=0,
+        auto_decompress=False,  # or it would refuse what it can't unpack without our knowledge
+    )
+
+    def connect() -> asyncio.Protocol:
+        return http() if len(http.connections) < _MOST_CONNECTIONS else _Refused()
+
+    server = await asyncio.get_running_loop().create_server(connect, sock=listener)
+    try:
+        yield
+    finally:
+        await close_server(server)
+        await close()
+        await http.shutdown(0.01)  # nothing that it still does matters to anyone
+
+
+def client_session() -> "ClientSession":
+    """Connections to the servers of models, without cookies and passwords from files."""
+    import aiohttp
+
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0),  # the engine has its limits
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        headers={"Accept-Encoding": "identity"},
+        max_line_size=64 * 1024,
+        max_field_size=64 * 1024,
+    )
+
+
+class _Refused(asyncio.Protocol):
+    """A connection too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.abort()

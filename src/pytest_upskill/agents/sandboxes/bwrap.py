@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from ..._util.files import read_file, reason_of
-from ..port import HOME, WORKSPACE, Mount, Room, SandboxError, SandboxKind
 from . import inside, seccomp
 from .hosts import INSIDE, AskedHosts
+from .sandbox import HOME, WORKSPACE, Mount, Room, SandboxError, SandboxKind
 from .served import ServedSandbox
 
 _OLDEST: Final = (0, 8)  # the first that can forbid user namespaces inside
@@ -233,9 +233,7 @@ def _why_not() -> str | None:
     found = re.search(r"(\d+)\.(\d+)", said.stdout)
     if not found or tuple(map(int, found.groups())) < _OLDEST:
         return f"{said.stdout.strip() or program} is too old. {_INSTALL}"
-    from .trying import why_it_fails
-
-    problem = why_it_fails(Bwrap())
+    problem = Bwrap().failure()
     return f"bwrap does not work here: {problem}. {_mend()}" if problem else None
 
 

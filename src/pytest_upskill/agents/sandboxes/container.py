@@ -1,18 +1,36 @@
 """Docker and podman: whether they work here, and a container per trial."""
 
 import asyncio
+import errno
 import functools
+import hashlib
 import os
 import secrets
 import shutil
+import socket
 import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ..port import HOME, WORKSPACE, Mount, Room, SandboxError, SandboxKind
-from ..run_folder import run_folder
-from .container_sandbox import DOORS, ContainerSandbox
-from .trying import why_it_fails
+from ..run_folder import remove, run_folder
+from .inside import Kept, too_slow
+from .sandbox import (
+    HOME,
+    PACKAGES,
+    WORKSPACE,
+    Entry,
+    Mount,
+    Ran,
+    Room,
+    Sandbox,
+    SandboxError,
+    SandboxKind,
+)
 
 DEFAULT_IMAGE: Final = "python:3.13-slim"
 _PULL: Final = 900.0  # seconds for an image to come
@@ -29,7 +47,7 @@ class Container(SandboxKind):
     def why_not(self, image: str = "") -> str | None:
         return _why_not(self.name, image or DEFAULT_IMAGE, self._may_fetch)
 
-    async def open(self, room: Room) -> ContainerSandbox:
+    async def open(self, room: Room) -> "ContainerSandbox":
         program = shutil.which(self.name)
         if program is None:
             raise SandboxError(f"{self.name} was not found. Install {self.name}.")
@@ -116,5 +134,326 @@ def _why_not(name: str, image: str, may_fetch: bool) -> str | None:
             said = ran.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
             end = "" if said[-1].endswith((".", "?")) else "."
             return f"{problem}{said[-1]}{end}"
-    problem = why_it_fails(Container(name), image)
+    problem = Container(name).failure(image)
     return f"{name} does not work here: {problem}." if problem else None
+
+
+_START: Final = 60.0
+_FILES: Final = 60.0  # seconds to read or write one
+DOORS: Final = "/run/upskill"  # inside: where sockets are passed out
+_FIRST_LINE: Final = 'echo $$; exec "$@" 2>&1'
+_END_SESSION: Final = """
+for stat in /proc/[0-9]*/stat; do
+    read -r line < "$stat" || continue
+    pid=${line%% *}; set -- "$1" ${line##*) }
+    [ "$5" = "$1" ] && kill -9 "$pid"
+done
+"""
+# These end with the number of the system's error.
+_READ: Final = (
+    f'[ -d "$1" ] && exit {errno.EISDIR}; [ -e "$1" ] || exit {errno.ENOENT}; '
+    f'[ -f "$1" ] || exit {errno.EINVAL}; [ -r "$1" ] || exit {errno.EACCES}; '
+    'exec head -c "$2" -- "$1"'
+)
+_WRITE: Final = (
+    f'[ -d "$1" ] && exit {errno.EISDIR}; '
+    f'mkdir -p -- "$(dirname -- "$1")" || exit {errno.ENOTDIR}; '
+    f'[ ! -e "$1" ] || [ -f "$1" ] || exit {errno.EINVAL}; '
+    f'( : >> "$1" ) || exit {errno.EACCES}; cat > "$1" || exit {errno.ENOSPC}; '
+    '[ -z "$2" ] || exec chmod +x -- "$1"'
+)
+_LISTEN: Final = """
+import socket, sys
+door = socket.socket()
+door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+door.bind(("127.0.0.1", int(sys.argv[1])))
+door.listen(128)
+host = socket.socket(socket.AF_UNIX)
+host.connect(sys.argv[2])
+socket.send_fds(host, [b"x"], [door.fileno()])
+"""
+
+
+class ContainerSandbox(Sandbox):
+    """Commands are run by ``exec``, whose process leads a session of its own inside."""
+
+    def __init__(
+        self,
+        program: str,
+        name: str,
+        keeper: asyncio.subprocess.Process,
+        doors: Path,
+        room: Room,
+    ) -> None:
+        self._program = program
+        self._name = name
+        self._keeper = keeper
+        self._doors = doors
+        self._room = room
+        self._shell = "sh"
+        self._env = dict[str, str]()
+        self._closed = False
+
+    async def start(self) -> None:
+        """Wait until it is there, and find out what it has."""
+        assert self._keeper.stdout
+        try:
+            async with asyncio.timeout(_START):
+                there = await self._keeper.stdout.readline()
+        except TimeoutError:
+            there = b""
+        if not there:
+            raise SandboxError(await self._why_ended())
+        script = "[ -w . ] || echo closed; echo $(command -v bash); echo $PATH"
+        found = await self._exec(["sh", "-c", script], _START)
+        *closed, bash, path = found.output.decode(errors="replace").removesuffix("\n").split("\n")
+        if closed:
+            raise SandboxError(f"the image has a {WORKSPACE} that not everyone can write")
+        self._shell = "bash" if bash else "sh"
+        self._env = self._room.with_packages(path)
+        if PACKAGES in self._env.get("PYTHONPATH", ""):
+            await self._check_version()
+
+    async def _why_ended(self) -> str:
+        assert self._keeper.stderr
+        with suppress(ProcessLookupError):
+            self._keeper.kill()
+        said = (await self._keeper.stderr.read(4000)).decode(errors="replace").strip()
+        return said.splitlines()[-1] if said else "the container did not start"
+
+    async def _check_version(self) -> None:
+        """Packages are for the Python that runs pytest."""
+        command = ["python3", "-c", "import sys; print(*sys.version_info[:2], sep='.')"]
+        found = (await self._exec(command, _START)).output.decode(errors="replace").strip()
+        own = f"{sys.version_info.major}.{sys.version_info.minor}"
+        if found != own:
+            raise SandboxError(
+                f"the image has Python {found[:20] or 'no'}, but the packages that the skill needs "
+                f"are installed for Python {own}. Use an image with Python {own}."
+            )
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+    ) -> Ran:
+        words = [self._shell, "-c", command] if isinstance(command, str) else [*command]
+        return await self._exec(words, timeout, {**self._env, **(env or {})}, stdin)
+
+    async def _exec(
+        self,
+        words: Sequence[str],
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+    ) -> Ran:
+        started, kept, timed_out = time.monotonic(), Kept(self._room.limits.output), False
+        named = [option for item in (env or {}).items() for option in ("--env", "=".join(item))]
+        call = ["sh", "-c", _FIRST_LINE, "sh", *words]
+        try:
+            client = await self._client("exec", "-i", *named, self._name, *call)
+        except (OSError, ValueError) as error:  # a NUL, or too long
+            return Ran(126, f"{words[0]}: {error}\n".encode())
+        assert client.stdout
+        pid, code = b"", 0
+        try:
+            try:
+                async with asyncio.timeout(timeout):
+                    sending = asyncio.create_task(_send(client, stdin))
+                    pid = await client.stdout.readline()
+                    while data := await client.stdout.read(2**16):
+                        kept.add(data)
+                    await sending
+                    code = await client.wait()
+            except TimeoutError:
+                timed_out, code = True, -9
+        finally:
+            if client.returncode is None:
+                await asyncio.shield(self._end(client, pid))
+        if not pid.strip().isdigit():
+            raise await self._gone(pid)
+        note = too_slow(timeout) if timed_out else ""
+        if code == 137:
+            note = "[Killed: perhaps the limit on memory was reached.]"
+        output, cut = kept.result(note)
+        code = 128 - code if 128 < code < 160 else code
+        return Ran(code, output, cut, timed_out, time.monotonic() - started)
+
+    async def _client(self, *arguments: str) -> asyncio.subprocess.Process:
+        if self._closed:
+            raise SandboxError("The sandbox is gone: it is closed.")
+        return await asyncio.create_subprocess_exec(
+            *(self._program, *arguments),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    async def _end(self, client: asyncio.subprocess.Process, pid: bytes) -> None:
+        """End a command inside; ending the client alone would leave it there."""
+        if pid.strip().isdigit() and not self._closed:
+            words = ("sh", "-c", _END_SESSION, "sh", pid.decode().strip())
+            ender = await self._client("exec", self._name, *words)
+            await ender.communicate()
+        with suppress(ProcessLookupError):
+            client.kill()
+        await client.wait()
+
+    async def _gone(self, said: bytes) -> SandboxError:
+        reason = said.decode(errors="replace").strip() or "it ended"
+        return SandboxError(f"The sandbox is gone: {reason[:300]}.")
+
+    async def read(self, path: str, most: int) -> bytes:
+        return await self._files(_READ, path, str(most), most=most)
+
+    async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
+        await self._files(_WRITE, path, "x" if executable else "", data=data)
+
+    async def _files(
+        self, script: str, path: str, argument: str, *, data: bytes = b"", most: int = 0
+    ) -> bytes:
+        full = os.path.join(WORKSPACE, path)  # noqa: PTH118
+        if "\0" in full:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+        words = ("sh", "-c", script, "sh", full, argument)
+        client = await self._client("exec", "-i", self._name, *words)
+        assert client.stdout
+        try:
+            async with asyncio.timeout(_FILES + len(data) / 2**20):
+                sending = asyncio.create_task(_send(client, data))
+                content = bytearray()
+                while part := await client.stdout.read(2**16):
+                    content += part[: max(most - len(content), 0)]
+                await sending
+                code = await client.wait()
+        except TimeoutError:
+            raise SandboxError(f"The sandbox does not reply ({path}).") from None
+        finally:
+            if client.returncode is None:
+                client.kill()
+                await client.wait()
+        if code and code < 120:
+            raise OSError(code, os.strerror(code), path)
+        if code:
+            raise await self._gone(b"")
+        return bytes(content)
+
+    async def tree(self, path: str = WORKSPACE) -> list[Entry]:
+        if self._closed:
+            raise SandboxError("The sandbox is gone: it is closed.")
+        full = os.path.join(WORKSPACE, path)  # noqa: PTH118
+        return await asyncio.to_thread(self._listed, full)
+
+    def _listed(self, folder: str) -> list[Entry]:
+        """By an archive that is only read: it tells all of a file, in every image."""
+        call = (self._program, "exec", self._name, "tar", "-c", "-C", folder, ".")
+        entries, size, limits = list[Entry](), 0, self._room.limits
+        hidden = [os.path.relpath(mount.inside, folder) for mount in self._room.mounts]
+        with subprocess.Popen(
+            call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as client:
+            try:
+                with tarfile.open(fileobj=client.stdout, mode="r|") as archive:
+                    for member in archive:
+                        size += member.size
+                        if len(entries) >= limits.files or size > 4 * limits.disk:
+                            break
+                        entry = _entry(archive, member)
+                        if entry and not any(_below(entry.path, name) for name in hidden):
+                            entries.append(entry)
+            except (tarfile.TarError, OSError, ValueError):
+                raise SandboxError(f"The sandbox did not list {folder}.") from None
+            finally:
+                client.kill()
+        above = {os.path.dirname(entry.path) for entry in entries}  # noqa: PTH120
+        kept = [entry for entry in entries if not (entry.folder and entry.path in above)]
+        return sorted(kept, key=lambda entry: entry.path)
+
+    async def listen(self, port: int) -> socket.socket:
+        loop = asyncio.get_running_loop()
+        with socket.socket(socket.AF_UNIX) as waiting:
+            name = f"{secrets.token_hex(8)}"
+            waiting.bind(str(self._doors / name))
+            (self._doors / name).chmod(0o666)
+            waiting.listen(1)
+            waiting.setblocking(False)
+            accepting = asyncio.create_task(loop.sock_accept(waiting))
+            words = ["python3", "-c", _LISTEN, str(port), f"{DOORS}/{name}"]
+            try:
+                ran = await self._exec(words, _START)
+                async with asyncio.timeout(1.0 if ran.exit else _START):
+                    channel, _ = await accepting
+            except TimeoutError:
+                last = (ran.output.decode(errors="replace").strip().splitlines() or [""])[-1]
+                raise SandboxError(
+                    f"The image has no Python that could open a door for the agent: {last[:200]}."
+                ) from None
+            finally:
+                accepting.cancel()
+                (self._doors / name).unlink()
+        with channel:
+            channel.setblocking(True)
+            channel.settimeout(_START)
+            _, numbers, _, _ = socket.recv_fds(channel, 1, 1)
+        if not numbers:
+            raise SandboxError("The sandbox passed no socket out.")
+        door = socket.socket(fileno=numbers[0])
+        door.setblocking(False)
+        address = door.getsockname() if door.family == socket.AF_INET else ("", 0)
+        if address[0] != "127.0.0.1" or port not in (0, address[1]):
+            door.close()
+            raise SandboxError("The sandbox passed a wrong socket out.")
+        return door
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        ender = await asyncio.create_subprocess_exec(
+            *(self._program, "kill", self._name),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        await ender.wait()
+        with suppress(ProcessLookupError):
+            self._keeper.kill()
+        await self._keeper.communicate()
+        await asyncio.to_thread(remove, self._doors)
+
+
+async def _send(client: asyncio.subprocess.Process, data: bytes) -> None:
+    assert client.stdin
+    with suppress(OSError):
+        client.stdin.write(data)
+        await client.stdin.drain()
+        client.stdin.close()
+
+
+def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry | None:
+    path = os.path.normpath(member.name)
+    if path.startswith(("/", "..")) or path == ".":
+        return None
+    if member.issym():
+        digest = hashlib.sha256(os.fsencode(member.linkname)).hexdigest()
+        return Entry(path, len(os.fsencode(member.linkname)), digest, False, member.linkname)
+    if member.isdir():
+        return Entry(path, 0, hashlib.sha256().hexdigest(), folder=True)
+    if not (member.isreg() or member.islnk()):
+        return None
+    whole = hashlib.sha256()
+    if content := archive.extractfile(member) if member.isreg() else None:
+        while part := content.read(2**20):
+            whole.update(part)
+    else:  # the same file by another name
+        whole.update(os.fsencode(member.linkname))
+    return Entry(path, member.size, whole.hexdigest(), bool(member.mode & 0o100))
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")

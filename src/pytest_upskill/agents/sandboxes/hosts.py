@@ -14,8 +14,8 @@ from tempfile import mkdtemp
 from typing import Final
 
 from ..._util.texts import one_line
-from ..closing import close_server
 from ..run_folder import remove, run_folder
+from .sandbox import close_server
 
 INSIDE: Final = "/var/run/nscd"
 _VERSION: Final = 2  # of nscd's protocol

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from ..port import WORKSPACE, Entry, Limits, Ran, Sandbox, SandboxError
 from .hosts import AskedHosts
 from .inside import FRAME, PART, packed, unpacked
+from .sandbox import WORKSPACE, Entry, Limits, Ran, Sandbox, SandboxError
 
 _PATIENCE: Final = 30.0  # seconds that a helper may take longer than it should
 _MARGIN: Final = 2**20  # bytes of a message besides output or a part of a file

@@ -17,19 +17,9 @@ from pathlib import Path
 from typing import Final
 
 from ..._util.files import open_file
-from ..port import (
-    HOME,
-    PACKAGES,
-    WORKSPACE,
-    Entry,
-    Ran,
-    Room,
-    Sandbox,
-    SandboxError,
-    SandboxKind,
-)
 from ..run_folder import remove, run_folder
 from .inside import Kept, too_slow
+from .sandbox import HOME, PACKAGES, WORKSPACE, Entry, Ran, Room, Sandbox, SandboxError, SandboxKind
 
 _PASSED: Final = ("PATH", "LANG")
 _REST: Final = 0.2  # seconds for the rest of the output after a command has ended

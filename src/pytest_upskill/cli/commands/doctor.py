@@ -12,11 +12,12 @@ from typing import Any, Final
 from tabulate import tabulate
 
 from ..._util.texts import harmless, one_line
+from ...agents.agent import Agent
 from ...agents.command_agent import CommandAgent
-from ...agents.names import Roster
-from ...agents.port import Agent, SandboxKind
 from ...agents.probe import STEPS, Probe, is_installed, probes
-from ...agents.sandboxes.choice import NAMES, kind_of
+from ...agents.roster import Roster
+from ...agents.sandboxes.kinds import NAMES, kind_of
+from ...agents.sandboxes.sandbox import SandboxKind
 from ...errors import SettingsError
 from ...reports.terminal.tables import Cell, Column, Table
 from ...trials.subject import CHAT

@@ -10,7 +10,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._util.texts import one_line
-from ...agents.setup import key_of
+from ...agents.staging import key_of
 from ...errors import InputError
 from ...trials.answer import Usage
 from ...trials.installing import digest_of_copy, files_to_install

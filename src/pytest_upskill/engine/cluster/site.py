@@ -15,12 +15,13 @@ from tempfile import mkdtemp
 from typing import Any, Final
 
 from ..._util.keys import know, password_of
-from ...agents.names import Roster
-from ...agents.port import SandboxKind, Send
+from ...agents.agent import Send
+from ...agents.agent_trials import AgentTrials
 from ...agents.probe import is_installed, probes
+from ...agents.roster import Roster
 from ...agents.run_folder import remove, run_folder
-from ...agents.sandboxes.choice import kind_of
-from ...agents.trial import AgentTrials
+from ...agents.sandboxes.kinds import kind_of
+from ...agents.sandboxes.sandbox import SandboxKind
 from ...errors import InputError
 from ...models import Model
 from ...models.port import Progress

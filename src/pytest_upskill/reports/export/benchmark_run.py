@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from ..._util.keys import without_keys
 from ..._util.texts import named_fence, one_line, shortened
-from ...agents.left_behind import written_path
-from ...agents.snapshot import unpack
+from ...agents.snapshot import unpack, written_path
 from ...checks.judging import JUDGE
 from ...trials.answer import AnswerFile
 from ...trials.records import Record

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from secrets import token_hex
 from typing import Final
 
-from ....models.sdk import stop_word
-from ....trials.answer import Answer, Usage
-from ....trials.tools import ToolCall
+from ...models.sdk import stop_word
+from ...trials.answer import Answer, Usage
+from ...trials.tools import ToolCall
 from .protocol import (
     Asked,
     Body,

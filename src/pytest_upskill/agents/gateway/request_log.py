@@ -17,7 +17,7 @@ from ..._util.texts import digest
 from ...trials.answer import Usage
 from ...trials.tools import ToolCall
 from ..recorder import Recorder
-from .protocols import Asked, Item, Said
+from .protocol import Asked, Item, Said
 
 _SUMMARY: Final = 40  # characters from which a text that comes back is no accident
 _MOST_KEPT: Final = 40_000_000  # characters of a trial; then each text keeps little

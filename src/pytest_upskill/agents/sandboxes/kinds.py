@@ -4,7 +4,7 @@ import sys
 from typing import Final
 
 from ...errors import Setting, SettingsError
-from ..port import SandboxKind
+from .sandbox import SandboxKind
 
 NAMES: Final = ("auto", "bwrap", "docker", "podman", "none")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.sandboxes import bwrap, choice, container
-from pytest_upskill.agents.sandboxes.choice import kind_of
+from pytest_upskill.agents.sandboxes import bwrap, container, kinds
+from pytest_upskill.agents.sandboxes.kinds import kind_of
 from pytest_upskill.errors import SettingsError
 from support.sandboxes import needs_bwrap
 from support.shell import started
@@ -147,7 +147,7 @@ def test_auto_with_an_image_is_a_container(programs: Path) -> None:  # noqa: ARG
 
 KILLED = """
 import asyncio, sys
-from pytest_upskill.agents.port import Room
+from pytest_upskill.agents.sandboxes.sandbox import Room
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 
 async def main():
@@ -184,4 +184,4 @@ def _called(mark: str) -> bool:
 
 
 def test_all_names_are_known() -> None:
-    assert [name for name in choice.NAMES if name != "auto" and not choice._kind(name)] == []
+    assert [name for name in kinds.NAMES if name != "auto" and not kinds._kind(name)] == []

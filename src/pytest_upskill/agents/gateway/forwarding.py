@@ -8,15 +8,16 @@ slow one holds up no call of others.
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ..._util.keys import without_keys
 from ...errors import ModelError
-from ...models import Model
+from ...models import Model, ModelSpec
+from ...models.clouds import Cloud
 from ...models.rate_limits import heard_quotas, quotas_of
 from ...models.reply_size import MOST_BYTES, TooLarge, check_values
 from ...models.sdk import (
@@ -29,13 +30,13 @@ from ...models.sdk import (
 )
 from ...trials.answer import Answer, Quota
 from ...trials.trial import Question
-from .events import Event, Splitter, event_of
-from .protocols import Asked, Protocol, Reading, Said, Target
-from .protocols.protocol import Body
-from .servers import why_no_path
+from .http import Event, Head, Splitter, event_of
+from .protocol import Asked, Body, Protocol, Reading, Said, Target
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
+    from aiohttp.web import BaseRequest, StreamResponse
+
 
 _COUNT_SECONDS: Final = 20.0
 _EVENTS: Final = "text/event-stream"
@@ -52,14 +53,6 @@ _LIKE_STATUS: Final = {
     "invalid_request_error": 400,
     "authentication_error": 401,
 }
-
-
-@dataclass(frozen=True)
-class Head:
-    """The start of a reply for the agent."""
-
-    status: int
-    headers: Mapping[str, str]
 
 
 Part = Head | bytes | None  # None: that is all
@@ -109,6 +102,20 @@ class Exchange:
         self.left = True
         if self._sending:
             self._sending.cancel()
+
+    async def pass_on(self, request: "BaseRequest", head: Head, seconds: float) -> "StreamResponse":
+        """Pass the reply on as it arrives; if it breaks off, so that the client can see it."""
+        from aiohttp import web
+
+        reply = web.StreamResponse(status=head.status, headers=head.headers)
+        await reply.prepare(request)
+        while (part := await self.parts.get()) is not None:
+            assert isinstance(part, bytes)
+            async with asyncio.timeout(seconds):
+                await reply.write(part)
+        if self.broken and request.transport:
+            request.transport.close()  # once what there is was sent; the end mark is not
+        return reply
 
     async def send(self, model: Model) -> Answer:
         """Pass the request on; called by the engine when it is its turn."""
@@ -380,3 +387,34 @@ def _told(event: Body, upstream: Upstream) -> ModelError:
     status = next(filter(None, known), 500)
     said = said_in(inner, json.dumps(event)[:500], upstream.secrets)
     return status_error(status, inner, said, {}, upstream.spec, upstream.secrets)
+
+
+class _Newer(NamedTuple):
+    """A protocol that a server may not know, as it came later than Chat Completions."""
+
+    title: str
+    servers: str
+
+
+# By path. See the release notes of each server.
+_NEWER: Final = {
+    "/messages": _Newer(
+        "Anthropic Messages", "Ollama 0.14.0, vLLM 0.11.1, llama.cpp of January 2026"
+    ),
+    "/responses": _Newer("OpenAI Responses", "Ollama 0.13.3, vLLM 0.11.1, llama.cpp of March 2026"),
+}
+_NO_SUCH_PATH: Final = (404, 405, 501)
+
+
+def why_no_path(status: int, path: str, said: str, spec: ModelSpec) -> str:
+    """What a refusal means if the path is not known at someone's own server; mostly nothing.
+
+    The same status may be about the model, which such a server then names.
+    """
+    newer = _NEWER.get(path)
+    theirs = spec.provider.needs_key and spec.base_url == getattr(spec.provider, "base_url", None)
+    theirs |= isinstance(spec.provider, Cloud)
+    if not newer or status not in _NO_SUCH_PATH or theirs or spec.model_id in said:
+        return ""
+    need = f"These do, and later ones: {newer.servers}, a LiteLLM proxy"
+    return f"This server does not seem to speak {newer.title} (/v1{path}). {need}"

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from ..skills.folder import SKILL_NAMES
 from ..trials.tools import ToolCall
-from .port import WORKSPACE, InstalledSkill
+from .sandboxes.sandbox import WORKSPACE
+from .staging import InstalledSkill
 
 _LONGEST: Final = 20_000  # characters of a command that are looked at
 _DEEPEST: Final = 5  # commands in commands

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_upskill.agents.port import InstalledSkill
 from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.agents.staging import InstalledSkill
 from pytest_upskill.trials.answer import Usage
 from pytest_upskill.trials.task import StartFile
 from pytest_upskill.trials.tools import ToolCall

@@ -16,8 +16,8 @@ from typing import Final
 from .._util.files import read_file
 from ..skills.folder import MAX_FILE_BYTES, SKILL_NAMES
 from ..trials.tools import ToolCall
-from .commands import Commands
-from .port import InstalledSkill
+from .script_use import Commands
+from .staging import InstalledSkill
 
 # Of the letters of a text's own lines. Agents read long files in parts, and skills share lines.
 ENOUGH: Final = 0.25

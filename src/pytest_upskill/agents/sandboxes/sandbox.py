@@ -1,26 +1,21 @@
-"""What a sandbox does for an agent, and what it takes to add one of either."""
+"""The port to a sandbox: where the commands of an agent run, and what they may use there."""
 
+import asyncio
 import socket
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
-
-from .._util.texts import slug
-from ..models import Model, ModelSpec
-from ..models.port import PROTOCOLS, ProtocolName
-from ..trials.answer import Answer, Reply
-from ..trials.task import Installed
-from ..trials.trial import Question
-
-if TYPE_CHECKING:
-    from .recorder import Recorder
+from typing import Final
 
 WORKSPACE: Final = "/workspace"  # as an agent sees it
 SKILLS: Final = "/skills"  # where our own agent has its skills: /skills/NAME/SKILL.md
 HOME: Final = "/home/agent"
 PROGRAMS: Final = "/programs"  # agents that are programs of the host: /programs/NAME
 PACKAGES: Final = "/packages"  # a mount of Python packages, if there is one: on PYTHONPATH and PATH
+_TRY_SECONDS: Final = 60.0
+_ACCEPTING: Final = 3  # steps of the loop, from a connection to its protocol
 
 
 class SandboxError(Exception):
@@ -159,80 +154,42 @@ class SandboxKind(ABC):
     async def open(self, room: Room) -> Sandbox:
         """SandboxError if it can't."""
 
+    def failure(self, image: str = "") -> str:
+        """Why no command runs in one of them, found by trying it; empty if it works.
 
-Send = Callable[[Model], Awaitable[Answer]]
-
-
-class Call(Protocol):
-    """One call of a trial's model, through the engine: its limits, retries and budget apply.
-
-    ``send`` makes the call in place of ``Model.ask``: the gateway passes a request on as it is.
-    """
-
-    async def __call__(self, question: Question, send: Send | None = None) -> Reply: ...
-
-
-@dataclass(frozen=True)
-class InstalledSkill:
-    """An installed skill as an agent needs it."""
-
-    installed: Installed
-    description: str
-    body: str
-    files: tuple[str, ...]  # all its files, relative to its folder, SKILL.md included
-    host: str  # its staged copy on the host
-    among: str = SKILLS  # the folder where its agent looks for skills
-
-    @property
-    def inside(self) -> str:
-        """Its folder as the agent sees it: named like the skill, as agents expect."""
-        name = self.installed.name
-        plain = name.isprintable() and "/" not in name and not name.startswith(".")
-        return f"{self.among}/{name if plain else slug(name) or 'skill'}"
-
-
-class Agent(ABC):
-    """What carries out a case; one object serves all trials of a run."""
-
-    name: str
-    memory: int = 50  # megabytes that a trial takes, about
-    protocols: tuple[ProtocolName, ...] = PROTOCOLS  # it can ask models by
-    skills_folder: str = SKILLS  # where it looks for skills
-    bundled: tuple[str, ...] = ()  # skills of its own that can't be switched off
-
-    def require(self) -> None:
-        """SettingsError if it is not installed."""
-        return  # or linters would take the method for an abstract one
-
-    @abstractmethod
-    def version(self) -> str:
-        """Part of the key of stored answers; SettingsError if it can't be told."""
-
-    def how_to_install(self, version: str) -> str:  # noqa: ARG002
-        """The command that installs a version of it; empty if nobody knows."""
-        return ""
-
-    def mounts(self) -> tuple[Mount, ...]:
-        """What of the host it needs inside."""
-        return ()
-
-    @abstractmethod
-    async def run(
-        self, sandbox: Sandbox, call: Call, recorder: "Recorder", spec: ModelSpec
-    ) -> Answer:
-        """Carry out ``recorder.question`` with ``recorder.skills``: ``recorder.answer(stop)``.
-
-        ``spec`` is its model, which is asked by ``call`` or through a door of the gateway.
-        All that goes between the agent and its model is told to the recorder as it happens, so the
-        caller, which adds the files, may cancel this when the time is up and take what is there:
-        ``recorder.answer("time")``. ``max_turns`` is the stop of an agent that reached that limit.
-        NoAnswerError with the reason if its model gave no answer, SandboxError if that broke.
+        A thread of its own runs the try, so a caller may be within an event loop.
         """
+        reasons = list[str]()
 
-    async def close(self) -> None:
-        """Free what it holds, at the end of the run."""
-        return  # or linters would take the method for an abstract one
+        def try_it() -> None:
+            try:
+                reasons.append(asyncio.run(asyncio.wait_for(self._tried(image), _TRY_SECONDS)))
+            except (SandboxError, OSError) as error:
+                reasons.append(str(error).rstrip("."))
+            except TimeoutError:
+                reasons.append(f"it did not start within {_TRY_SECONDS:.0f} s")
+
+        thread = threading.Thread(target=try_it)
+        thread.start()
+        thread.join()
+        return reasons[0] if reasons else "it could not be tried"
+
+    async def _tried(self, image: str) -> str:
+        sandbox = await self.open(Room(image=image))
+        try:
+            ran = await sandbox.run("true", timeout=_TRY_SECONDS)
+            return "" if ran.exit == 0 else f"the command true ended with {ran.exit}"
+        finally:
+            await sandbox.close()
 
 
-class NoAnswerError(Exception):
-    """The model of an agent could not be asked: the trial is errored."""
+async def close_server(server: asyncio.Server) -> None:
+    """asyncio loses a connection that it is about to accept when its server closes."""
+    for listener in server.sockets:
+        with suppress(NotImplementedError):  # Windows has another event loop
+            asyncio.get_running_loop().remove_reader(listener)
+    try:
+        for _ in range(_ACCEPTING):
+            await asyncio.sleep(0)
+    finally:
+        server.close()

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.port import Call, NoAnswerError, Ran, Room, Sandbox, SandboxError
+from pytest_upskill.agents.agent import Call
+from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
+from pytest_upskill.agents.sandboxes.sandbox import Ran, Room, Sandbox, SandboxError
 from pytest_upskill.agents.snapshot import unpack
-from pytest_upskill.agents.trial import AgentTrials
+from pytest_upskill.errors import NoAnswerError
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.installing import installed
 from pytest_upskill.trials.task import StartFile

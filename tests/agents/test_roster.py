@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.names import AGENTS, Roster, subjects_of
-from pytest_upskill.agents.port import Agent
+from pytest_upskill.agents.agent import Agent
+from pytest_upskill.agents.roster import AGENTS, Roster, subjects_of
 from pytest_upskill.errors import InputError, SettingsError
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.names import resolve

@@ -7,11 +7,11 @@ from secrets import token_hex
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from ...._util.texts import digest
-from ....models.sdk import stop_word
-from ....models.tool_turns import object_of
-from ....trials.answer import Answer, Usage, whole_number
-from ....trials.tools import ToolCall
+from ..._util.texts import digest
+from ...models.sdk import stop_word
+from ...models.tool_turns import object_of
+from ...trials.answer import Answer, Usage, whole_number
+from ...trials.tools import ToolCall
 from .protocol import (
     Asked,
     Body,

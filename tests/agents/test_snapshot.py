@@ -10,11 +10,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from pytest_upskill.agents import left_behind as kept
 from pytest_upskill.agents import snapshot
-from pytest_upskill.agents.left_behind import Left, left_behind
-from pytest_upskill.agents.port import WORKSPACE, Entry
-from pytest_upskill.agents.snapshot import Link, Workspace, contents, fill, packed, unpack
+from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE, Entry
+from pytest_upskill.agents.snapshot import (
+    Left,
+    Link,
+    Workspace,
+    contents,
+    fill,
+    left_behind,
+    packed,
+    unpack,
+)
 from pytest_upskill.trials.answer import MAX_FILE_BYTES, AnswerFile
 from pytest_upskill.trials.task import StartFile
 from support.agents import MemorySandbox
@@ -59,7 +66,7 @@ def test_new_files_do_not_hide_that_others_changed() -> None:
 
 
 def test_what_is_beyond_the_limits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_TEXT", 25)
+    monkeypatch.setattr(snapshot, "MOST_TEXT", 25)
     names = [*(f"{number:03}.txt" for number in range(199)), ".git/a", "node_modules/b", "z.txt"]
     found = left(MemorySandbox(dict.fromkeys(names, b"0123456789")))
     assert len(found.files) == 200

@@ -13,6 +13,7 @@ from typing import Final
 from .._util.files import read_file
 from .._util.keys import without_keys
 from .._util.texts import one_line
+from ..errors import NoAnswerError
 from ..models import ModelSpec
 from ..models.prices import Price, cost
 from ..trials.activity import Activity
@@ -20,26 +21,14 @@ from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.installing import files_to_install
 from ..trials.task import Needs, Task
 from ..trials.trial import Question
-from .activation import keys_of
-from .left_behind import Left, left_behind
+from .agent import Agent, Call, Send
 from .needs import mounts_for
-from .port import (
-    Agent,
-    Call,
-    Entry,
-    Mount,
-    NoAnswerError,
-    Room,
-    Sandbox,
-    SandboxError,
-    SandboxKind,
-    Send,
-)
 from .recorder import PriceOf, Recorder
 from .run_folder import remove, run_folder
-from .setup import Setups, Start, closed
-from .snapshot import fill
-from .staging import FilesOf, Staging
+from .sandboxes.sandbox import Entry, Mount, Room, Sandbox, SandboxError, SandboxKind
+from .skill_use import keys_of
+from .snapshot import Left, fill, left_behind
+from .staging import FilesOf, Setups, Staging, Start, closed
 
 _GRACE: Final = 5.0  # seconds for an agent to end
 _COLLECTING: Final = 120.0  # seconds to furnish a sandbox, and to read what is left in it

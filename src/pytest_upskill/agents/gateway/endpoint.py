@@ -7,9 +7,10 @@ import asyncio
 import hmac
 import json
 import secrets
+import socket
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -17,25 +18,34 @@ from urllib.parse import quote
 from ..._util.keys import HIDDEN, without_keys
 from ..._util.texts import one_line
 from ...models import ModelSpec
+from ...models.port import ProtocolName
 from ...models.reply_size import TooLarge, check_values
 from ...models.sdk import Upstream
 from ...trials.activity import UNTOLD
 from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.trial import Question
-from ..port import Call, InstalledSkill
+from ..agent import Call
 from ..recorder import Recorder
-from . import http
-from .asking import question_of
-from .exchange import Exchange, Head, count
-from .http import Refusal
-from .protocols import PROTOCOLS, Asked, Protocol, Target
-from .protocols.protocol import Body, is_forced
-from .record import Kept, Record
+from ..staging import InstalledSkill
+from .chat_protocol import Chat
+from .forwarding import Exchange, count
+from .gemini_protocol import Gemini
+from .http import Head, Refusal, answer, client_session, read, response, serving, tokens_in
+from .messages_protocol import Messages
+from .protocol import Asked, Body, Protocol, Target, is_forced, question_of
+from .request_log import Kept, Record
+from .responses_protocol import Responses
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
     from aiohttp.web import BaseRequest, StreamResponse
 
+PROTOCOLS: Final[Mapping[ProtocolName, Protocol]] = {
+    "messages": Messages(),
+    "chat": Chat(),
+    "responses": Responses(),
+    "gemini": Gemini(),
+}
 _MOST_BYTES: Final = 50_000_000  # of a request
 _MOST_VALUES: Final = 500_000  # of its JSON
 _LARGE: Final = 4_000_000
@@ -120,9 +130,9 @@ class Door:
         try:
             self._check(request)
             if local := self._answered_here(request.method, path, protocol):
-                return http.answer(200, local)
+                return answer(200, local)
             if request.method == "HEAD" and path == "/":
-                return http.answer(200, {})  # some agents look whether anyone is there
+                return answer(200, {})  # some agents look whether anyone is there
             if request.method != "POST" or target is None:
                 asked = self._short(f"{request.method} {path}", 100)
                 raise Refusal(404, f"no such path here: {asked}", f"asked for {asked}")
@@ -132,7 +142,7 @@ class Door:
             if refusal.finding:
                 self._found(refusal.finding)
             form = protocol.error(refusal.status, refusal.message)
-            response = http.answer(refusal.status, form, _NO_RETRY)
+            response = answer(refusal.status, form, _NO_RETRY)
             if refusal.status != 404 or request.can_read_body:
                 response.force_close()  # what follows may be no request
             return response
@@ -146,7 +156,7 @@ class Door:
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             host = self._short(", ".join(hosts), 100) or "none"
             raise Refusal(421, "there is no such host here", f"asked for host {host}")
-        given = list(http.tokens_in(request.headers, request.query))
+        given = list(tokens_in(request.headers, request.query))
         token = self.token.encode()
         if not any(hmac.compare_digest(one, token) for one in given):
             what = "a wrong token" if given else "no token"
@@ -174,7 +184,7 @@ class Door:
     ) -> "StreamResponse":
         large = (request.content_length or _MOST_BYTES) > _LARGE
         async with self._large_places if large else nullcontext():
-            raw = await http.read(request, _MOST_BYTES, _SLOW)
+            raw = await read(request, _MOST_BYTES, _SLOW)
             body = _loaded(raw)
             if self._untold and self._names_skill(raw):
                 self._untold = ()
@@ -263,7 +273,7 @@ class Door:
             headers = {**self._headers(request), **protocol.headers(self._upstream.headers)}
             told = await count(self._session, url, _dumped(body), headers)
             counted = protocol.tokens_in(told)
-        return http.answer(200, protocol.counted(counted or max(1, size // 4)))
+        return answer(200, protocol.counted(counted or max(1, size // 4)))
 
     def _headers(self, request: "BaseRequest") -> dict[str, str]:
         headers = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
@@ -355,10 +365,10 @@ class Door:
         try:
             first = await exchange.parts.get()
             if isinstance(first, Head):
-                return await http.pass_on(request, first, exchange, _SLOW)
+                return await exchange.pass_on(request, first, _SLOW)
             if exchange.refusal:
                 head, body = exchange.refusal
-                return http.response(head, body)
+                return response(head, body)
             reply = task.result() if not task.cancelled() else NoAnswer("the trial is over")
             reason = reply.reason if isinstance(reply, NoAnswer) else "no reply"
             raise Refusal(400, _no_answer(reason))
@@ -373,6 +383,34 @@ class Door:
         finding = without_keys(finding.replace(self.token, HIDDEN))
         if finding in self._findings or len(self._findings) < _MOST_FINDINGS:
             self._findings[finding] += 1
+
+
+class Gateway:
+    """Serves the doors of all trials of a run, in the loop that it is used in."""
+
+    def __init__(self) -> None:
+        self._session: ClientSession | None = None  # shared by all doors
+
+    @asynccontextmanager
+    async def door(
+        self,
+        question: Question,
+        spec: ModelSpec,
+        call: Call,
+        listener: socket.socket,
+        skills: Sequence[InstalledSkill] = (),
+    ) -> AsyncIterator[Door]:
+        """A door for a trial, open inside the block, on a socket that ``Sandbox.listen`` gave."""
+        self._session = self._session or client_session()
+        port = listener.getsockname()[1]
+        door = Door(question, spec, call, self._session, port, skills)
+        async with serving(listener, door.handle, door.close):
+            yield door
+
+    async def close(self) -> None:
+        if self._session:
+            await self._session.close()
+            self._session = None
 
 
 def _names_of(question: Question) -> tuple[bytes, ...]:

@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.gateway.protocols import CHAT, MESSAGES, RESPONSES, Asked, Item, Said
-from pytest_upskill.agents.gateway.record import Record
+from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
+from pytest_upskill.agents.gateway.protocol import Asked, Item, Said
+from pytest_upskill.agents.gateway.request_log import Record
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import Tool, ToolCall
 from pytest_upskill.trials.trial import Question
+
+CHAT = PROTOCOLS["chat"]
+MESSAGES = PROTOCOLS["messages"]
+RESPONSES = PROTOCOLS["responses"]
 
 BASH = (Tool("bash", "", "{}"),)
 QUESTION = Question("m", "", (("user", "Open the gate."),), 1000, 1)
@@ -357,7 +362,7 @@ def test_what_was_asked_again_is_told_once() -> None:
 
 
 def test_a_record_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_upskill.agents.gateway.record._MOST_KEPT", 10_000)
+    monkeypatch.setattr("pytest_upskill.agents.gateway.request_log._MOST_KEPT", 10_000)
     record = Record()
     for number in range(50):
         asked = ask(user("Go."), called(str(number)), result(str(number), "x" * 8_000))

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from secrets import token_hex
 from typing import Final
 
-from ....models.openai_chat import STOPS, usage_of
-from ....models.sdk import stop_word
-from ....trials.answer import Answer
-from ....trials.tools import ToolCall
+from ...models.openai_chat import STOPS, usage_of
+from ...models.sdk import stop_word
+from ...trials.answer import Answer
+from ...trials.tools import ToolCall
 from .protocol import (
     Asked,
     Body,

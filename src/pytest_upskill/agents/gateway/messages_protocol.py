@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from secrets import token_hex
 from typing import Final
 
-from ....models.anthropic_messages import STOPS, usage_of
-from ....models.sdk import stop_word
-from ....models.tool_turns import object_of
-from ....trials.answer import Answer
-from ....trials.tools import ToolCall
+from ...models.anthropic_messages import STOPS, usage_of
+from ...models.sdk import stop_word
+from ...models.tool_turns import object_of
+from ...trials.answer import Answer
+from ...trials.tools import ToolCall
 from .protocol import (
     Asked,
     Body,
