@@ -28,7 +28,7 @@ def test_a_run_is_kept_once(pytester: pytest.Pytester, args: list[str], workers:
     result.assert_outcomes(passed=1)
     (run,) = runs(folder(pytester))
     assert read_run(run.path).records == read_run(pytester.path / "run.json").records
-    assert [(row.skill, row.lift) for row in run.head.rows] == [("gate", 1.0)]
+    assert [(row.skill, row.lift) for row in run.head.summary] == [("gate", 1.0)]
     assert run.head.commit
     assert not run.head.commit.dirty
     assert "*" in (pytester.path / ".upskill/.gitignore").read_text().splitlines()
@@ -38,7 +38,7 @@ def test_failed_runs_and_replays_are_kept_too(pytester: pytest.Pytester, args: l
     write_script(pytester.path / "a.json", knows="No idea.")
     assert pytester.runpytest_inprocess(*args, "--skill-record", "a.jsonl").ret == 1
     assert pytester.runpytest_inprocess(*args, "--skill-replay", "a.jsonl").ret == 1
-    assert [run.head.rows[0].skill_rate for run in runs(folder(pytester))] == [0.0, 0.0]
+    assert [run.head.summary[0].skill_rate for run in runs(folder(pytester))] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(

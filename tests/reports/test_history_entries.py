@@ -23,7 +23,9 @@ def test_csv_has_a_line_for_each_entry_and_no_formulas() -> None:
 
 
 def test_no_column_of_the_history_holds_a_formula() -> None:
-    texts = dict.fromkeys(("skill", "model", "model_id", "verdict", "score", "digest"), "=1+1")
+    texts = dict.fromkeys(
+        ("skill", "model", "model_id", "verdict", "score", "skill_digest"), "=1+1"
+    )
     entry = made_entry(1, made_row(-0.25, **texts), "@cafe")
     (row,) = csv.DictReader(io.StringIO(history_csv([entry], METRICS["lift"])))
     assert {row[name] for name in texts} == {"'=1+1"}

@@ -20,7 +20,6 @@ from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.reports.terminal.trend import history_lines, plot_lines
 from pytest_upskill.results.history import packed, read_head
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.to_json import results_report
 from support.agent_runs import agent_run
 from support.made import STARTED, made_run
 
@@ -30,9 +29,9 @@ WIDE = Look(200)
 def entries(results: RunResults, folder: Path) -> list[Entry]:
     """The run as the history reads it back."""
     file = folder / "run.json.gz"
-    file.write_bytes(packed(results_report(results)))
+    file.write_bytes(packed(results))
     head = read_head(file)
-    return [Entry("id", "id", head.started, head.commit, row) for row in head.rows]
+    return [Entry("id", "id", head.started, head.commit, row) for row in head.summary]
 
 
 def terminal(results: RunResults, _: Path) -> str:

@@ -26,7 +26,6 @@ from pytest_upskill.results.history import packed, read_head
 from pytest_upskill.results.overview import LastResult
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
-from pytest_upskill.results.to_json import results_report
 from support.made import NOW, STARTED, checked_run, made_entry, made_row
 from support.words import HELPS
 
@@ -168,9 +167,9 @@ def test_the_benchmark_has_the_share_and_the_verdict_on_it() -> None:
 
 def entries(results: RunResults, folder: Path) -> list[Entry]:
     file = folder / "run.json.gz"
-    file.write_bytes(packed(results_report(results)))
+    file.write_bytes(packed(results))
     head = read_head(file)
-    return [Entry("id", "id", head.started, head.commit, row) for row in head.rows]
+    return [Entry("id", "id", head.started, head.commit, row) for row in head.summary]
 
 
 def test_the_history_keeps_both_scores(tmp_path: Path) -> None:

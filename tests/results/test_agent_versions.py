@@ -45,7 +45,7 @@ def accepted_with(run: RunResults, version: str) -> RunResults:
 
 def test_a_kept_run_knows_them(tmp_path: Path) -> None:
     file = keep(run_of("2.1.325"), tmp_path, 10**9)
-    assert [row.agent_version for row in read_head(file).rows] == ["2.1.325"]
+    assert [row.agent_version for row in read_head(file).summary] == ["2.1.325"]
     again = read_run(file)
     assert (again.agents, again.bundled) == ({"claude": "2.1.325"}, {"claude": ("init",)})
     assert [row.agent_version for row in again.summaries] == ["2.1.325"]
@@ -100,6 +100,6 @@ def test_the_list_of_runs_says_where_a_version_changed(tmp_path: Path) -> None:
     for number, version in enumerate(("2.1.320", "2.1.325")):
         head = read_head(keep(run_of(version), tmp_path, 10**9))
         started = datetime(2026, 1, 2 + number, tzinfo=UTC)
-        entries.append(Entry(f"run-{number}", f"r{number}", started, None, head.rows[0]))
+        entries.append(Entry(f"run-{number}", f"r{number}", started, None, head.summary[0]))
     lines = history_lines(entries, LOOK, datetime(2026, 1, 5, tzinfo=UTC))
     assert lines[-1] == "claude was 2.1.320 in r0 and 2.1.325 in r1"

@@ -28,12 +28,12 @@ BOTH = agent_run(cases=6, opens=lambda case, _: case < 5, also=("haiku",))
 
 def test_the_history_keeps_agents_apart(tmp_path: Path) -> None:
     file = keep(BOTH, tmp_path, BIG)
-    loop, chat = read_head(file).rows
-    assert (loop.agent, loop.model, loop.model_id) == ("loop", "loop/haiku", "id-of-haiku")
+    loop, chat = read_head(file).summary
+    assert (loop.agent, loop.label, loop.model_id) == ("loop", "loop/haiku", "id-of-haiku")
     assert (chat.agent, chat.model) == ("chat", "haiku")
     assert (loop.activated, loop.activated_trials, loop.skill_turns) == (5, 6, 4 + 5 / 6)
     assert (chat.activated, chat.skill_turns) == (None, None)
-    assert loop.of == chat.of == 6
+    assert loop.all_cases == chat.all_cases == 6
     assert list(newest(tmp_path)["gate"]) == ["loop/haiku", "haiku"]
     assert all(not record.transcript for record in read_run(file).records)
 

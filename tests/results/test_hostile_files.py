@@ -90,27 +90,27 @@ def test_odd_results_are_an_error_or_can_be_reported(
         compare_runs(RUN, run)
     except ResultsError:
         return
-    history.packed(results_report(run))
+    history.packed(run)
     csv_text(run)
     html_report(run, [])
     assert "nan" not in markdown_summary(run, [], 0).split()
-
-
-HEAD_START, HEAD_END = 10, history.packed(results_report(RUN)).index(b"\0", 10)
 
 
 @given(st.data(), ODD)
 def test_an_odd_head_of_a_kept_run_is_an_error_or_not_believed(
     folder: Path, data: st.DataObject, odd: object
 ) -> None:
-    packed = history.packed(results_report(RUN))
-    head = json.loads(packed[HEAD_START:HEAD_END])
+    line, _, rest = gzip.decompress(history.packed(RUN)).decode().partition(",\n")
+    head = json.loads(line + "}")
     path = data.draw(st.sampled_from(list(paths(head))))
-    text = changed(head, path, odd).encode("ascii")
-    (folder / "k.json.gz").write_bytes(packed[:HEAD_START] + text + packed[HEAD_END:])
-    read = history.read_head(folder / "k.json.gz")
+    text = f"{changed(head, path, odd)[:-1]},\n{rest}"
+    (folder / "k.json.gz").write_bytes(gzip.compress(text.encode()))
+    try:
+        read = history.read_head(folder / "k.json.gz")
+    except ResultsError:
+        return
     assert 2020 < read.started.year < 3001 or path == ("started",)
-    for row in read.rows:
+    for row in read.summary:
         assert all(abs(value) <= 2**53 for value in vars(row).values() if isinstance(value, float))
 
 

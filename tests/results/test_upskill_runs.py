@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.errors import ResultsError
-from pytest_upskill.results.history import Row, keep
+from pytest_upskill.results.history import keep
+from pytest_upskill.results.summary_row import SummaryRow
 from pytest_upskill.results.upskill_runs import UpskillRun, all_runs, upskill_runs
 from support.made import made_run
 from support.upskill_logs import logged, write_batch
@@ -15,9 +16,9 @@ NAME = "2026_01_21_15_30"
 PAIR = [logged(1, 1, arm="baseline", tokens=800), logged(2, 3)]
 
 
-def rows(folder: Path) -> list[Row]:
+def rows(folder: Path) -> list[SummaryRow]:
     (run,) = upskill_runs(folder)
-    return list(run.head.rows)
+    return list(run.head.summary)
 
 
 @pytest.mark.parametrize("summary", [True, False])
@@ -91,4 +92,4 @@ def test_a_folder_may_have_runs_of_both_kinds(tmp_path: Path) -> None:
     found = all_runs(tmp_path)
     assert [isinstance(run, UpskillRun) for run in found] == [True, False, True]
     assert [run.id for run in found[::2]] == ["2026_01_23_00_00", NAME]
-    assert all(run.head.rows for run in found)
+    assert all(run.head.summary for run in found)

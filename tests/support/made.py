@@ -10,9 +10,9 @@ from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.history_entries import Entry
 from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.reports.terminal.summary_text import summary_lines
-from pytest_upskill.results.history import Row
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
+from pytest_upskill.results.summary_row import SummaryRow
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.settings import Gates, Score
 from pytest_upskill.trials.activity import Activity
@@ -226,7 +226,7 @@ def lines(
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
 
-def made_row(lift: float | None = 0.5, **more: Any) -> Row:
+def made_row(lift: float | None = 0.5, **more: Any) -> SummaryRow:
     """A skill on a model as the history keeps it."""
     rate = None if lift is None else max(0.0, lift)
     values: dict[str, Any] = {
@@ -234,13 +234,13 @@ def made_row(lift: float | None = 0.5, **more: Any) -> Row:
         **{"errored": 0, "baseline_rate": 0.25, "skill_rate": rate, "lift": lift},
         **{"lift_low": lift and lift - 0.1, "lift_high": lift and lift + 0.1},
         **{"baseline_tokens": 50.0, "skill_tokens": 1150.4, "token_change": 2.0},
-        **{"baseline_cost": 0.0005, "skill_cost": 0.0015, "verdict": HELPS, "of": 12},
+        **{"baseline_cost": 0.0005, "skill_cost": 0.0015, "verdict": HELPS, "all_cases": 12},
     }
-    return Row(**{**values, **more})
+    return SummaryRow(**{**values, **more})
 
 
 def made_entry(
-    days_ago: float, row: Row, commit: str | None = None, *, dirty: bool = False
+    days_ago: float, row: SummaryRow, commit: str | None = None, *, dirty: bool = False
 ) -> Entry:
     short = f"{int(days_ago * 10):06x}"
     known = Commit(commit, dirty) if commit else None

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from .._util.git import Commit
 from .._util.texts import harmless, one_line
-from ..results.history import Row
-from ..trials.subject import Subject
+from ..results.summary_row import SummaryRow
 from .export.record_files import safe_cell
 from .measured import Measured
 from .numbers import Number, key_numbers
@@ -27,7 +26,7 @@ class Entry:
     short: str
     started: datetime
     commit: Commit | None
-    row: Row
+    row: SummaryRow
 
     @property
     def commit_text(self) -> str:
@@ -49,7 +48,7 @@ def by_pair(entries: Sequence[Entry]) -> Mapping[tuple[str, str], list[Entry]]:
     """The entries of each skill and model, oldest first."""
     found: dict[tuple[str, str], list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: (entry.started, entry.id)):
-        found.setdefault((entry.row.skill, entry.row.model), []).append(entry)
+        found.setdefault((entry.row.skill, entry.row.label), []).append(entry)
     return found
 
 
@@ -61,7 +60,6 @@ def entry_data(entry: Entry) -> dict[str, Any]:
         "commit": entry.commit and entry.commit.id,
         "dirty": entry.commit and entry.commit.dirty,
         **asdict(entry.row),
-        "model": Subject.of(entry.row.agent, entry.row.model).model,
     }
     for number in key_numbers():
         data |= {key: v for key, v in number.values(entry.measured).items() if key not in data}

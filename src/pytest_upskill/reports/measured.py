@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..results.summary import ArmSummary
+from ..results.summary_row import SummaryRow
 from ..results.verdict import Verdict
 from ..settings import Score
 from ..trials.trial import Arm
-
-if TYPE_CHECKING:
-    from ..results.history import Row  # slow to import, and most runs don't need it
 
 Bounds = tuple[float, float]
 Gain = tuple[float, Bounds | None]  # a lift and its 95 % interval
@@ -67,7 +65,7 @@ class Measured:
         )
 
     @classmethod
-    def of_kept(cls, row: "Row") -> "Measured":
+    def of_kept(cls, row: SummaryRow) -> "Measured":
         arms: tuple[Arm, ...] = ("baseline", "skill")
         kept = vars(row)
         return cls(
@@ -115,7 +113,7 @@ def _kept_share(rate: float | None, low: float | None, high: float | None) -> Ga
     return None if rate is None else (rate, _bounds(low, high))
 
 
-def _kept_opened(row: "Row") -> Opened | None:
+def _kept_opened(row: SummaryRow) -> Opened | None:
     count, trials, rate = row.activated, row.activated_trials, row.activated_rate
     if count is None or trials is None or rate is None:
         return None

@@ -27,6 +27,7 @@ from .regressions import AcceptedComparison, Standing, compare_all, compared
 from .rerun import Rerun
 from .summarizing import summarize
 from .summary import Summary, repeat_notes
+from .summary_row import SummaryRow, summary_rows
 from .triggers import TriggerSummary, trigger_reasons, trigger_summaries
 from .triggers import repeat_notes as repeat_notes_of_triggers
 from .unmatched import unmatched_reasons
@@ -155,6 +156,21 @@ class RunResults:
             for model, model_id in self.model_ids.items()
             if (skill.name, model) in groups
         ]
+
+    @cached_property
+    def summary(self) -> tuple[SummaryRow, ...]:
+        """One row per skill and model, with the numbers of cases and of triggers."""
+        all_cases: dict[Pair, int] = {}
+        for test in self.tests:
+            all_cases[test.pair] = max(all_cases.get(test.pair, 0), test.of)
+        return summary_rows(
+            self.verdicts,
+            self.trigger_summaries,
+            {skill.name: skill.digest for skill in self.skills},
+            all_cases,
+            interrupted=self.interrupted is not None,
+            model_ids=self.model_ids,
+        )
 
     @cached_property
     def agents(self) -> dict[str, str]:

@@ -1,9 +1,8 @@
 """The results of a run as JSON, schema 1. Others build on it: keys never change."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any, Final
 
 from .._util.keys import without_keys
@@ -13,49 +12,28 @@ from ..trials.answer import AnswerFile
 from ..trials.plan import PlannedCase, Unmatched
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
-from ..trials.trial import Arm
 from .run import RunResults
 from .summary import CaseSummary, Summary
 from .triggers import QueryRate, Share, TriggerSummary
-from .verdict import Verdict
 
 _MOST_OF_A_FILE: Final = 20_000  # characters of what an agent made
 _MOST_OF_FILES: Final = 100_000  # of all files of a trial
 
 
-class AsRead:
-    """JSON values that are made each time that they are read: all at once take a lot of memory."""
-
-    def __init__(self, make: Callable[[Any], dict[str, Any]], of: Collection[Any]) -> None:
-        self._make, self._of = make, of
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return map(self._make, self._of)
-
-
-Made = Callable[[Callable[[Any], dict[str, Any]], Collection[Any]], Iterable[dict[str, Any]]]
-
-
-def _at_once(make: Callable[[Any], dict[str, Any]], of: Collection[Any]) -> list[dict[str, Any]]:
-    return [make(one) for one in of]
-
-
-def results_report(results: RunResults, made: Made = _at_once) -> dict[str, Any]:
-    """The whole run as JSON values; null means not known.
-
-    ``made`` is AsRead for a report that is written piece by piece.
-    """
+def results_report(results: RunResults) -> dict[str, Any]:
+    """The whole run as JSON values; null means not known."""
     gate, agents = results.gate, {test.model: test.agent for test in results.all_tests}
     return {
         "schema": 1,
         "started": results.started.isoformat(timespec="seconds"),
         "seconds": round(results.seconds, 3),
         "skills": [asdict(skill) for skill in results.skills],
-        "summary": [_summary(verdict, made) for verdict in results.verdicts],
-        "records": made(_record, results.records),
+        "summary": [asdict(row) for row in results.summary],
+        "records": [_record(record) for record in results.records],
         "gate": {"passed": None if gate is None else not gate, "reasons": list(gate or ())},
-        "cases": made(partial(_case_of_run, results.questions), _each_case(results.tests)),
-        "tests": made(_own_test, results.tests),
+        "by_case": [_case(row, case) for row in results.summaries for case in row.by_case],
+        "cases": [_case_of_run(results.questions, test) for test in _each_case(results.tests)],
+        "tests": [_own_test(test) for test in results.tests],
         "gates": asdict(results.gates),
         "looks": list(results.looks),
         "broken": dict(results.broken),
@@ -74,7 +52,7 @@ def results_report(results: RunResults, made: Made = _at_once) -> dict[str, Any]
             _trigger_summary(row, results.model_ids.get(row.model))
             for row in results.trigger_summaries
         ],
-        "trigger_records": made(_record, results.trigger_records),
+        "trigger_records": [_record(record) for record in results.trigger_records],
         "trigger_tests": [_trigger(test, results) for test in results.triggers],
         "with_skills": list(results.with_skills),
         "noise": results.noise,
@@ -116,11 +94,6 @@ def in_bytes(text: str) -> bytes:
 def _plain(one: Summary | TriggerSummary | PlannedCase | Record) -> str:
     """The model without the agent, which has a key of its own."""
     return Subject.of(one.agent, one.model).model
-
-
-def label_of(row: Mapping[str, Any]) -> str:
-    """Of a row of the report, the label that its two keys were made from."""
-    return Subject(row["agent"], row["model"]).label
 
 
 def _record(record: Record) -> dict[str, Any]:
@@ -223,73 +196,6 @@ def _unmatched(one: Unmatched, agent: str) -> dict[str, Any]:
     }
 
 
-def _summary(verdict: Verdict, made: Made) -> dict[str, Any]:
-    """The flat keys of schema 1."""
-    summary, over = verdict.summary, verdict.over("baseline")
-    baseline, skill = summary.arm("baseline"), summary.arm("skill")
-    # The schema has one place for a third arm, and a run never has two.
-    third: Arm = "trace" if "trace" in summary.arms else "previous"
-    previous, since = summary.arm(third), verdict.over(third)
-    tokens, lifts = over and over.tokens, over.lifts if over else {}
-    rate, checks = lifts.get("pass"), lifts.get("checks")
-    return {
-        "skill": summary.skill,
-        "model": _plain(summary),
-        "model_id": summary.model_id,
-        "cases": summary.cases,
-        "runs": summary.runs,
-        "baseline_rate": baseline.rate,
-        "skill_rate": skill.rate,
-        "lift": summary.lift,
-        "lift_low": over and over.lift.low,
-        "lift_high": over and over.lift.high,
-        "p_value": over and over.lift.p_value,
-        "detectable_lift": verdict.detectable_lift,
-        "baseline_tokens": baseline.tokens,
-        "skill_tokens": skill.tokens,
-        "token_change": summary.token_change,
-        "baseline_cost": baseline.cost,
-        "skill_cost": skill.cost,
-        "checks_passed": skill.checks_passed,
-        "checks_total": skill.checks_total,
-        "errored": summary.errored,
-        "verdict": verdict.word,
-        "baseline_score": baseline.score,
-        "skill_score": skill.score,
-        "token_change_low": tokens and tokens.low,
-        "token_change_high": tokens and tokens.high,
-        "sentence": verdict.sentence,
-        "previous_rate": previous.rate,
-        "previous_tokens": previous.tokens,
-        "previous_cost": previous.cost,
-        "change": since and since.lift.lift,
-        "change_low": since and since.lift.low,
-        "change_high": since and since.lift.high,
-        "change_p_value": since and since.lift.p_value,
-        "change_verdict": since and since.word,
-        "baseline_rate_low": baseline.interval and baseline.interval.low,
-        "baseline_rate_high": baseline.interval and baseline.interval.high,
-        "skill_rate_low": skill.interval and skill.interval.low,
-        "skill_rate_high": skill.interval and skill.interval.high,
-        "normalised_gain": verdict.gain,
-        "score_lift": checks and checks.lift,
-        "score_lift_low": checks and checks.low,
-        "score_lift_high": checks and checks.high,
-        "by_case": made(_case, summary.by_case),
-        "score": summary.score,
-        "rate_lift": rate and rate.lift,
-        "rate_lift_low": rate and rate.low,
-        "rate_lift_high": rate and rate.high,
-        "baseline_checks_passed": baseline.checks_passed,
-        "baseline_checks_total": baseline.checks_total,
-        "previous_score": previous.score,
-        "samples": summary.samples,
-        "agent": summary.agent,
-        **_of_agents(summary),
-        "agent_version": summary.agent_version or None,
-    }
-
-
 def _trigger_summary(row: TriggerSummary, model_id: str | None) -> dict[str, Any]:
     """How often the queries of a skill opened it."""
     return {
@@ -338,32 +244,14 @@ def _query(one: QueryRate) -> dict[str, Any]:
     }
 
 
-def _of_agents(summary: Summary) -> dict[str, Any]:
-    """What agents did: null for plain completions."""
-    baseline, skill, used = summary.arm("baseline"), summary.arm("skill"), summary.activation
-    lift = used and used.lift
-    return {
-        "baseline_turns": baseline.turns,
-        "skill_turns": skill.turns,
-        "baseline_tool_calls": baseline.tool_calls,
-        "skill_tool_calls": skill.tool_calls,
-        "activated": used and used.count,
-        "activated_trials": used and used.trials,
-        "activated_rate": used and used.rate,
-        "activated_low": used and used.interval.low,
-        "activated_high": used and used.interval.high,
-        "activated_cases": used and len(used.pairs),
-        "lift_activated": lift and lift.lift,
-        "lift_activated_low": lift and lift.low,
-        "lift_activated_high": lift and lift.high,
-    }
-
-
-def _case(case: CaseSummary) -> dict[str, Any]:
+def _case(row: Summary, case: CaseSummary) -> dict[str, Any]:
     """With pass^k for k = 1, 2, …: the chance that k runs all pass."""
     rate = case.arm("skill").rate
     passes = round((rate or 0.0) * case.runs)
     return {
+        "skill": row.skill,
+        "model": _plain(row),
+        "agent": row.agent,
         "case": case.case,
         "runs": case.runs,
         "baseline_rate": case.arm("baseline").rate,

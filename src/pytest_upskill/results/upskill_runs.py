@@ -19,7 +19,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from .._util.files import read_file, reason_of
 from .._util.texts import one_line
 from ..errors import ResultsError
-from .history import Head, KeptRun, Row, runs
+from .history import KeptRun, RunHead, runs
+from .summary_row import SummaryRow
 
 _BATCH: Final = re.compile(r"\d{4}(_\d\d){4}")
 _SUMMARY: Final = "batch_summary.json"
@@ -74,7 +75,7 @@ class UpskillRun(KeptRun):
     """A folder that one command of upskill wrote."""
 
     @cached_property
-    def head(self) -> Head:
+    def head(self) -> RunHead:
         """ResultsError if a file in it is damaged, or nothing was finished."""
         results = _results(self.path)
         pairs: dict[tuple[str, str], list[_Result]] = {}
@@ -83,7 +84,7 @@ class UpskillRun(KeptRun):
             pairs.setdefault(key, []).append(result)
         rows = [_row(skill, model, found) for (skill, model), found in pairs.items()]
         seconds = sum(result.stats.conversation_span_ms for result in results) / 1000
-        return Head(_moment(self), seconds, None, None, tuple(row for row in rows if row))
+        return RunHead(1, _moment(self), seconds, None, tuple(row for row in rows if row))
 
 
 def all_runs(folder: Path) -> list[KeptRun]:
@@ -147,7 +148,7 @@ def _read(file: Path, form: TypeAdapter[_Form]) -> _Form:
         raise ResultsError(file, problem, _DELETE) from None
 
 
-def _row(skill: str, model: str, found: Sequence[_Result]) -> Row | None:
+def _row(skill: str, model: str, found: Sequence[_Result]) -> SummaryRow | None:
     """A skill on a model; None if it was never asked with the skill.
 
     Several pairs of arms are attempts of ``generate``, of which upskill keeps the last. Several
@@ -163,24 +164,18 @@ def _row(skill: str, model: str, found: Sequence[_Result]) -> Row | None:
     baseline_rate, skill_rate = _mean(baselines, "rate"), _mean(skills, "rate")
     lift = None if baseline_rate is None or skill_rate is None else skill_rate - baseline_rate
     before, after = _mean(baselines, "tokens") or None, _mean(skills, "tokens") or None
-    return Row(
+    return SummaryRow(
         skill=skill,
         model=model,
         model_id=model,
         cases=max(result.assertions_total for result in skills),
         runs=len(skills),
-        errored=0,
         baseline_rate=baseline_rate,
         skill_rate=skill_rate,
         lift=lift,
-        lift_low=None,
-        lift_high=None,
         baseline_tokens=before,
         skill_tokens=after,
         token_change=after / before - 1 if after and before else None,
-        baseline_cost=None,
-        skill_cost=None,
-        verdict=None,
     )
 
 

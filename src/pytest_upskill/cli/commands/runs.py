@@ -26,7 +26,6 @@ from ...results.from_json import read_run, unpacked
 from ...results.history import KeptRun, find, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
 from ...results.upskill_runs import UpskillRun, all_runs, upskill_runs
-from ...trials.subject import Subject
 from ..command_table import USAGE, Command, add_command
 from ..output import stdout_look
 from ..project import runs_folder
@@ -122,8 +121,8 @@ def _entries(
         except ResultsError as error:
             damaged.append(one_line(f"{error.where}: {error.problem}", 200))
             continue
-        for row in head.rows:
-            names = (row.model, Subject.of(row.agent, row.model).model)
+        for row in head.summary:
+            names = (row.label, row.model)
             if _is_wanted([row.skill], given.skill) and _is_wanted(names, given.model):
                 yield Entry(kept_run.id, short[kept_run.id], head.started, head.commit, row)
 

@@ -88,8 +88,8 @@ def _cells(entry: Entry, numbers: Sequence[Number]) -> list[str]:
         f"<code>{escape(entry.short)}</code>",
         f"{entry.started.astimezone(UTC):%Y-%m-%d %H:%M}",
         f"<code>{escape(entry.commit_text)}</code>",
-        escape(harmless(row.model)),
-        f"{row.cases} of {row.of}" if row.subset else str(row.cases),
+        escape(harmless(row.label)),
+        f"{row.cases} of {row.all_cases}" if row.subset else str(row.cases),
         *(escape(_cell(number, entry)) for number in numbers),
         escape(harmless(row.verdict or _UNKNOWN)),
     ]
@@ -192,10 +192,10 @@ def _line(
         if bounds := metric.bounds(entry.measured):
             low, high = map(scale.y, bounds)
             parts.append(f'<line class="interval" x1="{x}" x2="{x}" y1="{low}" y2="{high}"/>')
-        title = f"{harmless(entry.row.model)}, {entry.commit_text}, {entry.short}: "
+        title = f"{harmless(entry.row.label)}, {entry.commit_text}, {entry.short}: "
         title += metric.unit.text(value)
         title += f" ({metric.bounds_text(entry.measured)})" if bounds else ""
-        title += f", {entry.row.cases} of {entry.row.of} cases" if entry.row.subset else ""
+        title += f", {entry.row.cases} of {entry.row.all_cases} cases" if entry.row.subset else ""
         point = _point(x, y, number, hollow=entry.row.subset)
         parts.append(f"{point}<title>{escape(title)}</title></{_shape(number)}>")
     return [f'<g class="line c{number % _COLOURS}">', *parts, "</g>"]

@@ -81,7 +81,7 @@ def _table(
     now: datetime,
 ) -> Table:
     skills = distinct_names({entry.row.skill: 0 for entry in entries}, longest, look.marks.cut)
-    models = distinct_names({entry.row.model: 0 for entry in entries}, longest, look.marks.cut)
+    models = distinct_names({entry.row.label: 0 for entry in entries}, longest, look.marks.cut)
     headers = [column.header for column in columns]
     mixed = len({entry.row.score for entry in entries}) > 1
     rows, before = [], None
@@ -94,8 +94,8 @@ def _table(
             "when": Cell(ago(entry.started, now)),
             "commit": Cell(entry.commit_text),
             "skill": Cell(skills[row.skill]),
-            "model": Cell(models[row.model]),
-            "cases": Cell(f"{row.cases}/{row.of}" if row.subset else str(row.cases)),
+            "model": Cell(models[row.label]),
+            "cases": Cell(f"{row.cases}/{row.all_cases}" if row.subset else str(row.cases)),
             LIFT.header: Cell(f"{cells[LIFT.header].text}{mark}", lift_style(row.verdict)),
             "verdict": Cell(_word(entry), verdict_style(row.verdict)),
         }
@@ -176,7 +176,7 @@ def _bar_row(
     bounds = metric.bounds_text(entry.measured)
     notes = [f"({bounds})"] if bounds else []
     notes += [unit_of(row.score).strip()] if metric is LIFT and row.score == "checks" else []
-    notes += [f"{row.cases}/{row.of} cases"] if row.subset else []
+    notes += [f"{row.cases}/{row.all_cases} cases"] if row.subset else []
     texts = [
         entry.short,
         moment(entry.started, now),

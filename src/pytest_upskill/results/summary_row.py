@@ -1,0 +1,246 @@
+"""A skill on a model in one flat row: ``summary`` of --skill-json, and every line of the history.
+
+A new number is a field here. If it is a field of `ArmSummary` and named ``ARM_FIELD``, it is filled
+in by name.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from ..settings import Score
+from ..stats import Change, Interval, Lift
+from ..trials.subject import CHAT, Subject
+from ..trials.trial import Arm
+from .number_forms import Number, Whole
+from .summary import ArmSummary, Summary
+from .triggers import TriggerSummary
+from .verdict import Verdict, Word
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """Rates are 0–1, costs in USD; None means not known.
+
+    ``previous`` is the skill at the git ref of --skill-against, or the trace of a teacher.
+    """
+
+    skill: str
+    model: str
+    model_id: str = ""
+    cases: Whole = 0
+    runs: Whole = 0  # the most that a case has
+    baseline_rate: Number | None = None
+    skill_rate: Number | None = None
+    lift: Number | None = None  # of what ``score`` says
+    lift_low: Number | None = None
+    lift_high: Number | None = None
+    p_value: Number | None = None
+    detectable_lift: Number | None = None
+    baseline_tokens: Number | None = None
+    skill_tokens: Number | None = None
+    token_change: Number | None = None
+    baseline_cost: Number | None = None
+    skill_cost: Number | None = None
+    checks_passed: Whole = 0  # with the skill
+    checks_total: Whole = 0
+    errored: Whole = 0
+    verdict: Word | None = None
+
+    agent: str = CHAT
+    agent_version: str | None = None
+    score: Score = "pass"
+    sentence: str = ""
+    samples: Whole = 0  # cases that ask the same count once
+    all_cases: Whole = 0  # of the skill; -k or --lf may have selected fewer. 0 is not known
+    interrupted: bool = False  # the run was stopped before its end
+    skill_digest: str = ""
+    against: str | None = None  # the git ref
+
+    baseline_score: Number | None = None
+    skill_score: Number | None = None
+    previous_rate: Number | None = None
+    previous_score: Number | None = None
+    previous_tokens: Number | None = None
+    previous_cost: Number | None = None
+    baseline_seconds: Number | None = None
+    skill_seconds: Number | None = None
+    baseline_turns: Number | None = None
+    skill_turns: Number | None = None
+    baseline_tool_calls: Number | None = None
+    skill_tool_calls: Number | None = None
+    baseline_rate_low: Number | None = None
+    baseline_rate_high: Number | None = None
+    skill_rate_low: Number | None = None
+    skill_rate_high: Number | None = None
+    baseline_checks_passed: Whole = 0
+    baseline_checks_total: Whole = 0
+    baseline_graded: Whole = 0  # answers with checks
+    skill_graded: Whole = 0
+    baseline_uneven: bool = False  # some answers have more checks than others
+    skill_uneven: bool = False
+    token_change_low: Number | None = None
+    token_change_high: Number | None = None
+    normalised_gain: Number | None = None
+    rate_lift: Number | None = None
+    rate_lift_low: Number | None = None
+    rate_lift_high: Number | None = None
+    score_lift: Number | None = None
+    score_lift_low: Number | None = None
+    score_lift_high: Number | None = None
+    change: Number | None = None  # since ``previous``
+    change_low: Number | None = None
+    change_high: Number | None = None
+    change_p_value: Number | None = None
+    change_verdict: str | None = None
+
+    activated: Whole | None = None  # trials that opened the skill
+    activated_trials: Whole | None = None
+    activated_rate: Number | None = None
+    activated_low: Number | None = None
+    activated_high: Number | None = None
+    activated_cases: Whole | None = None
+    lift_activated: Number | None = None
+    lift_activated_low: Number | None = None
+    lift_activated_high: Number | None = None
+
+    recall: Number | None = None  # of the queries of triggers
+    recall_low: Number | None = None
+    recall_high: Number | None = None
+    false_alarms: Number | None = None
+    false_alarms_low: Number | None = None
+    false_alarms_high: Number | None = None
+
+    @property
+    def label(self) -> str:
+        """The model's name in tables: ``haiku``, or ``claude/haiku`` for an agent."""
+        return Subject(self.agent, self.model).label
+
+    @property
+    def subset(self) -> bool:
+        return self.cases < self.all_cases
+
+    @property
+    def whole(self) -> bool:
+        return not self.subset and not self.interrupted
+
+
+def summary_rows(
+    verdicts: Iterable[Verdict],
+    triggers: Iterable[TriggerSummary],
+    skill_digests: Mapping[str, str],
+    all_cases: Mapping[tuple[str, str], int],
+    *,
+    interrupted: bool,
+    model_ids: Mapping[str, str],
+) -> tuple[SummaryRow, ...]:
+    """One row per skill and model, with the numbers of its cases, of its triggers, or both."""
+    rows = {
+        (verdict.summary.skill, verdict.summary.model): _row_of_cases(verdict)
+        for verdict in verdicts
+    }
+    for summary in triggers:
+        row = rows.get(summary.pair) or _row_of_triggers(summary, model_ids)
+        recall, alarms = summary.recall, summary.false_alarms
+        rows[summary.pair] = replace(
+            row,
+            recall=recall.rate if recall else None,
+            false_alarms=alarms.rate if alarms else None,
+            **_bounds("recall", recall.interval if recall else None),
+            **_bounds("false_alarms", alarms.interval if alarms else None),
+        )
+    return tuple(
+        replace(
+            row,
+            all_cases=all_cases.get(pair, 0),
+            skill_digest=skill_digests.get(row.skill, ""),
+            interrupted=interrupted,
+        )
+        for pair, row in rows.items()
+    )
+
+
+def _row_of_triggers(summary: TriggerSummary, model_ids: Mapping[str, str]) -> SummaryRow:
+    return SummaryRow(
+        skill=summary.skill,
+        model=Subject.of(summary.agent, summary.model).model,
+        model_id=model_ids.get(summary.model, ""),
+        runs=summary.runs,
+        errored=summary.errored,
+        verdict="incomplete" if summary.incomplete else None,
+        agent=summary.agent,
+        agent_version=summary.agent_version or None,
+        sentence=summary.sentence,
+    )
+
+
+def _row_of_cases(verdict: Verdict) -> SummaryRow:
+    summary, over = verdict.summary, verdict.over("baseline")
+    third: Arm = "trace" if "trace" in summary.arms else "previous"
+    since, skill = verdict.over(third), summary.arm("skill")
+    lifts, tokens = over.lifts if over else {}, over.tokens if over else None
+    return SummaryRow(
+        skill=summary.skill,
+        model=Subject.of(summary.agent, summary.model).model,
+        model_id=summary.model_id,
+        cases=summary.cases,
+        runs=summary.runs,
+        lift=summary.lift,
+        p_value=over.lift.p_value if over else None,
+        detectable_lift=verdict.detectable_lift,
+        token_change=summary.token_change,
+        checks_passed=skill.checks_passed,
+        checks_total=skill.checks_total,
+        errored=summary.errored,
+        verdict=verdict.word,
+        agent=summary.agent,
+        agent_version=summary.agent_version or None,
+        score=summary.score,
+        sentence=verdict.sentence,
+        samples=summary.samples,
+        against=summary.against,
+        normalised_gain=verdict.gain,
+        change_p_value=since.lift.p_value if since else None,
+        change_verdict=since.word if since else None,
+        **_bounds("lift", over.lift if over else None),
+        **_bounds("token_change", tokens),
+        **_bounds("baseline_rate", summary.arm("baseline").interval),
+        **_bounds("skill_rate", skill.interval),
+        **_with_bounds("rate_lift", lifts.get("pass")),
+        **_with_bounds("score_lift", lifts.get("checks")),
+        **_with_bounds("change", since.lift if since else None),
+        **_arm("baseline", summary.arm("baseline")),
+        **_arm("skill", skill),
+        **_arm("previous", summary.arm(third)),
+        **_activation(summary),
+    )
+
+
+def _bounds(name: str, interval: Interval | Lift | Change | None) -> dict[str, Any]:
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
+
+
+def _with_bounds(name: str, lift: Lift | None) -> dict[str, Any]:
+    return {name: lift.lift if lift else None, **_bounds(name, lift)}
+
+
+def _arm(arm: str, numbers: ArmSummary) -> dict[str, Any]:
+    named = {f"{arm}_{field.name}": getattr(numbers, field.name) for field in fields(numbers)}
+    return {name: value for name, value in named.items() if name in _NAMES}
+
+
+def _activation(summary: Summary) -> dict[str, Any]:
+    if not (activation := summary.activation):
+        return {}
+    return {
+        "activated": activation.count,
+        "activated_trials": activation.trials,
+        "activated_rate": activation.rate,
+        "activated_cases": len(activation.pairs),
+        **_bounds("activated", activation.interval),
+        **_with_bounds("lift_activated", activation.lift),
+    }
+
+
+_NAMES: Final = frozenset(field.name for field in fields(SummaryRow))
