@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.engine import Engine, agent_jobs
 from pytest_upskill.engine.budget import Budget
-from pytest_upskill.engine.reasons import STOPPED
+from pytest_upskill.engine.lane import STOPPED
 from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model

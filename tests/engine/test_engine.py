@@ -11,8 +11,7 @@ import pytest
 from pytest_upskill.engine import Engine
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.engine import OpenModel
-from pytest_upskill.engine.lane import Job, Lane
-from pytest_upskill.engine.reasons import STOPPED
+from pytest_upskill.engine.lane import STOPPED, Job, Lane
 from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import Model
@@ -99,19 +98,6 @@ def test_replies_are_in_the_order_of_the_questions() -> None:
     with engine_of(("m", model := Recorder())) as engine:
         assert texts(engine.ask([question("a"), question("b")])) == ["A", "B"]
     assert model.closed
-
-
-def test_replies_keep_no_lock_of_their_own_until_the_end_of_the_run() -> None:
-    with engine_of(("m", Recorder())) as engine:
-        engine.ask([question("a"), question("b")])
-        replies = engine.replies_to([question("a").key, question("b").key]) or []
-        assert len({id(reply._condition) for reply in replies}) == 1
-        assert [reply.result(timeout=0) for reply in replies] == engine.ask(
-            [question("a"), question("b")]
-        )
-        seen = list[Reply]()
-        replies[0].add_done_callback(lambda reply: seen.append(reply.result()))
-        assert texts(seen) == ["A"]
 
 
 def test_plan_is_asked_in_order_before_anyone_waits() -> None:

@@ -1,6 +1,6 @@
 """Which questions wait until their start is in the provider's cache, and what it should keep."""
 
-from pytest_upskill.engine.prefixes import Prefixes, Use
+from pytest_upskill.engine.prefixes import Prefixes, PrefixUse
 from pytest_upskill.trials.tools import Tool
 from pytest_upskill.trials.trial import Question
 
@@ -11,13 +11,13 @@ def question(text: str = "short", system: str = LONG, **more: object) -> Questio
     return Question("m", system, (("user", text),), 100, 1, **more)  # type: ignore[arg-type]
 
 
-def uses_of(prefixes: Prefixes, *questions: Question) -> list[Use]:
+def uses_of(prefixes: Prefixes, *questions: Question) -> list[PrefixUse]:
     found = [prefixes.use_of(one) for one in questions]
     assert None not in found
     return [one for one in found if one]
 
 
-def three(prefixes: Prefixes) -> list[Use]:
+def three(prefixes: Prefixes) -> list[PrefixUse]:
     return uses_of(prefixes, *(question(f"number {n}") for n in range(3)))
 
 
@@ -41,7 +41,7 @@ def test_two_uses_are_neither_marked_nor_waited_for() -> None:
     prefixes = Prefixes(1024)
     first, second = three(prefixes)[:2]
     for one in first.prefixes:
-        one.left = 2
+        one.unanswered = 2
     assert prefixes.start(first, 0) == ()
     assert second.waits_until(0) <= 0
     prefixes.answered(first, 0)

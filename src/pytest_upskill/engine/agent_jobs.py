@@ -1,4 +1,4 @@
-"""Trials of agents: each waits for a place, works in the engine's loop, calls its model there."""
+"""Trials of agents: each waits for a place, and runs on the engine's loop."""
 
 import asyncio
 import os
@@ -12,39 +12,38 @@ from ..errors import Spell, UpskillError
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.trial import Question
 from .budget import Budget
-from .lane import Job, Lane
-from .reasons import STOPPED, unexpected
+from .lane import STOPPED, Job, Lane, unexpected
 from .store import KnownAnswers
 
 _SHARE: Final = 0.8  # of the memory that is available, for agents
 
 
-class Calls(Call, Protocol):
-    """The calls of a trial, those included that were made elsewhere."""
+class TrialCalls(Call, Protocol):
+    """The calls of a trial, including those that were made elsewhere."""
 
     def paid(self, usage: Usage) -> None:
         """A call of the trial was answered on another machine."""
 
 
 class Trials(Protocol):
-    """Who carries out trials."""
+    """What carries out trials."""
 
     @property
     def places(self) -> int | None:
-        """How many can be handed out at once; None: as many as there is room for here."""
+        """How many can be handed out at once; None: as many as this machine has room for."""
 
     @property
     def at_work(self) -> int | None:
-        """How many of those that were handed out are at work; None: all."""
+        """How many of those that were handed out have begun; None: all."""
 
     @property
     def note(self) -> str:
-        """What is to be told of them at the end."""
+        """What to report at the end."""
 
     def memory_of(self, agent: str) -> int:
         """Megabytes of this machine."""
 
-    async def run(self, question: Question, call: Calls) -> Reply: ...
+    async def run(self, question: Question, call: TrialCalls) -> Reply: ...
 
     async def close(self) -> None: ...
 
@@ -59,12 +58,12 @@ def default_at_once() -> int:
 
 
 def memory_for_agents() -> float:
-    """Megabytes that agents may take; without end where the system does not tell."""
+    """Megabytes that agents may take; infinite where the system does not say."""
     return _SHARE * available() / 10**6
 
 
 @dataclass(eq=False)
-class _AtWork:
+class _RunningTrial:
     job: Job
     memory: int  # megabytes
     task: "asyncio.Task[None] | None" = None
@@ -72,19 +71,19 @@ class _AtWork:
 
 
 @dataclass(frozen=True)
-class _Calls:
-    make: Callable[["_AtWork", Question, Send | None], Coroutine[None, None, Reply]]
-    one: _AtWork
+class _CallsOfTrial:
+    make: Callable[[_RunningTrial, Question, Send | None], Coroutine[None, None, Reply]]
+    trial: _RunningTrial
 
     async def __call__(self, question: Question, send: Send | None = None) -> Reply:
-        return await self.make(self.one, question, send)
+        return await self.make(self.trial, question, send)
 
     def paid(self, usage: Usage) -> None:
-        self.one.spent.append(usage)
+        self.trial.spent.append(usage)
 
 
 class AgentJobs:
-    """The places for agents, and who has one."""
+    """Starts trials as there are places for them."""
 
     def __init__(
         self,
@@ -105,27 +104,27 @@ class AgentJobs:
         self._budget = budget
         self._spell = spell
         self._trials: Trials | None = None
-        self._held_back = 0  # megabytes that an agent takes for which there was no memory left
+        self._held_back = 0  # megabytes of the largest agent that had to wait for memory
         self._waiting: list[Job] = []
-        self._at_work: list[_AtWork] = []
+        self._running: list[_RunningTrial] = []
 
     @property
     def at_work(self) -> int:
         begun = self._trials.at_work if self._trials else None
-        return len(self._at_work) if begun is None else begun
+        return len(self._running) if begun is None else begun
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._at_work or self._waiting)
+        return bool(self._running or self._waiting)
 
     @property
     def turns(self) -> int:
-        """Replies that the agents at work have got so far."""
-        return sum(len(one.spent) for one in list(self._at_work))
+        """Replies that the running agents have got so far."""
+        return sum(len(trial.spent) for trial in list(self._running))
 
     @property
     def note(self) -> str:
-        """That there was less memory than places, if that is so, or what became of a cluster."""
+        """That there was too little memory for all places, or what became of a cluster."""
         if not self._held_back:
             return self._trials.note if self._trials else ""
         return (
@@ -138,81 +137,80 @@ class AgentJobs:
 
     def begin(self, dead: Mapping[str, str], start: Begin) -> None:
         """Start as many as there are places for; ``dead``: models that can't be asked, and why."""
-        left = list[Job]()
+        waiting = list[Job]()
         for job in self._waiting:
             if reason := dead.get(job.question.model):
                 job.settle(NoAnswer(reason))
-            elif len(self._at_work) < self._places and (one := self._placed(job)):
-                self._at_work.append(one)
-                one.task = start(self._work(one))
+            elif len(self._running) < self._places and (trial := self._placed(job)):
+                self._running.append(trial)
+                trial.task = start(self._run(trial))
             else:
-                left.append(job)
-        self._waiting = left
+                waiting.append(job)
+        self._waiting = waiting
 
     @property
     def _places(self) -> int:
-        elsewhere = self._trials.places if self._trials else None
-        return self._at_once if elsewhere is None else elsewhere
+        places = self._trials.places if self._trials else None
+        return self._at_once if places is None else places
 
     def end(self, job: Job) -> None:
-        """End one of them."""
+        """End the trial of a job."""
         if job in self._waiting:
             self._waiting.remove(job)
             job.settle(NoAnswer(STOPPED))
-        for one in self._at_work:
-            if one.job is job and one.task and not one.task.cancelling():
-                one.task.cancel()
+        for trial in self._running:
+            if trial.job is job:
+                _cancel(trial)
 
     def stop(self, reason: str) -> None:
-        """End all of them."""
+        """End all trials."""
         waiting, self._waiting = self._waiting, []
         for job in waiting:
             job.settle(NoAnswer(reason))
-        for one in self._at_work:
-            if one.task and not one.task.cancelling():  # once, or it could not close its sandbox
-                one.task.cancel()
+        for trial in self._running:
+            _cancel(trial)
 
     async def close(self) -> None:
         if self._trials:
             await self._trials.close()
 
-    def _placed(self, job: Job) -> _AtWork | None:
-        """A place for a trial; None if there is no memory for it. One always has a place."""
+    def _placed(self, job: Job) -> _RunningTrial | None:
+        """A place for a trial; None if there is no memory for it beside others."""
         assert job.question.task
         assert self._open_trials
         if self._trials is None:
             self._trials = self._open_trials()
         memory = self._trials.memory_of(job.question.task.agent)
-        taken = sum(one.memory for one in self._at_work)
-        if self._at_work and taken + memory > self._memory:
+        taken = sum(trial.memory for trial in self._running)
+        if self._running and taken + memory > self._memory:
             self._held_back = max(memory, self._held_back)
             return None
-        return _AtWork(job, memory)
+        return _RunningTrial(job, memory)
 
-    async def _work(self, one: _AtWork) -> None:
+    async def _run(self, trial: _RunningTrial) -> None:
         assert self._trials
         try:
-            reply = await self._trials.run(one.job.question, _Calls(self._call, one))
+            reply = await self._trials.run(trial.job.question, _CallsOfTrial(self._call, trial))
         except asyncio.CancelledError:
             reply = NoAnswer(STOPPED)
         except UpskillError as error:
             reply = NoAnswer(error.message(self._spell))
         except Exception as bug:
             reply = NoAnswer(unexpected(bug))
-        self._at_work.remove(one)
+        self._running.remove(trial)
         if isinstance(reply, Answer):
             reply = reply.without_keys()
-            if reply.stop != "time":  # another time it may be faster
-                self._answers.put(one.job.question, reply)
+            if reply.stop != "time":  # it may be faster next time
+                self._answers.put(trial.job.question, reply)
         else:
-            self._budget.lose(one.job.question, one.spent)
-        one.job.settle(reply)
+            self._budget.lose(trial.job.question, trial.spent)
+        trial.job.settle(reply)
         self._pump()
 
-    async def _call(self, one: _AtWork, question: Question, send: Send | None) -> Reply:
-        """A call of a trial: it goes by the trial's number, and is stored with the trial."""
-        lane, job = self._lane_of(question.model), Job(question, one.job.number, send=send)
-        job.part = True
+    async def _call(self, trial: _RunningTrial, question: Question, send: Send | None) -> Reply:
+        """A call of a trial: it has the trial's number, and is stored with the trial."""
+        lane, job = self._lane_of(question.model), Job(question, trial.job.number, send=send)
+        job.of_trial = True
         lane.add(job)
         self._pump()
         try:
@@ -221,5 +219,10 @@ class AgentJobs:
             lane.forget(job)
             raise
         if isinstance(reply, Answer):
-            one.spent.append(reply.usage)
+            trial.spent.append(reply.usage)
         return reply
+
+
+def _cancel(trial: _RunningTrial) -> None:
+    if trial.task and not trial.task.cancelling():  # once, or it could not close its sandbox
+        trial.task.cancel()

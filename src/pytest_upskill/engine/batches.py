@@ -22,10 +22,9 @@ from ..trials.trial import Question
 from .agent_jobs import Begin
 from .batch_files import BatchFiles, KeptBatch
 from .budget import Budget
-from .lane import Job, Lane
+from .lane import GOES_ON, STOPPED, Job, Lane, adapter_error
 from .pace import PATIENCE, pause
 from .prefixes import with_shared
-from .reasons import GOES_ON, STOPPED, adapter_error
 from .store import KnownAnswers
 
 _QUIET: Final = 0.2  # seconds without a new question before a batch is submitted
@@ -225,7 +224,7 @@ class Batches:
                 self.deferred.append((lane, job))
             else:
                 self._settle(job, NoAnswer(spelled(self.budget.why_not(job.question), self.spell)))
-        whole = with_shared([job.question for job in asked.values()], lane.prefixes.least)
+        whole = with_shared([job.question for job in asked.values()], lane.prefixes.min_tokens)
         requests = [port.request(key, one) for key, one in zip(asked, whole, strict=True)]
         try:
             for part in parts_of(requests, port.limits):

@@ -1,9 +1,9 @@
 """The one place that calls models: an asyncio loop on one background thread.
 
 It starts on the whole plan at once, in order, and keeps as many calls in flight as the limits
-allow; callers wait for their own replies. A question that failed for a temporary reason waits,
-outside the limits, and is asked again; one that a busy server refused is asked again when the
-server takes calls. The SDKs' own retries are off.
+allow; callers wait for their own replies. A question that failed for a temporary reason is asked
+again after a pause; one that a busy server refused is asked again when the server takes calls. The
+SDKs' own retries are off.
 """
 
 import asyncio
@@ -25,15 +25,14 @@ from ..trials.trial import Question, Rubric
 from .agent_jobs import AgentJobs, Trials
 from .batches import Batches, ByBatch, Waiting
 from .budget import Budget
-from .lane import Job, Lane
+from .lane import STOPPED, Job, Lane, adapter_error, unexpected
 from .model_calls import ModelCalls
 from .pace import Limit
 from .prefixes import Prefixes
-from .reasons import STOPPED, adapter_error, unexpected
 from .store import KnownAnswers
 
 OpenModel = Callable[[str], Awaitable[Model]]
-_LOOK_EVERY: Final = 0.1  # seconds
+_POLL: Final = 0.1  # seconds
 
 
 class Engine:
@@ -65,15 +64,22 @@ class Engine:
         self._settled: list[Job] = []
         self._lanes: dict[str, Lane] = {}
         self._limits: dict[str, Limit] = {}
-        self._proven = set[str]()  # models that have stored answers
-        self._alarm: asyncio.TimerHandle | None = None
+        self._with_answers = set[str]()  # models that have stored answers
+        self._timer: asyncio.TimerHandle | None = None
         self._in_flight = 0
         self._stopped = False
         self._reason = STOPPED
         self._calls = ModelCalls(timeout, self._answers, spell, self._retry)
         self._tasks: set[asyncio.Task[None]] = set()
-        ways = (self._lane, self._pump, self._answers, self.budget, spell)
-        self._agents = AgentJobs(open_trials, agents_at_once, *ways)
+        self._agents = AgentJobs(
+            open_trials,
+            agents_at_once,
+            self._lane,
+            self._pump,
+            self._answers,
+            self.budget,
+            spell,
+        )
         self._batches: Batches | None = None
         if by_batch:
             self._batches = Batches(by_batch, self._answers, self.budget, spell, self._pump)
@@ -98,31 +104,31 @@ class Engine:
         return [future.result() for future in self._submit(questions)]
 
     def submit(self, question: Question) -> "Future[Reply]":
-        """The reply to come."""
+        """Ask without waiting."""
         return self._submit([question])[0]
 
     def end(self, key: str) -> None:
-        """End a trial, if it is still at work."""
+        """End a trial, if it is still running."""
         if self._loop and (job := self._jobs.get(key)):
             self._loop.call_soon_threadsafe(self._safely, self._agents.end, job)
 
     def forget(self, key: str) -> None:
         """Forget a question that has its reply: it may be asked again."""
-        if self._loop:  # on whose thread it was settled, and noted as such
+        if self._loop:
             self._loop.call_soon_threadsafe(self._safely, self._forget, key)
 
     def step(self) -> Waiting | None:
-        """Wait until all is asked that can be; what batches will answer later, if any will."""
+        """Wait for all replies but those of batches; returns the batches to wait for."""
 
-        async def is_through() -> bool:
+        async def is_settled() -> bool:
             pending = self._batches.pending if self._batches else set[Job]()
             return all(job.reply.done() or job in pending for job in list(self._jobs.values()))
 
         with self._lock:
             loop = self._running_loop()
-        # On the engine's thread, where a question of a judge follows an answer at once.
-        while not asyncio.run_coroutine_threadsafe(is_through(), loop).result():
-            time.sleep(_LOOK_EVERY)
+        # On the engine's thread, where a judge's question follows an answer at once.
+        while not asyncio.run_coroutine_threadsafe(is_settled(), loop).result():
+            time.sleep(_POLL)
         return self.waiting
 
     @property
@@ -132,7 +138,7 @@ class Engine:
 
     @property
     def failed_in_batches(self) -> int:
-        """How many questions failed in their batch, and go into another by the next run."""
+        """How many questions failed in their batch; the next run submits them again."""
         return self._batches.failed if self._batches else 0
 
     def replies_to(self, keys: Sequence[str]) -> "list[Future[Reply]] | None":
@@ -151,11 +157,11 @@ class Engine:
         return job.reply.result() if job and job.reply.done() else None
 
     def known_before(self, questions: Sequence[Question]) -> set[str]:
-        """The keys of questions that are answered without asking anyone, as by an earlier run."""
+        """The keys of questions whose answers are stored or recorded."""
 
         async def look_up() -> set[str]:
-            known = (one.key for one in questions if isinstance(self._answers.get(one), Answer))
-            return set(known)
+            get = self._answers.get
+            return {question.key for question in questions if isinstance(get(question), Answer)}
 
         with self._lock:
             loop = self._running_loop()
@@ -174,16 +180,16 @@ class Engine:
     def opening(self) -> list[str]:
         """Models that can't be asked yet: their SDK is being imported, or their server started."""
         lanes = list(self._lanes.values())
-        return [one.name for one in lanes if one.opening and not (one.model or one.dead)]
+        return [lane.name for lane in lanes if lane.opening and not (lane.model or lane.dead)]
 
     @property
     def agents_at_work(self) -> tuple[int, int]:
-        """How many agents are at work, and the turns that they have had so far."""
+        """How many agents are running, and the turns that they have had so far."""
         return self._agents.at_work, self._agents.turns
 
     @property
     def agents_note(self) -> str:
-        """What held agents back, if anything did."""
+        """What kept agents waiting, if anything did."""
         return self._agents.note
 
     @property
@@ -263,7 +269,7 @@ class Engine:
             self._give_up(bug)
 
     def _give_up(self, bug: BaseException) -> None:
-        """A bug of ours: end the run with an error, as nobody may wait for a reply for ever."""
+        """A bug of ours: settle everything with an error, so that nobody waits forever."""
         self._reason, self._stopped = unexpected(bug), True
         with self._lock:
             jobs = list(self._jobs.values())
@@ -281,9 +287,9 @@ class Engine:
     def _enqueue(self, jobs: list[Job]) -> None:
         for job in jobs:
             name = job.question.model
-            if known := self._answers.get(job.question):
-                job.settle(known)
-                self._proven.add(name)
+            if reply := self._answers.get(job.question):
+                job.settle(reply)
+                self._with_answers.add(name)
                 continue
             if job.question.task:
                 self._agents.add(job)
@@ -291,8 +297,8 @@ class Engine:
                 self._lane(name).by_batch.append(job)
             else:
                 self._lane(name).add(job)
-        for name in self._proven & self._lanes.keys():
-            self._lanes[name].prove()
+        for name in self._with_answers & self._lanes.keys():
+            self._lanes[name].skip_first_alone()
         self._pump()
 
     def _lane(self, name: str) -> Lane:
@@ -315,7 +321,7 @@ class Engine:
                 self._batches.stop(self._reason)
         dead = {name: lane.dead for name, lane in self._lanes.items() if lane.dead}
         self._agents.begin(dead, self._begin)
-        waiting = set[Lane]()  # for calls in flight, which may spend less than they reserved
+        waiting = set[Lane]()  # until calls in flight have spent less than they reserved
         now = self._now()
         while self._in_flight < self._concurrency:
             lanes = [lane for lane in self._lanes.values() if lane not in waiting]
@@ -332,22 +338,22 @@ class Engine:
             self._in_flight += 1
             job = lane.take(now)
             job.task = self._begin(self._run(lane, job))
-        self._set_alarm(now)
+        self._set_timer(now)
         busy = self._agents.is_busy or any(lane.is_busy for lane in self._lanes.values())
         if self._batches and not busy and not self._stopped:
             self._batches.begin(self._lanes.values(), self._begin)
 
-    def _set_alarm(self, now: float) -> None:
-        """Come back when the first lane opens that has to wait for its time."""
-        if self._alarm:
-            self._alarm.cancel()
+    def _set_timer(self, now: float) -> None:
+        """Come back when the first lane that waits may go on."""
+        if self._timer:
+            self._timer.cancel()
         lanes = self._lanes.values()
         times = [lane.opens_at(now) for lane in lanes if lane.has_room()]
         times += [lane.held_until for lane in lanes if lane.held]
         first = min((time for time in times if time > now), default=None)
-        self._alarm = None
+        self._timer = None
         if first is not None:
-            self._alarm = asyncio.get_running_loop().call_at(first, self._safely, self._pump)
+            self._timer = asyncio.get_running_loop().call_at(first, self._safely, self._pump)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -379,14 +385,14 @@ class Engine:
         self._pump()
 
     async def _run(self, lane: Lane, job: Job) -> None:
-        job.paid = Usage()  # if nobody says otherwise: the server may have worked for it
+        job.paid = Usage()  # unless told otherwise: the server may have charged for it
         try:
             reply = await self._calls.make(lane, job)
         except asyncio.CancelledError:
             reply = NoAnswer(STOPPED)
         except BaseException as bug:
             reply = NoAnswer(f"{lane.name}: {unexpected(bug)}")
-        lane.give_back(job)
+        lane.end_call(job)
         self._in_flight -= 1
         self.budget.settle(job.question, job.paid, answered=isinstance(reply, Answer))
         if reply is not None:
@@ -403,7 +409,7 @@ class Engine:
         return True
 
     def _ask_again(self, lane: Lane, job: Job) -> None:
-        if job in lane.pausing:  # else the lane was settled in the meantime
+        if job in lane.pausing:  # else the lane was settled meanwhile
             lane.pausing.remove(job)
             lane.waiting.appendleft(job)
             self._pump()
@@ -420,5 +426,5 @@ class Engine:
                 # An adapter that can't close must not lose the run.
                 with suppress(Exception, SystemExit):
                     await lane.model.close()
-        with suppress(Exception):  # each answer was stored when it came
+        with suppress(Exception):  # each answer was stored when it arrived
             self._answers.close()

@@ -1,4 +1,4 @@
-"""The questions to one model on their way: queued, limited, asked again."""
+"""The questions to one model: queued, limited, retried."""
 
 import asyncio
 import math
@@ -9,9 +9,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from heapq import merge
 from random import Random
-from threading import Condition, Lock
-from typing import Any, Final
+from typing import Final
 
+from .._util.keys import without_keys
+from .._util.texts import one_line
 from ..agents.agent import Send
 from ..errors import ModelError
 from ..models import Model
@@ -19,50 +20,35 @@ from ..models.choosing import Chooser
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.trial import Question, Shared
 from .pace import LONG, PATIENCE, Limit, Pace
-from .prefixes import Prefixes, Use
+from .prefixes import Prefixes, PrefixUse
 from .quotas import Quotas
 
 _MAX_ATTEMPTS: Final = 5
-# A question that was refused this often waits for all others: perhaps no server ever takes it.
+# A question that was refused this often waits for all others: perhaps it is never taken.
 _MOST_REFUSED: Final = 4
-# A filter may forbid one question, and one server of many may not know the key or the model. So
-# many refusals in a row, after answers, are no accident.
+# A filter may forbid one question, and one server of many may not know the key or the model. After
+# answers, it takes this many fatal errors in a row to give up on a model.
 _MOST_FATAL: Final = 3
 _NO_LIMIT: Final = 1_000_000
+STOPPED: Final = "not asked: the run was stopped"
+GOES_ON: Final = "not answered yet: the run was stopped, and its batch goes on"
 
 
-_shared: Final = Condition()
-_nobody: Final = list[Any]()
+def unexpected(bug: BaseException) -> str:
+    """Why there is no answer after a bug of ours."""
+    return f"unexpected error: {_shown_error(bug)}. Please report it"
 
 
-class ReplyToCome(Future[Reply]):
-    """A reply that takes little room: a run has one for every question, until it ends.
+def adapter_error(model: str, bug: BaseException) -> str:
+    """Why there is no answer if an adapter raised something other than ModelError."""
+    return f"{model}: the adapter raised {_shown_error(bug)}"
 
-    All share a condition, as each takes 800 bytes; so who waits has a lock of their own.
-    """
 
-    _result: Reply | None
-    _done_callbacks: list[Any]
-    _waiters: list[Any]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._condition = _shared
-
-    def done(self) -> bool:
-        return self._result is not None or super().done()  # the first needs no lock
-
-    def result(self, timeout: float | None = None) -> Reply:
-        if not self.done():
-            there = Lock()
-            there.acquire()
-            self.add_done_callback(lambda _: there.release())
-            there.acquire(timeout=-1 if timeout is None else timeout)
-        return super().result(timeout=0) if self._result is None else self._result
-
-    def set_result(self, result: Reply) -> None:
-        super().set_result(result)
-        self._done_callbacks = self._waiters = _nobody  # they were called
+def _shown_error(bug: BaseException) -> str:
+    try:
+        return one_line(without_keys(repr(bug)), 200)
+    except Exception:  # foreign code may raise what can't even be shown
+        return type(bug).__name__
 
 
 @dataclass(eq=False, slots=True)
@@ -71,17 +57,17 @@ class Job:
 
     question: Question
     number: int
-    reply: "Future[Reply]" = field(default_factory=ReplyToCome)
+    reply: "Future[Reply]" = field(default_factory=Future)
     attempts: int = 0  # without refused ones
     refused: int = 0
     spent: float = 0.0  # seconds of attempts, and of the pauses after them
-    asked: float = 0.0  # when the last attempt started
+    started_at: float = 0.0  # of the last attempt
     call: int = 0  # its number in the lane
     paid: Usage | None = None  # for the last attempt; None is nothing
     send: Send | None = None  # asks in place of the model's ``ask``
-    part: bool = False  # a call of a trial, whose number it has
-    use: Use | None = None  # of the provider's cache
-    shared: tuple[Shared, ...] = ()  # what the provider should keep, by the last attempt
+    of_trial: bool = False  # a call of an agent's trial, whose number it has
+    prefix_use: PrefixUse | None = None
+    shared: tuple[Shared, ...] = ()  # what the provider should cache, in the last attempt
     task: "asyncio.Task[None] | None" = None  # of the last attempt
     submitted: int = 0  # times in a batch that refused it
 
@@ -90,24 +76,24 @@ class Job:
         return error.transient and self.attempts < _MAX_ATTEMPTS and self.spent + wait < timeout
 
     def settle(self, reply: Reply) -> None:
-        if not self.reply.done():  # else the engine gave up in the meantime
+        if not self.reply.done():  # the engine may have given up
             self.reply.set_result(reply.without_keys())
 
 
 @dataclass(eq=False)
 class Lane:
-    """The jobs of one model. The first starts alone: it shows whether any call can work."""
+    """The jobs of one model. The first starts alone: it shows whether calls work."""
 
     name: str
     chooser: Chooser = field(default_factory=Chooser)
     waiting: deque[Job] = field(default_factory=deque)
-    refused: list[Job] = field(default_factory=list)  # wait for the server, before all others
-    stubborn: deque[Job] = field(default_factory=deque)  # refused often, wait for all others
-    pausing: set[Job] = field(default_factory=set)  # wait after an error
-    held: list[Job] = field(default_factory=list)  # wait for the first with their prefix
+    refused: list[Job] = field(default_factory=list)  # asked again before all others
+    refused_often: deque[Job] = field(default_factory=deque)  # asked after all others
+    pausing: set[Job] = field(default_factory=set)  # after an error
+    held: list[Job] = field(default_factory=list)  # until their prefix is cached
     held_until: float = math.inf
     prefixes: Prefixes = field(default_factory=Prefixes)
-    by_batch: list[Job] = field(default_factory=list)  # gathered for one
+    by_batch: list[Job] = field(default_factory=list)  # for the next batch
     submitting: bool = False
     model: Model | None = None
     limit: Limit | None = None
@@ -124,11 +110,11 @@ class Lane:
         self._quotas = Quotas()
 
     def add(self, job: Job) -> None:
-        """Put a job in its place, by number; most come last."""
-        if not job.part:
-            job.use = self.prefixes.use_of(job.question)
-        elif job.send is None and self.prefixes.least is not None:
-            job.shared = ("system", "steps")  # which the next turn sends again
+        """Queue a job by its number; most come last."""
+        if not job.of_trial:
+            job.prefix_use = self.prefixes.use_of(job.question)
+        elif job.send is None and self.prefixes.min_tokens is not None:
+            job.shared = ("system", "steps")  # the next turn sends them again
         if self.waiting and self.waiting[-1].number > job.number:
             insort(self.waiting, job, key=lambda job: job.number)
         else:
@@ -136,7 +122,7 @@ class Lane:
 
     def forget(self, job: Job) -> None:
         """Nobody waits for a job any more."""
-        for queue in (self.waiting, self.refused, self.stubborn, self.held):
+        for queue in (self.waiting, self.refused, self.refused_often, self.held):
             if job in queue:
                 queue.remove(job)
         self.pausing.discard(job)
@@ -148,7 +134,7 @@ class Lane:
         """The question to ask next."""
         return self._queue()[0]
 
-    def prove(self) -> None:
+    def skip_first_alone(self) -> None:
         """Stored answers show that calls work: none has to go alone."""
         if not self._pace.sent:
             self._pace.alone = False
@@ -168,10 +154,10 @@ class Lane:
             return False
         if self.pausing and self._pace.alone and not self.tried:
             return False
-        own = self.model.most_in_flight
+        model_limit = self.model.most_in_flight
         return (
             self.limit.has_room()
-            and self.in_flight < (_NO_LIMIT if own is None else own)
+            and self.in_flight < (_NO_LIMIT if model_limit is None else model_limit)
             and self._pace.lets_in(self.in_flight)
         )
 
@@ -181,12 +167,12 @@ class Lane:
         self.in_flight += 1
         self.limit.in_flight += 1
         job = self.drop()
-        job.asked = now
+        job.started_at = now
         job.attempts += 1
         job.call = self._pace.start(now)
         self._quotas.start(job.call, now)
-        if job.use:
-            job.shared = self.prefixes.start(job.use, now)
+        if job.prefix_use:
+            job.shared = self.prefixes.start(job.prefix_use, now)
         return job
 
     def drop(self) -> Job:
@@ -196,14 +182,14 @@ class Lane:
         return job
 
     def _queue(self) -> MutableSequence[Job]:
-        """Where the next question is, if there is any."""
-        return self.refused or self.waiting or self.stubborn
+        """The queue that the next question is in; an empty one if there is none."""
+        return self.refused or self.waiting or self.refused_often
 
     def _hold(self, now: float) -> None:
-        """Take questions out of the way that wait until their prefix is in the cache."""
+        """Set questions aside until their prefix is cached."""
         if now >= self.held_until:
             self._release()
-        while (queue := self._queue()) and (use := queue[0].use):
+        while (queue := self._queue()) and (use := queue[0].prefix_use):
             if (until := use.waits_until(now)) <= now:
                 break
             self.held.append(self.drop())
@@ -222,12 +208,12 @@ class Lane:
     @property
     def to_retry(self) -> int:
         """How many questions wait to be asked again."""
-        return len(self.pausing) + len(self.refused) + len(self.stubborn)
+        return len(self.pausing) + len(self.refused) + len(self.refused_often)
 
-    def give_back(self, job: Job) -> None:
-        """The call ended, somehow."""
+    def end_call(self, job: Job) -> None:
+        """The call ended, with an answer or without."""
         assert self.limit is not None
-        if job.use and self.prefixes.end(job.use):
+        if job.prefix_use and self.prefixes.end(job.prefix_use):
             self._release()
         self._quotas.ended(job.call)
         self.in_flight -= 1
@@ -239,12 +225,12 @@ class Lane:
         self.fatal = 0
         self.limit.answered()
         self._pace.answered(job.call)
-        if job.use:
-            self.prefixes.answered(job.use, job.asked)
+        if job.prefix_use:
+            self.prefixes.answered(job.prefix_use, job.started_at)
         self._quotas.answered(job.call, answer.quotas, answer.usage)
 
-    def is_hopeless(self) -> bool:
-        """Note a fatal error; whether all other questions would meet it too."""
+    def note_fatal_error(self) -> bool:
+        """Returns whether all other questions would fail the same way."""
         self.fatal += 1
         return not self.answered or self.fatal >= _MOST_FATAL
 
@@ -256,21 +242,21 @@ class Lane:
             self._pace.alone = True
 
     def note_refusal(self, job: Job, error: ModelError, now: float, random: Random) -> bool:
-        """A call was refused: ask again later, which is no further attempt.
+        """A call was refused: it will be repeated, which is no further attempt.
 
-        Returns False if the server takes nothing for too long.
+        Returns False if the server has taken nothing for too long.
         """
         assert self.limit is not None
         job.attempts -= 1
         job.refused += 1
         self._quotas.refused(job.call, now)
-        if job.use:
-            self.prefixes.refused(job.use)
+        if job.prefix_use:
+            self.prefixes.refused(job.prefix_use)
         if not self._pace.refused_again(job.call):
             self.limit.refused()
         if self.in_flight > 1:
             return True
-        closed = self._pace.close(now, now - job.asked, error.retry_after, random)
+        closed = self._pace.close(now, now - job.started_at, error.retry_after, random)
         if closed > LONG:
             self.limit.start_over()
         return closed <= PATIENCE
@@ -281,17 +267,13 @@ class Lane:
         if job.refused % _MOST_REFUSED:
             insort(self.refused, job, key=lambda job: job.number)
         else:
-            self.stubborn.append(job)
+            self.refused_often.append(job)
 
     def settle_all(self, reason: str) -> None:
-        """Answer all that still waits with ``reason``."""
-        jobs = [*self.refused, *self.waiting, *self.stubborn, *self.pausing]
-        jobs += [*self.held, *self.by_batch]
-        self.by_batch.clear()
-        self.refused.clear()
-        self.held.clear()
-        self.stubborn.clear()
-        self.waiting.clear()
-        self.pausing.clear()
-        for job in jobs:
-            job.settle(NoAnswer(reason))
+        """Settle all jobs with ``reason``."""
+        queues = (self.refused, self.waiting, self.refused_often, self.pausing)
+        for queue in (*queues, self.held, self.by_batch):
+            jobs = list(queue)
+            queue.clear()
+            for job in jobs:
+                job.settle(NoAnswer(reason))

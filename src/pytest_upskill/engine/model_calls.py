@@ -1,4 +1,4 @@
-"""One call to a model: what is asked, what is kept of the answer, what a failure means."""
+"""One call to a model: the question, the answer, and what a failure means."""
 
 import asyncio
 import time
@@ -11,16 +11,15 @@ from ..checks.judging import is_worth_keeping
 from ..errors import ModelError, Spell
 from ..models.sdk import MORE_TIME
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
-from .lane import Job, Lane
+from .lane import Job, Lane, adapter_error
 from .pace import PATIENCE, pause
-from .reasons import adapter_error, minutes
 from .store import KnownAnswers
 
 
 class ModelCalls:
     """Asks questions, once per call.
 
-    ``retry`` has a question asked again after some seconds, and says whether it will be.
+    ``retry`` schedules a question to be asked again after some seconds; returns whether it did.
     """
 
     def __init__(
@@ -65,9 +64,9 @@ class ModelCalls:
             return NoAnswer(adapter_error(lane.name, bug))
         job.paid = answer.usage
         lane.note_answer(job, answer)
-        seconds = _now() - job.asked
+        seconds = _now() - job.started_at
         answer = replace(answer, seconds=seconds, asked_at=asked_at, quotas=())
-        if not job.part and is_worth_keeping(job.question, answer):
+        if not job.of_trial and is_worth_keeping(job.question, answer):
             self._answers.put(job.question, answer)
         return answer
 
@@ -78,28 +77,35 @@ class ModelCalls:
             return self._refused(lane, job, error, now)
         lane.note_failure()
         wait = pause(job.attempts, error.retry_after, self.random)
-        job.spent += now - job.asked
+        job.spent += now - job.started_at
         if job.may_retry(wait, error, self._timeout) and self._retry(lane, job, wait):
             lane.retries += 1
             job.spent += wait
             return None
         tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
         reason = f"{lane.name}: {error.message(self._spell, tries)}"
-        # No server has answered so far: the other questions would fail the same way.
-        if (error.fatal and lane.is_hopeless()) or (error.unreachable and not lane.answered):
+        # If no server has answered so far, the other questions would fail the same way.
+        if (error.fatal and lane.note_fatal_error()) or (error.unreachable and not lane.answered):
             lane.dead = reason
         return NoAnswer(reason)
 
     def _refused(self, lane: Lane, job: Job, error: ModelError, now: float) -> NoAnswer | None:
-        """Ask again when the server takes calls (None), or give up on the lane."""
+        """Queue the question again (None), or give up on the model."""
         if lane.note_refusal(job, error, now, self.random):
             lane.ask_again(job)
             return None
-        why = f" (no call was taken for {minutes(PATIENCE)})"
+        detail = f" (no call was taken for {_minutes(PATIENCE)})"
         if error.retry_after and error.retry_after > PATIENCE:
-            why = f" (it asks to wait for {minutes(error.retry_after)})"
-        lane.dead = lane.dead or f"{lane.name}: {error.message(self._spell, why)}"
+            detail = f" (it asks to wait for {_minutes(error.retry_after)})"
+        lane.dead = lane.dead or f"{lane.name}: {error.message(self._spell, detail)}"
         return NoAnswer(lane.dead)
+
+
+def _minutes(seconds: float) -> str:
+    hours = seconds / 3600
+    if hours < 2:
+        return f"{round(60 * hours)} min"
+    return f"{round(hours)} h" if hours < 48 else "days"
 
 
 def _now() -> float:

@@ -1,9 +1,8 @@
-"""What questions to one model share at their start, so that its provider's cache can be used.
+"""Prefixes that questions to one model share, for the prompt cache of its provider.
 
-A cache is warm once the first answer came, and only then are other questions with the same start
-cheap. So the first goes ahead, and the rest wait for it while questions with another start use
-the time. Nobody waits for long: a server has read the question when it begins to answer, and one
-that fails twice warms nothing.
+A prefix is cached once the first question with it was answered; only then are others cheaper. So
+the first goes ahead and the others wait, while questions with another prefix are asked. They wait
+ten seconds at most, and not at all after two failures.
 """
 
 from collections.abc import Sequence
@@ -21,98 +20,103 @@ _MOST_FAILURES: Final = 2
 
 @dataclass(eq=False)
 class Prefix:
-    """One start of questions."""
+    """A text that questions start with."""
 
     part: Shared  # where it ends
-    left: int = 0  # questions that have no answer yet
-    first: "Use | None" = None  # goes ahead
-    since: float = 0.0
+    unanswered: int = 0  # questions
+    first: "PrefixUse | None" = None  # the question that goes ahead
+    first_started: float = 0.0
     warm_until: float = 0.0
     failures: int = 0
 
-    def is_worth(self, now: float) -> bool:
-        return self.left >= _WORTH or now < self.warm_until
+    def is_worth_caching(self, now: float) -> bool:
+        return self.unanswered >= _WORTH or now < self.warm_until
 
     def waits_until(self, now: float) -> float:
-        """Until when to wait for the one that went ahead; the past if nobody has to."""
+        """Until when to wait for the question that went ahead; in the past: don't wait."""
         waits = self.first and self.failures < _MOST_FAILURES and now >= self.warm_until
-        return self.since + _LONGEST_WAIT if waits else 0.0
+        return self.first_started + _LONGEST_WAIT if waits else 0.0
 
 
 @dataclass(eq=False)
-class Use:
-    """What one question shares with others."""
+class PrefixUse:
+    """The prefixes of one question."""
 
     prefixes: tuple[Prefix, ...]
-    kept: tuple[Prefix, ...] = ()  # by the call in flight
-    ahead: bool = False  # whether others wait for that call
+    cached: tuple[Prefix, ...] = ()  # by the call in flight
+    goes_ahead: bool = False  # whether others wait for that call
 
     def waits_until(self, now: float) -> float:
-        return max(one.waits_until(now) for one in self.prefixes)
+        return max(prefix.waits_until(now) for prefix in self.prefixes)
 
 
 @dataclass
 class Prefixes:
-    """All starts; ``least`` are the tokens from which on the provider keeps one, None: never."""
+    """All prefixes; the provider caches those of ``min_tokens`` or more, or none."""
 
-    least: int | None = None
-    _known: dict[tuple[object, ...], Prefix] = field(default_factory=dict)
+    min_tokens: int | None = None
+    _by_text: dict[tuple[object, ...], Prefix] = field(default_factory=dict)
 
-    def use_of(self, question: Question) -> Use | None:
-        """What one more question shares; None if its texts are too short."""
-        if self.least is None:
+    def use_of(self, question: Question) -> PrefixUse | None:
+        """The prefixes of a further question; None if they are too short."""
+        if self.min_tokens is None:
             return None
-        found = list[Prefix]()
+        prefixes = list[Prefix]()
         start = (question.system, question.tools, question.schema)
         tools = (text for tool in question.tools for text in (tool.description, tool.schema))
         if self._is_long([question.system, *tools]):
-            found.append(self._known.setdefault(start, Prefix("system")))
+            prefixes.append(self._by_text.setdefault(start, Prefix("system")))
         if self._is_long([text for _, text in question.messages]):
-            whole = (*start, question.messages)
-            found.append(self._known.setdefault(whole, Prefix("messages")))
-        for one in found:
-            one.left += 1
-        return Use(tuple(found)) if found else None
+            with_messages = (*start, question.messages)
+            prefixes.append(self._by_text.setdefault(with_messages, Prefix("messages")))
+        for prefix in prefixes:
+            prefix.unanswered += 1
+        return PrefixUse(tuple(prefixes)) if prefixes else None
 
     def _is_long(self, texts: list[str]) -> bool:
         tokens = sum(estimated_tokens(text) for text in texts if text)
-        return self.least is not None and tokens >= self.least
+        return self.min_tokens is not None and tokens >= self.min_tokens
 
-    def start(self, use: Use, now: float) -> tuple[Shared, ...]:
-        """A call starts; returns what its provider should keep."""
-        use.kept = tuple(one for one in use.prefixes if one.is_worth(now))
-        for one in use.kept:
-            if now < one.warm_until:
-                one.warm_until = now + _LIFETIME
-            elif one.first is None:
-                one.first, one.since, use.ahead = use, now, True
-        return tuple(one.part for one in use.kept)
+    def start(self, use: PrefixUse, now: float) -> tuple[Shared, ...]:
+        """A call starts; returns what its provider should cache."""
+        use.cached = tuple(prefix for prefix in use.prefixes if prefix.is_worth_caching(now))
+        for prefix in use.cached:
+            if now < prefix.warm_until:
+                prefix.warm_until = now + _LIFETIME
+            elif prefix.first is None:
+                prefix.first, prefix.first_started, use.goes_ahead = use, now, True
+        return tuple(prefix.part for prefix in use.cached)
 
-    def answered(self, use: Use, asked: float) -> None:
-        for one in use.prefixes:
-            one.left -= 1
-        for one in use.kept:
-            one.warm_until = max(one.warm_until, asked + _LIFETIME)
+    def answered(self, use: PrefixUse, started_at: float) -> None:
+        for prefix in use.prefixes:
+            prefix.unanswered -= 1
+        for prefix in use.cached:
+            prefix.warm_until = max(prefix.warm_until, started_at + _LIFETIME)
         self.refused(use)
 
-    def refused(self, use: Use) -> None:
-        """The server took no call, which is no fault of this one."""
-        for one in use.kept:
-            one.first = None if one.first is use else one.first
+    def refused(self, use: PrefixUse) -> None:
+        """The server took no call: the prefix is not to blame."""
+        for prefix in use.cached:
+            prefix.first = None if prefix.first is use else prefix.first
 
-    def end(self, use: Use) -> bool:
-        """The call ended, somehow; whether others waited for it."""
-        ahead, use.ahead = use.ahead, False
-        for one in use.kept:
-            one.failures += one.first is use
+    def end(self, use: PrefixUse) -> bool:
+        """The call ended, with an answer or without; returns whether others waited for it."""
+        went_ahead, use.goes_ahead = use.goes_ahead, False
+        for prefix in use.cached:
+            prefix.failures += prefix.first is use
         self.refused(use)
-        return ahead
+        return went_ahead
 
 
-def with_shared(questions: Sequence[Question], least: int | None) -> list[Question]:
-    """Questions of a batch with what the provider should keep of them: many start alike."""
-    prefixes = Prefixes(least)
-    uses = [prefixes.use_of(one) for one in questions]
-    shared = [tuple(p.part for p in use.prefixes if p.is_worth(0.0)) if use else () for use in uses]
-    both = zip(questions, shared, strict=True)
-    return [replace(one.without_keys(), shared=own) for one, own in both]
+def with_shared(questions: Sequence[Question], min_tokens: int | None) -> list[Question]:
+    """The questions of a batch, with what the provider should cache of them."""
+    prefixes = Prefixes(min_tokens)
+    uses = [prefixes.use_of(question) for question in questions]
+    shared = [
+        tuple(prefix.part for prefix in use.prefixes if prefix.is_worth_caching(0.0)) if use else ()
+        for use in uses
+    ]
+    return [
+        replace(question.without_keys(), shared=parts)
+        for question, parts in zip(questions, shared, strict=True)
+    ]

@@ -20,9 +20,9 @@ Place = tuple[str, str, str, str, int, int]
 
 @dataclass(frozen=True)
 class Recorded:
-    """An answer and where it belongs. Step 0 of a trial is its question; a judge's come after.
+    """An answer and where it belongs. Step 0 of a trial is its question; the judge's follow.
 
-    ``folder`` tells skills of the same name apart, which different runs may record.
+    ``folder`` distinguishes skills of the same name, which different runs may record.
     """
 
     trial: Trial
@@ -38,7 +38,7 @@ class Recorded:
 
 
 def write_recording(file: Path, answers: Iterable[Recorded]) -> None:
-    """Add answers to a recording; SettingsError if another file is there by now, or OSError."""
+    """Add answers to a recording; SettingsError or OSError if that fails."""
     before = _read(file, "record_file") if file.is_file() else ()
     replace_file(file, recorded_lines(answers, (line for _, _, line in before)))
 
@@ -114,8 +114,8 @@ def _read(file: Path, setting: str) -> Iterator[tuple[str, Answer, str]]:
 
 def recorded_versions(answers: Iterable[Answer]) -> list[tuple[str, str]]:
     """The agents of recorded answers and their versions, in order."""
-    done = (answer.activity for answer in answers)
-    return list(dict.fromkeys(pair for one in done if one for pair in one.agents))
+    activities = (answer.activity for answer in answers)
+    return list(dict.fromkeys(pair for each in activities if each for pair in each.agents))
 
 
 class ReplayedAnswers(KnownAnswers):
@@ -130,9 +130,10 @@ class ReplayedAnswers(KnownAnswers):
         self._missing = NoAnswer(f"this question is not in {file}. Record it: {how_to_record}")
 
     def get(self, question: Question) -> Reply | None:
-        asked = [question]
+        keys = [question.key]
         if task := question.task:
             versions = (version for name, version in self._versions if name == task.agent)
-            asked += [replace(question, task=replace(task, version=one)) for one in versions]
-        found = (self._answers[one.key] for one in asked if one.key in self._answers)
-        return next(found, self._missing)
+            tasks = (replace(task, version=version) for version in versions)
+            keys += [replace(question, task=other_version).key for other_version in tasks]
+        answers = (self._answers[key] for key in keys if key in self._answers)
+        return next(answers, self._missing)

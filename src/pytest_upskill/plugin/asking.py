@@ -14,7 +14,7 @@ import pytest
 
 from ..engine import Engine, LinkClient, LinkServer
 from ..engine.batches import Waiting
-from ..engine.reasons import STOPPED
+from ..engine.lane import STOPPED
 from ..errors import UpskillError
 from ..trials.answer import NoAnswer, Reply
 from ..trials.plan import Plan

@@ -9,7 +9,7 @@ import pytest
 from .._util.texts import counted, harmless, one_line
 from ..engine import Engine
 from ..engine.batches import Waiting
-from ..engine.reasons import GOES_ON, STOPPED
+from ..engine.lane import GOES_ON, STOPPED
 from ..measure.assembly import Assembly
 from ..reports.terminal.closing_lines import Spent, spent_words
 from ..reports.terminal.layout import wrapped

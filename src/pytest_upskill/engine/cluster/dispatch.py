@@ -16,7 +16,7 @@ from ...trials.answer import Usage
 from ...trials.installing import digest_of_copy, files_to_install
 from ...trials.task import Installed
 from ...trials.trial import Question
-from ..agent_jobs import Calls
+from ..agent_jobs import TrialCalls
 from ..budget import Allowance
 from .exchange import CPU, MEMORY, Outcome, Parcel, resource_of, topic_of
 from .on_worker import carry_out
@@ -32,7 +32,7 @@ _MOST_TRIES: Final = 3
 class OnItsWay:
     """A trial that was handed out: who hears of its calls, where it began, what they took."""
 
-    call: Calls
+    call: TrialCalls
     worker: tuple[str, str] | None = None  # address and name
     begun: int = 0  # times
     spent: list[Usage] = field(default_factory=list)  # since it began last

@@ -13,7 +13,7 @@ from typing import Final
 from ..._util.memory import available
 from ...agents.run_folder import end_run_folder
 from ...trials.answer import Answer, NoAnswer
-from ..reasons import unexpected
+from ..lane import unexpected
 from .exchange import CPU, MEMORY, Brief, Found, Outcome, resource_of, topic_of
 from .site import Site, Worker
 

@@ -29,7 +29,7 @@ from ...models.scripted import with_script_file
 from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.task import Installed, StartFile
 from ...trials.trial import Question
-from ..agent_jobs import Calls
+from ..agent_jobs import TrialCalls
 from ..budget import Budget
 from ..engine import Engine
 from .exchange import Brief, Found, Outcome, Parcel, topic_of
@@ -224,7 +224,7 @@ class _Metered:
     def memory_of(self, agent: str) -> int:  # noqa: ARG002
         return 0  # Dask has seen to that
 
-    async def run(self, question: Question, call: Calls) -> Reply:
+    async def run(self, question: Question, call: TrialCalls) -> Reply:
         site, purse = self._site, self._site.purse_of(question)
         assert question.task
         if purse.is_setup:

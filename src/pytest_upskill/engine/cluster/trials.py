@@ -6,7 +6,7 @@ from contextlib import suppress
 from ...errors import InputError, Spell, spelled
 from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.trial import Question
-from ..agent_jobs import Calls
+from ..agent_jobs import TrialCalls
 from ..budget import Allowance, Budget
 from .cluster import Cluster
 from .dispatch import OnItsWay
@@ -37,7 +37,7 @@ class ClusterTrials:
     def memory_of(self, agent: str) -> int:  # noqa: ARG002
         return 0  # of this machine
 
-    async def run(self, question: Question, call: Calls) -> Reply:
+    async def run(self, question: Question, call: TrialCalls) -> Reply:
         assert question.task
         agent = question.task.agent
         while True:
