@@ -21,8 +21,9 @@ from pytest_upskill.stats import (
     steps,
     weights,
 )
-from pytest_upskill.teach.distilling import Short, choose
-from pytest_upskill.teach.query_scores import HELD_OUT, Scores, changes
+from pytest_upskill.teach.distilling import choose
+from pytest_upskill.teach.shortening import Short
+from pytest_upskill.teach.wordings import HELD_OUT, Scores, changes
 
 Chances = list[tuple[float, float]]  # per case: to pass without the skill, and with it
 Passes = list[tuple[int, int]]

@@ -12,9 +12,8 @@ import pytest
 from pytest_upskill import describe
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.skills.triggers import load_triggers
-from pytest_upskill.teach.descriptions import read_description, wording_of
-from pytest_upskill.teach.query_scores import split_queries
 from pytest_upskill.teach.replies import NotUsable
+from pytest_upskill.teach.wordings import read_description, split_queries, wording_of
 from support.fake_models import FakeModels, Project, lines, served
 from support.kit import write_skill
 from support.loopback import Asked, Reply

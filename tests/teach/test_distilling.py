@@ -4,8 +4,9 @@ from pathlib import Path
 
 from pytest_upskill.results.parts import Parts, Version
 from pytest_upskill.stats import Lift
-from pytest_upskill.teach.distilling import Short, best_of_sizes, choose, within
+from pytest_upskill.teach.distilling import choose
 from pytest_upskill.teach.drafts import Draft
+from pytest_upskill.teach.shortening import Short, best_of_sizes, within
 from support.made import made_run
 
 GOOD = Lift(0.0, -0.08, 0.2, 1.0)

@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.teach.attempts import Attempt, best_of, why_stop
+from pytest_upskill.teach.attempts import Attempt, best_of, report_for_teacher, why_stop
 from pytest_upskill.teach.drafts import Draft
-from pytest_upskill.teach.failures import report_for_teacher
 from pytest_upskill.teach.outcome import Taught, report_lines, sentences
-from pytest_upskill.teach.progress_lines import Screen, cells_of, row_lines
+from pytest_upskill.teach.progress_lines import ProgressScreen, cells_of, row_lines
 from pytest_upskill.teach.sources import TraceText
 from pytest_upskill.teach.teach_settings import TeachSettings
 from pytest_upskill.trials.trial import Arm
@@ -27,7 +26,7 @@ def test_students_are_on_one_line_if_they_fit() -> None:
 
 def test_a_screen_that_is_not_live_writes_only_whole_lines() -> None:
     piped, live = list[str](), list[str]()
-    for screen in (Screen(piped.append), Screen(live.append, live=True)):
+    for screen in (ProgressScreen(piped.append), ProgressScreen(live.append, live=True)):
         screen.begin("Generating\x1b[31m cases…")
         screen.done("12 kept")
         screen.line("Saved")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.teach.query_rules import LONGEST_QUERY, QueryRules, alike, words_of
+from pytest_upskill.teach.query_writing import LONGEST_QUERY, QueryRules, alike, words_of
 
 DESCRIPTION = (
     "Fill in PDF forms and read their fields. Use when someone wants a form to be completed, or "

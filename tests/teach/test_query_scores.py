@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.results.triggers import QueryRate
 from pytest_upskill.skills.triggers import Trigger
-from pytest_upskill.teach.query_scores import Scores, changes, split_queries
+from pytest_upskill.teach.wordings import Scores, changes, split_queries
 
 
 def scores(*opened: tuple[bool, int], runs: int = 1) -> Scores:

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_upskill.skills.case_loading import load_cases
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.teach.state import resume_state, start_state
+from pytest_upskill.teach.teach_run import resume_state, start_state
 from support.fake_models import (
     COLOURS,
     FakeModels,

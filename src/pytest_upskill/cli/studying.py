@@ -39,7 +39,7 @@ from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, STUDY_RUNS, Settings
 from ..skills.labels import labels_of
 from ..skills.search import find_skills
 from ..stats import look_plan
-from ..teach.progress_lines import Screen
+from ..teach.progress_lines import ProgressScreen
 from ..trials.subject import CHAT, Subject
 from .output import painter, stdout_look, tell, write
 from .project import find_skill, ini_lines, root_of_run
@@ -157,7 +157,7 @@ class Desk:
     sources: tuple[SkillCases, ...]
     subjects: dict[Subject, str]  # with the ids of their models
     lab: Lab
-    screen: Screen
+    screen: ProgressScreen
     folder: Path  # a temporary one, for changed skills
     free: bool
     notes: list[str]  # trouble with the stored answers
@@ -239,7 +239,7 @@ def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
     stream = sys.stdout
     width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
     live = stream.isatty() and os.environ.get("TERM") != "dumb"
-    screen = Screen(
+    screen = ProgressScreen(
         partial(tell, stream), width=width, live=live, paint=painter(stream, os.environ)
     )
     settings = _settings(given)
@@ -307,7 +307,7 @@ def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
             raise SettingsError("judge", problem, "Name one, for example sonnet.")
 
 
-def _subjects(models: Assembly, settings: Settings, screen: Screen) -> dict[Subject, str]:
+def _subjects(models: Assembly, settings: Settings, screen: ProgressScreen) -> dict[Subject, str]:
     specs = models.add_models(settings)
     names = dict.fromkeys(map(models.roster.named, settings.agents))
     fit, unfit = models.roster.pairs(subjects_of(names, list(specs)).values(), specs)

@@ -17,10 +17,10 @@ from ..measure.estimate import Estimate
 from ..models.prices import parse_prices
 from ..skills.upskill_config import UpskillConfig, read_config
 from ..teach.outcome import Taught, report_lines, taught_data
-from ..teach.progress_lines import Screen
+from ..teach.progress_lines import ProgressScreen
 from ..teach.teach_option import TeachCommand
+from ..teach.teach_run import AlreadyFinished, Declined, TeachContext
 from ..teach.teach_settings import OPTIONS, TeachSettings, defaults_of
-from ..teach.workflow import AlreadyFinished, Declined, TeachContext
 from .output import ask, painter, tell, write
 from .project import ini_lines
 
@@ -129,7 +129,7 @@ def run_shown(
     width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
     live = stream.isatty() and os.environ.get("TERM") != "dumb"
 
-    screen = Screen(
+    screen = ProgressScreen(
         partial(tell, stream), width=width, live=live, paint=painter(stream, os.environ)
     )
     consent = Consent(given.yes, screen, stream)
@@ -174,7 +174,7 @@ class Consent:
     """Asks before spending, unless --yes was given or it is free."""
 
     yes: bool
-    screen: Screen
+    screen: ProgressScreen
     stream: TextIO
     given: bool = False
 

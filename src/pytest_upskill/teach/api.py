@@ -16,18 +16,18 @@ from ..settings import Settings
 from ..skills.context import load_for_run
 from ..skills.folder import skill_file
 from ..skills.skill import load_skill
-from . import describing, workflow
 from .attempts import checked
 from .case_file import read_case_file
 from .described import Described
-from .describing import describe_task
+from .describing import describe_task, improve_description
 from .outcome import Taught
-from .progress_lines import Screen
+from .progress_lines import ProgressScreen
 from .teach_models import TeachModels
 from .teach_option import TeachCommand
+from .teach_run import TeachContext, open_models
 from .teach_settings import DEFAULT_CASES, DEFAULT_QUERIES, OPTIONS, TeachSettings, defaults_of
 from .trigger_set import TriggerSet, trigger_task, write_triggers
-from .workflow import TeachContext
+from .workflow import add_cases, refine_skill, write_skill
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -90,7 +90,7 @@ def generate_skill(
     improved in place.
     """
     settings = _settings("generate", task, options)
-    return workflow.generate(settings, _context(folder, tell, prices, in_place=settings.force))
+    return write_skill(settings, _context(folder, tell, prices, in_place=settings.force))
 
 
 def refine(
@@ -104,7 +104,7 @@ def refine(
 ) -> Taught:
     """Improve a skill by its cases, in place; unchanged if no version does better."""
     settings = _settings("refine", task or _description(skill), options)
-    return workflow.refine(Path(skill), settings, _context(folder, tell, prices))
+    return refine_skill(Path(skill), settings, _context(folder, tell, prices))
 
 
 def generate_cases(
@@ -119,7 +119,7 @@ def generate_cases(
 ) -> Taught:
     """Write ``number`` more cases for a skill; the skill itself is unchanged."""
     settings = _settings("cases", task or _description(skill), {**options, "cases": number})
-    return workflow.add_cases(Path(skill), settings, _context(folder, tell, prices))
+    return add_cases(Path(skill), settings, _context(folder, tell, prices))
 
 
 def generate_triggers(
@@ -156,7 +156,7 @@ def describe(
     """
     task = describe_task(load_skill(skill_file(Path(skill))))
     settings = _settings("describe", task, options)
-    return describing.describe(Path(skill), settings, _context(folder, tell, prices))
+    return improve_description(Path(skill), settings, _context(folder, tell, prices))
 
 
 def evaluate(
@@ -181,7 +181,7 @@ def evaluate(
     url = settings.student_url or settings.teacher_url
     settings = replace(settings, teacher=settings.students[0], teacher_url=url)
     cases = read_case_file(read.file.parent, agents=settings.only_agents).cases
-    with workflow.open_models(settings, _context(folder, None, prices)) as models:
+    with open_models(settings, _context(folder, None, prices)) as models:
         return models.evaluate(read, checked(cases), models.students)
 
 
@@ -267,7 +267,7 @@ def _context(folder: AnyPath | None, tell: Tell | None, prices: Names, **more: A
 
     return TeachContext(
         root=_path(folder) or Path.cwd(),
-        screen=Screen(write),
+        screen=ProgressScreen(write),
         opened=_OPENED.get(),
         prices=parse_prices(_names(prices)),
         **more,

@@ -11,21 +11,38 @@ from ..checks import CheckedCase
 from ..errors import BudgetError, UnusableError
 from ..results.arm_comparison import unit_of
 from ..results.run import RunResults
+from ..results.summary import Summary
 from ..skills.skill import Skill
+from ..trials.answer import AnswerFile
 from ..trials.records import Record
-from ..trials.subject import Subject
+from ..trials.subject import CHAT, Subject
 from ..trials.trial import ARMS, Arm
 from .case_writing import UsableCase
 from .drafts import Draft, Wanted, ask_for_draft, loaded
-from .failures import report_for_teacher
-from .progress_lines import Screen, cells_of
-from .prompts import Version, refine_prompt
+from .progress_lines import ProgressScreen, cells_of
+from .prompts import SkillText, fenced, refine_prompt
 from .replies import no_answer
+from .secrets import masked
 from .teach_models import TeachModels
 from .teach_settings import TeachSettings
+from .traces import condensed
+from .traces.reading import trace_of
 
 _MOST_TRIED: Final = 8_000  # characters of an earlier version that the teacher is shown
 _PLATEAU: Final = 2  # stop after this many attempts without a better one
+
+MOST_TRACES: Final = 12_000  # tokens of what agents did, in all
+_MOST_FAILURES: Final = 10  # that the teacher is shown
+_MOST_TRACE: Final = 3_000  # tokens of one
+_MOST_ANSWER: Final = 1_500  # characters
+_MOST_FILES_SHOWN: Final = 5
+_MOST_FILE_SHOWN: Final = 1_000  # characters
+_MOST_MASKED: Final = 20_000  # characters: masking a whole file may take a second
+_NOT_OPENED: Final = (
+    "It did not open the skill: it saw the name and the description, and no word of the body. So "
+    "the body is not the cause. Change the description: say when to use the skill, in words that "
+    "such questions use."
+)
 
 
 @dataclass(frozen=True)
@@ -136,7 +153,7 @@ class AttemptLoop:
     wanted: Wanted
     cases: Sequence[UsableCase]  # only the learning ones
     session: int
-    screen: Screen
+    screen: ProgressScreen
     keep: KeepAttempt
 
     def run(self, first: Draft) -> tuple[list[Attempt], str]:
@@ -185,7 +202,7 @@ class AttemptLoop:
         prompt = refine_prompt(
             self.settings.task,
             self.material,
-            Version(best.draft.description, best.draft.body, best.draft.files),
+            SkillText(best.draft.description, best.draft.body, best.draft.files),
             report_for_teacher(best.results),
             tried,
             self.settings.max_skill_tokens,
@@ -242,3 +259,93 @@ def _tried_text(attempt: Attempt) -> str:
     if attempt.results:
         return shortened(attempt.draft.body, _MOST_TRIED)
     return f"(attempt {attempt.number} could not be used: {attempt.problem})"
+
+
+def report_for_teacher(results: RunResults) -> str:
+    """Pass rates, and failed answers with their questions and reasons: part of a prompt."""
+    skill = results.skills[0].name
+    failing = _failing(results)
+    chosen = failing[:_MOST_FAILURES]
+    room = min(_MOST_TRACE, MOST_TRACES // max(1, sum(one.agent != CHAT for one in chosen)))
+    shown = [_failure(results.questions[skill, one.case], one, room) for one in chosen]
+    rates = "; ".join(map(_rates, results.summaries))
+    failed = {record.case for record in failing}
+    fine = [case.case for case in results.summaries[0].by_case if case.case not in failed]
+    what = "The share that passes" if results.skills[0].score == "pass" else "The share of checks"
+    parts = [f"{what}: {rates}."]
+    parts += [f"These pass with every student: {', '.join(fine)}."] if fine else []
+    if failing:
+        parts += [f"{counted(len(failing), 'answer')} fail; these are some of them.", *shown]
+    return "\n\n".join(parts)
+
+
+def _rates(row: Summary) -> str:
+    bare, skilled = row.scored("baseline") or 0.0, row.scored("skill") or 0.0
+    text = f"{row.model} {bare:.0%} without the skill, {skilled:.0%} with it"
+    return f"{text}, {row.activation.opened}" if row.activation else text
+
+
+def _failing(results: RunResults) -> list[Record]:
+    """A failed answer of each case and student; every case comes once before any comes twice."""
+    first: dict[tuple[str, str], Record] = {}
+    for record in results.records:
+        if record.arm == "skill" and record.outcome == "failed":
+            first.setdefault((record.case, record.model), record)
+    seen = dict[str, int]()
+    ranked = []
+    for record in first.values():
+        seen[record.case] = seen.get(record.case, 0) + 1
+        ranked.append((seen[record.case], record))
+    return [record for _, record in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _failure(question: str, record: Record, room: int) -> str:
+    """A failed answer, or what an agent did in ``room`` tokens."""
+    wrong = [grade.reason for grade in record.checks if not grade.passed]
+    right = [grade.reason for grade in record.checks if grade.passed]
+    parts = [f"Question:\n{fenced('question', question)}"]
+    if record.agent == CHAT:
+        answer = shortened(record.output or "", _MOST_ANSWER)
+        parts.append(f"{record.model} answered:\n{fenced('answer', answer)}")
+    else:
+        parts += _of_agent(record, room)
+    parts.append("What is wrong: " + "; ".join(wrong) + ".")
+    parts += ["What is right: " + "; ".join(right) + "."] if right else []
+    return "\n".join(parts)
+
+
+def _of_agent(record: Record, room: int) -> list[str]:
+    """What an agent did, in numbered steps, and what it left behind."""
+    done = (turn for turn in record.transcript if turn.reply)  # before that it was asked
+    trace = condensed(trace_of(done), room)
+    parts = [f"{record.model}, an agent, did this:\n{fenced('trial', trace.text)}"]
+    parts += [trace.left_out] if trace.left_out else []
+    parts.append(_opened(record))
+    parts.append(_files(record.files))
+    return parts
+
+
+def _opened(record: Record) -> str:
+    activity = record.activity
+    if activity is None or activity.activated is None:
+        return ""
+    if not activity.activated:
+        return _NOT_OPENED
+    others = [f"read {', '.join(activity.read)}"] if activity.read else []
+    others += [f"ran {', '.join(activity.scripts)}"] if activity.scripts else []
+    done = f", and {' and '.join(others)}" if others else " and none of its other files"
+    return masked(one_line(f"It opened the skill{done}.", 500))
+
+
+def _files(files: Sequence[AnswerFile]) -> str:
+    """The files that it made, changed or deleted, as far as they are texts and short."""
+    if not files:
+        return "It left no file behind and changed none."
+    names = [f"{one_line(file.path, 100)} ({file.change})" for file in files]
+    more = f", and {len(files) - 20:,} more" if len(files) > 20 else ""
+    parts = [f"Files that it left:\n{fenced('names', masked(', '.join(names[:20]) + more))}"]
+    for file in [one for one in files if one.text is not None][:_MOST_FILES_SHOWN]:
+        text, start = file.text or "", masked((file.text or "")[:_MOST_MASKED])[:_MOST_FILE_SHOWN]
+        start += "…" if len(text) > _MOST_FILE_SHOWN else ""
+        parts.append(fenced("file", f"{one_line(file.path, 100)}:\n{start}"))
+    return "\n".join(parts)

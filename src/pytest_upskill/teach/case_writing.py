@@ -30,7 +30,7 @@ from .replies import (
     LeftFileForm,
     NotUsable,
     QuestionFileForm,
-    Request,
+    TeachRequest,
     ask_for,
     cases_schema,
     objects_in,
@@ -292,7 +292,7 @@ class Author:
     ) -> None:
         judge, agents = self.models.judge, self.agents
         schema = cases_schema(judge is not None, agents=agents)
-        request = Request(self.model, self.system, masked(prompt), schema, self.session)
+        request = TeachRequest(self.model, self.system, masked(prompt), schema, self.session)
         replies = ask_for(self.models, request, _read_cases)[:most]
         usable, rejected = try_cases(
             replies,

@@ -10,8 +10,7 @@ from .._util.texts import counted, one_line
 from ..results.arm_comparison import points_words
 from ..skills.triggers import Trigger
 from ..stats import Lift
-from .descriptions import Wording
-from .query_scores import Scores
+from .wordings import Scores, Wording
 
 
 @dataclass(frozen=True)

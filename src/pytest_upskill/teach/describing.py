@@ -9,52 +9,41 @@ from typing import Final
 from .._util.files import read_file, reason_of, replace_file, resolved, save_file
 from .._util.texts import counted, one_line, shortened
 from ..errors import BudgetError, InputError, UnusableError, shown
-from ..measure.estimate import Calls, Estimate, calls_of_trials, estimate_of
 from ..skills.folder import SKILL_NAMES, skill_file
 from ..skills.search import find_skills
-from ..skills.skill import LONGEST_DESCRIPTION, Skill, estimated_tokens, fields_of, load_skill
+from ..skills.skill import LONGEST_DESCRIPTION, Skill, fields_of, load_skill
 from ..skills.triggers import Trigger
-from ..stats.intervals import LEVEL
-from ..stats.power import fewest_cases
-from ..trials.answer import Usage
-from . import saving
 from .described import Described, MeasuredWording, version_text
-from .descriptions import (
-    Wording,
-    ask_for_description,
-    measure_queries,
-    others_text,
-    query_report,
-    wording_of,
-)
-from .drafts import draft_of
-from .progress_lines import Screen
-from .prompts import fenced
-from .query_file import read_queries
-from .query_scores import changes, split_queries
+from .drafts import draft_of, require_writable
+from .progress_lines import ProgressScreen
+from .prompts import Tried, description_prompt, fenced
 from .sources import Material, size_of
-from .state import TeachState
+from .teach_costs import estimate_descriptions, too_few_queries
 from .teach_models import TeachModels
-from .teach_settings import TeachSettings, check
-from .trigger_prompts import Tried, description_prompt
-from .workflow import (
+from .teach_run import (
     TeachContext,
+    TeachState,
     open_models,
     require_consent,
     require_unfinished,
     state_of_run,
 )
+from .teach_settings import TeachSettings, check
+from .trigger_set import read_queries
+from .wordings import (
+    MOST_BODY,
+    Wording,
+    ask_for_description,
+    changes,
+    measure_queries,
+    others_text,
+    query_report,
+    split_queries,
+    wording_of,
+)
 
 _PLATEAU: Final = 2  # stop after this many versions without a better one
-_MOST_BODY: Final = 8_000  # characters of the skill that the teacher is shown
 _FEWEST: Final = 2  # queries of each kind: one to learn from, one to hold out
-# Tokens, where nothing better is known.
-_PROMPT: Final = 900
-_REPLY: Final = 300
-_QUERY: Final = 60
-_ENTRY: Final = 100  # of a skill in a list
-_ANSWER: Final = 100
-_TURNS: Final = 2  # of an agent, until it is decided
 
 
 def describe_task(skill: Skill) -> str:
@@ -62,37 +51,37 @@ def describe_task(skill: Skill) -> str:
     return f"description of {skill.name}"
 
 
-def describe(path: Path, settings: TeachSettings, context: TeachContext) -> Described:
+def improve_description(path: Path, settings: TeachSettings, context: TeachContext) -> Described:
     """Improve the description of a skill that has queries; unchanged if none is shown better."""
     check(settings)
     skill = load_skill(skill_file(path))
     folder = skill.file.parent
     triggers = _required_queries(folder)
     settings = replace(settings, with_skills=_without(settings.with_skills, folder))
-    saving.require_writable(folder)
+    require_writable(folder)
     with open_models(settings, context) as models:
         learn, held = split_queries(triggers)
         material = _material(skill, learn, held)
         require_unfinished(settings, context, material)
         wording_of(skill, context.root)
-        guess = _estimate(settings, models, skill, len(triggers))
-        guess = replace(guess, warning=_too_few(held, settings.attempts))
+        guess = estimate_descriptions(settings, models, skill, len(triggers))
+        guess = replace(guess, warning=too_few_queries(held, settings.attempts))
         others = others_text(models, skill)
         require_consent(context, material, models, guess)
         state = state_of_run(settings, context, material, skill.name)
-        run = _Run(settings, models, state, context.screen, learn, held, others)
+        run = DescribeRun(settings, models, state, context.screen, learn, held, others)
         described = run.described(wording_of(skill, state.folder))
         return _saved(described, settings, models, state)
 
 
 @dataclass
-class _Run:
+class DescribeRun:
     """What all steps of a run need, and its versions so far."""
 
     settings: TeachSettings
     models: TeachModels
     state: TeachState
-    screen: Screen
+    screen: ProgressScreen
     learn: Sequence[Trigger]
     held: Sequence[Trigger]
     others: str  # skills that are installed beside it
@@ -175,7 +164,7 @@ class _Run:
         skill = best.wording.base
         prompt = description_prompt(
             skill.name,
-            shortened(skill.body, _MOST_BODY),
+            shortened(skill.body, MOST_BODY),
             _tried(best),
             fenced("queries", query_report(best.learning)),
             self.others,
@@ -316,27 +305,3 @@ def _material(skill: Skill, learn: Sequence[Trigger], held: Sequence[Trigger]) -
     texts = ["\n".join(f"{one.should_trigger} {one.query}" for one in own) for own in (learn, held)]
     sent = (size_of(SKILL_NAMES[0], start.text), size_of("its queries to learn from", texts[0]))
     return Material("\n".join(texts), start=start, sent=sent)
-
-
-def _too_few(held: Sequence[Trigger], attempts: int) -> str:
-    """A warning if a change in one kind of query can't be shown, whatever the students do."""
-    should = sum(one.should_trigger for one in held)
-    kinds = should, len(held) - should
-    needed = fewest_cases(1 - (1 - LEVEL) / max(1, attempts - 1))
-    if min(kinds) >= needed:
-        return ""
-    what = f"Few queries: {kinds[0]} that should open the skill and {kinds[1]} others are held out."
-    if len(held) < needed:
-        return f"{what}\nThey can't show that a description is better ({needed} needed)."
-    return f"{what}\nIf only one of the two gets better, it takes {needed} of it to show that."
-
-
-def _estimate(settings: TeachSettings, models: TeachModels, skill: Skill, queries: int) -> Estimate:
-    """An upper estimate: as if every version were written."""
-    listed = _ENTRY * (1 + len(models.others(skill)))
-    given = _PROMPT + estimated_tokens(skill.body[:_MOST_BODY]) + _QUERY * queries + listed
-    calls = [Calls(models.teacher, settings.attempts - 1, Usage(given, _REPLY, 0))]
-    trials, asked = settings.attempts * queries * settings.runs, listed + _QUERY
-    for one in models.students:
-        calls.append(calls_of_trials(one.agent, one.model, trials, asked, _ANSWER, _TURNS))
-    return estimate_of(calls, models.price_of, free=models.is_free)

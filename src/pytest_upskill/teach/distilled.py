@@ -14,8 +14,8 @@ from ..results.losses import loss_words, standing_of
 from ..results.parts import Parts, Version
 from ..results.run import RunResults
 from ..stats import Lift
-from .distilling import Short
 from .drafts import Draft
+from .shortening import Short
 
 
 @dataclass(frozen=True)

@@ -1,184 +1,300 @@
-"""Distill a skill: shorter and shorter versions by a teacher, measured on the learning cases.
+"""Distill a skill from end to end: parts, shorter versions, held-out cases, decision.
 
 The teacher sees what each part of the skill was shown to earn, what fails, and the size to reach.
 What a version loses is decided on the held-out cases, of which neither the teacher nor the choice
 of versions knows anything.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Final
 
-from .._util.texts import counted, one_line, points
-from ..errors import BudgetError, UnusableError
-from ..measure.study import Studied, Study, Variant, differences
+from .._util.files import save_file
+from .._util.texts import counted
+from ..errors import BudgetError, InputError, Setting, shown
+from ..measure.ablation import Ablation
+from ..measure.study import SkillCases, Studied, Study, Variant, differences
 from ..results.losses import is_within, standing_of
 from ..results.parts import Parts, Version
-from ..results.run import RunResults
-from ..skills.skill import Skill
+from ..results.run import RunResults, versions
+from ..results.to_json import results_bytes
+from ..settings import Settings
+from ..skills.beside import save_beside
+from ..skills.context import load_for_run
+from ..skills.folder import SKILL_NAMES, skill_file
+from ..skills.skill import Skill, fields_of
 from ..stats import LEVEL, Differences, Lift, cases_needed, cases_within, guarded
-from ..trials.plan import score_of
+from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import Subject
-from .attempts import checked, mean_lift, measure_skill, require_answers
+from .attempts import checked, measure_skill, require_answers
+from .case_file import ids_held_out, read_case_file, require_judge
 from .case_writing import UsableCase
-from .drafts import Draft, loaded
-from .failures import report_for_teacher
-from .progress_lines import Screen, cells_of
-from .prompts import Version as Shown
-from .prompts import fenced, shorten_prompt
-from .shortening import MOST_SIZES, ask_for_version, sizes_toward
+from .distilled import Distilled, short_text, with_conclusion, with_folder
+from .drafts import Draft, draft_of, loaded, require_writable
+from .progress_lines import ProgressScreen, cells_of
+from .shortening import Short, Shortening, best_of_sizes, within
+from .sources import Material, size_of
+from .teach_costs import estimate_distillation
 from .teach_models import TeachModels
-from .teach_settings import TeachSettings
+from .teach_run import (
+    TeachContext,
+    TeachState,
+    open_models,
+    require_consent,
+    require_unfinished,
+    state_of_run,
+)
+from .teach_settings import TeachSettings, check
+
+_FEWEST: Final = 2  # cases to learn from, and to hold out
 
 _WHOLE: Final = "whole"
 _BASELINE: Final = "baseline"
-_ROUNDING: Final = 1e-9
 
 
-@dataclass(frozen=True)
-class Short:
-    """A version of at most ``size`` tokens on the learning cases, or why there is none."""
+def distill(path: Path, settings: TeachSettings, context: TeachContext) -> Distilled:
+    """A shorter version of a skill that has cases, if one is shown to lose little."""
+    check(settings)
+    file = skill_file(path)
+    skill = load_for_run(file, Settings())
+    whole = draft_of(skill, fields_of(file))
+    limit = settings.max_skill_tokens
+    begun = Distilled(whole, limit, settings.margin)
+    if begun.short_enough:
+        return begun
+    learn, rest = _split(file, settings)
+    require_writable(file.parent.resolve().parent)
+    with open_models(settings, context) as models:
+        material = _material(whole)
+        require_unfinished(settings, context, material)
+        cases = (*learn, *rest)
+        parts = {
+            student: len(_ablation(models, skill, cases, student, Path()).parts)
+            for student in models.students
+        }
+        guess = estimate_distillation(settings, models, skill.tokens, parts, learn, rest)
+        require_consent(context, material, models, guess)
+        state = state_of_run(settings, context, material, whole.name)
+        run = DistillRun(settings, models, state, context.screen, skill, whole, learn, rest)
+        found = replace(run.distilled(begun), state=state.folder)
+        spent = models.spent()
+        models.close()  # only then it is known what could not be stored
+        notes = (*found.notes, *dict.fromkeys(models.notes))
+        return _saved(replace(found, cost=spent, notes=notes), settings, models, state)
 
-    number: int
-    size: int
-    draft: Draft | None = None
-    results: RunResults | None = None
-    problem: str = ""
 
-    @property
-    def label(self) -> str:
-        return f"version {self.number}"
-
-    @property
-    def made(self) -> Draft:
-        assert self.draft, "only versions that were written are measured"
-        return self.draft
-
-    @property
-    def merit(self) -> tuple[float, int, int]:
-        """What makes it the best of its size: lift; fewer tokens; being first."""
-        lift = mean_lift(self.results) if self.results else float("-inf")
-        return lift, -(self.draft.tokens if self.draft else 0), -self.number
-
-
-@dataclass(frozen=True)
-class Shortening:
-    """What all versions share."""
-
-    models: TeachModels
-    settings: TeachSettings
-    whole: Draft
-    before: RunResults  # the whole skill, on the learning cases
-    parts: Sequence[Parts]  # what each part earns there, by student
-    cases: Sequence[UsableCase]  # only the learning ones
-    scratch: Path
-    session: int
-    screen: Screen
-    keep: Callable[[Short], None]
-
-    def run(self) -> tuple[list[Short], str]:
-        """All versions, and why there are no more: down to the limit, then better ones there."""
-        limit, most = self.settings.max_skill_tokens, self.settings.attempts
-        sizes = sizes_toward(limit, self.whole.tokens, min(MOST_SIZES, most))
-        found = list[Short]()
-        while len(found) < most:
-            reached = min((one.made.tokens for one in found if one.draft), default=None)
-            tried = {one.size for one in found}
-            left = [one for one in sizes if one not in tried and (not reached or one < reached)]
-            if not left and (stop := self._why_enough(found)):
-                return found, stop
-            try:
-                short = self._version(left[0] if left else limit, found)
-            except BudgetError:
-                self.screen.drop()
-                return found, f"another version {self.models.past_budget()}"
-            found.append(short)
-            self._show(short)
-            self.keep(short)
-        return found, f"limit of {counted(most, 'version')} reached"
-
-    def _why_enough(self, found: Sequence[Short]) -> str:
-        """Why no other version of the smallest size is tried, if so."""
-        limit = self.settings.max_skill_tokens
-        short = [one for one in found if one.results and one.made.tokens <= limit]
-        if any(one.results and within(self.before, one.results, 0.0) for one in short):
-            return "nothing is lost on the learning cases"
-        bodies = [one.made.body for one in found if one.draft]
-        return "the teacher wrote nothing new" if len(set(bodies)) < len(bodies) else ""
-
-    def _version(self, size: int, found: Sequence[Short]) -> Short:
-        short = Short(len(found) + 1, size)
-        self.screen.begin(f"{short.label}: {self.models.teacher} writes {size:,} tokens at most…")
-        prompt = shorten_prompt(
-            self.settings.task,
-            Shown(self.whole.description, self.whole.body),
-            parts_for_teacher(self.parts),
-            report_for_teacher(self.before),
-            [_tried(one) for one in found[-1:]],
-            size,
-            agents=self.models.with_agents,
+def _split(file: Path, settings: TeachSettings) -> tuple[list[UsableCase], list[UsableCase]]:
+    """The learning and the held-out cases; InputError if there are too few."""
+    known = read_case_file(file.parent, agents=settings.only_agents)
+    cases = [one for one in known.cases if not one.case.skip]
+    require_judge(cases, settings.judge)
+    held = ids_held_out([one.case for one in cases], settings.holdout)
+    parts = (
+        [one for one in cases if one.case.id not in held],
+        [one for one in cases if one.case.id in held],
+    )
+    if min(map(len, parts)) < _FEWEST:
+        problem = (
+            f"too few cases: {len(parts[0])} to learn from and {len(parts[1])} held out, and at "
+            f"least {_FEWEST} of each are needed"
         )
-        where = self.scratch, self.session
+        hint = ("Write more with pytest-upskill cases, or change ", Setting("holdout"), ".")
+        raise InputError(known.file or file, problem, hint)
+    return parts
+
+
+def _material(whole: Draft) -> Material:
+    # The text tells this run from those of other commands when it is resumed.
+    sent = (size_of(SKILL_NAMES[0], whole.text),)
+    return Material("A shorter version.", start=whole, sent=sent)
+
+
+@dataclass
+class DistillRun:
+    """What all steps of a run need."""
+
+    settings: TeachSettings
+    models: TeachModels
+    state: TeachState
+    screen: ProgressScreen
+    skill: Skill
+    whole: Draft
+    learn: Sequence[UsableCase]
+    rest: Sequence[UsableCase]
+
+    def distilled(self, begun: Distilled) -> Distilled:
+        started, clock = datetime.now(UTC), monotonic()
         try:
-            draft = ask_for_version(self.models, prompt, self.whole, size, *where)
-        except UnusableError as error:
-            return replace(short, problem=str(error))
-        self.screen.begin(f"{short.label}…")
-        with loaded(draft, self.scratch) as skill:
-            results = measure_skill(self.models, skill, self.cases, self.models.students)
-        return replace(short, draft=draft, results=results)
+            parts = self._parts()
+            before = self._before()
+        except BudgetError:
+            self.screen.drop()
+            return replace(begun, problem=f"the whole skill is not measured: it {self._spent()}")
+        begun = replace(begun, before=before)
+        if all((row.lift or 0.0) <= 0 for row in before.summaries):
+            why = "the whole skill helps no student on the learning cases, so nothing can be lost"
+            return replace(begun, problem=why)
+        loop = Shortening(
+            self.models,
+            self.settings,
+            self.whole,
+            before,
+            parts,
+            self.learn,
+            self.state.folder,
+            self.state.session,
+            self.screen,
+            self._keep,
+        )
+        versions, stop = loop.run()
+        begun = replace(begun, versions=tuple(versions), stop=stop)
+        measured = tuple(best_of_sizes(versions))
+        if not measured:
+            return replace(begun, problem="there is no shorter version")
+        try:
+            found, tested = self._held_out(before, measured, parts)
+            whole = self._all_cases(before)
+        except BudgetError:
+            self.screen.drop()
+            why = f"no version was measured on the held-out cases: it {self._spent()}"
+            return replace(begun, problem=why)
+        begun = replace(begun, measured=measured, results=self._results(found, started, clock))
+        if not any(verdict.word == "helps" for verdict in whole.verdicts):
+            why = "the whole skill is not shown to help a student, so no loss can be shown either"
+            return replace(begun, problem=why)
+        return replace(begun, chosen=choose(found, measured, tested))
 
-    def _show(self, short: Short) -> None:
-        if not short.results or not short.draft:
-            self.screen.line(f"{short.label:<11}{one_line(short.problem, 120)}")
-            return
-        size = f"{short.draft.tokens:,} of {counted(short.size, 'token')}"
-        self.screen.row(short.label, cells_of(short.results), size)
+    def _parts(self) -> list[Parts]:
+        """What each part earns on the learning cases, by student."""
+        found = list[Parts]()
+        for subject in self.models.students:
+            with TemporaryDirectory(prefix="tmp-", dir=self.state.folder) as folder:
+                cases = (*self.learn, *self.rest)
+                ablation = _ablation(self.models, self.skill, cases, subject, Path(folder))
+                ablation = replace(
+                    ablation, cases=tuple(checked(self.learn)), margin=self.settings.margin
+                )
+                study = ablation.study() if ablation.parts else None
+                if study is None:
+                    about = Parts(self.skill.name, subject.label, self.skill.tokens, None, ())
+                    found.append(replace(about, agent=subject.agent))
+                    continue
+                number = counted(len(ablation.parts), "part")
+                self.screen.begin(f"{subject.label} without each of {number}…")
+                studied = self.models.lab.run(study)
+            require_answers(self.models, chain.from_iterable(studied.records.values()))
+            found.append(ablation.concluded(studied))
+            self.screen.row("parts", [(subject.label, _standings(found[-1]))])
+        return found
+
+    def _before(self) -> RunResults:
+        self.screen.begin("whole…")
+        results = measure_skill(self.models, self.skill, self.learn, self.models.students)
+        self.screen.row("whole", cells_of(results), counted(self.whole.tokens, "token"))
+        return results
+
+    def _held_out(
+        self, before: RunResults, measured: Sequence[Short], parts: Sequence[Parts]
+    ) -> tuple[list[Parts], frozenset[int]]:
+        """All versions there; tested are those that lose little on the learning cases, if any."""
+        margin = self.settings.margin
+        good = [one for one in measured if one.results and within(before, one.results, margin)]
+        tested = frozenset(one.number for one in good or measured)
+        held = HeldOut(
+            self.models, self.skill, measured, tested, self.rest, margin, self.state.folder
+        )
+        self.screen.begin("held out…")
+        found = [
+            held.measure(subject, about)
+            for subject, about in zip(self.models.students, parts, strict=True)
+        ]
+        self.screen.drop()
+        return found, tested
+
+    def _all_cases(self, before: RunResults) -> RunResults:
+        """The whole skill on all cases; all answers are known."""
+        held = measure_skill(self.models, self.skill, self.rest, self.models.students)
+        return replace(
+            before,
+            tests=(*before.tests, *held.tests),
+            records=(*before.records, *held.records),
+            questions={**before.questions, **held.questions},
+        )
+
+    def _results(self, found: Sequence[Parts], started: datetime, clock: float) -> RunResults:
+        """For reports."""
+        students = self.models.students
+        return RunResults(
+            started=started,
+            seconds=monotonic() - clock,
+            skills=(SkillInfo.of(self.skill, self.skill.name, shown(self.skill.file.parent)),),
+            model_ids={subject.label: model_id for subject, model_id in students.items()},
+            tests=(),
+            records=(),
+            parts=tuple(found),
+            versions=versions(),
+        )
+
+    def _keep(self, short: Short) -> None:
+        self.state.keep_attempt(
+            short.number, short.draft or self.whole, short.results, short_text(short)
+        )
+
+    def _spent(self) -> str:
+        return self.models.past_budget()
 
 
-def _tried(short: Short) -> str:
-    """A version and what fails with it, or why there was none."""
-    if not short.draft or not short.results:
-        return f"Version {short.number} could not be used: {one_line(short.problem, 500)}"
-    body = fenced("version", short.draft.body)
-    told = report_for_teacher(short.results)
-    tokens = counted(short.draft.tokens, "token")
-    return f"This shorter version, about {tokens}, was tried:\n{body}\nWith it: {told}"
+def _standings(found: Parts) -> str:
+    """How many parts are missed, could go, or neither is known."""
+    counts = Counter(
+        "could go" if one.could_go else "missed" if one.standing(found.margin) == "loses" else ""
+        for one in found.parts
+    )
+    words = [f"{counts[word]} {word or 'not known'}" for word in ("missed", "could go", "")]
+    return ", ".join(word for word in words if not word.startswith("0 "))
 
 
-def parts_for_teacher(found: Sequence[Parts]) -> str:
-    """What leaving out each part does, for each student: a line per part."""
-    lines = list[str]()
-    for one in found:
-        lines.append(f"{one.model}, in points of what it gets right, with the 95 % interval:")
-        for part in one.parts:
-            lift = part.effect.lift
-            told = "not known"
-            if lift:
-                told = f"{points(lift.lift)} ({points(lift.low)} to {points(lift.high)})"
-            size = f" ({counted(part.tokens, 'token')})" if part.tokens else ""
-            lines.append(f"- {part.name}{size}: without it {told}")
-    return "\n".join(lines)
+def _ablation(
+    models: TeachModels, skill: Skill, cases: Sequence[UsableCase], subject: Subject, folder: Path
+) -> Ablation:
+    """By section, or by paragraph if there is only one."""
+    own = tuple(checked(cases))
+    score = score_of(models.settings.score, [case for case, _ in own])
+    source = SkillCases(skill.name, skill, own, score)
+    made = Ablation(source, subject, own, folder, models.settings)
+    return made if made.parts else replace(made, by="paragraph")
 
 
-def best_of_sizes(found: Sequence[Short]) -> list[Short]:
-    """The best measured version of each size, from long to short, each text once."""
-    best = dict[int, Short]()
-    for one in found:
-        if one.results and (one.size not in best or one.merit > best[one.size].merit):
-            best[one.size] = one
-    texts = {one.made.body: one for one in reversed(best.values())}
-    return sorted(texts.values(), key=lambda short: (-short.made.tokens, short.number))
-
-
-def within(whole: RunResults, short: RunResults, margin: float) -> bool:
-    """Whether no student loses more than a margin, whatever the chance of it."""
-    rows = zip(whole.summaries, short.summaries, strict=True)
-    lost = [(one.scored("skill") or 0.0) - (two.scored("skill") or 0.0) for one, two in rows]
-    return max(lost, default=0.0) <= margin + _ROUNDING
+def _saved(
+    found: Distilled, settings: TeachSettings, models: TeachModels, state: TeachState
+) -> Distilled:
+    """Write the chosen version beside the skill, and what was found to the folder of the run."""
+    file = skill_file(found.whole.base or Path())
+    if found.chosen:
+        try:
+            folder = save_beside(file, found.chosen.made.text)
+        except InputError as error:
+            unsaved = f"Not saved: {error.where}: {error.problem}."
+            return replace(found, unsaved=unsaved)
+        found = with_folder(found, folder)
+    found = with_conclusion(found)
+    with suppress(InputError):  # the skill is saved, and that is what counts
+        if found.results:
+            save_file(state.folder / "results.json", results_bytes(found.results))
+        state.save(
+            **({"saved": str(found.folder.absolute())} if found.folder else {}),
+            cost=found.cost,
+            limits=settings.on_resume("limit"),
+            out_of_budget=models.out_of_budget,
+        )
+    return found
 
 
 # The held-out cases.

@@ -1,25 +1,26 @@
-"""A version of a skill as a teacher writes it: read, linted, written to a folder."""
+"""A version of a skill as a teacher writes it: read, linted, written to a folder, saved."""
 
+import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from .._util.files import replace_file
+from .._util.files import exchange, reason_of, replace_file, why_unwritable
 from .._util.small_yaml import YAML_ERRORS, read_yaml
 from .._util.texts import counted, one_line, slug
-from ..errors import spelled
+from ..errors import InputError, Setting, SettingsError, shown, spelled
 from ..lint.skill_rules import lint_skill_file
-from ..skills.folder import installed_files, skill_file
+from ..skills.folder import CASES_NAME, installed_files, is_skill, skill_file
 from ..skills.skill import LONGEST_NAME, Skill, estimated_tokens, is_valid_name, load_skill
 from .prompts import TEACHER, TEACHER_OF_AGENTS
-from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, Request, ask_for, read_reply
+from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, TeachRequest, ask_for, read_reply
 from .secrets import masked
 from .teach_models import TeachModels
 
@@ -31,6 +32,8 @@ _MOST_FILES: Final = 20
 _MOST_FILE_CHARS: Final = 100_000
 _MOST_DEPTH: Final = 3
 _FRONTMATTER: Final = re.compile(r"^---[ \t]*\n(.*?)\n---[ \t]*\n?(.*)", re.DOTALL | re.MULTILINE)
+
+_ELSEWHERE: Final = ("Choose another folder with ", Setting("output"), ".")
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class Wanted:
 def ask_for_draft(models: TeachModels, prompt: str, wanted: Wanted, session: int) -> Draft:
     """A version by the teacher; UnusableError if it is still no valid skill after one repair."""
     system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
-    request = Request(models.teacher, system, masked(prompt), DRAFT_SCHEMA, session)
+    request = TeachRequest(models.teacher, system, masked(prompt), DRAFT_SCHEMA, session)
     return ask_for(models, request, lambda text: read_draft(text, wanted))
 
 
@@ -197,3 +200,83 @@ def lint_draft(draft: Draft, scratch: Path) -> tuple[list[str], list[str]]:
         hint = f". {spelled(finding.hint)}" if finding.hint else ""
         problems[finding.level].append(one_line(f"{finding.message}{hint}", 300))
     return problems["error"], problems["warning"]
+
+
+def checked_name(setting: str, name: str) -> str:
+    """The name if it is valid; SettingsError with a valid one if not."""
+    if name != slug(name, LONGEST_NAME):
+        raise SettingsError(
+            setting,
+            "a skill's name has only lowercase letters, digits and single hyphens",
+            f"For example: {slug(name, LONGEST_NAME) or 'my-skill'}",
+            value=name,
+        )
+    return name
+
+
+def require_free(setting: str, folder: Path, *, force: bool) -> None:
+    """SettingsError unless the folder is free, or a skill that may be replaced."""
+    if not folder.exists():
+        return
+    if folder.is_dir() and (is_skill(folder) or not any(folder.iterdir())):
+        if force or not is_skill(folder):
+            return
+        raise SettingsError(
+            setting,
+            "a skill already exists here",
+            ("Choose another name, or add ", Setting("force"), " (the old one is kept)."),
+            value=shown(folder),
+        )
+    problem, hint = "this exists and is not a skill", "Choose another folder."
+    raise SettingsError(setting, problem, hint, value=shown(folder))
+
+
+def require_writable(folder: Path, setting: str = "") -> None:
+    """Raise if a folder can't be written: found before anything is paid for."""
+    if problem := why_unwritable(folder, folder=True):
+        if setting:
+            raise SettingsError(setting, problem, _ELSEWHERE, value=shown(folder))
+        raise InputError(folder, problem, _ELSEWHERE)
+
+
+def free_name(parent: Path, name: str) -> str:
+    """The name, with a number if it is taken."""
+    number, found = 2, name
+    while os.path.lexists(parent / found):
+        found = f"{name[: LONGEST_NAME - 4]}-{number}"
+        number += 1
+    return found
+
+
+def save_skill(
+    draft: Draft, cases: str | None, folder: Path, keep_before: Callable[[Path], Path]
+) -> Path | None:
+    """Write the skill and its cases; return where the previous skill is kept, if any."""
+    folder = folder.resolve()  # a link to a skill stays a link
+    try:
+        kept = keep_before(folder) if any(folder.glob("*")) else None
+        if draft.base and draft.base.resolve() == folder.resolve():
+            if not _is_unchanged(draft, folder):
+                draft.write(folder)
+            if cases is not None:
+                replace_file(folder / CASES_NAME, cases)
+            return kept
+        with suppress(FileExistsError):  # a file, which is told below
+            folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
+            new = Path(made, "new")
+            draft.write(new)
+            if cases is not None:
+                replace_file(new / CASES_NAME, cases)
+            exchange(new, folder, Path(made, "old"))
+    except OSError as error:
+        problem = f"can't be written: {reason_of(error)}"
+        raise InputError(folder, problem, "Check the folder.") from None
+    return kept
+
+
+def _is_unchanged(draft: Draft, folder: Path) -> bool:
+    """Whether the folder has this version already: then not even its frontmatter is rewritten."""
+    now = load_skill(skill_file(folder))
+    same = (now.body, now.description) == (draft.body, draft.description)
+    return same and not draft.files

@@ -15,7 +15,7 @@ _GAP: Final = "   "
 Cell = tuple[str, str]  # a student's name, and numbers
 
 
-class Screen:
+class ProgressScreen:
     """Writes to a terminal or a pipe; without ``write`` nothing is shown.
 
     ``live``: the step is shown while it runs, and overwritten by its result.

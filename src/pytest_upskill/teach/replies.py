@@ -71,7 +71,7 @@ class Loose(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
-class FileForm(Loose):
+class DraftFile(Loose):
     path: str
     text: str
 
@@ -80,7 +80,7 @@ class DraftForm(Loose):
     name: str = ""
     description: str = ""
     body: str
-    files: list[FileForm] = Field(default_factory=list)
+    files: list[DraftFile] = Field(default_factory=list)
 
 
 class QuestionFileForm(Loose):
@@ -189,7 +189,7 @@ class NotUsable(Exception):
 
 
 @dataclass(frozen=True)
-class Request:
+class TeachRequest:
     """What a model is asked; a new ``session`` of the same request gets a new answer."""
 
     model: str
@@ -211,7 +211,7 @@ class Request:
 
 
 def ask_for(
-    models: TeachModels, request: Request, read: Callable[[str], Value], repairs: int = 1
+    models: TeachModels, request: TeachRequest, read: Callable[[str], Value], repairs: int = 1
 ) -> Value:
     """What ``read`` makes of the reply; the problems that it finds are sent back.
 

@@ -1,5 +1,6 @@
 """Write a trigger set from end to end: queries for a skill that has none, or too few."""
 
+import json
 import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
@@ -7,38 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.files import read_file, resolved, save_file, why_unwritable
+from .._util.json_forms import read_json
 from .._util.texts import counted
 from ..errors import CasesError, InputError, Setting, TeachError
-from ..measure.estimate import Calls, Estimate, estimate_of
 from ..skills.folder import SKILL_NAMES, read_text, skill_file
-from ..skills.skill import Skill, estimated_tokens, fields_of, load_skill
-from ..trials.answer import Usage
+from ..skills.skill import Skill, fields_of, load_skill
+from ..skills.triggers import TRIGGERS_NAME, Trigger, load_triggers
 from .drafts import draft_of
-from .query_file import add_queries, queries_of, read_queries, require_growable
-from .query_rules import QueryRules
-from .query_writing import (
-    BATCH,
-    Query,
-    QueryAuthor,
-    RejectedQuery,
-    missing_of,
-)
+from .query_writing import Query, QueryAuthor, QueryRules, RejectedQuery, missing_of
 from .secrets import masked
-from .sources import Material, room_of, size_of
+from .sources import Material, UserMessages, read_user_messages, room_of, size_of
+from .teach_costs import estimate_queries
 from .teach_models import TeachModels
+from .teach_run import TeachContext, open_models, require_consent, require_unfinished, state_of_run
 from .teach_settings import TeachSettings, check
-from .user_messages import UserMessages, read_user_messages
-from .workflow import (
-    TeachContext,
-    open_models,
-    require_consent,
-    require_unfinished,
-    state_of_run,
-)
 
 _MOST_SKILL: Final = 40_000  # characters of SKILL.md that the author is shown
-_PROMPT: Final = 600  # tokens, as is known from experience
-_QUERY: Final = 60
+
+_MORE_NAME: Final = "evals/more-triggers.json"  # if the file has another form than a list
+_FORM: Final = 'Make it a list of {"query": "…", "should_trigger": true}, or remove it.'
 
 
 @dataclass(frozen=True)
@@ -65,7 +54,7 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
     check(settings)
     skill = load_skill(skill_file(path))
     folder = skill.file.parent
-    file = require_growable(folder)
+    file = require_growable_queries(folder)
     known = queries_of(read_queries(folder))
     missing = missing_of(known, settings.queries)
     with open_models(settings, context) as models:
@@ -74,7 +63,7 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
         require_unfinished(settings, context, material)
         if not any(missing):
             raise _complete(file, known)
-        guess = _estimate(models, material, sum(missing))
+        guess = estimate_queries(models, material, sum(missing))
         require_consent(context, material, models, guess)
         state = state_of_run(settings, context, material, skill.name)
         author = QueryAuthor(
@@ -201,11 +190,56 @@ def _material(skill: Skill, messages: UserMessages) -> Material:
     return Material(heard.text, start=start, sent=sent, unsent=heard.unsent)
 
 
-def _estimate(models: TeachModels, material: Material, queries: int) -> Estimate:
-    """As if one more reply were needed to replace rejected queries."""
-    replies = -(-queries // BATCH) + 1
-    start = material.start.text if material.start else ""
-    given = _PROMPT + estimated_tokens(material.text) + estimated_tokens(start) + _QUERY * queries
-    usage = Usage(given, _QUERY * min(queries, BATCH), 0)
-    calls = Calls(models.author, replies, usage)
-    return estimate_of([calls], models.price_of, free=models.is_free)
+def read_queries(folder: Path) -> tuple[Trigger, ...]:
+    """All queries of a skill, wherever they are; CasesError if one can't be read."""
+    loaded = load_triggers(folder)
+    for one in loaded.broken:
+        if one.error.problems or not _is_empty(folder / TRIGGERS_NAME):
+            raise one.error
+    return loaded.triggers
+
+
+def queries_of(triggers: Sequence[Trigger]) -> list[Query]:
+    return [Query(one.query, one.should_trigger) for one in triggers]
+
+
+def require_growable_queries(folder: Path) -> Path:
+    """The file that queries are added to; InputError if they can't be."""
+    file = _own(folder, TRIGGERS_NAME)
+    if file.is_file() and isinstance(read_json(file, CasesError, _FORM)[1], dict):
+        file = _own(folder, _MORE_NAME)
+    if problem := why_unwritable(file):
+        raise InputError(file, problem, "Check the file and its folder.")
+    _entries(file)
+    return file
+
+
+def _own(folder: Path, name: str) -> Path:
+    file = folder / name
+    if not resolved(file).is_relative_to(resolved(folder)):
+        raise InputError(file, "this is a link out of the skill's folder", "Remove the link.")
+    return file
+
+
+def add_queries(file: Path, queries: Sequence[Query]) -> None:
+    """Add queries to those that the file has now; it is written whole or not at all."""
+    new = [{"query": one.text, "should_trigger": one.should_trigger} for one in queries]
+    text = json.dumps([*_entries(file), *new], indent=2, ensure_ascii=False)
+    save_file(file, f"{text}\n")
+
+
+def _entries(file: Path) -> list[Any]:
+    if not file.exists():
+        return []
+    data = read_json(file, CasesError, _FORM)[1]
+    if not isinstance(data, list):
+        raise CasesError(file, "queries can only be added to a list", _FORM)
+    return data
+
+
+def _is_empty(file: Path) -> bool:
+    """Whether it is a list without a query yet."""
+    try:
+        return bool(json.loads(read_file(file)) == [])
+    except (OSError, ValueError, RecursionError):
+        return False

@@ -7,7 +7,7 @@ from ...errors import InputError, Spell, shown
 from ...skills.case_loading import find_cases, has_cases
 from ...skills.folder import skill_file
 from ...skills.skill import load_skill
-from ...teach import workflow
+from ...teach.workflow import add_cases
 from ..project import find_skill
 from ..teaching import add_teach_arguments, config_here, run_teaching, teach_settings
 
@@ -35,4 +35,4 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     students = tuple(given.students or ())  # cases can be written without, whatever is configured
     task = given.task or skill.description
     settings = teach_settings(given, task, config_here(), students=students)
-    return run_teaching(given, lambda context: workflow.add_cases(path, settings, context))
+    return run_teaching(given, lambda context: add_cases(path, settings, context))

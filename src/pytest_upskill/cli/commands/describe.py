@@ -8,7 +8,7 @@ from ...errors import shown
 from ...skills.folder import skill_file
 from ...skills.skill import load_skill
 from ...teach.described import Described, described_data, described_lines, status_of
-from ...teach.describing import describe, describe_task
+from ...teach.describing import describe_task, improve_description
 from ...teach.teach_settings import defaults_of
 from ..project import find_skill
 from ..teaching import Shown, add_teach_arguments, config_here, run_shown, teach_settings
@@ -23,7 +23,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     path = find_skill(given.skill, os.environ)
     task = describe_task(load_skill(skill_file(path)))
     settings = teach_settings(given, task, config_here())
-    return run_shown(given, lambda context: describe(path, settings, context), _shown)
+    return run_shown(given, lambda context: improve_description(path, settings, context), _shown)
 
 
 def _shown(described: Described, width: int) -> Shown:

@@ -19,8 +19,8 @@ from ...reports.writers import (
 )
 from ...skills.folder import skill_file
 from ...skills.skill import load_skill
-from ...teach.distill import distill
 from ...teach.distilled import Distilled, distilled_data, report_lines, result_line
+from ...teach.distilling import distill
 from ...teach.teach_settings import defaults_of
 from ..output import tell
 from ..project import find_skill

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from ...errors import shown
 from ...skills.folder import SKILL_NAMES
-from ...teach import workflow
 from ...teach.outcome import Taught
+from ...teach.teach_run import TeachContext
+from ...teach.workflow import write_skill
 from ..ending import Clock, ending_lines
 from ..output import ask
 from ..teaching import (
@@ -42,8 +43,8 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     settings = teach_settings(given, given.task, config, **unmeasured)
     clock = Clock()
 
-    def generate(context: workflow.TeachContext) -> Taught:
-        return workflow.generate(settings, replace(context, agree=clock.after(context.agree)))
+    def generate(context: TeachContext) -> Taught:
+        return write_skill(settings, replace(context, agree=clock.after(context.agree)))
 
     def show(taught: Taught, width: int) -> Shown:
         whole = shown_teaching(taught, width)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
-from .messages import spoken
+from .api_messages import spoken
 from .turns import Trace, Turns, call_text, looks_failed
 
 Speaker = Literal["user", "assistant", "thinking", "call", "result", "none"]

@@ -1,26 +1,36 @@
-"""The state of a run in ``.upskill/teach/NAME/``, so that a killed run can be resumed.
+"""A run of a command that teaches: what it may do, what it costs, how it is resumed.
 
-The engine stores the answers. A resumed run asks the same questions in the same order, and so gets
-all that was answered before from the store. ``session`` is part of each question to a teacher, so
-that a new run of the same settings gets new answers.
+Its state is in ``.upskill/teach/NAME/``, so that a killed run can be resumed. The engine stores the
+answers: a resumed run asks the same questions in the same order, and so gets all that was answered
+before from the store. ``session`` is part of each question to a teacher, so that a new run of the
+same settings gets new answers.
 """
 
 import json
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import read_file, save_file
+from .._util.texts import digest
 from ..engine.database import make_folder
 from ..engine.store import FOLDER
-from ..errors import Setting, SettingsError
+from ..errors import Setting, SettingsError, Spell, TeachError
+from ..measure.estimate import Estimate
+from ..models.prices import Price
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
-from ..skills.folder import CASES_NAME, TOOL_FOLDERS
+from ..skills.folder import CASES_NAME, TOOL_FOLDERS, is_skill
 from ..trials.answer import whole_number
 from .drafts import Draft
+from .progress_lines import ProgressScreen
+from .secrets import masked
+from .sources import Material
+from .teach_models import TeachModels
+from .teach_settings import TeachSettings
 
 _STATE: Final = "state.json"
 _FORM: Final = 1
@@ -138,3 +148,80 @@ def _free(folder: Path) -> Path:
         number += 1
         base = folder.with_name(f"{folder.name}.{number}")
     return base
+
+
+class Declined(Exception):
+    """The user did not agree to the cost."""
+
+
+class AlreadyFinished(Exception):
+    """The run to resume has nothing left to do."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+
+@dataclass(frozen=True)
+class TeachContext:
+    """Where a run takes place, how it is shown, and what it may do."""
+
+    root: Path = field(default_factory=Path.cwd)  # the project
+    skills: Path | None = None  # the folder of skills; None is ./skills
+    only_unfinished: bool = False  # raise AlreadyFinished rather than replay a finished run
+    in_place: bool = False  # the skill to improve may be changed
+    screen: ProgressScreen = field(default_factory=ProgressScreen)
+    prices: Mapping[str, Price] = field(default_factory=dict)  # instead of the known ones
+    agree: Callable[[Estimate], bool] = lambda _: True
+    opened: Callable[[TeachModels], None] = lambda _: None
+    spell: Spell = str  # what the user calls a setting
+
+
+@contextmanager
+def open_models(settings: TeachSettings, context: TeachContext) -> Iterator[TeachModels]:
+    """All models of a run; their engine is closed at the end."""
+    models = TeachModels(settings, context.root, context.screen.line, context.prices, context.spell)
+    context.opened(models)
+    try:
+        yield models
+    except TeachError:
+        context.screen.drop()
+        raise
+    finally:
+        models.close()
+
+
+def require_consent(
+    context: TeachContext, material: Material, models: TeachModels, guess: Estimate
+) -> None:
+    for line in (*material.lines, *models.lines):
+        context.screen.line(line)
+    if not context.agree(guess):
+        raise Declined
+
+
+def require_unfinished(settings: TeachSettings, context: TeachContext, material: Material) -> None:
+    """Raise AlreadyFinished if all was done and saved, and the limits are the same."""
+    if not (settings.resume and context.only_unfinished):
+        return
+    state = resume_state(context.root, digest_of_run(settings, material)).data
+    folder = Path(state.get("saved", ""))
+    elsewhere = settings.output is not None and settings.output.absolute() != folder
+    further = state.get("limits") != settings.on_resume("limit") or state.get("out_of_budget")
+    if "saved" in state and is_skill(folder) and not elsewhere and not further:
+        raise AlreadyFinished(folder)
+
+
+def state_of_run(
+    settings: TeachSettings, context: TeachContext, material: Material, name: str
+) -> TeachState:
+    """The state of the run to resume, or of a new one."""
+    same, root = digest_of_run(settings, material), context.root
+    state = resume_state(root, same) if settings.resume else start_state(root, name, same)
+    state.save(task=masked(settings.task))
+    return state
+
+
+def digest_of_run(settings: TeachSettings, material: Material) -> str:
+    """--resume continues the run with the same digest."""
+    same = json.dumps(settings.on_resume("same"), sort_keys=True, default=str)
+    return digest(same, material.digest)

@@ -1,0 +1,286 @@
+"""A version of a description: asked for, checked, and measured on queries as a real skill.
+
+Its score is the share of right decisions, where each kind of query weighs the same.
+"""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Final
+
+from .._util.files import read_file, replace_file
+from .._util.texts import digest, one_line, visible
+from ..errors import InputError, spelled
+from ..lint.skill_rules import lint_skill_file
+from ..results.triggers import QueryRate
+from ..skills.description import with_description
+from ..skills.folder import read_text
+from ..skills.skill import LONGEST_DESCRIPTION, Skill, load_skill
+from ..skills.triggers import Trigger
+from ..stats import LEVEL, Lift, holm, paired_lift
+from ..trials.records import Record
+from .drafts import copy_taught
+from .prompts import DESCRIBER
+from .replies import (
+    DESCRIPTION_SCHEMA,
+    Loose,
+    NotUsable,
+    TeachRequest,
+    ask_for,
+    no_answer,
+    read_reply,
+)
+from .secrets import masked
+from .teach_models import TeachModels
+
+MOST_BODY: Final = 8_000  # characters of the skill that the teacher is shown
+
+HELD_OUT: Final = 0.4  # of the queries of each kind
+
+_MOST_QUERY: Final = 400  # characters that the teacher is shown
+_MOST_NEIGHBOURS: Final = 20_000
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What students did with queries, by the label of the student."""
+
+    by_student: Mapping[str, tuple[QueryRate, ...]]
+
+    @property
+    def right(self) -> float:
+        """Right decisions, as a mean over students: 0.5 for a skill that is always opened."""
+        return fmean(_balanced(_right_by_query(rates)) for rates in self.by_student.values())
+
+    @property
+    def worst(self) -> float:
+        """Of the weakest student."""
+        return min(_balanced(_right_by_query(rates)) for rates in self.by_student.values())
+
+    def right_of(self, student: str) -> float:
+        return _balanced(_right_by_query(self.by_student[student]))
+
+    def opened(self, should_trigger: bool) -> float:
+        """How often the skill was opened for queries of a kind: recall, or false alarms."""
+        return fmean(
+            rate.rate or 0.0
+            for rates in self.by_student.values()
+            for rate in rates
+            if rate.should_trigger == should_trigger
+        )
+
+    @property
+    def by_query(self) -> dict[str, tuple[bool, float]]:
+        """The kind of each query, and its share of right decisions over all students."""
+        found: dict[str, list[tuple[bool, float]]] = {}
+        for rates in self.by_student.values():
+            for query, pair in _right_by_query(rates).items():
+                found.setdefault(query, []).append(pair)
+        return {query: (own[0][0], fmean(one for _, one in own)) for query, own in found.items()}
+
+
+def scores_of(decided: Iterable[tuple[Trigger, Record]], skill: str) -> Scores:
+    """The rates of all queries; the records must not have errors."""
+    found: dict[tuple[str, str], list[tuple[Trigger, Record]]] = {}
+    for trigger, record in decided:
+        found.setdefault((record.model, trigger.id), []).append((trigger, record))
+    rates: dict[str, list[QueryRate]] = {}
+    for (student, _), own in found.items():
+        rates.setdefault(student, []).append(_rate(own, skill))
+    return Scores({student: tuple(own) for student, own in rates.items()})
+
+
+def _rate(own: Sequence[tuple[Trigger, Record]], skill: str) -> QueryRate:
+    trigger, opened, instead = own[0][0], 0, Counter[str]()
+    for _, record in own:
+        activity = record.activity
+        if activity and activity.activated:
+            opened += 1
+        elif activity:
+            instead.update(name for name in activity.opened if name != skill)
+    return QueryRate(
+        trigger.id, trigger.query, trigger.should_trigger, opened, len(own), 0, dict(instead)
+    )
+
+
+def _right_by_query(rates: Iterable[QueryRate]) -> dict[str, tuple[bool, float]]:
+    return {
+        one.case: (
+            one.should_trigger,
+            (one.rate or 0.0) if one.should_trigger else 1 - (one.rate or 0.0),
+        )
+        for one in rates
+    }
+
+
+def _balanced(right: Mapping[str, tuple[bool, float]]) -> float:
+    """The mean of both kinds, so that a set with few of one kind does not hide them."""
+    kinds = {should for should, _ in right.values()}
+    return fmean(fmean(one for kind, one in right.values() if kind == should) for should in kinds)
+
+
+def split_queries(triggers: Sequence[Trigger]) -> tuple[list[Trigger], list[Trigger]]:
+    """Queries to learn from, and those that are held out: the same share of each kind.
+
+    Only their texts decide, so the same queries are always split the same way.
+    """
+    held = set[str]()
+    for should in (True, False):
+        own = sorted((one for one in triggers if one.should_trigger == should), key=_by_text)
+        number = min(max(1, round(HELD_OUT * len(own))), len(own) - 1)
+        held |= {one.id for one in own[: max(0, number)]}
+    return (
+        [one for one in triggers if one.id not in held],
+        [one for one in triggers if one.id in held],
+    )
+
+
+def _by_text(trigger: Trigger) -> str:
+    return digest(trigger.query)
+
+
+def changes(before: Scores, after: Sequence[Scores], runs: int) -> list[Lift]:
+    """How much better each is than before, paired by query, adjusted for their number.
+
+    The best of several is too good by chance, so each interval has the level at which all of them
+    hold together, and p values are adjusted (Holm).
+    """
+    level = 1 - (1 - LEVEL) / max(1, len(after))
+    lifts = [paired_lift(_pairs(before, one), runs, level) for one in after]
+    adjusted = holm([lift.p_value for lift in lifts])
+    return [lift._replace(p_value=p) for lift, p in zip(lifts, adjusted, strict=True)]
+
+
+def _pairs(before: Scores, after: Scores) -> list[tuple[float, float]]:
+    """Both values of each query, weighted so that both kinds have the same weight."""
+    old, new = before.by_query, after.by_query
+    kinds = Counter(should for should, _ in old.values())
+    weight = {should: len(old) / (len(kinds) * number) for should, number in kinds.items()}
+    return [
+        (weight[should] * right, weight[should] * new[query][1])
+        for query, (should, right) in old.items()
+    ]
+
+
+class DescriptionForm(Loose):
+    description: str
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A SKILL.md with a description; all versions differ in nothing else."""
+
+    description: str
+    text: str
+    base: Skill
+    scratch: Path
+
+    def with_other(self, description: str) -> "Wording":
+        text = with_description(self.text, description)
+        if text is None:
+            raise InputError(
+                self.base.file,
+                "the description can't be changed without changing more",
+                "Fix what pytest-upskill lint finds in the frontmatter first.",
+            )
+        return Wording(description, text, self.base, self.scratch)
+
+    @contextmanager
+    def loaded(self) -> Iterator[Skill]:
+        """The skill with this description, in a folder that is there as long."""
+        folder = self.base.file.parent
+        with tempfile.TemporaryDirectory(prefix="tmp-", dir=self.scratch) as made:
+            copy = Path(made, folder.absolute().name)
+            copy.mkdir()
+            copy_taught(folder, copy)
+            file = copy / self.base.file.name
+            replace_file(file, self.text.encode())
+            yield load_skill(file)
+
+
+def wording_of(skill: Skill, scratch: Path) -> Wording:
+    """The skill as it is; InputError if its description can't be changed."""
+    read_text(skill.file)  # a SkillError if it is no text, or lies elsewhere
+    exact = read_file(skill.file).decode()  # with its own line ends
+    now = Wording(skill.description.strip(), exact, skill, scratch)
+    now.with_other("Do something else.")
+    return now
+
+
+def ask_for_description(
+    models: TeachModels, prompt: str, current: Wording, session: int
+) -> Wording:
+    """Another description by the teacher; UnusableError if it is still not valid after a repair."""
+    request = TeachRequest(models.teacher, DESCRIBER, masked(prompt), DESCRIPTION_SCHEMA, session)
+    return ask_for(models, request, lambda text: read_description(text, current))
+
+
+def read_description(text: str, current: Wording) -> Wording:
+    """The description of a reply, never shortened; NotUsable says what is wrong with it."""
+    said = " ".join(read_reply(text, DescriptionForm).description.split())
+    if not said:
+        raise NotUsable(["the description is empty"])
+    if len(said) > LONGEST_DESCRIPTION:
+        what = f"the description has {len(said):,} characters (limit {LONGEST_DESCRIPTION:,})"
+        raise NotUsable([f"{what}: say it in fewer words"])
+    if visible(said) != said or "<" in said or ">" in said:
+        raise NotUsable(["the description has markup, or characters that can't be seen"])
+    if masked(said) != said:
+        raise NotUsable(["the description has something that looks like a secret or an address"])
+    other = current.with_other(said)
+    if problems := _new_errors(current, other):
+        raise NotUsable(problems)
+    return other
+
+
+def _new_errors(current: Wording, other: Wording) -> list[str]:
+    """What the linter minds about the new one and not about the current one."""
+    before, after = (_errors(one) for one in (current, other))
+    return [text for text in after if text not in before]
+
+
+def _errors(wording: Wording) -> list[str]:
+    with wording.loaded() as skill:
+        found = [one for one in lint_skill_file(skill.file) if one.level == "error"]
+    return [one_line(f"{one.message}. {spelled(one.hint)}", 300) for one in found]
+
+
+def measure_queries(models: TeachModels, wording: Wording, triggers: Sequence[Trigger]) -> Scores:
+    """All queries on all students; TeachError if one could not be decided."""
+    with wording.loaded() as skill:
+        decided = models.decide(skill, triggers)
+        name = skill.name
+    for _, record in decided:
+        if record.outcome == "errored":
+            raise no_answer(models, record.error or "no answer")
+    return scores_of(decided, name)
+
+
+def others_text(models: TeachModels, skill: Skill) -> str:
+    """The skills that are installed beside it, as a list for the teacher."""
+    lines = [f"- {one.name}: {one_line(one.description, 300)}" for one in models.others(skill)]
+    return masked("\n".join(lines)[:_MOST_NEIGHBOURS])
+
+
+def query_report(scores: Scores) -> str:
+    """What students did with each query, the worst first: part of a prompt."""
+    rows = list[tuple[float, str]]()
+    students = list(scores.by_student.values())
+    for number, (query, (should, right)) in enumerate(scores.by_query.items()):
+        own = [rate for rates in students for rate in rates if rate.case == query]
+        opened, runs = sum(one.opened for one in own), sum(one.runs for one in own)
+        instead: dict[str, int] = {}
+        for one in own:
+            for name, times in one.instead.items():
+                instead[name] = instead.get(name, 0) + times
+        wish = "should open the skill" if should else "should not open the skill"
+        others = "".join(f"; {name} was opened instead {times}x" for name, times in instead.items())
+        text = one_line(own[0].query, _MOST_QUERY)
+        rows.append(
+            (right + number / 1e6, f"- {wish}; opened in {opened} of {runs}{others}: {text}")
+        )
+    return "\n".join(line for _, line in sorted(rows))
