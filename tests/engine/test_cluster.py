@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.engine.budget import Allowance, Budget, Unanswered
-from pytest_upskill.engine.cluster import connection
-from pytest_upskill.engine.cluster.connection import connected
-from pytest_upskill.engine.cluster.dispatch import Dispatch, OnItsWay
-from pytest_upskill.engine.cluster.exchange import Brief, Found
-from pytest_upskill.engine.cluster.lent_variables import LentVariables
+from pytest_upskill.engine.cluster import cluster
+from pytest_upskill.engine.cluster.brief import Brief, WorkerReport
+from pytest_upskill.engine.cluster.cluster import connected
+from pytest_upskill.engine.cluster.dispatch import Dispatch, DispatchedTrial
+from pytest_upskill.engine.cluster.on_worker import RunVariables
 from pytest_upskill.engine.cluster.workers import Workers, _lacks, _other_version
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.prices import Price
@@ -70,7 +70,7 @@ def test_nobody_else_can_use_the_workers_of_this_machine() -> None:
 
 
 def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_PATIENCE", 0.3)
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         with pytest.raises(SettingsError, match=r"no Dask scheduler answers there within 0\.3 s"):
@@ -93,7 +93,7 @@ def test_tls_needs_certificates() -> None:
 
 
 def test_another_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_PATIENCE", 0.3)
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
     with (
         LoopbackServer(lambda _: Reply("no")) as server,
         pytest.raises(SettingsError, match="no Dask scheduler answers there"),
@@ -104,10 +104,10 @@ def test_another_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 _INTERRUPTED = """
 import signal
 from multiprocessing.resource_tracker import ensure_running
-from pytest_upskill.engine.cluster.connection import _ctrl_c_waits
+from pytest_upskill.engine.cluster.cluster import _defer_ctrl_c
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have it ignored
 try:
-    with _ctrl_c_waits():
+    with _defer_ctrl_c():
         ensure_running()  # as each worker that is started does
         signal.raise_signal(signal.SIGINT)
         print("started")
@@ -132,15 +132,15 @@ def test_a_worker_of_another_version() -> None:
 
 def test_workers_that_lack_the_same_are_one_line() -> None:
     lacks = ("claude is not installed",)
-    workers = [Found(f"w{number}", lacks=lacks) for number in range(7)]
-    workers += [Found("\x1b[2Jw", lacks=("no\nsandbox",))]
+    workers = [WorkerReport(f"w{number}", lacks=lacks) for number in range(7)]
+    workers += [WorkerReport("\x1b[2Jw", lacks=("no\nsandbox",))]
     told = _lacks(workers)
     assert told[1] == "w0, w1, w2, w3, w4, 2 more: claude is not installed"
     assert "\x1b" not in told[0] + told[1]
     assert "\n" not in told[0]
 
 
-def workers_of(memory: dict[str, int], *found: Found) -> Workers:
+def workers_of(memory: dict[str, int], *found: WorkerReport) -> Workers:
     brief = Brief("r", {}, {}, {}, memory, "auto", None, 1, 1, 1)
     workers = Workers(None, brief, {})
     workers.fit = {one.name: one for one in found}
@@ -149,8 +149,8 @@ def workers_of(memory: dict[str, int], *found: Found) -> Workers:
 
 def test_memory_says_how_many_trials_a_worker_takes() -> None:
     versions = {"claude": "2", "loop": "1"}
-    anna = Found("anna", "bwrap", versions, places=4, memory=700)
-    berta = Found("berta", "bwrap", {"loop": "1"}, places=4, memory=40)
+    anna = WorkerReport("anna", "bwrap", versions, places=4, memory=700)
+    berta = WorkerReport("berta", "bwrap", {"loop": "1"}, places=4, memory=40)
     workers = workers_of({"claude": 300, "loop": 50}, anna, berta)
     assert workers.places == 4
     assert workers.lines == [
@@ -161,7 +161,10 @@ def test_memory_says_how_many_trials_a_worker_takes() -> None:
 
 
 def test_an_agent_that_is_larger_than_all_workers_runs_on_the_largest() -> None:
-    anna, berta = Found("anna", "", {"qwen": "1"}, (), 4, 900), Found("b", "", {}, (), 4, 2000)
+    anna, berta = (
+        WorkerReport("anna", "", {"qwen": "1"}, (), 4, 900),
+        WorkerReport("b", "", {}, (), 4, 2000),
+    )
     workers = workers_of({"qwen": 1800}, anna, berta)
     assert workers.memory_for("qwen") == 900
     assert workers.places == 1
@@ -187,14 +190,14 @@ def test_trials_hear_of_a_worker_that_takes_the_place_of_a_lost_one(
     """Also if it came between two looks: nobody had the resources that they wait for."""
 
     async def look() -> bool:
-        anna = Found("anna", "bwrap", {"claude": "2"}, places=2, memory=300)
+        anna = WorkerReport("anna", "bwrap", {"claude": "2"}, places=2, memory=300)
         workers = workers_of({"claude": 300}, anna)
         monkeypatch.setattr(workers, "_client", OneClient(there))
 
         async def look_at(new: list[str], _: list[str]) -> None:
             workers.fit[new[0]] = replace(anna, name=new[0], memory=memory)
 
-        monkeypatch.setattr(workers, "_look_at", look_at)
+        monkeypatch.setattr(workers, "_examine", look_at)
         changed = workers.changed
         await workers._look_again()
         return changed.is_set()
@@ -212,23 +215,23 @@ class NoCalls:
 
 def test_trials_that_wait_for_a_place_are_not_at_work() -> None:
     dispatch = Dispatch(None, "tcp://h:1", "r", workers_of({}))
-    dispatch._trials = {"a": OnItsWay(NoCalls()), "b": OnItsWay(NoCalls())}
+    dispatch._trials = {"a": DispatchedTrial(NoCalls()), "b": DispatchedTrial(NoCalls())}
     assert dispatch.at_work == 0
     began = {"trial": "a", "worker": "anna", "address": "tcp://h:2", "usage": None}
-    dispatch._hear((0.0, began))
+    dispatch._on_event((0.0, began))
     assert dispatch.at_work == 1
 
 
 def test_keys_of_runs_that_overlap_are_all_taken_back() -> None:
     env = {"OWN": "own"}
-    lent = LentVariables(env)
+    variables = RunVariables(env)
     first, second = {"OWN": "first", "KEY": "first"}, {"KEY": "second"}
-    lent.lend(first)
-    lent.lend(second)
+    variables.set(first)
+    variables.set(second)
     assert env == {"OWN": "first", "KEY": "second"}
-    lent.take_back(first)
+    variables.unset(first)
     assert env == {"OWN": "own", "KEY": "second"}
-    lent.take_back(second)
+    variables.unset(second)
     assert env == {"OWN": "own"}
 
 
@@ -268,7 +271,7 @@ def test_a_trial_that_needs_more_gets_more_until_nothing_is_left() -> None:
         got.append(allowance.usd)
         if allowance.whole:
             break
-        budget.spend(other, 5, 5.0, wanted_more=True)
+        budget.spend(other, 5, 5.0, exceeded=True)
     assert got == sorted(got)
     assert len(got) < 6
     budget.spend(other, 100, got[-1])

@@ -14,10 +14,10 @@ import pytest
 
 from pytest_upskill.engine.budget import Allowance, Budget
 from pytest_upskill.engine.cluster import on_worker
-from pytest_upskill.engine.cluster.dispatch import Dispatch, OnItsWay
-from pytest_upskill.engine.cluster.exchange import Brief, Found
-from pytest_upskill.engine.cluster.site import Site
-from pytest_upskill.engine.cluster.trials import ClusterTrials
+from pytest_upskill.engine.cluster.brief import Brief, WorkerReport
+from pytest_upskill.engine.cluster.cluster import ClusterTrials
+from pytest_upskill.engine.cluster.dispatch import Dispatch, DispatchedTrial
+from pytest_upskill.engine.cluster.on_worker import WorkerRun
 from pytest_upskill.engine.cluster.workers import Workers
 from pytest_upskill.trials.answer import NoAnswer, Reply, Usage
 from pytest_upskill.trials.installing import installed
@@ -45,7 +45,7 @@ class FakeClient:
 
     status = "running"
 
-    def __init__(self, **there: Found) -> None:
+    def __init__(self, **there: WorkerReport) -> None:
         self.there = there
         self.hanging = set[str]()
         self.asked = list[tuple[str, str]]()
@@ -79,8 +79,8 @@ class FakeClient:
         return [name for asked, name in self.asked if asked == what]
 
 
-def found(name: str, **versions: str) -> Found:
-    return Found(name, "bwrap", versions, places=2, memory=900)
+def found(name: str, **versions: str) -> WorkerReport:
+    return WorkerReport(name, "bwrap", versions, places=2, memory=900)
 
 
 def test_a_worker_with_another_version_of_an_agent_is_not_admitted() -> None:
@@ -165,14 +165,14 @@ def test_a_trial_that_ends_each_of_its_workers_is_given_up() -> None:
             trials.append(trial)
             told = {"trial": trial, "worker": worker, "address": worker, "usage": None}
             loop = asyncio.get_running_loop()
-            loop.call_later(0.01, dispatch._hear, (0.0, told))
-            loop.call_later(0.02, known._tell_all)
+            loop.call_later(0.01, dispatch._on_event, (0.0, told))
+            loop.call_later(0.02, known._notify_all)
             return Lost()
 
         trials = list[str]()
         client.submit = submit
         question = trial_question("a")
-        done = await dispatch.hand_out(question, Allowance(), OnItsWay(Paid()))
+        done = await dispatch.hand_out(question, Allowance(), DispatchedTrial(Paid()))
         assert len(trials) == 4
         return done
 
@@ -182,7 +182,9 @@ def test_a_trial_that_ends_each_of_its_workers_is_given_up() -> None:
 
 def test_what_an_interrupted_trial_spent_is_counted_once() -> None:
     class Interrupted:
-        async def hand_out(self, _question: object, _allowance: object, trial: OnItsWay) -> None:
+        async def hand_out(
+            self, _question: object, _allowance: object, trial: DispatchedTrial
+        ) -> None:
             trial.spent.append(Usage(100, 10))
             raise asyncio.CancelledError
 
@@ -205,15 +207,15 @@ def test_a_worker_that_gets_no_trials_has_no_keys(
         def __init__(self, brief: Brief, _worker: object) -> None:
             os.environ.update(brief.keys)
 
-        def look(self) -> Found:
+        def report(self) -> WorkerReport:
             if problem == "raises":
                 raise OSError("no room")
-            return Found("w", lacks=("no sandbox",))
+            return WorkerReport("w", lacks=("no sandbox",))
 
         def close(self) -> None:
             monkeypatch.delenv("SENT_KEY")
 
-    monkeypatch.setattr(on_worker, "Site", Unfit)
+    monkeypatch.setattr(on_worker, "WorkerRun", Unfit)
     worker = SimpleNamespace(
         name="w",
         state=SimpleNamespace(total_resources={}, nthreads=1),
@@ -224,7 +226,7 @@ def test_a_worker_that_gets_no_trials_has_no_keys(
     assert told.lacks
     assert not told.versions
     assert "SENT_KEY" not in os.environ
-    assert not on_worker._sites
+    assert not on_worker._runs
 
 
 def test_trials_of_a_worker_that_closes_are_ended() -> None:
@@ -244,7 +246,7 @@ def test_trials_of_a_worker_that_closes_are_ended() -> None:
         ),
     )
     question = trial_question("a")
-    assert Site._reply_to(site, question) == NoAnswer("stopped")
+    assert WorkerRun._reply_to(site, question) == NoAnswer("stopped")
     assert ended == [question.key]
 
 
@@ -257,7 +259,7 @@ def test_a_worker_is_known_by_the_address_that_others_reach_it_at() -> None:
         log_event=lambda _topic, event: told.append(event),
     )
     site: Any = SimpleNamespace(_worker=worker, _brief=BRIEF)
-    Site.tell(site, "t")
+    WorkerRun.tell(site, "t")
     assert told[0]["address"] == "tcp://gate:2"
 
 

@@ -244,11 +244,11 @@ class Budget:
         usd: float,
         unanswered: Sequence[Unanswered] = (),
         *,
-        wanted_more: bool = False,
+        exceeded: bool = False,
     ) -> None:
         """Replace what was reserved for a trial by what it spent, or could have used up."""
         held = self._held.get(question.key, [])
-        allotted = held[-1] if held and wanted_more else _Amount(question.model, 0, 0.0)
+        allotted = held[-1] if held and exceeded else _Amount(question.model, 0, 0.0)
         self._release(question)
         self.unanswered += unanswered
         for one in unanswered:

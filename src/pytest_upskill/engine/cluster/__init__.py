@@ -1,12 +1,11 @@
 """Trials of agents on a Dask cluster.
 
-The controller hands out trials: those without a stored answer, as long as there is money. Workers
-ask the models themselves, with keys of their own; Dask's semaphore limits the calls of all of them.
-Dask decides where a trial runs, and starts it again elsewhere if its worker is lost.
+The controller hands out trials that have no stored answer, within the budget. Workers ask the
+models themselves, with keys of their own; Dask's semaphore limits the calls of all of them. Dask
+decides where a trial runs, and starts it again elsewhere if its worker is lost.
 """
 
-from .cluster import Cluster
-from .exchange import brief_of
-from .trials import ClusterTrials
+from .brief import brief_of
+from .cluster import Cluster, ClusterTrials
 
 __all__ = ["Cluster", "ClusterTrials", "brief_of"]

@@ -1,21 +1,33 @@
-"""A run's connection to a cluster, which any thread may use."""
+"""A run's connection to a cluster: to a scheduler, or to workers that are started here."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
-from contextlib import suppress
-from typing import Any, Final
+import logging
+import re
+import signal
+import warnings
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from multiprocessing.resource_tracker import ensure_running
+from typing import TYPE_CHECKING, Any, Final
 
-from ..._util.texts import counted
-from ...errors import Setting, SettingsError, Text
+from ..._util.texts import counted, one_line
+from ...errors import InputError, Setting, SettingsError, Spell, Text, spelled
+from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.trial import Question
-from ..budget import Allowance
-from .connection import connected
-from .dispatch import Dispatch, OnItsWay
-from .exchange import Brief, Outcome
+from ..agent_jobs import TrialCalls, default_at_once
+from ..budget import Allowance, Budget
+from .brief import PACKAGE, Brief, Outcome
+from .dispatch import Dispatch, DispatchedTrial
 from .workers import Workers
 
+if TYPE_CHECKING:
+    from distributed import Client, LocalCluster
+
+_FORMS: Final = "Write tcp://HOST:8786, tls://HOST:8786, or local:4 for 4 workers on this machine."
+_PATIENCE: Final = 5.0  # seconds for the scheduler to answer
 _LEAVING: Final = 10.0  # seconds for workers to forget a run
-_AHEAD: Final = 2  # trials handed out per place: a cluster that grows by itself must see some wait
+# Trials handed out per place: some must wait, or a cluster that grows by itself would not grow.
+_AHEAD: Final = 2
 _DOCTOR: Final = "pytest-upskill doctor, run there, says more."
 
 
@@ -39,7 +51,7 @@ class Cluster:
         self._hint: Text = _DOCTOR
         if not brief.keys:
             self._hint = (_DOCTOR, " Keys are sent with ", Setting("cluster_send_keys"), " alone.")
-        self._client: Any  # its methods are to be awaited on its loop, and not elsewhere
+        self._client: Any  # its methods must be awaited on its loop
         self._local, self._client = connected(address, at_once)
         self._loop: asyncio.AbstractEventLoop = self._client.loop.asyncio_loop
         self._workers = Workers(self._client, brief, pins or {})
@@ -56,8 +68,8 @@ class Cluster:
             raise self._error(f"no worker fits: {'; '.join(workers.lacking)}", self._hint)
         versions = workers.versions
         if missing := [name for name in self._agents if name not in versions]:
-            told = "; ".join(workers.lacking)
-            raise self._error(f"no worker has {', '.join(missing)}: {told}", self._hint)
+            lacking = "; ".join(workers.lacking)
+            raise self._error(f"no worker has {', '.join(missing)}: {lacking}", self._hint)
         self._loop.call_soon_threadsafe(self._dispatch.listen)
         self._watching = self._begun(workers.watch())
         return versions
@@ -65,8 +77,8 @@ class Cluster:
     @property
     def lines(self) -> list[str]:
         """The cluster in words: how many workers, and what others lack."""
-        first, *more = self._workers.lines
-        return [f"cluster {self._address}: {first}", *more]
+        first, *others = self._workers.lines
+        return [f"cluster {self._address}: {first}", *others]
 
     @property
     def places(self) -> int:
@@ -83,17 +95,17 @@ class Cluster:
     def note(self) -> str:
         """What became of workers."""
         moved = self._dispatch.moved
-        again = f": {counted(moved, 'trial')} began again on another" if moved else ""
+        restarted = f": {counted(moved, 'trial')} began again on another" if moved else ""
         lost = self._workers.lost
-        return f"The cluster lost {lost}{again}." if lost else ""
+        return f"The cluster lost {lost}{restarted}." if lost else ""
 
     async def hand_out(
-        self, question: Question, allowance: Allowance, trial: OnItsWay
+        self, question: Question, allowance: Allowance, trial: DispatchedTrial
     ) -> Outcome | str:
-        """Have a trial carried out; why it can't be, if nobody carries it out."""
+        """Have a trial carried out; returns why that failed, if it did."""
         work = self._dispatch.hand_out(question, allowance, trial)
-        done: Outcome | str = await asyncio.wrap_future(self._begun(work))
-        return done
+        outcome: Outcome | str = await asyncio.wrap_future(self._begun(work))
+        return outcome
 
     def close(self) -> None:
         """Let the workers forget the run, and end those that were started for it."""
@@ -114,3 +126,165 @@ class Cluster:
 
     def _error(self, problem: str, hint: Text = "") -> SettingsError:
         return SettingsError("cluster", problem, hint, value=self._address)
+
+
+class ClusterTrials:
+    """Carries out trials on a cluster, in place of this machine."""
+
+    def __init__(self, cluster: Cluster, budget: Budget, spell: Spell) -> None:
+        self._cluster = cluster
+        self._budget = budget
+        self._spell = spell
+        self._settled = asyncio.Event()
+
+    @property
+    def places(self) -> int:
+        return self._cluster.places
+
+    @property
+    def at_work(self) -> int:
+        return self._cluster.at_work
+
+    @property
+    def note(self) -> str:
+        return self._cluster.note
+
+    def memory_of(self, agent: str) -> int:  # noqa: ARG002
+        return 0  # of this machine
+
+    async def run(self, question: Question, call: TrialCalls) -> Reply:
+        assert question.task
+        agent = question.task.agent
+        while True:
+            if refusal := self._budget.refusal(question):
+                return NoAnswer(spelled(refusal, self._spell))
+            allowance = await self._allotted(question)
+            trial, outcome = DispatchedTrial(call), Outcome(None)
+            try:
+                result = await self._cluster.hand_out(question, allowance, trial)
+                if isinstance(result, str):
+                    result = Outcome(NoAnswer(f"{agent}: {result}"))
+                outcome = result
+            except InputError as error:
+                return NoAnswer(error.message(self._spell))
+            finally:
+                self._count(question, outcome, trial)
+            assert outcome.reply
+            if not outcome.exceeded:
+                return outcome.reply
+            if allowance.whole:
+                return NoAnswer(spelled(self._budget.reached(question), self._spell))
+
+    async def close(self) -> None:
+        pass  # whoever opened the cluster closes it
+
+    async def _allotted(self, question: Question) -> Allowance:
+        while (allowance := self._budget.allot(question)) is None:
+            self._settled.clear()
+            with suppress(TimeoutError):  # a judge's call may end as well, without notice
+                await asyncio.wait_for(self._settled.wait(), 1.0)
+        return allowance
+
+    def _count(self, question: Question, outcome: Outcome, trial: DispatchedTrial) -> None:
+        """Count all that was paid, also by a lost worker."""
+        lost = trial.lost if outcome.reply else [*trial.lost, *trial.spent]
+        tokens = outcome.tokens + sum((usage.input or 0) + (usage.output or 0) for usage in lost)
+        usd = outcome.usd + self._budget.price(question, lost)
+        unanswered, exceeded = outcome.unanswered, outcome.exceeded
+        self._budget.spend(question, tokens, usd, unanswered, exceeded=exceeded)
+        if isinstance(outcome.reply, Answer):  # else the engine counts all as unanswered
+            self._budget.lose(question, lost)
+        self._settled.set()
+
+
+def connected(address: str, at_once: int | None) -> "tuple[LocalCluster | None, Client]":
+    local = re.fullmatch(r"local:([1-9]\d{0,3})", address)
+    if not local and not re.fullmatch(r"(tcp|tls)://[^\s/@]+:\d+/?", address):
+        raise SettingsError("cluster", "not the address of a cluster", _FORMS, value=address)
+    try:
+        import dask
+        from distributed import Client, LocalCluster, Security
+
+        # Whoever can reach a scheduler can run code, and so could an agent that has a network.
+        private = Security.temporary() if local else None
+    except ImportError as error:
+        hint = f"pip install '{PACKAGE}[cluster]'"
+        raise SettingsError("cluster", f"needs Dask ({error})", hint, value=address) from None
+    for name in ("distributed", "distributed.client", "distributed.comm", "tornado"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
+    started = None
+    if address.startswith("tls:"):
+        _require_certificates(address)
+    try:
+        if not local:
+            # Dask's client would wait forever for a server that accepts and says nothing.
+            asyncio.run(asyncio.wait_for(_identify(address), _PATIENCE))
+        if local:
+            workers = int(local[1])
+            threads = -(-(at_once or default_at_once()) // workers)
+            with _defer_ctrl_c():
+                started = LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=threads,
+                    processes=True,
+                    security=private,
+                    memory_limit=0,
+                    dashboard_address="127.0.0.1:0",  # the usual port may be taken
+                    silence_logs=logging.CRITICAL + 1,
+                )
+        with warnings.catch_warnings():  # about versions of packages that we don't use
+            warnings.simplefilter("ignore")
+            return started, Client(started or address, set_as_default=False, name=PACKAGE)
+    except BaseException as error:
+        if started:
+            started.close()
+        if not isinstance(error, (OSError, TimeoutError, ValueError, TypeError, RuntimeError)):
+            raise
+        problem = f"no Dask scheduler answers there within {_PATIENCE:g} s"
+        hint = "Start one: dask scheduler. Is the port right, and is it reachable from here?"
+        if address.startswith("tls:"):
+            hint += " Does it use tls, and do both trust the same authority?"
+        if local:
+            problem, hint = f"its workers did not start: {one_line(str(error), 200)}", ""
+        raise SettingsError("cluster", problem, hint, value=address) from None
+
+
+def _require_certificates(address: str) -> None:
+    from distributed import Security
+
+    try:
+        if Security().get_connection_args("client").get("ssl_context"):
+            return
+        problem = "there are no certificates for it"
+    except (OSError, ValueError) as error:  # ssl's errors are OSErrors
+        problem = f"its certificates can't be used: {one_line(str(error), 200)}"
+    hint = "Dask's settings name them: ca-file, client.cert and client.key of distributed.comm.tls."
+    raise SettingsError("cluster", problem, hint, value=address)
+
+
+async def _identify(address: str) -> None:
+    from distributed import Security
+    from distributed.core import rpc
+
+    security = Security().get_connection_args("client")
+    async with rpc(address, timeout=_PATIENCE, connection_args=security) as scheduler:
+        await scheduler.identity()
+
+
+@contextmanager
+def _defer_ctrl_c() -> Iterator[None]:
+    """Ctrl-C takes effect afterwards, and never in workers that are started meanwhile.
+
+    They inherit the signal mask, and so does the thread that restarts them. The controller ends
+    them, trials first.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    ensure_running()  # else the first worker would start it, and unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,4 +1,4 @@
-"""Trials as tasks of Dask: handed out, carried out somewhere, handed out again if need be."""
+"""Trials as tasks of Dask: submitted, and submitted again if their worker is lost."""
 
 import asyncio
 import pickle
@@ -18,25 +18,25 @@ from ...trials.task import Installed
 from ...trials.trial import Question
 from ..agent_jobs import TrialCalls
 from ..budget import Allowance
-from .exchange import CPU, MEMORY, Outcome, Parcel, resource_of, topic_of
+from .brief import CPU, MEMORY, Outcome, SentTrial, resource_of, topic_of
 from .on_worker import carry_out
 from .workers import Workers
 
 if TYPE_CHECKING:
-    from distributed import Future as Handed
+    from distributed import Future as DaskFuture
 
 _MOST_TRIES: Final = 3
 
 
 @dataclass
-class OnItsWay:
-    """A trial that was handed out: who hears of its calls, where it began, what they took."""
+class DispatchedTrial:
+    """A trial that was handed out: where it runs, and what its calls took."""
 
     call: TrialCalls
     worker: tuple[str, str] | None = None  # address and name
     begun: int = 0  # times
     spent: list[Usage] = field(default_factory=list)  # since it began last
-    lost: list[Usage] = field(default_factory=list)  # before that
+    lost: list[Usage] = field(default_factory=list)  # on workers that were lost
 
 
 class Dispatch:
@@ -48,45 +48,45 @@ class Dispatch:
         self._address = address
         self._run = run
         self._workers = workers
-        self._trials: dict[str, OnItsWay] = {}
-        self._copies: dict[tuple[str, str], Handed[bytes]] = {}  # by digest of a skill, and agent
-        self._starts: dict[str, Handed[Outcome]] = {}  # what setups made
+        self._trials: dict[str, DispatchedTrial] = {}
+        self._copies: dict[tuple[str, str], DaskFuture[bytes]] = {}  # by digest and agent
+        self._starts: dict[str, DaskFuture[Outcome]] = {}  # what setups made
 
     @property
     def at_work(self) -> int:
-        """Trials that a worker has begun, as far as known; called from any thread."""
+        """Trials that a worker is known to have begun; called from any thread."""
         return sum(trial.worker is not None for trial in list(self._trials.values()))
 
     def listen(self) -> None:
-        """Hear of trials that begin, and of their calls."""
-        self._client.subscribe_topic(topic_of(self._run), self._hear)
+        """Listen to what workers report."""
+        self._client.subscribe_topic(topic_of(self._run), self._on_event)
 
     async def hand_out(
-        self, question: Question, allowance: Allowance, trial: OnItsWay
+        self, question: Question, allowance: Allowance, trial: DispatchedTrial
     ) -> Outcome | str:
-        """Have a trial carried out; why it can't be, if nobody carries it out."""
-        number = f"upskill-trial-{token_hex(8)}"  # all that schedulers and dashboards show
+        """Have a trial carried out; returns why that failed, if it did."""
+        number = f"upskill-trial-{token_hex(8)}"  # what schedulers and dashboards show
         task = question.task
         assert task
-        skills = tuple(replace(one, folder="", ref=None, text="") for one in task.skills)
-        sent = replace(question, task=replace(task, skills=skills))
-        parcel = pickle.dumps(Parcel(number, sent, allowance))
+        skills = tuple(replace(skill, folder="", ref=None, text="") for skill in task.skills)
+        without_files = replace(question, task=replace(task, skills=skills))
+        sent = pickle.dumps(SentTrial(number, without_files, allowance))
         self._trials[number] = trial
         try:
-            strangers = 0
-            while strangers < _MOST_TRIES:
+            unknown = 0  # times that a worker did not know of the run
+            while unknown < _MOST_TRIES:
                 copies = [await self._copy(skill, task.agent) for skill in task.skills]
                 needs = self._needs(task.agent)
                 start = self._start(question, needs) if task.setup else None
                 key = f"{number}-{token_hex(2)}"
-                handed = self._submit(parcel, start, *copies, key=key, resources=needs)
-                done = await self._done(handed, task.agent, trial)
-                if isinstance(done, str) or (done and done.reply):
-                    return done
-                if not done and trial.begun > _MOST_TRIES:  # Dask counts for each task anew
+                future = self._submit(sent, start, *copies, key=key, resources=needs)
+                outcome = await self._outcome(future, task.agent, trial)
+                if isinstance(outcome, str) or (outcome and outcome.reply):
+                    return outcome
+                if not outcome and trial.begun > _MOST_TRIES:  # Dask counts for each task anew
                     return f"its worker was lost {trial.begun} times"
-                strangers += done is not None
-                if start and (done or start.status != "finished"):
+                unknown += outcome is not None
+                if start and (outcome or start.status != "finished"):
                     self._start_anew(key_of(task), start)
                 self._forget_lost(copies)
             return "its workers do not know of this run any more"
@@ -98,32 +98,32 @@ class Dispatch:
         memory = self._workers.memory_for(agent)
         return {MEMORY: memory, CPU: 1, resource_of(self._run, agent): 1}
 
-    def _submit(self, parcel: bytes, *more: object, **how: object) -> "Handed[Outcome]":
-        handed: Handed[Outcome] = self._client.submit(
-            carry_out, self._run, parcel, *more, pure=False, **how
+    def _submit(self, sent: bytes, *inputs: object, **options: object) -> "DaskFuture[Outcome]":
+        future: DaskFuture[Outcome] = self._client.submit(
+            carry_out, self._run, sent, *inputs, pure=False, **options
         )
-        return handed
+        return future
 
-    def _start(self, question: Question, needs: Mapping[str, float]) -> "Handed[Outcome]":
+    def _start(self, question: Question, needs: Mapping[str, float]) -> "DaskFuture[Outcome]":
         """What the setup of a case makes: it runs once, and all trials start from the same."""
         assert question.task
         key = key_of(question.task)
         if key not in self._starts:
-            sent = replace(question, task=replace(question.task, skills=()), run=0)  # no trial
+            setup = replace(question, task=replace(question.task, skills=()), run=0)  # no trial
             name = f"upskill-setup-{self._run}-{key[:16]}-{token_hex(2)}"
-            parcel = pickle.dumps(Parcel(name, sent, Allowance(), is_setup=True))
-            self._starts[key] = self._submit(parcel, None, key=name, resources=needs)
+            sent = pickle.dumps(SentTrial(name, setup, Allowance(), is_setup=True))
+            self._starts[key] = self._submit(sent, None, key=name, resources=needs)
         return self._starts[key]
 
-    def _start_anew(self, key: str, start: "Handed[Outcome]") -> None:
-        """Have a setup run again: once, so that all trials start from the next."""
+    def _start_anew(self, key: str, start: "DaskFuture[Outcome]") -> None:
+        """Have a setup run again, once for all trials."""
         if self._starts.get(key) is start:
             del self._starts[key]
 
-    async def _copy(self, skill: Installed, agent: str) -> "Handed[Any]":
+    async def _copy(self, skill: Installed, agent: str) -> "DaskFuture[Any]":
         """The files of a skill, as the result of a task: Dask sends it to each worker once.
 
-        Only workers that have the agent keep it: all trials would wait for another one that hangs.
+        Only workers that have the agent keep it: another one may hang, and all would wait for it.
         """
         place = (skill.digest, agent)
         if place not in self._copies:
@@ -137,23 +137,23 @@ class Dispatch:
             self._copies[place] = copy
         return self._copies[place]
 
-    def _forget_lost(self, copies: "Sequence[Handed[Any]]") -> None:
-        """Send files again that went with their worker: Dask forgets those that wait for another.
+    def _forget_lost(self, copies: "Sequence[DaskFuture[Any]]") -> None:
+        """Send files again that were lost with their worker.
 
-        It looks for one when a worker joins, which has the agent only once it was examined.
+        Dask looks for another one when a worker joins, which has the agent only after it reported.
         """
-        lost = [one for one in copies if one.status != "finished"]
-        for place, known in list(self._copies.items()):
-            if any(known is one for one in lost):
+        lost = [copy for copy in copies if copy.status != "finished"]
+        for place, copy in list(self._copies.items()):
+            if any(copy is other for other in lost):
                 del self._copies[place]
 
-    async def _done(
-        self, handed: "Handed[Any]", agent: str, trial: OnItsWay
+    async def _outcome(
+        self, future: "DaskFuture[Any]", agent: str, trial: DispatchedTrial
     ) -> Outcome | str | None:
-        """What came of a task; None if it must be handed out again."""
+        """What came of a task; None if it must be submitted again."""
         from distributed.scheduler import KilledWorker
 
-        workers, result = self._workers, asyncio.ensure_future(handed._result())
+        workers, result = self._workers, asyncio.ensure_future(future._result())
         try:
             while not result.done():
                 changed = asyncio.ensure_future(workers.changed.wait())
@@ -176,25 +176,25 @@ class Dispatch:
         finally:
             result.cancel()
             with suppress(Exception):
-                if not handed.done():
-                    await handed.cancel()  # or the worker would go on with it
-                handed.release()
+                if not future.done():
+                    await future.cancel()  # or the worker would go on with it
+                future.release()
 
-    def _hear(self, event: tuple[float, Any]) -> None:
-        """A worker tells that a trial began, or that a call of it was answered."""
-        told = event[1]
-        trial = self._trials.get(told["trial"])
+    def _on_event(self, event: tuple[float, Any]) -> None:
+        """A worker reports that a trial began, or that a call of it was answered."""
+        report = event[1]
+        trial = self._trials.get(report["trial"])
         if trial is None:
             return
-        if told["usage"] is None:
+        if report["usage"] is None:
             trial.lost += trial.spent
             trial.spent.clear()
             if trial.worker:
                 self.moved += 1
                 self._workers.count_lost(*trial.worker)
-            trial.worker = told["address"], told["worker"]
+            trial.worker = report["address"], report["worker"]
             trial.begun += 1
         else:
-            usage = Usage(*told["usage"])
+            usage = Usage(*report["usage"])
             trial.spent.append(usage)
             trial.call.paid(usage)

@@ -1,4 +1,4 @@
-"""What the controller and the workers of a cluster exchange."""
+"""What the controller and the workers of a cluster send each other."""
 
 import os
 from collections.abc import Mapping
@@ -18,13 +18,14 @@ from ...trials.answer import Reply
 from ...trials.trial import Question
 from ..budget import Allowance, Unanswered
 
+PACKAGE: Final = "pytest-upskill"
 MEMORY: Final = "upskill-memory"  # megabytes
 CPU: Final = "upskill-cpu"
 
 
 @dataclass(frozen=True, repr=False)  # a repr could end in a log
 class Brief:
-    """What workers must know of a run. It goes to each of them by itself, and is in no task."""
+    """What workers must know of a run. It is sent to each of them, and is in no task."""
 
     run: str
     specs: Mapping[str, ModelSpec]
@@ -36,7 +37,7 @@ class Brief:
     agent_timeout: float
     call_timeout: float
     concurrency: int
-    # By environment variable: keys, and what else it takes to ask the same servers.
+    # Environment variables: keys, and what else it takes to ask the same servers.
     keys: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, str] = field(default_factory=dict)
 
@@ -46,7 +47,7 @@ class Brief:
 
 
 @dataclass(frozen=True)
-class Found:
+class WorkerReport:
     """What a worker has, and lacks."""
 
     name: str
@@ -58,8 +59,8 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Parcel:
-    """A trial, without the files of its skills; or just the setup of one."""
+class SentTrial:
+    """A trial as it is sent to a worker, without the files of its skills; or only its setup."""
 
     trial: str
     question: Question
@@ -75,16 +76,16 @@ class Outcome:
     tokens: int = 0
     usd: float = 0.0
     unanswered: tuple[Unanswered, ...] = ()
-    short: bool = False  # a larger allowance would have let it go on
+    exceeded: bool = False  # it needed more than its allowance
 
 
 def resource_of(run: str, agent: str) -> str:
-    """What only workers have that can carry out the trials of an agent."""
+    """The resource of workers that can carry out the trials of an agent."""
     return f"upskill-{run}-{agent}"
 
 
 def topic_of(run: str) -> str:
-    """Where workers tell of trials that began, and of calls that were answered."""
+    """Where workers report trials that began, and calls that were answered."""
     return f"upskill-{run}"
 
 
