@@ -44,13 +44,17 @@ def test_what_agents_did_is_in_every_report(pytester: pytest.Pytester, workers: 
     assert (row["baseline_turns"], row["skill_turns"], row["skill_tool_calls"]) == (3, 3, 2)
     for record in run.records:
         assert record["agent"] == "loop"
-        assert record["activated"] is (True if record["arm"] == "skill" else None)
+        assert record["activity"]["activated"] is (True if record["arm"] == "skill" else None)
         (file,) = record["files"]
         assert (file["path"], file["change"], file["size"]) == ("found.txt", "made", 3001)
         assert "transcript" not in record
     transcript = pytester.path / "told/gate/right[loop-scripted-fake.py-agent]/skill-1.jsonl"
     head, *turns = map(json.loads, transcript.read_text().splitlines())
-    assert (head["case"], head["outcome"], head["activated"]) == ("right", "passed", True)
+    assert (head["case"], head["outcome"], head["activity"]["activated"]) == (
+        "right",
+        "passed",
+        True,
+    )
     assert [turn["tool"] for turn in turns if turn["kind"] == "call"] == ["skill", "bash"]
     junit = (pytester.path / "j.xml").read_text()
     assert "upskill_left_out" in junit

@@ -59,7 +59,7 @@ def test_the_example_of_the_docs(
     baseline, skill = run.record(arm="baseline"), run.record(arm="skill")
     assert (baseline["outcome"], skill["outcome"]) == ("failed", "passed")
     (version,) = run.report["agents"].values()
-    assert skill["activated"]
+    assert skill["activity"]["activated"]
     assert skill["agents"] == {"acme": version}
     assert run.summary["agent_version"] == version
 

@@ -67,11 +67,12 @@ def test_both_arms_of_a_skill_of_several_files(pytester: pytest.Pytester, worker
     skill, baseline = done.record(arm="skill"), done.record(arm="baseline")
     assert (skill["outcome"], baseline["outcome"]) == ("passed", "failed")
     assert (skill["agent"], skill["model"]) == ("loop", "m")
-    assert (skill["turns"], skill["tool_calls"]) == (4, 3)
-    assert (skill["activated"], skill["opened"]) == (True, ["gate"])
-    assert skill["read"] == ["references/codes.md"]
-    assert skill["scripts"] == ["scripts/open.sh"]
-    assert (baseline["activated"], baseline["opened"]) == (None, [])
+    did, did_without = skill["activity"], baseline["activity"]
+    assert (did["turns"], did["tool_calls"]) == (4, 3)
+    assert (did["activated"], did["opened"]) == (True, ["gate"])
+    assert did["read"] == ["references/codes.md"]
+    assert did["scripts"] == ["scripts/open.sh"]
+    assert (did_without["activated"], did_without["opened"]) == (None, [])
     first = {("<name>gate</name>" in one.system): one for one in server.asked if not one.results}
     assert first[True].body["max_tokens"] == 8192
     body = json.dumps(first[True].body)

@@ -49,7 +49,7 @@ def test_both_arms_have_the_same_unrelated_skills(pytester: pytest.Pytester, wor
         sorted([*unrelated, "boat"]),
         sorted([*unrelated, "boat", "gate"]),
     ]
-    opened = {record["arm"]: record["opened"] for record in run.records}
+    opened = {record["arm"]: record["activity"]["opened"] for record in run.records}
     assert opened == {"skill": ["gate"], "baseline": []}
 
 

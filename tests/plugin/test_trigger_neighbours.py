@@ -43,7 +43,9 @@ def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> SkillR
 
 
 def opened(run: SkillRun) -> dict[str, list[str]]:
-    return {record["case"]: record["opened"] for record in run.report["trigger_records"]}
+    return {
+        record["case"]: record["activity"]["opened"] for record in run.report["trigger_records"]
+    }
 
 
 @pytest.mark.parametrize(

@@ -288,4 +288,6 @@ def test_another_skill_is_opened_instead(pytester: pytest.Pytester) -> None:
     model = write_model(pytester.path, skill="boat")
     run = run_skills(pytester, model, *ONLY, "--skill-agent", "loop", "--skill-with", "other/boat")
     assert run.outcomes == {"failed": 1}
-    assert [record["opened"] for record in run.report["trigger_records"]] == [["boat"]] * 3
+    assert [record["activity"]["opened"] for record in run.report["trigger_records"]] == [
+        ["boat"]
+    ] * 3

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_upskill._util.json_forms import form_of
 from pytest_upskill.reports.export.record_files import (
     COLUMNS,
     csv_text,
@@ -187,9 +188,10 @@ def test_a_file_for_each_trial_of_an_agent() -> None:
     assert head["agent"] == "loop"
     assert (head["skill"], head["case"], head["model"]) == ("gate", "case-0", "haiku")
     assert (head["arm"], head["run"], head["outcome"]) == ("skill", 1, "passed")
-    assert (head["turns"], head["tool_calls"], head["activated"]) == (5, 4, True)
+    did = head["activity"]
+    assert (did["turns"], did["tool_calls"], did["activated"]) == (5, 4, True)
     record = next(one for one in results.records if one.arm == "skill")
-    assert tuple(map(Turn.from_json, turns)) == record.transcript
+    assert form_of(tuple[Turn, ...]).validate_python(turns) == record.transcript
 
 
 def test_any_text_is_one_line_and_reads_back(tmp_path: Path) -> None:
@@ -203,7 +205,7 @@ def test_any_text_is_one_line_and_reads_back(tmp_path: Path) -> None:
     assert path == tmp_path / "t"
     (file, _) = sorted(path.rglob("*.jsonl"))
     _, line = file.read_bytes().splitlines()
-    assert Turn.from_json(json.loads(line)) == turns[0]
+    assert form_of(Turn).validate_python(json.loads(line)) == turns[0]
 
 
 def test_nothing_is_written_without_agents(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_trial_that_did_not_open_the_skill_makes_a_better_description(project:
     assert "Which lamp command" not in refined.partition("<trial")[2].partition("</trial ")[0]
     results = json.loads((project.workspace / "attempt-1/results.json").read_bytes())
     skilled = [one for one in results["records"] if one["arm"] == "skill"]
-    assert {one["activated"] for one in skilled} == {False}
+    assert {one["activity"]["activated"] for one in skilled} == {False}
 
 
 @pytest.mark.nightly

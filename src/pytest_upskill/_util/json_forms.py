@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -14,6 +14,7 @@ from ..errors import CasesError, InputError, Text, shown
 from .files import read_file, reason_of
 from .texts import guess, one_line
 
+T = TypeVar("T")
 Location = tuple[str | int, ...]
 Problem = tuple[Location, str]
 
@@ -53,6 +54,20 @@ class FormError(Exception):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = list(problems)
         super().__init__("; ".join(f"{json_path(loc)}: {what}" for loc, what in self.problems))
+
+
+def form_of(kind: type[T]) -> TypeAdapter[T]:
+    """The adapter that writes and reads a type, built when it is first needed."""
+    return _form_of(kind)
+
+
+_form_of: Final[Callable[[Any], TypeAdapter[Any]]] = cache(TypeAdapter)
+
+
+def json_values(value: Any, *, brief: bool = False, without: set[str] | None = None) -> Any:
+    """A dataclass as JSON values; ``brief`` leaves out what has its default."""
+    form = _form_of(type(value))
+    return form.dump_python(value, mode="json", exclude_defaults=brief, exclude=without)
 
 
 def read_form(form: TypeAdapter[Any], data: Any, loc: Location = ()) -> Any:

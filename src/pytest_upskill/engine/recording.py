@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import read_file, reason_of, replace_file
+from .._util.json_forms import FormError, form_of, json_values, read_form
 from .._util.texts import one_line
 from ..errors import Setting, SettingsError, shown
-from ..trials.answer import Answer, NoAnswer, Reply, whole_number
+from ..trials.answer import Answer, NoAnswer, Reply
+from ..trials.number_types import whole_number
 from ..trials.trial import Question, Trial
 from .store import KnownAnswers
 
@@ -68,6 +70,7 @@ def _place(data: dict[str, Any]) -> Place:
 
 def _line(recorded: Recorded) -> dict[str, Any]:
     trial, answer = recorded.trial, recorded.answer
+    rounded = None if answer.seconds is None else round(answer.seconds, 3)
     return {
         "skill": trial.skill,
         **({"folder": recorded.folder} if recorded.folder else {}),
@@ -77,8 +80,7 @@ def _line(recorded: Recorded) -> dict[str, Any]:
         "run": trial.run,
         "step": recorded.step,
         "key": recorded.key,
-        **answer.to_json(),
-        "seconds": None if answer.seconds is None else round(answer.seconds, 3),
+        **json_values(replace(answer, seconds=rounded), brief=True),
     }
 
 
@@ -102,8 +104,9 @@ def _read(file: Path, setting: str) -> Iterator[tuple[str, Answer, str]]:
             continue
         try:
             data = json.loads(line)
-            yield str(data["key"]), Answer.from_json(data, stored=True), line.strip()
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            answer: Answer = read_form(form_of(Answer), data)
+            yield str(data["key"]), replace(answer, stored=True), line.strip()
+        except (FormError, ValueError, KeyError, RecursionError) as error:
             raise SettingsError(
                 setting,
                 f"not a recorded answer ({type(error).__name__}: {one_line(str(error), 200)})",

@@ -11,20 +11,16 @@ import time
 import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from .._util.json_forms import form_of, json_values
 from .._util.texts import counted, digest
 from ..errors import shown
 from ..trials.answer import (
     Answer,
     Reply,
-    Usage,
-    activity_from_json,
-    extras_from_json,
-    extras_to_json,
-    known_seconds,
 )
 from ..trials.trial import Question
 from . import database
@@ -75,13 +71,9 @@ class Store:
     def put(self, key: str, model: str, answer: Answer) -> bool:
         """Store an answer; whether it is. Never an error, since the answer itself is good."""
         usage = answer.usage
-        extras = extras_to_json(answer.files, answer.transcript, answer.activity)
-        if usage.written:
-            extras["written"] = usage.written
-        if usage.batch:
-            extras["batch"] = True
-        if usage.hour:
-            extras["hour"] = usage.hour
+        other_usage = replace(usage, input=None, output=None, cached=None)
+        columns = {"text", "stop", "seconds", "workspace"}
+        extras = json_values(replace(answer, usage=other_usage), brief=True, without=columns)
         text = answer.text
         if not _is_encodable(text):  # SQLite takes no lone surrogate, JSON does
             extras["text"], text = text, ""
@@ -262,28 +254,15 @@ class Store:
 def _answer(row: Row) -> Answer | None:
     """The answer of a row; None if another version wrote it, or nobody did."""
     _, _, text, tokens_in, tokens_out, cached, stop, seconds, _, extras = row
-    if not isinstance(text, str) or not isinstance(stop, str):
-        return None  # SQLite keeps any type in any column
-    try:
-        more, workspace = _unpacked(extras)
-        text = str(more.get("text", text))
-        files, transcript = extras_from_json(more)
-        counts = (tokens_in, tokens_out, cached, more.get("written", 0))
-        usage = Usage(*counts, more.get("batch", False), more.get("hour", 0))
-        activity = activity_from_json(more)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error):
+    columns = {"text": text, "stop": stop, "seconds": seconds}
+    counts = {"input": tokens_in, "output": tokens_out, "cached": cached}
+    try:  # SQLite keeps any type in any column
+        extras, workspace = _unpacked(extras)
+        usage = {**extras.get("usage", {}), **counts}
+        answer = form_of(Answer).validate_python({**columns, **extras, "usage": usage})
+    except (ValueError, TypeError, AttributeError, RecursionError, zlib.error):
         return None
-    return Answer(
-        text,
-        usage,
-        stop,
-        known_seconds(seconds),
-        stored=True,
-        files=files,
-        transcript=transcript,
-        activity=activity,
-        workspace=workspace,
-    )
+    return replace(answer, stored=True, workspace=workspace)
 
 
 def _is_encodable(text: object) -> bool:

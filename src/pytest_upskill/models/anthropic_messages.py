@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from .._util.texts import digest
-from ..trials.answer import Answer, Usage, whole_number
+from ..trials.answer import Answer, Usage
+from ..trials.number_types import whole_number
 from ..trials.tools import Step, ToolCall
 from ..trials.trial import Question, Shared
 from .batching import Batching

@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 
 from .._util.texts import digest
 from ..errors import ModelError
-from ..trials.answer import Answer, Usage, whole_number
+from ..trials.answer import Answer, Usage
+from ..trials.number_types import whole_number
 from ..trials.tools import Step, Tool, ToolCall, ToolResult
 from ..trials.trial import Question
 from . import openai_responses

@@ -7,12 +7,12 @@ from .._util.texts import harmless
 from ..results.accepted import case_result
 from ..results.regressions import Standing
 from ..trials.plan import PlannedCase
-from ..trials.records import Record
+from ..trials.records import Record, dump_records
 from ..trials.trial import Trial
 from .again import what_to_do
 from .display import screen_of
 from .items import ItemOfFile
-from .outcomes import NotAnswered, attached_records, is_expected_to_fail, judge_present
+from .outcomes import RECORDS_PROPERTY, NotAnswered, is_expected_to_fail, judge_present
 
 
 class AskedItem(ItemOfFile):
@@ -59,4 +59,4 @@ class AskedItem(ItemOfFile):
 
     def _send_records(self) -> None:
         """Attach the records to the test's report."""
-        self.user_properties[:] = [attached_records(self, self._records)]
+        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]

@@ -28,7 +28,7 @@ from ..skills.workspace import WorkspaceFile
 from ..trials.activity import Activity
 from ..trials.answer import Answer, AnswerFile, NoAnswer, joined
 from ..trials.plan import Count, PlannedCase, SkillInfo
-from ..trials.records import Grade, Record, errored_record, graded_record
+from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
 from ..trials.subject import Subject
 from ..trials.transcript import Transcript
 from ..trials.trial import Prompt, Question, Trial, agent_questions, open_trials, user_text
@@ -39,8 +39,8 @@ from .hooks import prompts
 from .nodes import Run, info_of
 from .outcomes import (
     ASKED_PROPERTY,
+    RECORDS_PROPERTY,
     NotAnswered,
-    attached_records,
     is_expected_to_fail,
     judge_present,
 )
@@ -351,7 +351,7 @@ def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseExc
         for trial, question, _ in asker.asked
     ]
     item.user_properties += [
-        attached_records(item, records),
+        (RECORDS_PROPERTY, dump_records(records)),
         (ASKED_PROPERTY, json.dumps(asked)),
     ]
     errors = [str(failure) for _, failure in outcomes if isinstance(failure, Unanswered)]

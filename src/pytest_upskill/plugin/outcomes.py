@@ -9,7 +9,6 @@ from .._util.texts import harmless
 from ..results.regressions import Standing, fell, standing_of
 from ..settings import Settings
 from ..trials.plan import Count, PlannedCase
-from ..trials.records import Record, dump_records
 
 RECORDS_PROPERTY: Final = "upskill"
 BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
@@ -52,14 +51,6 @@ def judge_present(
     if standing.kind in ("accepted as failing", "could be chance"):
         item.add_marker(pytest.mark.xfail(reason=harmless(standing.reason)))
     return standing
-
-
-def attached_records(item: pytest.Item, records: list[Record]) -> tuple[str, str]:
-    """The property of a test's reports that has its records."""
-    dumped: str = dump_records(records)
-    if hasattr(item.config, "workerinput"):
-        dumped = str(dumped)  # xdist carries plain types only
-    return RECORDS_PROPERTY, dumped
 
 
 def is_passed_by(item: pytest.Item) -> bool:

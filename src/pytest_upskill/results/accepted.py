@@ -18,10 +18,10 @@ from ..settings import Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
 from ..skills.triggers import Trigger
+from ..trials.number_types import Runs, Whole
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
 from ..trials.trial import Trial, of_workspace, sample_of, sample_of_texts, user_text
-from .number_forms import Runs, Whole
 
 RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists

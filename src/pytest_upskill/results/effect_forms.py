@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..stats import Lift
+from ..trials.number_types import Share, Whole
 from .effects import Effect, State
-from .number_forms import Share, Whole
 
 # The difference of two lifts can be twice as large as a lift.
 Difference = Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)]

@@ -4,6 +4,7 @@ import errno
 import gzip
 import io
 import zlib
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
@@ -16,14 +17,11 @@ from .._util.json_forms import read_json_form
 from ..errors import ResultsError
 from ..settings import Gates, Score
 from ..skills.skill import UnseenFile
-from ..trials.answer import MOST, Change
+from ..trials.number_types import MOST, Number, Runs, Seconds, Whole
 from ..trials.plan import Count, Expectation, PlannedCase, SkillInfo, Unmatched, Why
-from ..trials.records import Outcome, Record
+from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
-from ..trials.transcript import TurnKind
-from ..trials.trial import Arm
 from .neighbours_json import MatrixForm
-from .number_forms import Amount, Number, Runs, Seconds, Share, Whole
 from .parts_json import PartsForm
 from .rerun import Rerun
 from .run import RunResults
@@ -35,7 +33,7 @@ _HINT: Final = "Give a JSON report of a run, or a run from the history."
 class _Form(BaseModel):
     """Later versions may write more keys; known ones are validated."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore")
 
 
 def _moment(text: str) -> str:
@@ -89,72 +87,6 @@ class _Subject(_Form):
 
 class _Summary(_Subject):
     model_id: str
-
-
-_Place = Annotated[list[Whole], Field(min_length=2, max_length=2)]
-
-
-class _Check(_Form):
-    check: str
-    passed: bool
-    reason: str
-    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    required: bool = True
-    asks: str = ""
-    found: list[_Place] = []
-    unwanted: list[_Place] = []
-
-
-class _File(_Form):
-    path: str
-    text: str | None
-    size: Whole
-    digest: str
-    change: Change = "made"
-
-
-class _Turn(_Form):
-    kind: TurnKind
-    text: str
-    tool: str = ""
-    failed: bool = False
-
-
-class _Record(_Subject):
-    skill: str
-    case: str
-    arm: Arm
-    run: Whole
-    outcome: Outcome
-    output: str | None
-    input_tokens: Whole | None
-    output_tokens: Whole | None
-    cached_tokens: Whole | None
-    seconds: Seconds | None
-    stored: bool
-    checks: list[_Check]
-    error: str | None
-    score: Share | None = None
-    judge_calls: Whole = 0
-    judge_input_tokens: Whole | None = None
-    judge_output_tokens: Whole | None = None
-    cost: Amount | None = None
-    files: list[_File] = []
-    transcript: list[_Turn] = []
-    written_tokens: Whole = 0
-    hour_tokens: Whole = 0
-    judge_cached_tokens: Whole = 0
-    judge_written_tokens: Whole = 0
-    batch: bool = False
-    judge_batch: bool = False
-    turns: Whole | None = None
-    tool_calls: Whole = 0
-    activated: bool | None = None
-    opened: list[str] = []
-    read: list[str] = []
-    scripts: list[str] = []
-    findings: list[str] = []
-    agents: dict[str, str] = {}
 
 
 class _Gates(_Form):
@@ -252,7 +184,7 @@ class _Results(_Form):
     seconds: Seconds
     skills: list[_Skill]
     summary: list[_Summary]
-    records: list[_Record]
+    records: list[Record]
     cases: list[_Case] = []
     tests: list[_Test] = []
     gates: _Gates = _Gates()
@@ -274,7 +206,7 @@ class _Results(_Form):
     matrix: list[MatrixForm] = []
     parts: list[PartsForm] = []
     trigger_tests: list[_Trigger] = []
-    trigger_records: list[_Record] = []
+    trigger_records: list[Record] = []
 
 
 _FORM: Final = TypeAdapter(_Results)
@@ -303,7 +235,7 @@ def unpacked(file: Path) -> bytes:
 
 def _run(form: _Results) -> RunResults:
     cases = {(case.skill, case.case): case for case in form.cases}
-    records = tuple(_record(record) for record in form.records)
+    records = tuple(map(_labelled, form.records))
     # The oldest files have no tests: their records tell.
     tests = tuple(_test(test, cases.get((test.skill, test.case))) for test in form.tests) or tuple(
         PlannedCase("", *key)
@@ -333,7 +265,7 @@ def _run(form: _Results) -> RunResults:
         matrices=tuple(one.value() for one in form.matrix),
         parts=tuple(one.value() for one in form.parts),
         triggers=tuple(map(_trigger, form.trigger_tests)),
-        trigger_records=tuple(map(_record, form.trigger_records)),
+        trigger_records=tuple(map(_labelled, form.trigger_records)),
         with_skills=tuple(form.with_skills),
         noise=form.noise,
         rerun=form.rerun.value(),
@@ -342,11 +274,8 @@ def _run(form: _Results) -> RunResults:
     )
 
 
-def _record(form: _Record) -> Record:
-    data = {**form.model_dump(), "model": form.label}
-    if form.turns is None:
-        del data["turns"]  # a plain completion
-    return Record.from_json(data)
+def _labelled(record: Record) -> Record:
+    return replace(record, model=Subject(record.agent, record.model).label)
 
 
 def _test(form: _Test, case: _Case | None) -> PlannedCase:

@@ -27,8 +27,8 @@ from .._util.texts import counted, one_line
 from ..engine.database import make_folder
 from ..engine.store import FOLDER
 from ..errors import ResultsError
+from ..trials.number_types import Seconds
 from .from_json import read_run
-from .number_forms import Seconds
 from .run import RunResults
 from .summary_row import SummaryRow
 from .to_json import in_bytes, results_report

@@ -4,11 +4,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from ..trials.number_types import Amount, Runs, Whole
 from ..trials.subject import Subject
 from .effect_forms import EffectForm, LiftForm
 from .effects import effect_json, lift_json
 from .neighbours import Alone, Matrix, Neighbour, Openings, pair_name, sentences
-from .number_forms import Amount, Runs, Whole
 
 
 def matrix_report(matrix: Matrix) -> dict[str, Any]:

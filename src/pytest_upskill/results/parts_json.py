@@ -3,11 +3,11 @@
 from typing import Any
 
 from ..skills.parts import By, PartKind
+from ..trials.number_types import Amount, Number, Share, Whole
 from ..trials.subject import CHAT, Subject
 from .effect_forms import EffectForm, LiftForm, lift_of
 from .effects import effect_json, lift_json
 from .losses import MARGIN, standing_of
-from .number_forms import Amount, Number, Share, Whole
 from .parts import PartEffect, Parts, Saved, Version, sentences
 
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from ..settings import Score
 from ..stats import Change, Interval, Lift
+from ..trials.number_types import Number, Whole
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Arm
-from .number_forms import Number, Whole
 from .summary import ArmSummary, Summary
 from .triggers import TriggerSummary
 from .verdict import Verdict, Word

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
+from .._util.json_forms import json_values
 from .._util.keys import without_keys
 from .._util.texts import shortened
 from ..stats import flakiness, pass_hat_k
@@ -100,10 +101,9 @@ def _record(record: Record) -> dict[str, Any]:
     """Without transcript and images, and with the beginnings of long files: transcripts are files
     of their own, on request.
     """
-    data = (replace(record, transcript=()) if record.transcript else record).to_json()
-    data |= {"model": _plain(record), "agent": record.agent}
-    if record.files:
-        data["files"] = [_file(file, room) for file, room in _with_room(record.files)]
+    files = tuple(_file(file, room) for file, room in _with_room(record.files))
+    record = replace(record, model=_plain(record), files=files)
+    data: dict[str, Any] = json_values(record, without={"transcript"})
     return data
 
 
@@ -116,9 +116,8 @@ def _with_room(files: Sequence[AnswerFile]) -> Iterator[tuple[AnswerFile, int]]:
         yield file, room
 
 
-def _file(file: AnswerFile, room: int) -> dict[str, Any]:
-    text = file.text and shortened(file.text, room, saving=1)
-    return replace(file, text=text, data="").to_json()
+def _file(file: AnswerFile, room: int) -> AnswerFile:
+    return replace(file, text=file.text and shortened(file.text, room, saving=1), data="")
 
 
 def _each_case(tests: Sequence[PlannedCase]) -> list[PlannedCase]:

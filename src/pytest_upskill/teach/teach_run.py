@@ -24,7 +24,7 @@ from ..models.prices import Price
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
 from ..skills.folder import CASES_NAME, TOOL_FOLDERS, is_skill
-from ..trials.answer import whole_number
+from ..trials.number_types import whole_number
 from .drafts import Draft
 from .progress_lines import ProgressScreen
 from .secrets import masked

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from .._util.keys import without_keys
+from .number_types import Flag, Whole
 
 # A finding of agents that know no skills, or don't take this one.
 UNTOLD: Final = "its model was never told of the skill"
@@ -17,9 +18,9 @@ _LISTS = ("opened", "read", "scripts", "findings")
 class Activity:
     """Counted from what went between the agent and its model, never from the agent's own words."""
 
-    turns: int = 0  # replies of the model
-    tool_calls: int = 0
-    activated: bool | None = None  # whether it opened the skill under test; None without one
+    turns: Whole = 0  # replies of the model
+    tool_calls: Whole = 0
+    activated: Flag | None = None  # whether it opened the skill under test; None without one
     opened: tuple[str, ...] = ()  # names of the skills whose SKILL.md it got to see, in order
     read: tuple[str, ...] = ()  # other files of the tested skill that it saw, relative to it
     scripts: tuple[str, ...] = ()  # files of the tested skill that it ran
@@ -34,21 +35,6 @@ class Activity:
     def without_keys(self) -> "Activity":
         lists: Any = {name: tuple(map(without_keys, getattr(self, name))) for name in _LISTS}
         return replace(self, **lists)
-
-    def to_json(self) -> dict[str, Any]:
-        lists = {name: list(getattr(self, name)) for name in _LISTS}
-        return {**vars(self), **lists, "agents": dict(self.agents)}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Activity":
-        """ValueError, TypeError or KeyError if this is not one."""
-        turns, calls, activated = data["turns"], data["tool_calls"], data.get("activated")
-        if type(turns) is not int or type(calls) is not int or activated not in (True, False, None):
-            raise ValueError("turns and tool_calls must be whole numbers")
-        lists = {name: tuple(str(one) for one in data.get(name, ())) for name in _LISTS}
-        agents = dict(data.get("agents", {}))
-        known = tuple((str(name), str(version)) for name, version in agents.items())
-        return cls(turns, calls, activated, **lists, agents=known)
 
 
 def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:

@@ -1,24 +1,23 @@
 """What came of a question: an Answer, or NoAnswer with the reason."""
 
-import base64
-import binascii
 import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Literal, get_args
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Final, Literal, TypeVar
+
+from pydantic import Base64Bytes, Field, SkipValidation
 
 from .._util.keys import without_keys
 from .._util.texts import counted, plain
 from .activity import Activity, joined_activity
+from .number_types import MOST, LenientSeconds, Whole, whole_number
 from .tools import ToolCall
-from .transcript import Transcript, Turn
+from .transcript import Transcript
 
 MAX_FILE_BYTES: Final = 1_000_000  # larger files are kept by size and digest only
-MOST: Final = 2**53  # beyond it, JSON and floats lose digits
-MOST_SECONDS: Final = 1e9
 # Why a server or its filter withheld an answer, in the words of several providers.
 _REFUSALS: Final = ("refusal", "content_filter", "safety", "blocked", "sensitive")
 _REASONING: Final = re.compile(
@@ -32,20 +31,7 @@ _FENCE_LINE: Final = re.compile(
 _FILLERS: Final = "\u115f\u1160\u3164\uffa0\u2800"  # letters and a symbol without ink
 
 
-def whole_number(value: object) -> int | None:
-    """A count from a server or a file; None for anything but a possible one."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST:
-        return value
-    return None
-
-
-def known_seconds(value: object) -> float | None:
-    """The duration of an answer from a file; None for anything but a possible one."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value) if 0 <= value <= MOST_SECONDS else None
-    return None
+_Count = Annotated[int | None, SkipValidation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +44,12 @@ class Usage:
     much.
     """
 
-    input: int | None = None
-    output: int | None = None
-    cached: int | None = None
-    written: int | None = 0
-    batch: bool = False
-    hour: int | None = 0
+    input: _Count = None
+    output: _Count = None
+    cached: _Count = None
+    written: _Count = 0
+    batch: Annotated[bool, SkipValidation] = False
+    hour: _Count = 0
 
     def __post_init__(self) -> None:
         # Here, because every adapter, script, recording and stored row makes one.
@@ -72,13 +58,6 @@ class Usage:
             if type(value) is not int or not 0 <= value <= MOST:
                 object.__setattr__(self, name, whole_number(value))
         object.__setattr__(self, "batch", self.batch is True)
-
-    def to_json(self) -> dict[str, int | None]:
-        data = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name in ("written", "batch", "hour"):
-            if not data[name]:
-                del data[name]  # as with almost all servers
-        return data
 
 
 _COUNTS: Final = ("input", "output", "cached", "written", "hour")
@@ -120,7 +99,7 @@ class AnswerFile:
 
     path: str  # relative to the agent's workspace, with forward slashes
     text: str | None  # None if it is binary, larger than MAX_FILE_BYTES or deleted
-    size: int  # in bytes
+    size: Whole  # in bytes
     digest: str  # SHA-256 of its bytes; empty if it is deleted
     change: Change = "made"
     data: str = ""  # a small image, as base64
@@ -133,27 +112,9 @@ class AnswerFile:
                 text = data.decode("utf-8")
         return cls(path, text, len(data), hashlib.sha256(data).hexdigest())
 
-    def to_json(self) -> dict[str, Any]:
-        data = {**vars(self)}
-        if not self.data:
-            del data["data"]  # as most files have none
-        return data
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "AnswerFile":
-        text, size, change = data["text"], whole_number(data["size"]), data.get("change", "made")
-        if size is None:
-            raise ValueError("the size of a file must be a whole number")
-        if change not in get_args(Change):
-            raise ValueError(f"unknown change of a file {change!r}")
-        return cls(
-            str(data["path"]),
-            None if text is None else str(text),
-            size,
-            str(data["digest"]),
-            change,
-            str(data.get("data", "")),
-        )
+_T = TypeVar("_T")
+_Unwritten = Annotated[_T, Field(exclude=True)]  # never on disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,21 +133,21 @@ class Answer:
     text: str
     usage: Usage = Usage()
     stop: str = "end"
-    seconds: float | None = 0.0  # None if a file does not tell
-    stored: bool = False
+    seconds: LenientSeconds = 0.0  # None if a file does not tell
+    stored: _Unwritten[bool] = False
     files: tuple[AnswerFile, ...] = field(default=(), kw_only=True)
     transcript: Transcript = field(default=(), kw_only=True)
     activity: Activity | None = field(default=None, kw_only=True)  # of an agent
     # The workspace at the end, as a compressed tar, for commands that check it; empty if it is
     # too large to keep. Never in a record.
-    workspace: bytes = field(default=b"", kw_only=True, repr=False)
+    workspace: Base64Bytes = field(default=b"", kw_only=True, repr=False)
     # Of a model's turn inside of an agent, never on disk: tools that it wants called, what it
     # thought, and the turn in the provider's own form, to be sent back.
-    calls: tuple[ToolCall, ...] = field(default=(), kw_only=True)
-    thinking: str = field(default="", kw_only=True)
-    raw: str = field(default="", kw_only=True, repr=False)
-    asked_at: float | None = field(default=None, compare=False)  # time.time(); never on disk
-    quotas: tuple[Quota, ...] = field(default=(), compare=False, kw_only=True)  # for the engine
+    calls: _Unwritten[tuple[ToolCall, ...]] = field(default=(), kw_only=True)
+    thinking: _Unwritten[str] = field(default="", kw_only=True)
+    raw: _Unwritten[str] = field(default="", kw_only=True, repr=False)
+    asked_at: _Unwritten[float | None] = field(default=None, compare=False)  # time.time()
+    quotas: _Unwritten[tuple[Quota, ...]] = field(default=(), compare=False, kw_only=True)
 
     @property
     def refused(self) -> bool:
@@ -250,37 +211,6 @@ class Answer:
             raw=without_keys(self.raw),
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """All but ``stored``, ``asked_at`` and ``quotas``, which depend on the run."""
-        data = {
-            "text": self.text,
-            "usage": self.usage.to_json(),
-            "stop": self.stop,
-            "seconds": self.seconds,
-            **extras_to_json(self.files, self.transcript, self.activity),
-        }
-        if self.workspace:
-            data["workspace"] = base64.b64encode(self.workspace).decode()
-        return data
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any], *, stored: bool = False) -> "Answer":
-        files, transcript = extras_from_json(data)
-        text, stop = data["text"], data["stop"]
-        if not isinstance(text, str) or not isinstance(stop, str):
-            raise ValueError("text and stop must be strings")
-        return cls(
-            text,
-            Usage(**data["usage"]),
-            stop,
-            known_seconds(data["seconds"]),
-            stored,
-            files=files,
-            transcript=transcript,
-            activity=activity_from_json(data),
-            workspace=_bytes(data.get("workspace", "")),
-        )
-
 
 @dataclass(frozen=True)
 class NoAnswer:
@@ -336,35 +266,3 @@ def _has_ink(text: str) -> bool:
         and ((kind := unicodedata.category(char))[0] not in "CZM" or kind == "Co")
         for char in text
     )
-
-
-def extras_to_json(
-    files: Sequence[AnswerFile], transcript: Transcript, activity: Activity | None = None
-) -> dict[str, Any]:
-    """What an agent's answer has beyond a text: no keys at all for a plain completion."""
-    data: dict[str, Any] = {}
-    if files:
-        data["files"] = [file.to_json() for file in files]
-    if transcript:
-        data["transcript"] = [turn.to_json() for turn in transcript]
-    if activity:
-        data["activity"] = activity.to_json()
-    return data
-
-
-def extras_from_json(data: dict[str, Any]) -> tuple[tuple[AnswerFile, ...], Transcript]:
-    files = tuple(AnswerFile.from_json(file) for file in data.get("files", ()))
-    return files, tuple(Turn.from_json(turn) for turn in data.get("transcript", ()))
-
-
-def activity_from_json(data: dict[str, Any]) -> Activity | None:
-    """The activity among the extras, if there is one."""
-    found = data.get("activity")
-    return None if found is None else Activity.from_json(found)
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error:
-        raise ValueError("not base64") from None

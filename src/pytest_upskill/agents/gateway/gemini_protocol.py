@@ -10,7 +10,8 @@ from urllib.parse import quote, unquote
 from ..._util.texts import digest
 from ...models.sdk import stop_word
 from ...models.tool_turns import object_of
-from ...trials.answer import Answer, Usage, whole_number
+from ...trials.answer import Answer, Usage
+from ...trials.number_types import whole_number
 from ...trials.tools import ToolCall
 from .protocol import (
     Asked,

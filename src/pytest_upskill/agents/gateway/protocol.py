@@ -12,7 +12,8 @@ from types import SimpleNamespace
 from typing import Any, Final, Literal
 
 from ...skills.case import Role
-from ...trials.answer import Answer, Usage, whole_number
+from ...trials.answer import Answer, Usage
+from ...trials.number_types import whole_number
 from ...trials.tools import Step, Tool, ToolCall, ToolResult
 from ...trials.trial import Question
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from ..._util.json_forms import json_values
 from ..._util.texts import plain
 from ...results.run import RunResults
 from ...trials.records import Record
@@ -139,7 +140,8 @@ def transcript_files(results: RunResults) -> Iterator[tuple[str, str]]:
 
 def transcript_text(record: Record) -> str:
     """Which trial it is, then a line for each turn."""
-    lines = [_head(record), *(turn.to_json() for turn in record.transcript)]
+    turns = [json_values(turn, brief=True) for turn in record.transcript]
+    lines = [_head(record), *turns]
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
@@ -148,7 +150,6 @@ def _test(record: Record) -> str:
 
 
 def _head(record: Record) -> dict[str, Any]:
-    done = record.activity.to_json() if record.activity else {}
     return {
         "skill": record.skill,
         "case": record.case,
@@ -158,7 +159,7 @@ def _head(record: Record) -> dict[str, Any]:
         "run": record.run,
         "outcome": record.outcome,
         "error": record.error,
-        **done,
+        "activity": record.activity and json_values(record.activity),
     }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..._util.files import read_file, reason_of
+from ..._util.json_forms import form_of
 from ...errors import TraceError, shown
 from ...trials.transcript import Transcript, Turn
 from .api_messages import (
@@ -280,8 +281,8 @@ def read_own(entries: Sequence[Any], skipped: int = 0) -> Trace:
     turns = list[Turn]()
     for entry in entries[1:]:
         try:
-            turns.append(Turn.from_json(entry))
-        except (ValueError, KeyError, TypeError, AttributeError):
+            turns.append(form_of(Turn).validate_python(entry))
+        except ValueError:
             skipped += 1
     return trace_of(turns, skipped)
 
