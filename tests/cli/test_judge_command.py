@@ -55,7 +55,7 @@ def test_agreement_is_measured_and_every_difference_shown(
     assert main(["judge", "l.jsonl", "--model", "m", "--base-url", f"{server.url}/v1"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "judge m",
-        "-------------  -------------------------",
+        "-" * 40,
         "labels         5",
         "agreement      60%",
         "Cohen's kappa  0.17",

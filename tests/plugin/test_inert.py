@@ -12,7 +12,7 @@ LOADED = """
     import sys
 
     def pytest_unconfigure(config):
-        names = ("anthropic", "openai", "pydantic", "yaml", "tabulate", "asyncio", "xllamacpp")
+        names = ("anthropic", "openai", "pydantic", "yaml", "asyncio", "xllamacpp")
         names += ("genai_prices", "httpx2", "aiohttp", "regex", "jsonschema", "opentelemetry")
         loaded = [name for name in sys.modules if name in names or name[:14] == "pytest_upskill"]
         (config.rootpath / "loaded.json").write_text(json.dumps(sorted(loaded)))

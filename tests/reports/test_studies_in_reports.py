@@ -85,7 +85,7 @@ def test_every_pair_is_in_one_of_the_tables() -> None:
 def test_of_many_skills_only_what_is_shown_is_told() -> None:
     names = [f"skill-{number}" for number in range(12)]
     lines = neighbour_lines(made_matrix(names, bare=()), Look(80))
-    assert "Pairs are told below if something is shown; the HTML page has all." in lines
+    assert "Only pairs with an effect are listed below; the HTML page has all." in lines
     assert any(line.startswith("46 more pairs: ") for line in lines)
     whole = neighbour_lines(made_matrix(names, bare=()), Look(80, verbosity=1))
     assert len(whole) > len(lines) + 46
@@ -373,7 +373,7 @@ def test_every_report_has_the_table() -> None:
     text = markdown_summary(studied(made))
     assert "### wick, shorter" in text
     assert "|  | tokens | lift | against the whole skill |\n| --- | --- | --- | --- |\n" in text
-    assert f"| saved | 400 | \\+75 (+55 to +95) | {loss_words(kept)} |" in text
+    assert f"| saved | 400 | +75 (+55 to +95) | {loss_words(kept)} |" in text
     page = html_report(studied(made))
     assert f'<span class="word hurts">{loss_words(lost)}</span>' in page
     assert 'class="plot curve"' in page

@@ -1,7 +1,7 @@
 """Tables of text: alignment, several lines in a cell, paint, and layouts that fit."""
 
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look
-from pytest_upskill.reports.terminal.tables import Cell, Column, Table, first_that_fits
+from pytest_upskill.reports.terminal.tables import Cell, Column, Table, fitted
 
 COLUMNS = [Column("model"), Column("lift", right=True)]
 
@@ -33,7 +33,7 @@ def test_only_the_words_are_painted() -> None:
 
 def test_the_first_layout_that_fits_is_taken() -> None:
     layouts = [table(("a" * size, "1")) for size in (30, 20, 10)]
-    assert [first_that_fits(layouts, width) for width in (40, 30, 20, 9)] == [
+    assert [fitted(layouts, width) for width in (40, 30, 20, 9)] == [
         *layouts,
         layouts[-1],
     ]

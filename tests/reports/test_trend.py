@@ -62,9 +62,8 @@ def test_the_history_drops_the_least_important_columns(width: int, kept: int) ->
     headers = lines[0].split()
     assert len(headers) >= kept
     assert {"run", "skill", "model", "with", "lift"} <= set(headers)
-    # That only some of the cases were asked is said in any case.
-    assert ("5/12" in lines[3]) != (" 50%*" in lines[3])
-    assert ("5/12" in lines[3]) != (lines[-1] == "* only some of the cases")
+    # That only some of the cases were asked is shown in any case.
+    assert "5/12" in lines[3]
 
 
 def test_lift_and_verdict_are_painted() -> None:

@@ -146,7 +146,7 @@ def _skill(skill: SkillInfo, verdicts: Sequence[Verdict], number: int) -> str:
         f"### {escaped(skill.name, 100)}",
         f"{size}, about {counted(skill.tokens, 'token')}.{_scored(skill)}",
         "\n".join([*bullets, *([_bullet(f"Sweet spot: {spot}")] if spot else [])]),
-        _table(verdicts, number),
+        _numbers(verdicts, number),
     ]
     return "\n\n".join(blocks)
 
@@ -163,60 +163,62 @@ def _verdict(verdict: Verdict) -> list[str]:
     return [own, *(f"  {_bullet(line)}" for line in signal_lines(verdict))]
 
 
-def _table(verdicts: Sequence[Verdict], number: int) -> str:
+def _numbers(verdicts: Sequence[Verdict], count: int) -> str:
     rows = [Measured.of(verdict) for verdict in verdicts]
     numbers = shown_numbers(rows, details=False)
-    headers = ["model", *(escaped(number.header_of(rows), 60) for number in numbers), "verdict"]
-    lines = [headers, ["---"] * len(headers)]
-    for verdict, row in list(zip(verdicts, rows, strict=True))[:number]:
-        cells = [_cell(number, row) for number in numbers]
+    headers = ["model", *(number.header_of(rows) for number in numbers), "verdict"]
+    cells = []
+    for verdict, row in list(zip(verdicts, rows, strict=True))[:count]:
         worse = [f"**{escaped(verdict.worse_since)}**"] if verdict.worse_since else []
         word = ", ".join([*([verdict.word] if verdict.word else []), *worse]) or _UNKNOWN
-        lines.append([escaped(verdict.summary.model, 100), *cells, word])
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        model = escaped(verdict.summary.model, 100)
+        cells.append([model, *(_number(number, row) for number in numbers), word])
+    return _table(headers, cells)
 
 
-def _cell(number: Number, row: Measured) -> str:
+def _number(number: Number, row: Measured) -> str:
     bounds = number.bounds_text(row) if number.interval else None
     text, gain = number.text(row) or _UNKNOWN, number.gain_text(row)
     text += f", {gain}" if gain else ""
     return f"{text} ({bounds})" if bounds else text
 
 
+def _table(headers: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """The cells of rows are Markdown."""
+    heads = [_cell(header) for header in headers]
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
 # Parts of a skill, and shorter versions.
 
 
-def _add_parts(page: _Page, found: Parts) -> None:
-    *said, last = conclusions(found) or [""]
-    title = f"### Parts of {escaped(found.skill, 100)} on {escaped(found.model, 100)}"
+def _add_parts(page: _Page, parts: Parts) -> None:
+    *sentences, last = conclusions(parts) or [""]
+    title = f"### Parts of {escaped(parts.skill, 100)} on {escaped(parts.model, 100)}"
     if not last:
         return
-    page.add(f"{title}\n\n**{escaped(last)}.** {spent(found)}.")
-    page.add_most(len(said), partial(_list, said), _ROOM_FOR_TABLES)
-    rows = part_rows(found)
-    shown = page.add_most(len(rows), partial(_parts, found, rows), _ROOM_FOR_TABLES)
-    if more := len(rows) - shown:
-        page.add(f"No room for {counted(more, 'more part')}.")
+    page.add(f"{title}\n\n**{escaped(last)}.** {spent(parts)}.")
+    page.add_most(len(sentences), partial(_list, sentences), _ROOM_FOR_TABLES)
+    rows = part_rows(parts)
+    shown = page.add_most(len(rows), partial(_parts, parts, rows), _ROOM_FOR_TABLES)
+    if left_out := len(rows) - shown:
+        page.add(f"No room for {counted(left_out, 'more part')}.")
 
 
-def _parts(found: Parts, rows: Sequence[PartRow], number: int) -> str:
-    heads = [*PART_HEADERS[:-1], "verdict"]
-    lines = [heads, ["---"] * len(heads)]
+def _parts(parts: Parts, rows: Sequence[PartRow], number: int) -> str:
+    lines = []
     for row in rows[:number]:
-        *cells, said = (escaped(cell, 100) for cell in row.cells)
-        lines.append([*cells, said if row.word == "not known" else f"**{said}**"])
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{escaped(parts_title(found), 300)}.\n\n{table}\n\n{escaped(parts_legend(found))}."
+        *cells, word = map(_cell, row.cells)
+        lines.append([*cells, word if row.word == "not known" else f"**{word}**"])
+    table = _table([*PART_HEADERS[:-1], "verdict"], lines)
+    return f"{escaped(parts_title(parts), 300)}.\n\n{table}\n\n{escaped(parts_legend(parts))}."
 
 
-def _versions(found: Parts, rows: Sequence[CurveRow]) -> str:
-    cells = [
-        [escaped(cell, 100) for cell in own] for own in (CURVE_HEADERS, *(r.cells for r in rows))
-    ]
-    cells.insert(1, ["---"] * len(CURVE_HEADERS))
-    table = "\n".join(f"| {' | '.join(own)} |" for own in cells)
-    title = f"{escaped(found.skill, 100)}, shorter"
-    return f"### {title}\n\n{escaped(curve_title(found), 200)}.\n\n{table}"
+def _versions(parts: Parts, rows: Sequence[CurveRow]) -> str:
+    table = _table(CURVE_HEADERS, ([*map(_cell, row.cells)] for row in rows))
+    title = f"### {escaped(parts.skill, 100)}, shorter"
+    return f"{title}\n\n{escaped(curve_title(parts), 200)}.\n\n{table}"
 
 
 # Triggers.
@@ -232,38 +234,38 @@ def _add_triggers(page: _Page, rows: Sequence[TriggerSummary]) -> None:
 
 def _triggers(rows: Sequence[TriggerSummary], number: int) -> str:
     """The first ``number`` rows: their verdicts, and their numbers."""
-    note = choice_note(rows)
-    bullets = []
+    bullets, cells = [], []
+    columns = shown_columns(rows)
     for row in rows[:number]:
         word = f"{row.word}: " if row.word else ""
         bullets.append(_bullet(f"{row.skill} on {row.model}: {word}{row.sentence}."))
         bullets += [f"  {_bullet(line)}" for line in row.advice]
-    columns = shown_columns(rows)
-    lines = [["skill", "model", *(one.header for one in columns)]]
-    lines.append(["---"] * len(lines[0]))
-    for row in rows[:number]:
-        cells = [escaped(one.text(row), 200) or _UNKNOWN for one in columns]
-        bounds = [f" ({own})" if (own := one.bounds(row)) else "" for one in columns]
-        names = [escaped(row.skill, 100), escaped(row.model, 100)]
-        lines.append([*names, *map("".join, zip(cells, bounds, strict=True))])
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        texts = [_cell(column.text(row), 200) or _UNKNOWN for column in columns]
+        bounds = [f" ({span})" if (span := column.bounds(row)) else "" for column in columns]
+        names = [_cell(row.skill), _cell(row.model)]
+        cells.append([*names, *map("".join, zip(texts, bounds, strict=True))])
+    table = _table(["skill", "model", *(column.header for column in columns)], cells)
+    note = choice_note(rows)
     size = f"{escaped(size_words(rows))}{f'; {escaped(note)}' if note else ''}."
     return "\n\n".join(["### Triggers", size, "\n".join(bullets), table])
 
 
 def _queries(row: TriggerSummary, number: int) -> str:
     """The rates of the first ``number`` queries, those decided wrong first, folded."""
-    known = sorted(row.queries, key=lambda one: (one.right is not False, not one.should_trigger))
-    lines = [["query", "needs it", "opened", "opened instead"], ["---"] * 4]
-    for query in known[:number]:
-        cells = [query.query or query.case, "yes" if query.should_trigger else "no"]
-        cells += [query_text(query), instead_text(query.instead.items()) or _UNKNOWN]
-        lines.append([escaped(cell, 200) for cell in cells])
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    more = len(known) - number
-    title = f"{row.skill} on {row.model}: {counted(len(known), 'query')}"
-    blocks = [f"<details><summary>{in_html(title, 200)}</summary>", table]
-    blocks += [f"and {more:,} more"] if more else []
+    queries = sorted(
+        row.queries, key=lambda query: (query.right is not False, not query.should_trigger)
+    )
+    cells = []
+    for query in queries[:number]:
+        texts = [query.query or query.case, "yes" if query.should_trigger else "no"]
+        texts += [query_text(query), instead_text(query.instead.items()) or _UNKNOWN]
+        cells.append([_cell(text, 200) for text in texts])
+    title = f"{row.skill} on {row.model}: {counted(len(queries), 'query')}"
+    blocks = [
+        f"<details><summary>{in_html(title, 200)}</summary>",
+        _table(["query", "needs it", "opened", "opened instead"], cells),
+    ]
+    blocks += [f"and {left_out:,} more"] if (left_out := len(queries) - number) else []
     return "\n\n".join([*blocks, "</details>"])
 
 
@@ -283,25 +285,20 @@ def _add_matrices(page: _Page, results: RunResults) -> None:
 
 
 def _matrix(matrix: Matrix) -> str:
-    heads = ["skill", ALONE, *(f"+ {column_name(one)}" for one in matrix.columns)]
-    rows = [[escaped(head, 100) for head in heads], ["---"] * len(heads)]
-    for one in matrix.alone:
-        cells = [escaped(one.skill, 100), _lines(alone_cell(one))]
-        rows.append([*cells, *(_pair(matrix, one.skill, other) for other in matrix.columns)])
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
-    return f"{table}\n\n{escaped(matrix_legend(matrix))}."
+    rows = []
+    for alone in matrix.alone:
+        cells = [_cell(alone.skill), "<br>".join(alone_cell(alone))]
+        rows.append([*cells, *(_pair(matrix, alone.skill, other) for other in matrix.columns)])
+    headers = ["skill", ALONE, *(f"+ {column_name(other)}" for other in matrix.columns)]
+    return f"{_table(headers, rows)}\n\n{escaped(matrix_legend(matrix))}."
 
 
 def _pair(matrix: Matrix, skill: str, other: str | None) -> str:
-    found = matrix.pair(skill, other)
-    if found is None:
+    pair = matrix.pair(skill, other)
+    if pair is None:
         return _UNKNOWN if skill == other else ""
-    first, *rest = pair_cell(found).lines
-    return _lines([f"**{first}**" if found.word in ("hurts", "helps") else first, *rest])
-
-
-def _lines(lines: Sequence[str]) -> str:
-    return "<br>".join(lines)
+    first, *rest = pair_cell(pair).lines
+    return "<br>".join([f"**{first}**" if pair.word in ("hurts", "helps") else first, *rest])
 
 
 # Cases to look at, folded.
@@ -412,9 +409,17 @@ _CALLS: Final = re.compile(r"@|:(?=//)|www(?=\.)|(?<!&)#", re.IGNORECASE)
 def escaped(text: str, limit: int | None = None) -> str:
     """Text from outside as plain words: no markup, no HTML, no table row, no mention."""
     flat = " ".join(harmless(text).split()) if limit is None else one_line(text, limit)
-    marked = re.sub(r"([\\`*_{}\[\]|~#!])", r"\\\1", html.escape(flat, quote=False))
     # At the beginning of a line these would start a list or a rule.
-    marked = re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", marked)
+    return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", _inline(flat))
+
+
+def _cell(text: str, limit: int = 100) -> str:
+    """The same in a table, where no text begins a line."""
+    return _inline(one_line(text, limit))
+
+
+def _inline(text: str) -> str:
+    marked = re.sub(r"([\\`*_{}\[\]|~#!])", r"\\\1", html.escape(text, quote=False))
     return _without_calls(marked)
 
 

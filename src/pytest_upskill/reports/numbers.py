@@ -26,9 +26,9 @@ from ..trials.activity import Activity
 from ..trials.records import Record
 from ..trials.trial import Arm
 from .measured import Bounds, Gain, Measured
+from .terminal.tables import KEEP
 
 _CENT: Final = 0.01
-KEEP: Final = 100  # the priority of columns that are never dropped
 _REF: Final = "REF"
 _MANY: Final = 3  # checks
 

@@ -31,7 +31,7 @@ class PartRow:
     price: str
     word: PartWord
     needs: str = ""  # "~60 cases"
-    whole_name: str = ""
+    full_name: str = ""
 
     @property
     def cells(self) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from typing import Final
 from .._util.texts import counted, dollars, one_line, percent, whole
 from ..results.triggers import MODELS_CHOICE, QueryRate, TriggerSummary
 from ..trials.subject import CHAT
+from .terminal.tables import KEEP
 
-_KEEP: Final = 100
 _MOST_NAMES: Final = 3
 
 
@@ -20,14 +20,14 @@ class TriggerNumber:
     text: Callable[[TriggerSummary], str]  # empty if it is not known
     share: Callable[[TriggerSummary], float | None] = lambda _: None  # to draw
     bounds: Callable[[TriggerSummary], str] = lambda _: ""  # the 95 % interval
-    priority: int = _KEEP  # columns with the lowest are dropped first if there is no room
+    priority: int = KEEP  # columns with the lowest are dropped first if there is no room
     seldom: bool = False  # only shown if a row has it
     alarm: bool = False  # red
 
     @property
     def drawn(self) -> bool:
         """Whether it is a share, with a bar and an interval."""
-        return self.priority == _KEEP
+        return self.priority == KEEP
 
 
 NUMBERS: Final = (

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tabulate import tabulate
-
 from ..._util.texts import harmless, one_line
 from ...agents.agent import Agent
 from ...agents.command_agent import CommandAgent
@@ -19,7 +17,7 @@ from ...agents.roster import Roster
 from ...agents.sandboxes.kinds import NAMES, kind_of
 from ...agents.sandboxes.sandbox import SandboxKind
 from ...errors import SettingsError
-from ...reports.terminal.tables import Cell, Column, Table
+from ...reports.terminal.tables import Cell, Column, Table, text_table
 from ...trials.subject import CHAT
 from ..output import stdout_look
 from .models import providers_of
@@ -63,7 +61,7 @@ class _Findings:
 
     @property
     def text(self) -> str:
-        parts = [_table(self._sandbox_rows(), ("sandbox", "works"))]
+        parts = [text_table(("sandbox", "works"), self._sandbox_rows())]
         if self.tried:
             parts.append("\n".join(self._agent_table().lines(stdout_look())))
             parts += [
@@ -74,8 +72,8 @@ class _Findings:
         elif None not in self.sandboxes.values():
             parts.append("No agent was tried: agents need a sandbox.")
         if self.missing:
-            parts.append(_table(list(self.missing.items()), ("not installed", "how to install it")))
-        parts.append(_table(list(self.keys.items()), ("provider", "key")))
+            parts.append(text_table(("not installed", "how to install it"), self.missing.items()))
+        parts.append(text_table(("provider", "key"), self.keys.items()))
         return "\n\n".join(parts)
 
     @property
@@ -148,10 +146,6 @@ def _sandbox(name: str) -> SandboxKind | str:
         return kind_of(name, may_fetch=False)
     except SettingsError as error:
         return f"{error.problem} {error.hint}".strip()
-
-
-def _table(rows: list[tuple[str, ...]], heads: tuple[str, ...]) -> str:
-    return tabulate(rows, heads, tablefmt="simple", disable_numparse=True)
 
 
 def _folded(problem: str, width: int = _WIDTH) -> str:

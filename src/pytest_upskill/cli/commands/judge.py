@@ -8,12 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from tabulate import tabulate
-
 from ..._util.texts import one_line
 from ...checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
 from ...errors import SettingsError
 from ...measure.assembly import Assembly, announced
+from ...reports.terminal.tables import text_table
 from ...settings import Settings
 from ...stats import cohens_kappa
 from ...trials.answer import Answer
@@ -138,8 +137,7 @@ def _text(name: str, found: Agreement) -> str:
         ("false fails", f"{found.false_fails} of {found.passed_by_people} that people passed"),
         ("no ruling", len(found.no_ruling)),
     ]
-    table = tabulate(rows, (f"judge {name}", ""), tablefmt="simple", disable_numparse=True)
-    return "\n".join([table, *found.differ, *found.no_ruling])
+    return "\n".join([text_table((f"judge {name}", ""), rows), *found.differ, *found.no_ruling])
 
 
 def _false(said: Sequence[bool], true: Sequence[bool]) -> int:

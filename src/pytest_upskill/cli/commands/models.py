@@ -8,14 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tabulate import tabulate
-
 from ..._util.texts import one_line
 from ...errors import InputError
 from ...models import Provider, local
 from ...models.clouds import Cloud
 from ...models.names import ALIASES, HOSTED
 from ...models.port import shown_address
+from ...reports.terminal.tables import text_table
 
 _WIDE: Final = 26
 
@@ -40,9 +39,9 @@ def models_text(env: Mapping[str, str]) -> str:
     odd = [f"{note}." for provider in HOSTED.values() if (note := provider.note(env))]
     return "\n\n".join(
         [
-            tabulate(aliases, ("alias", "stands for"), tablefmt="simple"),
-            tabulate(providers, ("name", "address", "key"), tablefmt="simple"),
-            tabulate(_without_server(env), ("without a server", ""), tablefmt="simple"),
+            text_table(("alias", "stands for"), aliases),
+            text_table(("name", "address", "key"), providers),
+            text_table(("without a server", ""), _without_server(env)),
             *odd,
         ]
     )

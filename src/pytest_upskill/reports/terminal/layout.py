@@ -1,7 +1,7 @@
 """Text that fits a terminal: measured, cut and wrapped by columns, which are not characters."""
 
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import groupby, takewhile, zip_longest
 from typing import Final
@@ -33,6 +33,11 @@ class Marks:
     through: str = "│   "
     good: str = "✔"
     bad: str = "✘"
+
+    def bar(self, share: float, length: int) -> str:
+        """A share as a bar of so many columns."""
+        full = round(share * length)
+        return self.full * full + self.empty * (length - full)
 
 
 UNICODE_MARKS: Final = Marks()
@@ -188,6 +193,14 @@ def split_name(name: str, width: int) -> list[str]:
         lines.append(name[start:at])
         start = at
     return [*lines, name[start:]]
+
+
+def spaced(blocks: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of all blocks, with a blank line between them; empty blocks are left out."""
+    lines: list[str] = []
+    for block in filter(None, blocks):
+        lines += ["", *block] if lines else block
+    return lines
 
 
 def side_by_side(blocks: Sequence[Sequence[str]], width: int, wall: str) -> list[str]:

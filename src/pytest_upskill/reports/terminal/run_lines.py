@@ -16,7 +16,7 @@ from ..history_entries import short_commit
 from ..numbers import growth
 from .layout import Look, cut, distinct_names
 from .summary_text import results_lines
-from .tables import Cell, Column, Table, first_that_fits
+from .tables import Cell, Column, Table, fitted
 
 _MOST_CASES: Final = 50
 _MOST_NAMES: Final = 10
@@ -121,7 +121,7 @@ def comparison_lines(
 
 def _skill(skill: str, pairs: Sequence[PairComparison], look: Look) -> list[str]:
     same = "the same skill in both" if pairs[0].same_skill else "the skill was edited"
-    table = first_that_fits((_table(pairs, longest, look) for longest in _NAMES), look.width)
+    table = fitted((_table(pairs, longest, look) for longest in _NAMES), look.width)
     title = f"{look.paint(one_line(skill, 60), bold=True)}: {same}"
     title += f", {SCORE_WORDS[pairs[0].score]}" if pairs[0].score != "pass" else ""
     header, rule, *body = table.lines(look)

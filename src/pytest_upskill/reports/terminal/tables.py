@@ -1,11 +1,19 @@
-"""Tables of text. What has no room is dropped: the first of several layouts that fits is taken."""
+"""Tables of text, and the one way to fit them to a width.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+A table offers layouts, from wide to narrow. In each of them, columns of low priority may be
+dropped; the first layout that fits is taken. A matrix is split into several tables instead.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
+from typing import Final
 
-from .layout import Look, Paint, text_width
+from .layout import ASCII_MARKS, Look, Paint, text_width
+
+KEEP: Final = 100  # the priority of columns that are never dropped
+Style = dict[str, bool]
 
 
 @dataclass(frozen=True)
@@ -13,14 +21,15 @@ class Cell:
     """Text of a table, perhaps of several lines, and how it is painted."""
 
     text: str
-    style: dict[str, bool] = field(default_factory=dict)
+    style: Style = field(default_factory=dict)
+    painted: str = ""  # the part of a line that is painted; all of it if empty
 
 
 @dataclass(frozen=True)
 class Column:
     header: str = ""
     right: bool = False
-    priority: int = 0  # columns with the lowest are dropped first
+    priority: int = KEEP  # columns with the lowest are dropped first
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,7 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     between: str = "  "
+    drop_below: int = 0  # columns of lower priority may be dropped
 
     @cached_property
     def widths(self) -> list[int]:
@@ -43,6 +53,32 @@ class Table:
     def width(self) -> int:
         return sum(self.widths) + len(self.between) * (len(self.widths) - 1)
 
+    def narrowed(self, width: int) -> "Table":
+        """Without the least important columns, as far as needed and allowed."""
+        table = self
+        for priority in sorted({column.priority for column in self.columns}):
+            if table.width <= width or priority >= self.drop_below:
+                break
+            table = table.selected(
+                [n for n, column in enumerate(table.columns) if column.priority > priority]
+            )
+        return table
+
+    def selected(self, numbers: Sequence[int]) -> "Table":
+        """The columns with these numbers."""
+        rows = [[row[number] for number in numbers] for row in self.rows]
+        return replace(self, columns=[self.columns[number] for number in numbers], rows=rows)
+
+    def split(self, width: int, repeated: int = 1) -> Iterator["Table"]:
+        """Tables that fit, each with the first columns and at least one of the others."""
+        first, others = [*range(repeated)], list[int]()
+        for number in range(repeated, len(self.columns)):
+            if others and self.selected([*first, *others, number]).width > width:
+                yield self.selected([*first, *others])
+                others = []
+            others.append(number)
+        yield self.selected([*first, *others])
+
     def body(self, paint: Paint) -> list[str]:
         """The rows without headers."""
         return [line for row in self.rows for line in self._drawn(row, paint)]
@@ -55,21 +91,30 @@ class Table:
     def _drawn(self, row: Sequence[Cell], paint: Paint) -> list[str]:
         """The lines of a row. Only the words are painted, not the blanks around them."""
         lines = []
-        for parts in zip_longest(*(cell.text.split("\n") for cell in row), fillvalue=""):
+        for texts in zip_longest(*(cell.text.split("\n") for cell in row), fillvalue=""):
             cells = []
-            for part, cell, width, column in zip(
-                parts, row, self.widths, self.columns, strict=True
+            for text, cell, width, column in zip(
+                texts, row, self.widths, self.columns, strict=True
             ):
-                blanks = " " * (width - text_width(part))
-                text = paint(part, **cell.style) if part and cell.style else part
+                blanks = " " * (width - text_width(text))
+                words = cell.painted or text
+                if words and cell.style and words in text:
+                    text = paint(words, **cell.style).join(text.rsplit(words, 1))
                 cells.append(blanks + text if column.right else text + blanks)
             lines.append(self.between.join(cells).rstrip())
         return lines
 
 
-def first_that_fits(tables: Iterable[Table], width: int) -> Table:
-    """From the widest layout to the narrowest; if none fits, the last."""
-    for table in tables:
+def fitted(layouts: Iterable[Table], width: int) -> Table:
+    """The first layout that fits; if none does, the last."""
+    for table in layouts:
+        table = table.narrowed(width)
         if table.width <= width:
             break
     return table
+
+
+def text_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table without colours, in ASCII."""
+    cells = [[Cell(str(value)) for value in row] for row in rows]
+    return "\n".join(Table([*map(Column, headers)], cells).lines(Look(marks=ASCII_MARKS)))

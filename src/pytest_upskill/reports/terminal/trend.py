@@ -1,6 +1,6 @@
 """The history on a terminal: a table of runs, and bars with a trend for each skill and model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Final
@@ -8,27 +8,17 @@ from typing import Final
 from ..._util.texts import one_line
 from ...results.arm_comparison import SCORE_WORDS, unit_of
 from ..history_entries import Entry, by_pair
-from ..numbers import KEEP, LIFT, WITH, Number, shown_numbers
+from ..numbers import LIFT, Number, shown_numbers
 from .layout import Look, Marks, distinct_names
 from .summary_text import lift_style, verdict_style
-from .tables import Cell, Column, Table, first_that_fits
+from .tables import KEEP, Cell, Column, Table, fitted
 
-_SUBSET: Final = "* only some of the cases"
 _BY_CHECKS: Final = f"lift and verdict are of the {SCORE_WORDS['checks']}"
 _MARK: Final = "c"
 _SOME_BY_CHECKS: Final = f"{_MARK} of the {SCORE_WORDS['checks']}, not of the pass rate"
-_BEFORE: Final = (
-    Column("run", priority=KEEP),
-    Column("when", priority=65),
-    Column("commit", priority=55),
-    Column("skill", priority=KEEP),
-    Column("model", priority=KEEP),
-    Column("cases", right=True, priority=35),
-)
-_VERDICT: Final = Column("verdict", priority=70)
-# How long names may be, and how many of the columns that may be dropped must stay. Names only
-# ever get shorter, so that less room never shows more of them.
-_LAYOUTS: Final = ((40, 3), (28, 1), (20, 1), (12, 0), (8, 0))
+# The length of names, and which columns may be dropped then. Names only ever get shorter, so that
+# less room never shows more of them.
+_LAYOUTS: Final = ((40, 65), (28, 70), (20, 70), (12, KEEP), (8, KEEP))
 _STEPS: Final = "▁▂▃▄▅▆▇█"
 _ASCII_STEPS: Final = "_.-=+*#"
 _BARS: Final = (30, 20, 16, 12, 8, 4)  # lengths, tried from the longest
@@ -36,76 +26,63 @@ _BARS: Final = (30, 20, 16, 12, 8, 4)  # lengths, tried from the longest
 
 def history_lines(entries: Sequence[Entry], look: Look, now: datetime) -> list[str]:
     """A line for each entry; what the entries of a run share is shown once."""
-    table = first_that_fits(_tables(entries, look, now), look.width)
-    dropped = "cases" not in [column.header for column in table.columns]
-    notes = [_SUBSET] if dropped and any(entry.row.subset for entry in entries) else []
+    table = fitted((_table(entries, *layout, look, now) for layout in _LAYOUTS), look.width)
     scores = {entry.row.score for entry in entries}
-    notes += [_BY_CHECKS if len(scores) == 1 else _SOME_BY_CHECKS] if "checks" in scores else []
+    notes = [_BY_CHECKS if len(scores) == 1 else _SOME_BY_CHECKS] if "checks" in scores else []
     notes += _version_notes(entries)
     return [*table.lines(look), *([""] if notes else []), *notes]
 
 
 def _version_notes(entries: Sequence[Entry]) -> list[str]:
     """Where an agent has another version than in the run before."""
-    found = dict[str, None]()
-    for own in by_pair(entries).values():
-        for before, after in pairwise(entry for entry in own if entry.row.agent_version):
-            was, now = (one_line(one.row.agent_version or "", 60) for one in (before, after))
-            if was != now:
+    notes = dict[str, None]()
+    for runs in by_pair(entries).values():
+        for before, after in pairwise(entry for entry in runs if entry.row.agent_version):
+            old, new = (one_line(run.row.agent_version or "", 60) for run in (before, after))
+            if old != new:
                 agent = one_line(after.row.agent, 60)
-                found[f"{agent} was {was} in {before.short} and {now} in {after.short}"] = None
-    return list(found)
-
-
-def _tables(entries: Sequence[Entry], look: Look, now: datetime) -> Iterator[Table]:
-    numbers = shown_numbers([entry.measured for entry in entries], details=False)
-    before = [c for c in _BEFORE if c.header != "commit" or any(e.commit for e in entries)]
-    after = [_VERDICT] if any(entry.row.verdict for entry in entries) else []
-    columns = [*before, *(Column(n.header, True, n.priority) for n in numbers), *after]
-    order = sorted(
-        (column for column in columns if column.priority < KEEP),
-        key=lambda column: column.priority,
-    )
-    for longest, kept in _LAYOUTS:
-        for dropped in range(len(order) - kept + 1):
-            shown = [column for column in columns if column not in order[:dropped]]
-            yield _table(entries, shown, numbers, longest, look, now)
+                notes[f"{agent} was {old} in {before.short} and {new} in {after.short}"] = None
+    return list(notes)
 
 
 def _table(
-    entries: Sequence[Entry],
-    columns: Sequence[Column],
-    numbers: Sequence[Number],
-    longest: int,
-    look: Look,
-    now: datetime,
+    entries: Sequence[Entry], longest: int, drop_below: int, look: Look, now: datetime
 ) -> Table:
+    numbers = shown_numbers([entry.measured for entry in entries], details=False)
     skills = distinct_names({entry.row.skill: 0 for entry in entries}, longest, look.marks.cut)
     models = distinct_names({entry.row.label: 0 for entry in entries}, longest, look.marks.cut)
-    headers = [column.header for column in columns]
+    some_cases = any(entry.row.subset for entry in entries)
+    columns = [
+        Column("run"),
+        Column("when", priority=65),
+        *([Column("commit", priority=55)] if any(entry.commit for entry in entries) else []),
+        Column("skill"),
+        Column("model"),
+        Column("cases", True, KEEP if some_cases else 34),
+        *(Column(number.header, True, number.priority) for number in numbers),
+        *([Column("verdict", priority=70)] if any(entry.row.verdict for entry in entries) else []),
+    ]
     mixed = len({entry.row.score for entry in entries}) > 1
     rows, before = [], None
     for entry in entries:
         row = entry.row
-        mark = _MARK if mixed and row.score == "checks" else ""
-        cells = {n.header: Cell(n.skill_text(entry.measured) or "-") for n in numbers}
-        cells |= {
+        cells = {
             "run": Cell(entry.short),
             "when": Cell(ago(entry.started, now)),
             "commit": Cell(entry.commit_text),
             "skill": Cell(skills[row.skill]),
             "model": Cell(models[row.label]),
             "cases": Cell(f"{row.cases}/{row.all_cases}" if row.subset else str(row.cases)),
-            LIFT.header: Cell(f"{cells[LIFT.header].text}{mark}", lift_style(row.verdict)),
             "verdict": Cell(_word(entry), verdict_style(row.verdict)),
         }
+        cells |= {n.header: Cell(n.skill_text(entry.measured) or "-") for n in numbers}
+        mark = _MARK if mixed and row.score == "checks" else ""
+        cells[LIFT.header] = Cell(f"{cells[LIFT.header].text}{mark}", lift_style(row.verdict))
         if entry.id == before:
             cells |= dict.fromkeys(("run", "when", "commit"), Cell(""))
-        if row.subset and "cases" not in headers:
-            cells[WITH.header] = Cell(f"{cells[WITH.header].text}*")
         before = entry.id
-        rows.append([cells[header] for header in headers])
-    return Table(columns, rows)
+        rows.append([cells[column.header] for column in columns])
+    return Table(columns, rows, drop_below=drop_below)
 
 
 def _word(entry: Entry) -> str:
@@ -156,7 +133,7 @@ def _bars(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -
         Table(columns, [_bar_row(entry, metric, (low, top), bar, look, now) for entry in entries])
         for bar in _BARS
     )
-    table = first_that_fits(tables, look.width - 2)
+    table = fitted(tables, look.width - 2)
     lines = [f"  {line}" for line in table.body(look.paint)]
     # A run of some cases says little about all of them.
     whole = [metric.amount(entry.measured) for entry in entries if not entry.row.subset]

@@ -1,7 +1,6 @@
-"""Triggers in the summary of a run: a table, the rates of queries with -v, and the verdicts."""
+"""Triggers on the terminal: a table, the rates of queries with -v, verdicts, and failures."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ..._util.texts import harmless, one_line
@@ -17,15 +16,19 @@ from ..trigger_numbers import (
     size_words,
 )
 from .layout import Look, Marks, cut, split_name, wrapped
-from .tables import Cell, Column, Table, first_that_fits
+from .tables import Cell, Column, Style, Table, fitted
 
-Pair = tuple[str, str]
-
-_RED: Final = {"red": True, "bold": True}
+_RED: Final[Style] = {"red": True, "bold": True}
 _MOST_VERDICTS: Final = 12
-_BARS: Final = (16, 10, 6, 0)
-_NAMES: Final = (60, 36, 24, 16, 10)
-_QUERIES: Final = (100, 80, 70, 60, 50, 44, 38, 32, 26, 20, 14, 10)
+_INTERVAL: Final = 95  # the priority of the columns of intervals
+# The length of bars and of names, and which columns may be dropped then.
+_LAYOUTS: Final = (
+    *((bar, 60, 0) for bar in (16, 10)),
+    *((bar, name, limit) for limit in (11, 21, 31) for bar in (10, 6, 0) for name in (60, 36, 24)),
+    *((0, name, 91) for name in (60, 36, 24, 16, 10)),
+    (0, 10, _INTERVAL + 1),
+)
+_QUERIES: Final = (100, 80, 70, 60, 50, 44, 38, 32, 26, 20, 14, 10)  # lengths of a query
 
 
 def trigger_tables(rows: Sequence[TriggerSummary], look: Look) -> list[list[str]]:
@@ -33,76 +36,49 @@ def trigger_tables(rows: Sequence[TriggerSummary], look: Look) -> list[list[str]
     if not rows:
         return []
     dot = look.marks.dot
-    facts = [size_words(rows, look.marks.times), choice_note(rows)]
-    first, *rest = wrapped(
-        f"triggers {dot} {f' {dot} '.join(filter(None, facts))}", look.width, rest="  "
-    )
+    facts = ["triggers", size_words(rows, look.marks.times), choice_note(rows)]
+    first, *rest = wrapped(f" {dot} ".join(filter(None, facts)), look.width, rest="  ")
     title = [first.replace("triggers", look.paint("triggers", bold=True), 1), *rest]
-    tables = (_table(rows, layout, look) for layout in _layouts(shown_columns(rows)))
-    blocks = [title, first_that_fits(tables, look.width).lines(look)]
+    table = fitted((_table(rows, *layout, look) for layout in _LAYOUTS), look.width)
+    blocks = [title, table.lines(look)]
     return [*blocks, *(_queries(rows, look) if look.verbosity > 0 else [])]
 
 
-@dataclass(frozen=True)
-class _Layout:
-    bar: int
-    name: int
-    dropped: frozenset[str] = frozenset()
-    bounds: bool = True
-
-
-def _layouts(columns: Sequence[TriggerNumber]) -> Iterator[_Layout]:
-    """From roomy to narrow: bars get shorter, then columns go, then intervals."""
-    may_go = sorted((one for one in columns if not one.drawn), key=lambda one: one.priority)
-    steps = [frozenset(one.header for one in may_go[:n]) for n in range(len(may_go) + 1)]
-    for bar in _BARS[:2]:
-        yield _Layout(bar, _NAMES[0])
-    for dropped in steps[:3]:
-        yield from (_Layout(bar, name, dropped) for bar in _BARS[1:] for name in _NAMES[:3])
-    for dropped in steps:
-        yield from (_Layout(0, name, dropped) for name in _NAMES)
-    yield _Layout(0, _NAMES[-1], steps[-1], bounds=False)
-
-
-def _table(rows: Sequence[TriggerSummary], layout: _Layout, look: Look) -> Table:
+def _table(
+    rows: Sequence[TriggerSummary], bar: int, longest: int, drop_below: int, look: Look
+) -> Table:
     several = len({row.skill for row in rows}) > 1
     columns = [*([Column("skill")] if several else []), Column("model")]
     cells = [
         [
-            Cell("\n".join(split_name(harmless(name), layout.name)))
+            Cell("\n".join(split_name(harmless(name), longest)))
             for name in ([row.skill, row.model] if several else [row.model])
         ]
         for row in rows
     ]
     for number in shown_columns(rows):
-        if number.header in layout.dropped:
-            continue
-        columns.append(Column(number.header, right=not number.drawn))
-        for row, own in zip(rows, cells, strict=True):
-            own.append(_cell(number, row, layout, look.marks))
-        if number.drawn and layout.bounds:
-            columns.append(Column("interval"))
-            for row, own in zip(rows, cells, strict=True):
-                own.append(Cell(number.bounds(row) or "-"))
-    return Table(columns, cells)
+        columns.append(Column(number.header, not number.drawn, number.priority))
+        columns += [Column("interval", priority=_INTERVAL)] if number.drawn else []
+        for row, texts in zip(rows, cells, strict=True):
+            texts.append(_cell(number, row, bar, look.marks))
+            texts += [Cell(number.bounds(row) or "-")] if number.drawn else []
+    return Table(columns, cells, drop_below=drop_below)
 
 
-def _cell(number: TriggerNumber, row: TriggerSummary, layout: _Layout, marks: Marks) -> Cell:
+def _cell(number: TriggerNumber, row: TriggerSummary, bar: int, marks: Marks) -> Cell:
     text, share = number.text(row) or "-", number.share(row)
-    if share is not None and layout.bar:
-        full = round(share * layout.bar)
-        text = f"{marks.full * full}{marks.empty * (layout.bar - full)} {text.rjust(4)}"
+    if share is not None and bar:
+        text = f"{marks.bar(share, bar)} {text.rjust(4)}"
     return Cell(text, _RED if number.alarm and number.text(row) else {})
 
 
 def _queries(rows: Sequence[TriggerSummary], look: Look) -> Iterator[list[str]]:
-    """With -v: how often each query opened the skill."""
-    several = len(rows) > 1
+    """How often each query opened the skill."""
     for row in rows:
         name = f"{harmless(row.skill)} on {harmless(row.model)}"
-        title = wrapped(name, look.width, rest="  ") if several else []
-        tables = (_query_table(row, longest, look) for longest in _QUERIES)
-        yield [*title, *first_that_fits(tables, look.width).lines(look)]
+        title = wrapped(name, look.width, rest="  ") if len(rows) > 1 else []
+        table = fitted((_query_table(row, longest, look) for longest in _QUERIES), look.width)
+        yield [*title, *table.lines(look)]
 
 
 def _query_table(row: TriggerSummary, longest: int, look: Look) -> Table:
@@ -110,7 +86,7 @@ def _query_table(row: TriggerSummary, longest: int, look: Look) -> Table:
     columns = [Column("query"), Column("needs it"), Column("opened", right=True)]
     columns += [Column("opened instead")] if instead else []
     rows = []
-    for query in sorted(row.queries, key=lambda one: not one.should_trigger):
+    for query in sorted(row.queries, key=lambda query: not query.should_trigger):
         wrong = _RED if query.right is False or query.errored else {}
         text = cut(one_line(query.query or query.case, longest), longest, look.marks.cut)
         needs = "yes" if query.should_trigger else "no"
@@ -123,22 +99,21 @@ def _query_table(row: TriggerSummary, longest: int, look: Look) -> Table:
 
 
 def trigger_verdicts(rows: Sequence[TriggerSummary], look: Look) -> list[str]:
-    """What came of each, in words, and what to do about it."""
+    """The verdict on each row in words, and what to do about it."""
     several = len({row.skill for row in rows}) > 1
     if len(rows) > _MOST_VERDICTS and look.verbosity <= 0:
         return ["-v shows the verdict on the triggers of each skill."]
     lines: list[str] = []
     for row in rows:
-        name = harmless(row.model)
-        where = f"{harmless(row.skill)} on {name}" if several else name
+        model = harmless(row.model)
+        name = f"{harmless(row.skill)} on {model}" if several else model
         word = f"{row.word}: " if row.word else ""
-        own = wrapped(f"{where}: {word}{harmless(row.sentence)}.", look.width, rest="  ")
+        first, *rest = wrapped(f"{name}: {word}{harmless(row.sentence)}.", look.width, rest="  ")
         if row.word:
-            mark = f": {row.word}:"
-            own[0] = own[0].replace(mark, f": {look.paint(row.word, **_RED)}:", 1)
-        lines += own
-        for line in row.advice:
-            lines += _advice(harmless(line), look.width)
+            first = first.replace(f": {word}", f": {look.paint(row.word, **_RED)}: ", 1)
+        lines += [first, *rest]
+        for advice in row.advice:
+            lines += _advice(harmless(advice), look.width)
     return lines
 
 
@@ -147,27 +122,30 @@ def _advice(line: str, width: int) -> list[str]:
     if ": pytest-upskill " not in line:
         return wrapped(line, width, first="  ", rest="    ")
     *lines, last = wrapped(line, width - 2, first="  ", rest="    ")
-    return [*(f"{one} \\" for one in lines), last]
+    return [*(f"{part} \\" for part in lines), last]
 
 
-_QUERY: Final = 600
-_REASON: Final = 200
+# A query that failed.
+
+_LONGEST_QUERY: Final = 600
+_LONGEST_REASON: Final = 200
 
 
 def trigger_failure(
     rate: QueryRate, records: Sequence[Record], *, standing: str, where: str
 ) -> str:
     """A few lines; the first one is for pytest's short summary."""
-    wanted = "should be at least half" if rate.should_trigger else "should be less than half"
-    headline = f"opened in {rate.count}, {wanted}"
+    limit = "should be at least half" if rate.should_trigger else "should be less than half"
+    headline = f"opened in {rate.count}, {limit}"
     lines = [f"{standing}: {headline}" if standing else headline]
     kind = "should open the skill" if rate.should_trigger else "should not open the skill"
-    lines += [f"Query ({where}, {kind}):", f"  {one_line(rate.query, _QUERY)}"]
-    decided: dict[str, list[int]] = {}
+    lines += [f"Query ({where}, {kind}):", f"  {one_line(rate.query, _LONGEST_QUERY)}"]
+    runs_by_reason: dict[str, list[int]] = {}
     for record in records:
         for grade in record.checks:
-            decided.setdefault(one_line(grade.reason, _REASON), []).append(record.run)
-    for reason, runs in decided.items():
+            reason = one_line(grade.reason, _LONGEST_REASON)
+            runs_by_reason.setdefault(reason, []).append(record.run)
+    for reason, runs in runs_by_reason.items():
         word = "run" if len(runs) == 1 else "runs"
         lines.append(f"  {word} {', '.join(map(str, runs))}: {reason}")
     return without_commands("\n".join(lines))
