@@ -13,14 +13,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from pytest_upskill.agents.probe import Step
+from pytest_upskill.agents.probe import ScriptStep
 from pytest_upskill.agents.roster import AGENTS
 from real_agents.packages import PACKAGES, is_there, path_for
 from real_agents.trying import SKILL, agent_named, plays, tried, write_gate
 from support.loopback import Asked, Fault, Reply
 
 RUNS = 3
-STEPS = (Step("skill", SKILL), Step("shell", "true"), Step("say", "Done."))
+STEPS = (ScriptStep("skill", SKILL), ScriptStep("shell", "true"), ScriptStep("say", "Done."))
 
 
 class Memory(threading.Thread):

@@ -12,8 +12,8 @@ import pytest
 import pytest_upskill
 
 PUBLIC = [
-    *("Activity", "Agent", "Answer", "AnswerFile", "Arm", "Case", "CheckContext"),
-    *("CheckFunction", "CommandAgent", "Described", "Grade", "InputError", "Job", "Launch"),
+    *("Activity", "Agent", "AgentJob", "Answer", "AnswerFile", "Arm", "Case", "CheckContext"),
+    *("CheckFunction", "CommandAgent", "Described", "Grade", "InputError", "Launch"),
     *("Model", "ModelError", "ModelSource", "ModelSpec", "Provider", "Question", "Record"),
     *("RunResults", "Summary", "Taught", "ToolCall", "TriggerSet", "Turn", "UpskillError"),
     *("Usage", "Verdict", "__version__", "describe", "describe_async", "evaluate"),

@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Activity",
     "Agent",
+    "AgentJob",
     "Answer",
     "AnswerFile",
     "Arm",
@@ -24,7 +25,6 @@ __all__ = [
     "Described",
     "Grade",
     "InputError",
-    "Job",
     "Launch",
     "Model",
     "ModelError",
@@ -59,7 +59,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .agents.agent import Agent
-    from .agents.command_agent import CommandAgent, Job, Launch
+    from .agents.command_agent import AgentJob, CommandAgent, Launch
     from .checks import CheckContext, CheckFunction
     from .errors import InputError, ModelError, UpskillError
     from .models import Model, ModelSource, ModelSpec, Provider
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from .trials.trial import Arm, Question
 
 _HOMES: Final = {
-    "agents.command_agent": ["CommandAgent", "Job", "Launch"],
+    "agents.command_agent": ["AgentJob", "CommandAgent", "Launch"],
     "agents.agent": ["Agent"],
     "checks": ["CheckContext", "CheckFunction"],
     "errors": ["InputError", "ModelError", "UpskillError"],

@@ -132,6 +132,6 @@ def test_a_variable_that_vanishes_meanwhile_is_no_error(monkeypatch: pytest.Monk
 
 
 def test_the_token_of_a_door_is_masked() -> None:
-    token = "door-" + "aB3_-xYz" * 4
+    token = "trialkey-" + "aB3_-xYz" * 4
     assert without_keys(f"file-{token}.txt: {token}") == "file-***.txt: ***"
     assert without_keys(f"the trap{token}s") == f"the trap{token}s"

@@ -10,7 +10,12 @@ from pytest_upskill.agents.agent import Call
 from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
-from pytest_upskill.agents.sandboxes.sandbox import Ran, Room, Sandbox, SandboxError
+from pytest_upskill.agents.sandboxes.sandbox import (
+    CommandResult,
+    Sandbox,
+    SandboxError,
+    SandboxSpec,
+)
 from pytest_upskill.agents.snapshot import unpack
 from pytest_upskill.errors import NoAnswerError
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
@@ -90,8 +95,8 @@ def test_skills_are_mounted_read_only_and_setup_does_not_see_them(tmp_path: Path
         assert skill.description == "About a gate."
         return recorder.answer("end", "Done.")
 
-    async def succeeds(_command: str) -> Ran:
-        return Ran(0, b"")
+    async def succeeds(_command: str) -> CommandResult:
+        return CommandResult(0, b"")
 
     kind = MemoryKind(succeeds)
     skill = installed("gate", folder, tested=True)
@@ -117,13 +122,13 @@ def test_a_skill_that_changed_meanwhile_is_no_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ran", "reason"),
     [
-        (Ran(1, b"first\nlast \x1b[1mline\n"), "setup failed: exit 1: first last "),
-        (Ran(-9, b""), "setup failed: signal 9"),
-        (Ran(-9, b"", timed_out=True), "setup failed: no end within 20 s"),
+        (CommandResult(1, b"first\nlast \x1b[1mline\n"), "setup failed: exit 1: first last "),
+        (CommandResult(-9, b""), "setup failed: signal 9"),
+        (CommandResult(-9, b"", timed_out=True), "setup failed: no end within 20 s"),
     ],
 )
-def test_a_setup_that_fails_is_no_answer(ran: Ran, reason: str) -> None:
-    async def fails(_command: str) -> Ran:
+def test_a_setup_that_fails_is_no_answer(ran: CommandResult, reason: str) -> None:
+    async def fails(_command: str) -> CommandResult:
         return ran
 
     reply = carried_out(ends, MemoryKind(fails), setup="make it")
@@ -135,9 +140,9 @@ def test_a_setup_that_fails_is_no_answer(ran: Ran, reason: str) -> None:
 def test_setup_runs_once_for_all_trials_that_start_alike() -> None:
     commands = list[str]()
 
-    async def makes(command: str) -> Ran:
+    async def makes(command: str) -> CommandResult:
         commands.append(command)
-        return Ran(0, b"")
+        return CommandResult(0, b"")
 
     async def run() -> None:
         kind = MemoryKind(makes)
@@ -239,7 +244,7 @@ def test_calls_side_by_side_do_not_stretch_the_time() -> None:
 def test_a_setup_ends_with_the_last_trial_that_waits_for_it() -> None:
     ended = list[str]()
 
-    async def hangs(command: str) -> Ran:
+    async def hangs(command: str) -> CommandResult:
         try:
             await asyncio.sleep(3600)
         finally:
@@ -268,7 +273,7 @@ def test_a_setup_ends_with_the_last_trial_that_waits_for_it() -> None:
 
 def test_a_sandbox_is_closed_even_if_its_trial_is_cancelled_twice() -> None:
     class SlowToClose(MemoryKind):
-        async def open(self, room: Room) -> Sandbox:
+        async def open(self, room: SandboxSpec) -> Sandbox:
             sandbox = await super().open(room)
             close = sandbox.close
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from pytest_upskill.agents.command_agent import CommandAgent, Job, Launch
+from pytest_upskill.agents.command_agent import AgentJob, CommandAgent, Launch
 from pytest_upskill.agents.roster import AGENTS, fits
 from pytest_upskill.agents.sandboxes.sandbox import HOME
 from pytest_upskill.models.names import resolve
@@ -17,7 +17,7 @@ from pytest_upskill.models.port import PROTOCOLS, ModelName
 
 DOCS = Path(__file__).parents[2] / "docs"
 URL = "http://127.0.0.1:40123"
-TOKEN = "door-Zx81-of-a-trial"
+TOKEN = "trialkey-Zx81-of-a-trial"
 PROMPT = '-Say "it\'s" $HOME `id` {x}\n\nin å few lines\\n'
 MODELS = ("gpt-5.4-mini", "qwen3:8b", "Qwen/Qwen3-8B", 'a "model" of {ours} \N{LLAMA}')
 
@@ -31,7 +31,7 @@ def launch_of(agent: CommandAgent, **given: object) -> Launch:
         **{"prompt": PROMPT, "model": MODELS[0], "url": URL, "key": TOKEN},
         **{"protocol": agent.protocols[0], "max_turns": 17, "max_output": 3456},
     }
-    return agent.launch(Job(**{**job, **given}))  # type: ignore[arg-type]
+    return agent.launch(AgentJob(**{**job, **given}))  # type: ignore[arg-type]
 
 
 def told(launch: Launch) -> str:

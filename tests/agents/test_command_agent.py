@@ -12,7 +12,7 @@ from pytest_upskill.engine.budget import Budget
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.installing import installed
 from support import loopback
-from support.doors import KEY
+from support.endpoints import KEY
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer
 from support.sandboxes import needs_bwrap

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.agents.clis.copilot import Copilot
-from pytest_upskill.agents.command_agent import Job
+from pytest_upskill.agents.command_agent import AgentJob
 from pytest_upskill.models.port import ProtocolName
 
 UNPACKS = """#!/bin/sh
@@ -22,10 +22,10 @@ echo GitHub Copilot CLI 1.0.7.
         ("responses", "http://127.0.0.1:7/v1", "openai", "responses"),
     ],
 )
-def test_every_protocol_goes_to_the_door(
+def test_every_protocol_goes_to_the_gateway(
     protocol: ProtocolName, url: str, kind: str, wire: str
 ) -> None:
-    job = Job("?", "qwen3:8b", "http://127.0.0.1:7", "door-1", protocol, 30, 4000)
+    job = AgentJob("?", "qwen3:8b", "http://127.0.0.1:7", "trialkey-1", protocol, 30, 4000)
     env = Copilot().launch(job).env
     assert env["COPILOT_PROVIDER_BASE_URL"] == url
     assert (env["COPILOT_PROVIDER_TYPE"], env["COPILOT_PROVIDER_WIRE_API"]) == (kind, wire)

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.hosts import AskedHosts
-from pytest_upskill.agents.sandboxes.sandbox import Ran, Room
+from pytest_upskill.agents.sandboxes.sandbox import CommandResult, SandboxSpec
 from support.sandboxes import needs_bwrap
 
 
@@ -137,8 +137,8 @@ def test_what_a_program_asks_for_in_a_sandbox(network: bool) -> None:
     look += "socket.gethostbyname_ex('localhost'); print(socket.gethostbyname('localhost')); "
     look += "socket.create_connection(('api.example.invalid', 443))"
 
-    async def run() -> tuple[Ran, tuple[str, ...]]:
-        sandbox = await Bwrap().open(Room(network=network))
+    async def run() -> tuple[CommandResult, tuple[str, ...]]:
+        sandbox = await Bwrap().open(SandboxSpec(network=network))
         try:
             ran = await sandbox.run(["python3", "-c", look], timeout=60)
             return ran, sandbox.findings

@@ -147,11 +147,11 @@ def test_auto_with_an_image_is_a_container(programs: Path) -> None:  # noqa: ARG
 
 KILLED = """
 import asyncio, sys
-from pytest_upskill.agents.sandboxes.sandbox import Room
+from pytest_upskill.agents.sandboxes.sandbox import SandboxSpec
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 
 async def main():
-    box = await Bwrap().open(Room())
+    box = await Bwrap().open(SandboxSpec())
     await box.run(f"(setsid bash -c 'while :; do sleep 1; done' {sys.argv[1]} &); true", timeout=60)
     print("ready", flush=True)
     await box.run("sleep 1000", timeout=1000)

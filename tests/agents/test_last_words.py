@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pytest_upskill.agents.command_agent import last_words
+from pytest_upskill.agents.command_agent import last_error
 
 UUID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 
@@ -41,13 +41,13 @@ UUID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
             "Error: process 12345 died, request req_011CUabcdEFGH12345\n",
             "Error: process … died, request …",
         ),
-        ("Error: door-abcdefghijklmnopqrstuvwxyz123456 is wrong\n", "Error: *** is wrong"),
+        ("Error: trialkey-abcdefghijklmnopqrstuvwxyz123456 is wrong\n", "Error: *** is wrong"),
         ('{"type": "assistant", "message": {"text": "hello"}}\n', ""),
         ('{"cut": "in the mid\n', '{"cut": "in the mid'),
     ],
 )
 def test_the_line_that_says_most(output: str, words: str) -> None:
-    assert last_words(output.encode()) == words
+    assert last_error(output.encode()) == words
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_the_line_that_says_most(output: str, words: str) -> None:
 )
 def test_an_error_is_found_in_an_event(event: object) -> None:
     lines = [{"type": "system"}, event, {"type": "usage", "message": "Total error: none"}]
-    assert last_words("\n".join(map(json.dumps, lines)).encode()) == "API Error: refused"
+    assert last_error("\n".join(map(json.dumps, lines)).encode()) == "API Error: refused"
 
 
 def test_whatever_it_says_is_one_short_line() -> None:
     deep = '{"error":' * 5000 + "1" + "}" * 5000
     for output in (b"\xff\xfe\0" * 9000, b"error " * 10**6, deep.encode(), b"\x1b[" * 10**5):
-        words = last_words(output)
+        words = last_error(output)
         assert len(words) <= 250
         assert words.isprintable()
 
@@ -79,4 +79,4 @@ def test_whatever_it_says_is_one_short_line() -> None:
 @pytest.mark.parametrize("line", ["a-" * 10_000, "1" * 19_999 + "a", "1." * 10_000, "A1" * 10_000])
 def test_no_line_keeps_it_busy(line: str) -> None:
     """The engine's loop waits for it: one such line once took half a minute."""
-    assert len(last_words("\n".join([line] * 50).encode())) <= 250
+    assert len(last_error("\n".join([line] * 50).encode())) <= 250

@@ -11,7 +11,7 @@ import pytest
 from pytest_upskill.agents.loop import MOST_CALLS, SYSTEM, LoopAgent, skill_list, tools_for
 from pytest_upskill.agents.loop_tools import skill_content
 from pytest_upskill.agents.recorder import Recorder
-from pytest_upskill.agents.sandboxes.sandbox import Ran, SandboxError
+from pytest_upskill.agents.sandboxes.sandbox import CommandResult, SandboxError
 from pytest_upskill.errors import NoAnswerError
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from support.agents import (
@@ -170,11 +170,13 @@ def test_a_model_that_gives_no_answer_is_an_error() -> None:
 
 
 def test_a_broken_sandbox_is_an_error() -> None:
-    async def gone(_: str) -> Ran:
+    async def gone(_: str) -> CommandResult:
         raise SandboxError("the sandbox is gone")
 
-    async def slow(command: str) -> Ran:
-        return await (gone(command) if command == "a" else asyncio.sleep(3600, Ran(0, b"")))
+    async def slow(command: str) -> CommandResult:
+        return await (
+            gone(command) if command == "a" else asyncio.sleep(3600, CommandResult(0, b""))
+        )
 
     model = ScriptedCall(calls(("bash", {"command": "b"}), ("bash", {"command": "a"})))
     with pytest.raises(SandboxError):
@@ -182,8 +184,8 @@ def test_a_broken_sandbox_is_an_error() -> None:
 
 
 def test_what_there_is_at_the_deadline_can_be_used(tmp_path: Path) -> None:
-    async def never(_: str) -> Ran:
-        return await asyncio.sleep(3600, Ran(0, b""))
+    async def never(_: str) -> CommandResult:
+        return await asyncio.sleep(3600, CommandResult(0, b""))
 
     recorder = recorder_for(installed(tmp_path))
     first = calls(("skill", {"name": "gate"}), text="I load it.")
@@ -207,12 +209,12 @@ def test_calls_of_a_turn_run_side_by_side_and_keep_their_order() -> None:
     both = asyncio.Event()
     running = list[str]()
 
-    async def together(command: str) -> Ran:
+    async def together(command: str) -> CommandResult:
         running.append(command)
         if len(running) == 2:
             both.set()
         await both.wait()  # alone, neither would come back
-        return Ran(0, command.encode())
+        return CommandResult(0, command.encode())
 
     model = ScriptedCall(calls(("bash", {"command": "a"}), ("bash", {"command": "b"})), DONE)
     run(recorder_for(), model, MemorySandbox(command=together))
@@ -225,8 +227,8 @@ def test_what_a_turn_writes_is_there_for_its_later_calls() -> None:
             await asyncio.sleep(0.01)
             await super().write(path, data, executable=executable)
 
-    async def cat(_: str) -> Ran:
-        return Ran(0, sandbox.files["/workspace/a.txt"])
+    async def cat(_: str) -> CommandResult:
+        return CommandResult(0, sandbox.files["/workspace/a.txt"])
 
     sandbox = Slow(command=cat)
     model = ScriptedCall(
@@ -256,8 +258,8 @@ def test_a_turn_has_a_limit_of_calls() -> None:
 
 
 def test_a_trial_that_reads_too_much_says_so() -> None:
-    async def long(_: str) -> Ran:
-        return Ran(0, b"x" * 100_000)
+    async def long(_: str) -> CommandResult:
+        return CommandResult(0, b"x" * 100_000)
 
     model = ScriptedCall(*[calls(("bash", {"command": "x"}))] * 16, DONE)
     answer = run(recorder_for(), model, MemorySandbox(command=long))

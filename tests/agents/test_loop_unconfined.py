@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.loop import LoopAgent
-from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Mount, Room
+from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Mount, SandboxSpec
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.trials.answer import Answer, Reply
 from pytest_upskill.trials.installing import installed
@@ -59,7 +59,7 @@ def test_path_has_the_folders_of_the_host(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", "/tmp/tools:/workspace/.venv/bin:/bin:/usr/bin")
 
     async def run() -> bytes:
-        box = await Unconfined().open(Room((Mount(str(tmp_path), PACKAGES),)))
+        box = await Unconfined().open(SandboxSpec((Mount(str(tmp_path), PACKAGES),)))
         try:
             return (await box.run("echo $PATH $PYTHONPATH", timeout=60)).output
         finally:

@@ -11,7 +11,7 @@ import pytest
 from pytest_upskill.agents import needs
 from pytest_upskill.agents.needs import mounts_for, python_packages, why_no_path, why_no_requirement
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
-from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Room, SandboxError
+from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, SandboxError, SandboxSpec
 from pytest_upskill.trials.task import Needs
 from support.sandboxes import needs_bwrap
 
@@ -61,7 +61,7 @@ def test_packages_can_be_imported_and_called_inside(wheels: Path) -> None:
     async def main() -> bytes:
         mounts = await mounts_for(Needs(python=("tally==5.*",)))
         assert [mount.inside for mount in mounts] == [PACKAGES]
-        box = await Bwrap().open(Room(mounts=mounts))
+        box = await Bwrap().open(SandboxSpec(mounts=mounts))
         try:
             call = "python3 -c 'import tally, part; tally.main(); part.main()'; tally; "
             return (await box.run(call + f"touch {PACKAGES}/x", timeout=60)).output

@@ -7,28 +7,28 @@ from typing import Any
 import pytest
 
 from pytest_upskill.agents.clis.opencode import OpenCode
-from pytest_upskill.agents.command_agent import Job
+from pytest_upskill.agents.command_agent import AgentJob
 from pytest_upskill.agents.program import Program
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.port import ProtocolName
 
 
 def config_of(protocol: ProtocolName, model: str) -> Any:
-    job = Job("-x", model, "http://127.0.0.1:7", "door-1", protocol, 30, 4000)
+    job = AgentJob("-x", model, "http://127.0.0.1:7", "trialkey-1", protocol, 30, 4000)
     launch = OpenCode().launch(job)
     assert launch.stdin == b"-x"
-    assert "door-1" not in str(launch.arguments)
+    assert "trialkey-1" not in str(launch.arguments)
     return json.loads(launch.files[".config/opencode/opencode.json"])
 
 
 @pytest.mark.parametrize("model", ["gpt-5.4-mini", "qwen3:8b", "Qwen/Qwen3-8B"])
-def test_every_protocol_goes_to_the_door(model: str) -> None:
+def test_every_protocol_goes_to_the_gateway(model: str) -> None:
     packages = {"chat": "openai-compatible", "messages": "anthropic", "responses": "openai"}
     for protocol in OpenCode.protocols:
         config = config_of(protocol, model)
         provider = config["provider"]["door"]
         assert provider["npm"] == f"@ai-sdk/{packages[protocol]}"
-        assert provider["options"] == {"baseURL": "http://127.0.0.1:7/v1", "apiKey": "door-1"}
+        assert provider["options"] == {"baseURL": "http://127.0.0.1:7/v1", "apiKey": "trialkey-1"}
         assert provider["models"][model]["limit"]["output"] == 4000
         assert config["model"] == config["small_model"] == f"door/{model}"
 

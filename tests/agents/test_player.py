@@ -2,7 +2,7 @@
 
 import json
 
-from pytest_upskill.agents.probe import Player, Step
+from pytest_upskill.agents.probe import ScriptStep, ToolScript
 from pytest_upskill.trials.tools import Tool
 from pytest_upskill.trials.trial import Question
 
@@ -15,7 +15,7 @@ def test_paths_that_codex_shortens_are_made_whole() -> None:
         "- gate: Opens gates. (file: r0/gate/SKILL.md)\n"
     )
     question = Question("m", system, (("user", "Open the gate."),), 1000, 1, tools=(EXEC,))
-    (call,) = Player([Step("skill", "gate")], "gate")(question).calls
+    (call,) = ToolScript([ScriptStep("skill", "gate")], "gate")(question).calls
     assert json.loads(call.arguments) == {"cmd": "cat /home/agent/.agents/skills/gate/SKILL.md"}
 
 
@@ -23,7 +23,7 @@ def test_tools_that_read_several_files_get_one() -> None:
     schema = {"properties": {"files": {"type": "array"}}, "required": ["files"]}
     tool = Tool("read_files", "", json.dumps(schema))
     question = Question("m", "", (("user", "Open the gate."),), 1000, 1, tools=(tool,))
-    (call,) = Player([Step("read", "/a/b.md")])(question).calls
+    (call,) = ToolScript([ScriptStep("read", "/a/b.md")])(question).calls
     assert json.loads(call.arguments) == {"files": [{"path": "/a/b.md"}]}
 
 
@@ -32,5 +32,5 @@ def test_paths_are_absolute_where_a_tool_says_so() -> None:
     form = {"file_path": {"type": "string", "description": "The absolute path to the file."}}
     write = Tool("write_file", "", json.dumps({"properties": {**form, "content": {}}}))
     question = Question("m", "", (("user", "Open the gate."),), 1000, 1, tools=(write,))
-    (call,) = Player([Step("write", "gate.txt", "open")])(question).calls
+    (call,) = ToolScript([ScriptStep("write", "gate.txt", "open")])(question).calls
     assert json.loads(call.arguments) == {"file_path": "/workspace/gate.txt", "content": "open"}

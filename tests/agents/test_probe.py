@@ -12,7 +12,7 @@ from pytest_upskill.agents.clis.claude import ClaudeCode
 from pytest_upskill.agents.loop import LoopAgent, tools_for
 from pytest_upskill.agents.probe import STEPS, Probe, is_installed, probes
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
-from pytest_upskill.agents.sandboxes.sandbox import Room, Sandbox, SandboxError, SandboxKind
+from pytest_upskill.agents.sandboxes.sandbox import Sandbox, SandboxError, SandboxKind, SandboxSpec
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.agents.staging import InstalledSkill
 from pytest_upskill.trials.tools import Tool
@@ -28,7 +28,7 @@ class Broken(SandboxKind):
     def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
         return None
 
-    async def open(self, room: Room) -> Sandbox:  # noqa: ARG002
+    async def open(self, room: SandboxSpec) -> Sandbox:  # noqa: ARG002
         raise SandboxError("no room left")
 
 

@@ -9,7 +9,14 @@ import pytest
 
 from pytest_upskill.agents.sandboxes.container import ContainerSandbox
 from pytest_upskill.agents.sandboxes.kinds import kind_of
-from pytest_upskill.agents.sandboxes.sandbox import HOME, Limits, Mount, Room, Sandbox, SandboxError
+from pytest_upskill.agents.sandboxes.sandbox import (
+    HOME,
+    Mount,
+    Sandbox,
+    SandboxError,
+    SandboxLimits,
+    SandboxSpec,
+)
 from support.sandboxes import image_for, require_bwrap
 
 Use = Callable[[Sandbox], Awaitable[None]]
@@ -24,9 +31,9 @@ def within(request: pytest.FixtureRequest) -> In:
     image = image_for(request.param) if request.param in ("docker", "podman") else ""
     kind = kind_of(request.param, image)
 
-    def run(use: Use, room: Room | None = None) -> None:
+    def run(use: Use, room: SandboxSpec | None = None) -> None:
         async def main() -> None:
-            sandbox = await kind.open(replace(room or Room(), image=image))
+            sandbox = await kind.open(replace(room or SandboxSpec(), image=image))
             try:
                 await use(sandbox)
             finally:
@@ -62,7 +69,7 @@ def test_standard_input_and_environment(within: In) -> None:
         assert ran.output == b"in 12\n"
         assert (await box.run("cat", timeout=60)).output == b""
 
-    within(use, Room(env={"A": "1"}))
+    within(use, SandboxSpec(env={"A": "1"}))
 
 
 def test_a_signal_is_a_negative_exit_status(within: In) -> None:
@@ -137,7 +144,7 @@ def test_output_is_cut_in_the_middle(within: In) -> None:
         assert f"[… {ran.cut} bytes left out …]".encode() in ran.output
         assert ran.cut == len("".join(f"{one}\n" for one in range(1, 100_001))) - 1000
 
-    within(use, Room(limits=replace(Limits(), output=1000)))
+    within(use, SandboxSpec(limits=replace(SandboxLimits(), output=1000)))
 
 
 def test_a_command_that_takes_too_long_ends_with_its_children(within: In) -> None:
@@ -186,16 +193,16 @@ def test_mounts_can_be_read(within: In, tmp_path: Path) -> None:
         shown = box.path("/skills/pdf/SKILL.md")
         assert (await box.run(["cat", shown], timeout=60)).output == b"read me"
 
-    within(use, Room(mounts=(Mount(str(tmp_path), "/skills/pdf"),)))
+    within(use, SandboxSpec(mounts=(Mount(str(tmp_path), "/skills/pdf"),)))
 
 
 def test_a_socket_inside_is_served_outside(within: In) -> None:
     async def use(box: Sandbox) -> None:
-        door = await box.listen(0)
-        port = door.getsockname()[1]
+        listener = await box.listen(0)
+        port = listener.getsockname()[1]
 
         async def serve() -> None:
-            client, _ = await asyncio.get_running_loop().sock_accept(door)
+            client, _ = await asyncio.get_running_loop().sock_accept(listener)
             with client:
                 await asyncio.get_running_loop().sock_sendall(client, b"hello")
 
@@ -203,7 +210,7 @@ def test_a_socket_inside_is_served_outside(within: In) -> None:
         ran = await box.run(f"cat < /dev/tcp/127.0.0.1/{port}", timeout=60)
         assert ran.output == b"hello"
         await serving
-        door.close()
+        listener.close()
 
     within(use)
 

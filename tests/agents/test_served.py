@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.agents.sandboxes.inside import packed, unpacked
-from pytest_upskill.agents.sandboxes.sandbox import Entry, Limits, SandboxError
+from pytest_upskill.agents.sandboxes.sandbox import SandboxError, SandboxLimits, TreeEntry
 from pytest_upskill.agents.sandboxes.served import ServedSandbox
 
 Use = Callable[[ServedSandbox], Awaitable[object]]
@@ -25,7 +25,7 @@ def asked(use: Use, *replies: bytes, passed: tuple[int, ...] = ()) -> object:
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         process = subprocess.Popen(["sleep", "1000"])
-        box = ServedSandbox(process, ours, Limits(files=3))
+        box = ServedSandbox(process, ours, SandboxLimits(files=3))
         theirs.setblocking(False)
         try:
             asking = asyncio.ensure_future(use(box))
@@ -124,7 +124,7 @@ def test_more_files_than_there_can_be_are_refused() -> None:
 
 def test_a_good_list_is_sorted() -> None:
     found = asked(tree, entry(b"b"), entry(b"a"), reply(b"done"))
-    assert found == [Entry("a", 1, "a" * 64), Entry("b", 1, "a" * 64)]
+    assert found == [TreeEntry("a", 1, "a" * 64), TreeEntry("b", 1, "a" * 64)]
 
 
 @pytest.mark.parametrize("number", [b"2", b"0", b"-5", b"100000", b"x", b""])
@@ -137,12 +137,12 @@ def test_errors_are_those_of_a_system(number: bytes) -> None:
 def test_only_the_socket_that_was_asked_for_is_taken(what: str, tmp_path: Path) -> None:
     kind = socket.SOCK_DGRAM if what == "udp" else socket.SOCK_STREAM
     family = socket.AF_UNIX if what == "unix" else socket.AF_INET
-    with socket.socket(family, kind) as door, (tmp_path / "file").open("wb") as file:
-        door.bind(str(tmp_path / "socket") if what == "unix" else ("127.0.0.1", 0))
+    with socket.socket(family, kind) as listener, (tmp_path / "file").open("wb") as file:
+        listener.bind(str(tmp_path / "socket") if what == "unix" else ("127.0.0.1", 0))
         if what in ("unix", "other port"):
-            door.listen()
+            listener.listen()
         port = 1 if what == "other port" else 0
-        passed = {"none": (), "file": (file.fileno(),)}.get(what, (door.fileno(),))
+        passed = {"none": (), "file": (file.fileno(),)}.get(what, (listener.fileno(),))
         with pytest.raises(SandboxError, match="socket"):
             asked(lambda box: box.listen(port), reply(b"socket"), passed=passed)
         assert [descriptors_of(number) for number in passed] == [1] * len(passed)

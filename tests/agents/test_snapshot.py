@@ -11,15 +11,15 @@ from collections.abc import Sequence
 import pytest
 
 from pytest_upskill.agents import snapshot
-from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE, Entry
+from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE, TreeEntry
 from pytest_upskill.agents.snapshot import (
-    Left,
     Link,
-    Workspace,
-    contents,
+    Snapshot,
+    WorkspaceChanges,
+    collect_changes,
     fill,
-    left_behind,
-    packed,
+    pack,
+    take_snapshot,
     unpack,
 )
 from pytest_upskill.trials.answer import MAX_FILE_BYTES, AnswerFile
@@ -30,8 +30,8 @@ from support.sandboxes import needs_bwrap, opened
 PNG = b"\x89PNG\r\n\x1a\n\0\0"
 
 
-def left(sandbox: MemorySandbox, before: Sequence[Entry] = ()) -> Left:
-    return asyncio.run(left_behind(sandbox, before))
+def left(sandbox: MemorySandbox, before: Sequence[TreeEntry] = ()) -> WorkspaceChanges:
+    return asyncio.run(collect_changes(sandbox, before))
 
 
 def made(**files: bytes) -> dict[str, AnswerFile]:
@@ -105,11 +105,11 @@ def test_a_workspace_is_not_compressed_further_once_it_is_too_large(
 class Lying(MemorySandbox):
     """A sandbox whose inside tells lies."""
 
-    def __init__(self, *entries: Entry) -> None:
+    def __init__(self, *entries: TreeEntry) -> None:
         super().__init__({"a.txt": b"x" * 1000})
         self._entries = entries
 
-    async def tree(self, path: str = WORKSPACE) -> list[Entry]:  # noqa: ARG002
+    async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:  # noqa: ARG002
         return list(self._entries)
 
 
@@ -117,9 +117,9 @@ class Lying(MemorySandbox):
     "path", ["../a", "/etc/passwd", "a/../../b", "a//b", "./a", "a\udc80", "x" * 5000, "a\0b", ""]
 )
 def test_paths_that_lead_out_or_are_no_text_are_not_kept(path: str) -> None:
-    found = left(Lying(Entry(path, 3, "0" * 64)))
+    found = left(Lying(TreeEntry(path, 3, "0" * 64)))
     assert found.files == ()
-    assert unpack(found.workspace) == Workspace()
+    assert unpack(found.workspace) == Snapshot()
     assert found.findings == ("1 file not kept: their names can't be used",)
 
 
@@ -130,9 +130,9 @@ def test_names_can_not_act_on_a_terminal() -> None:
 
 def test_a_file_may_grow_vanish_or_be_a_link() -> None:
     sandbox = Lying(
-        Entry("a.txt", 1, "0" * 64),
-        Entry("gone.txt", 5, "1" * 64),
-        Entry("link", 11, "2" * 64, link="/etc/passwd"),
+        TreeEntry("a.txt", 1, "0" * 64),
+        TreeEntry("gone.txt", 5, "1" * 64),
+        TreeEntry("link", 11, "2" * 64, link="/etc/passwd"),
     )
     found = left(sandbox)
     assert [(file.path, file.size, file.text and len(file.text)) for file in found.files] == [
@@ -143,7 +143,7 @@ def test_a_file_may_grow_vanish_or_be_a_link() -> None:
     assert unpack(found.workspace).links == (Link("link", "/etc/passwd"),)
 
 
-WHOLE = Workspace(
+WHOLE = Snapshot(
     (StartFile("a/run.sh", b"#!/bin/sh\n", executable=True), StartFile("über.txt", b"\0\xff")),
     (Link("a/link", "../über.txt"), Link("odd $(name)", "no 'where'")),
     ("empty/folder",),
@@ -151,16 +151,16 @@ WHOLE = Workspace(
 
 
 def test_a_workspace_is_packed_and_unpacked() -> None:
-    assert unpack(packed(WHOLE)) == WHOLE
-    assert unpack(b"") == Workspace()
+    assert unpack(pack(WHOLE)) == WHOLE
+    assert unpack(b"") == Snapshot()
 
 
 @needs_bwrap
 def test_a_workspace_goes_through_a_sandbox() -> None:
-    async def run() -> Workspace:
+    async def run() -> Snapshot:
         async with opened() as sandbox:
             await fill(sandbox, WHOLE)
-            return await contents(sandbox, await sandbox.tree())
+            return await take_snapshot(sandbox, await sandbox.tree())
 
     assert asyncio.run(run()) == WHOLE
 
@@ -176,7 +176,7 @@ def test_a_hostile_archive_gives_nothing_outside() -> None:
     assert [file.path for file in unpack(zlib.compress(out.getvalue())).files] == ["good.txt"]
 
 
-@pytest.mark.parametrize("data", [b"x", zlib.compress(b"no tar"), packed(WHOLE)[:-20]])
+@pytest.mark.parametrize("data", [b"x", zlib.compress(b"no tar"), pack(WHOLE)[:-20]])
 def test_what_is_no_workspace_is_an_error(data: bytes) -> None:
     with pytest.raises(ValueError, match="not a workspace"):
         unpack(data)

@@ -15,7 +15,7 @@ from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.installing import installed as to_install
 from pytest_upskill.trials.task import Installed, Task
 from support.agents import BODY, MemorySandbox, ScriptedCall, calls, installed, recorder_for
-from support.doors import GOOD, KEY, QUESTION, Opened, at_a_door, raw, request
+from support.endpoints import GOOD, KEY, QUESTION, Opened, at_endpoint, raw, request
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer
 from support.loopback import Reply as Said
@@ -198,7 +198,7 @@ def test_a_query_may_be_a_part_of_the_name(query: str, listed: bool) -> None:
         assert (await raw(opened, request(opened, body=body)))[0] == 200
         assert (UNTOLD in opened.findings) is not listed
 
-    at_a_door(asked, question=question)
+    at_endpoint(asked, question=question)
 
 
 @needs_bwrap

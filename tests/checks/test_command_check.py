@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.sandboxes.sandbox import Ran, Room, Sandbox, SandboxError, SandboxKind
-from pytest_upskill.agents.snapshot import Link, packed
-from pytest_upskill.agents.snapshot import Workspace as Kept
+from pytest_upskill.agents.sandboxes.sandbox import (
+    CommandResult,
+    Sandbox,
+    SandboxError,
+    SandboxKind,
+    SandboxSpec,
+)
+from pytest_upskill.agents.snapshot import Link, Snapshot, pack
 from pytest_upskill.checks import (
     KINDS,
     command_check,
@@ -32,19 +37,21 @@ from support.checking import agent_answer, refused
 from support.sandboxes import needs_bwrap
 from support.trials import MemoryKind
 
-KEPT = Kept((StartFile("app.py", b"print('hello')\n"), StartFile("go.sh", b"#!/bin/sh\n", True)))
-LEFT = replace(agent_answer(), workspace=packed(KEPT))
+KEPT = Snapshot(
+    (StartFile("app.py", b"print('hello')\n"), StartFile("go.sh", b"#!/bin/sh\n", True))
+)
+LEFT = replace(agent_answer(), workspace=pack(KEPT))
 
 
 class Runs:
     """Commands that end as a test says."""
 
-    def __init__(self, **results: Ran) -> None:
+    def __init__(self, **results: CommandResult) -> None:
         self.commands = list[Command]()
         self._results = results
 
-    def __call__(self, packed: bytes, command: Command) -> Ran:
-        assert packed
+    def __call__(self, pack: bytes, command: Command) -> CommandResult:
+        assert pack
         self.commands.append(command)
         return self._results[command.run]
 
@@ -57,37 +64,47 @@ def graded(expected: Any, run: Runs, answer: Answer = LEFT) -> tuple[Grade, ...]
 @pytest.mark.parametrize(
     ("expected", "ran", "good"),
     [
-        ("go", Ran(0, b""), [True]),
-        ("go", Ran(1, b""), [False]),
-        ("go", Ran(-9, b""), [False]),
-        ("go", Ran(0, b"", timed_out=True), [False]),
-        ({"run": "go", "exit": 3}, Ran(3, b""), [True]),
-        ({"run": "go", "contains": ["3 passed", "x"]}, Ran(0, b"3 PASSED"), [True, True, False]),
-        ({"run": "go", "not_contains": "failed"}, Ran(0, b"1 failed"), [True, False]),
-        ({"run": "go", "exit": None, "regex": r"\d+ ok"}, Ran(7, b"2 ok"), [True]),
-        ({"run": "go", "json_path": {"path": "$.n", "equals": 3}}, Ran(0, b'{"n": 3}'), [True] * 2),
-        (["go", {"run": "go", "exit": 1}], Ran(1, b""), [False, True]),
+        ("go", CommandResult(0, b""), [True]),
+        ("go", CommandResult(1, b""), [False]),
+        ("go", CommandResult(-9, b""), [False]),
+        ("go", CommandResult(0, b"", timed_out=True), [False]),
+        ({"run": "go", "exit": 3}, CommandResult(3, b""), [True]),
+        (
+            {"run": "go", "contains": ["3 passed", "x"]},
+            CommandResult(0, b"3 PASSED"),
+            [True, True, False],
+        ),
+        ({"run": "go", "not_contains": "failed"}, CommandResult(0, b"1 failed"), [True, False]),
+        ({"run": "go", "exit": None, "regex": r"\d+ ok"}, CommandResult(7, b"2 ok"), [True]),
+        (
+            {"run": "go", "json_path": {"path": "$.n", "equals": 3}},
+            CommandResult(0, b'{"n": 3}'),
+            [True] * 2,
+        ),
+        (["go", {"run": "go", "exit": 1}], CommandResult(1, b""), [False, True]),
     ],
 )
-def test_exit_status_and_output_are_checked(expected: Any, ran: Ran, good: list[bool]) -> None:
+def test_exit_status_and_output_are_checked(
+    expected: Any, ran: CommandResult, good: list[bool]
+) -> None:
     assert [one.passed for one in graded(expected, Runs(go=ran))] == good
 
 
 def test_reasons_say_how_it_ended_and_what_it_said() -> None:
-    (only,) = graded("go", Runs(go=Ran(1, b"x" * 999 + b"\n\x1b[31mE  2 failed\n")))
+    (only,) = graded("go", Runs(go=CommandResult(1, b"x" * 999 + b"\n\x1b[31mE  2 failed\n")))
     assert only.reason.startswith("go: exit 1, not 0; it said: …xxx")
     assert only.reason.endswith("E 2 failed")
     assert "\x1b" not in only.reason
-    (only,) = graded({"run": "go", "timeout": 2}, Runs(go=Ran(-9, b"", timed_out=True)))
+    (only,) = graded({"run": "go", "timeout": 2}, Runs(go=CommandResult(-9, b"", timed_out=True)))
     assert only.reason == "go: no end within 2 s"
-    (only,) = graded("go", Runs(go=Ran(-11, b"")))
+    (only,) = graded("go", Runs(go=CommandResult(-11, b"")))
     assert only.reason == "go: signal 11, not 0"
-    _, told = graded({"run": "go", "contains": "ok"}, Runs(go=Ran(0, b"no")))
+    _, told = graded({"run": "go", "contains": "ok"}, Runs(go=CommandResult(0, b"no")))
     assert told.reason == 'go: "ok" is not in its output'
 
 
 def test_a_command_runs_once_for_a_trial() -> None:
-    run = Runs(go=Ran(0, b"ok"))
+    run = Runs(go=CommandResult(0, b"ok"))
     both = [{"command": "go"}, {"command": {"run": "go", "contains": "ok"}}]
     checks = parse_checks([{"command": "go"}, {"any_of": both}, {"not": both[0]}], KINDS, ())
     grade(checks, LEFT, workspace=Workspace(LEFT, run=run))
@@ -109,10 +126,10 @@ def test_time_of_commands_does_not_count(monkeypatch: pytest.MonkeyPatch) -> Non
     for clock in ("thread_time", "monotonic"):
         monkeypatch.setattr(time_budget, clock, lambda: now)
 
-    def slow(_: bytes, __: Command) -> Ran:
+    def slow(_: bytes, __: Command) -> CommandResult:
         nonlocal now
         now += 3600
-        return Ran(0, b"")
+        return CommandResult(0, b"")
 
     checks = parse_checks({"command": "go", "contains": "done", "regex": "d"}, KINDS, ())
     grades = grade(checks, LEFT, workspace=Workspace(LEFT, run=slow))
@@ -168,7 +185,7 @@ def test_hidden_files_come_from_the_case_or_the_skill(tmp_path: Path) -> None:
 
 
 class BrokenKind(MemoryKind):
-    async def open(self, room: Room) -> Sandbox:  # noqa: ARG002
+    async def open(self, room: SandboxSpec) -> Sandbox:  # noqa: ARG002
         raise SandboxError("no more memory")
 
 
@@ -193,8 +210,8 @@ def test_a_broken_sandbox_is_an_error_not_a_failure(monkeypatch: pytest.MonkeyPa
 def test_it_runs_in_a_copy_with_what_the_skill_needs_and_no_network(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async def end(_: str) -> Ran:
-        return Ran(0, b"")
+    async def end(_: str) -> CommandResult:
+        return CommandResult(0, b"")
 
     (tmp_path / "tool").write_text("x")
     kind = MemoryKind(end)
@@ -221,10 +238,10 @@ def test_a_change_that_the_list_of_files_has_no_room_for_is_found() -> None:
     assert [one.reason for one in made.checks] == ["app.py: changed", "gone.py: deleted"]
 
 
-def run_now(command: str, kept: Kept = KEPT, **hidden: str) -> Ran:
+def run_now(command: str, kept: Snapshot = KEPT, **hidden: str) -> CommandResult:
     files = tuple(StartFile(path, text.encode()) for path, text in hidden.items())
     run = commands_in("bwrap", "", Needs())
-    return run(packed(kept), Command(command, 20, files))
+    return run(pack(kept), Command(command, 20, files))
 
 
 @needs_bwrap
@@ -240,7 +257,7 @@ def test_what_the_agent_left_in_place_of_a_hidden_file_is_removed() -> None:
     files = (*KEPT.files, StartFile("dir/test.py/x", b"in the way"))
     hidden = {"test.py": "print('mine')", "tests/a.py": "2", "dir/test.py": "3", "go.sh/x": "4"}
     command = "python3 test.py; python3 app.py; cat tests/a.py dir/test.py go.sh/x"
-    ran = run_now(command, Kept(files, links), **hidden)
+    ran = run_now(command, Snapshot(files, links), **hidden)
     assert ran.output == b"mine\nhello\n234"
 
 
@@ -261,7 +278,7 @@ def test_there_is_no_skill_and_no_network() -> None:
 
 @needs_bwrap
 def test_it_also_runs_where_a_loop_is_running() -> None:
-    async def inside() -> Ran:
+    async def inside() -> CommandResult:
         return run_now("echo hi")
 
     assert asyncio.run(inside()).output == b"hi\n"
@@ -270,4 +287,4 @@ def test_it_also_runs_where_a_loop_is_running() -> None:
 @needs_bwrap
 def test_it_ends_when_its_time_is_over() -> None:
     run = commands_in("bwrap", "", Needs())
-    assert run(packed(KEPT), Command("sleep 60", 0.3)).timed_out
+    assert run(pack(KEPT), Command("sleep 60", 0.3)).timed_out

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.sandboxes.sandbox import Ran
+from pytest_upskill.agents.sandboxes.sandbox import CommandResult
 from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks
 from pytest_upskill.checks.parse import RESERVED, GroupForm
 from pytest_upskill.checks.workspace import Workspace
@@ -78,7 +78,7 @@ def passes(expected: dict[str, Any], cell: str) -> bool:
         rulings = dict.fromkeys(expected["judge"], (cell == "ruled pass", "so"))
         return all(one.passed for one in grade(checks, Answer("x"), rulings))
     answer = answer_of(cell)
-    ran = Ran(0, answer.text.encode())
+    ran = CommandResult(0, answer.text.encode())
     left = Workspace(answer, START, run=lambda *_: ran)
     return all(one.passed for one in grade(checks, answer, workspace=left))
 

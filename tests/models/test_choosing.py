@@ -15,7 +15,7 @@ from pytest_upskill.skills.triggers import Trigger
 from pytest_upskill.trials.choice import BY_JSON, Choice, Listed
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.triggers import trigger_record, trigger_trials
-from support.doors import KEY, spec_of
+from support.endpoints import KEY, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
 CHOICE = Choice("pdf", (Listed("docs", "Writes docs."), Listed("pdf", "Fills in PDF forms.")))

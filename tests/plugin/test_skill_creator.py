@@ -29,20 +29,20 @@ EVALS: Any = {
 MODELS = r"""
 import json, re
 from pathlib import Path
-from pytest_upskill.agents.probe import Player, Step
+from pytest_upskill.agents.probe import ScriptStep, ToolScript
 
-COPY = Step("shell", "cp evals/files/scan.pdf copy.pdf; mkdir sub; echo x > sub/page.html")
-WITHOUT = [COPY, Step("write", "report.md", "No idea\n"), Step("say", "See report.md.")]
+COPY = ScriptStep("shell", "cp evals/files/scan.pdf copy.pdf; mkdir sub; echo x > sub/page.html")
+WITHOUT = [COPY, ScriptStep("write", "report.md", "No idea\n"), ScriptStep("say", "See report.md.")]
 WITH = [
     COPY,
-    Step("skill", "gate"),
-    Step("shell", "cat june.csv; sh /skills/gate/scripts/sum.sh > report.md"),
-    Step("say", "The total is 19."),
+    ScriptStep("skill", "gate"),
+    ScriptStep("shell", "cat june.csv; sh /skills/gate/scripts/sum.sh > report.md"),
+    ScriptStep("say", "The total is 19."),
 ]
 
 def agent(question):
     has = any(tool.name == "skill" for tool in question.tools)
-    return Player(WITH if has else WITHOUT, "gate")(question)
+    return ToolScript(WITH if has else WITHOUT, "gate")(question)
 
 def judge(question):
     shown = question.messages[0][1]

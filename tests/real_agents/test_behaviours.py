@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from pytest_upskill.agents.probe import Step
+from pytest_upskill.agents.probe import ScriptStep
 from pytest_upskill.agents.roster import AGENTS
 from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE
 from pytest_upskill.engine.budget import Budget
@@ -48,7 +48,7 @@ if not FOLDER.is_dir():
 pytestmark = needs_bwrap
 Came = tuple[Mapping[str, str], str]  # the cells, and what to tell if they are wrong
 FINAL: Final = "The gate is open, and the visitors are in."
-SAY: Final = Step("say", FINAL)
+SAY: Final = ScriptStep("say", FINAL)
 
 
 def task(row: Row, skill: Path) -> Came:
@@ -56,10 +56,10 @@ def task(row: Row, skill: Path) -> Came:
     done = tried(
         *(row.agent, row.protocol),
         plays(
-            Step("skill", SKILL),
-            Step("read", "{skill}/references/codes.md"),
-            Step("shell", "sh {skill}/scripts/open.sh Walrus-4711"),
-            Step("write", f"{WORKSPACE}/gate.txt", "The gate is open.\n"),
+            ScriptStep("skill", SKILL),
+            ScriptStep("read", "{skill}/references/codes.md"),
+            ScriptStep("shell", "sh {skill}/scripts/open.sh Walrus-4711"),
+            ScriptStep("write", f"{WORKSPACE}/gate.txt", "The gate is open.\n"),
             SAY,
         ),
         skill=skill,
@@ -96,7 +96,7 @@ def listed(row: Row, skill: Path) -> Came:
 
 def baseline(row: Row, skill: Path) -> Came:  # noqa: ARG001
     """Without the skill there is no trace of it."""
-    looks = Step("shell", "ls -aR ~ . 2>/dev/null | head -c 20000; env | cut -d= -f1")
+    looks = ScriptStep("shell", "ls -aR ~ . 2>/dev/null | head -c 20000; env | cut -d= -f1")
     done = tried(row.agent, row.protocol, plays(looks, SAY))
     said = "\n".join(json.dumps(one.body) for one in done.asked)
     traces = [trace for trace in (SKILL, DESCRIPTION, "Walrus", "motor") if trace in said]
@@ -152,7 +152,7 @@ def hang(row: Row, skill: Path) -> Came:
 
 def turns(row: Row, skill: Path) -> Came:
     """Never ends by itself."""
-    script = plays(Step("shell", "echo again"))
+    script = plays(ScriptStep("shell", "echo again"))
     done = tried(row.agent, row.protocol, script, skill=skill, max_turns=3)
     activity = done.answer.activity if done.answer else None
     stop = done.answer.stop if done.answer else "error"
@@ -161,7 +161,7 @@ def turns(row: Row, skill: Path) -> Came:
 
 def budget(row: Row, skill: Path) -> Came:
     """The budget of a run is used up by its calls."""
-    play = plays(Step("shell", "echo again"))
+    play = plays(ScriptStep("shell", "echo again"))
 
     def script(asked: Asked) -> loopback.Reply | Fault:
         reply = play(asked)
@@ -179,10 +179,10 @@ def trigger(row: Row, skill: Path) -> Came:
     """Is ended once it is decided whether the skill is opened; how often its model was asked."""
     other = write_shed(skill.parent)
     ways = {
-        "opens": [Step("skill", SKILL)],
+        "opens": [ScriptStep("skill", SKILL)],
         "answers": [],
-        "opens another": [Step("skill", OTHER), Step("shell", "echo on another way")],
-        "corrects itself": [Step("skill", OTHER), Step("skill", SKILL)],
+        "opens another": [ScriptStep("skill", OTHER), ScriptStep("shell", "echo on another way")],
+        "corrects itself": [ScriptStep("skill", OTHER), ScriptStep("skill", SKILL)],
     }
     cells, told = dict[str, str](), list[str]()
     for way, steps in ways.items():
@@ -207,7 +207,7 @@ def kill(row: Row, skill: Path) -> Came:
     (skill / "skill_meta.json").write_text(json.dumps({"cases": [case]}), encoding="utf-8")
     output = skill.parent / "output.txt"
     with (
-        LoopbackServer(plays(Step("shell", f"touch {file}; tail -f {file}"), SAY)) as server,
+        LoopbackServer(plays(ScriptStep("shell", f"touch {file}; tail -f {file}"), SAY)) as server,
         output.open("w") as out,
         environment(row.protocol),
     ):

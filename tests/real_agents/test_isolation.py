@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from pytest_upskill.agents.probe import Step
+from pytest_upskill.agents.probe import ScriptStep
 from pytest_upskill.agents.roster import AGENTS
 from real_agents.packages import HOW, PACKAGES, is_there, path_for
 from real_agents.trying import agent_named, plays, tried
@@ -52,7 +52,7 @@ def test_nothing_of_the_user_reaches_an_agent(
         monkeypatch.setenv(folder, str(tmp_path / ".claude"))
     for variable in ("TRAP", "GOOSE_SYSTEM_PROMPT", "CLAUDE_CODE_EXTRA_BODY", "GEMINI_SYSTEM_MD"):
         monkeypatch.setenv(variable, f'{{"trap": "{TRAP}"}}')
-    script = plays(Step("shell", LOOK), Step("say", "Done."))
+    script = plays(ScriptStep("shell", LOOK), ScriptStep("say", "Done."))
     done = tried(name, agent_named(name).protocols[0], script)
     assert done.answer, done.told
     assert done.answer.text == "Done."

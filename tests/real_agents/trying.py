@@ -13,7 +13,7 @@ from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.command_agent import CommandAgent
 from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
 from pytest_upskill.agents.gateway.protocol import question_of
-from pytest_upskill.agents.probe import Player, Step
+from pytest_upskill.agents.probe import ScriptStep, ToolScript
 from pytest_upskill.agents.roster import AGENTS
 from pytest_upskill.agents.sandboxes.kinds import kind_of
 from pytest_upskill.engine.budget import Budget
@@ -27,7 +27,7 @@ from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.trial import Question
 from support import loopback
 from support.agents import BODY, CODES, SCRIPT, write_files
-from support.doors import KEY
+from support.endpoints import KEY
 from support.loopback import Asked, Fault, LoopbackServer
 
 Script = Callable[[Asked], loopback.Reply | Fault]
@@ -109,9 +109,9 @@ def environment(protocol: ProtocolName) -> Iterator[None]:
             os.environ[name] = before
 
 
-def plays(*steps: Step) -> Script:
+def plays(*steps: ScriptStep) -> Script:
     """A model that takes these steps on the tools that it is offered."""
-    player = Player(steps, SKILL)
+    player = ToolScript(steps, SKILL)
 
     def script(asked: Asked) -> loopback.Reply:
         understood = PROTOCOLS[_OF_LOOPBACK[asked.protocol]].asked(dict(asked.body))

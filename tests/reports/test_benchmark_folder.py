@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.agents.snapshot import Link, Workspace, packed
+from pytest_upskill.agents.snapshot import Link, Snapshot, pack
 from pytest_upskill.reports.export.benchmark_folder import benchmark_places, folder_names
 from pytest_upskill.reports.export.benchmark_run import output_names
 from pytest_upskill.reports.writers import add_benchmark
@@ -315,7 +315,7 @@ def test_files_come_whole_from_the_workspace(tmp_path: Path) -> None:
         AnswerFile("lost.bin", None, 10**9, "abc"),
     ]
     there = (StartFile("out/report.docx", binary), StartFile("large.csv", large))
-    kept = packed(Workspace(there, (Link("link.md", "/etc/passwd"),)))
+    kept = pack(Snapshot(there, (Link("link.md", "/etc/passwd"),)))
     add_benchmark(tmp_path, with_files(*files), lambda _: kept)
     outputs = viewed(tmp_path / "iteration-1")[0]["outputs"]
     assert outputs["out-report.docx"] == binary

@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_upskill.agents.agent import Send
 from pytest_upskill.agents.recorder import Recorder
-from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE, Entry, Ran, Sandbox
+from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE, CommandResult, Sandbox, TreeEntry
 from pytest_upskill.agents.staging import InstalledSkill
 from pytest_upskill.trials.answer import Answer, Reply, Usage
 from pytest_upskill.trials.task import Installed, StartFile, Task
@@ -27,11 +27,11 @@ Never open the gate by hand: the motor would break, and the keeper be angry.
 CODES = "# Codes\n\nThe code of the day is Walrus-4711, as the keeper wrote it down.\n"
 SCRIPT = '#!/bin/sh\necho "The gate is open, said the motor to $1."\n'
 
-Command = Callable[[str], Awaitable[Ran]]
+Command = Callable[[str], Awaitable[CommandResult]]
 
 
-async def no_commands(command: str) -> Ran:
-    return Ran(127, f"{command}: command not found".encode())
+async def no_commands(command: str) -> CommandResult:
+    return CommandResult(127, f"{command}: command not found".encode())
 
 
 class MemorySandbox(Sandbox):
@@ -55,7 +55,7 @@ class MemorySandbox(Sandbox):
         timeout: float,
         env: Mapping[str, str] | None = None,  # noqa: ARG002
         stdin: bytes = b"",  # noqa: ARG002
-    ) -> Ran:
+    ) -> CommandResult:
         assert isinstance(command, str)
         self.commands.append(command)
         self.timeouts.append(timeout)
@@ -73,10 +73,10 @@ class MemorySandbox(Sandbox):
             raise OSError(errno.EROFS, "Read-only file system", path)
         self.files[full] = data
 
-    async def tree(self, path: str = WORKSPACE) -> list[Entry]:
+    async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
         start = posixpath.normpath(posixpath.join(WORKSPACE, path)) + "/"
         return [
-            Entry(full.removeprefix(start), len(data), hashlib.sha256(data).hexdigest())
+            TreeEntry(full.removeprefix(start), len(data), hashlib.sha256(data).hexdigest())
             for full, data in sorted(self.files.items())
             if full.startswith(start)
         ]

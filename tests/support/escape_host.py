@@ -11,10 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
-from pytest_upskill.agents.sandboxes.sandbox import Limits, Mount, Room, Sandbox, SandboxError
+from pytest_upskill.agents.sandboxes.sandbox import (
+    Mount,
+    Sandbox,
+    SandboxError,
+    SandboxLimits,
+    SandboxSpec,
+)
 
 MB = 2**20
-SMALL = Limits(memory=300 * MB, processes=60, disk=32 * MB, files=2000, file_size=8 * MB)
+SMALL = SandboxLimits(memory=300 * MB, processes=60, disk=32 * MB, files=2000, file_size=8 * MB)
 SECRET = "sk-" + "of-the-host"
 SECONDS = 60.0
 
@@ -124,13 +130,13 @@ class Attempt:
     python: str = ""
     use: Use | None = None  # in place of both
     says: str = ""
-    limits: Limits = field(default=SMALL)
+    limits: SandboxLimits = field(default=SMALL)
     timeout: float = SECONDS
 
     async def make(self, host: Host) -> str:
         """How it succeeded; empty if it failed, and the sandbox and its host are well."""
         mounts = (Mount(str(host.folder / "skill"), "/skills/pdf"),)
-        sandbox = await Bwrap().open(Room(mounts=mounts, limits=self.limits))
+        sandbox = await Bwrap().open(SandboxSpec(mounts=mounts, limits=self.limits))
         try:
             problem = await (self.use or self._run)(sandbox, host)
             if not problem:

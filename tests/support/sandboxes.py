@@ -11,7 +11,7 @@ import pytest
 
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.container import DEFAULT_IMAGE, Container
-from pytest_upskill.agents.sandboxes.sandbox import Room, Sandbox
+from pytest_upskill.agents.sandboxes.sandbox import Sandbox, SandboxSpec
 
 _CI = bool(os.environ.get("CI"))  # the tests themselves don't see it
 
@@ -46,9 +46,9 @@ needs_bwrap = pytest.mark.usefixtures("bwrap")
 
 
 @asynccontextmanager
-async def opened(room: Room | None = None) -> AsyncIterator[Sandbox]:
+async def opened(room: SandboxSpec | None = None) -> AsyncIterator[Sandbox]:
     """A sandbox of bubblewrap."""
-    sandbox = await Bwrap().open(room or Room())
+    sandbox = await Bwrap().open(room or SandboxSpec())
     try:
         yield sandbox
     finally:

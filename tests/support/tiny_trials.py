@@ -8,7 +8,7 @@ import anthropic
 import pytest
 
 from pytest_upskill.agents.agent_trials import AgentTrials
-from pytest_upskill.agents.command_agent import CommandAgent, Job, Launch
+from pytest_upskill.agents.command_agent import AgentJob, CommandAgent, Launch
 from pytest_upskill.agents.sandboxes.kinds import kind_of
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.engine import Engine
@@ -17,7 +17,7 @@ from pytest_upskill.trials.answer import Reply
 from pytest_upskill.trials.task import Needs, Task
 from pytest_upskill.trials.trial import Question
 from support import loopback
-from support.doors import spec_of
+from support.endpoints import spec_of
 from support.loopback import Asked
 
 BODY = "# Gates\n\nPush the gate, wait for the click of its latch, then pull.\n"
@@ -60,7 +60,7 @@ class TinyAgent(CommandAgent):
     def version(self) -> str:
         return "1"
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         env = {
             "PYTHONPATH": PACKAGES,
             "PYTHONDONTWRITEBYTECODE": "1",

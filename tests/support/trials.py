@@ -9,7 +9,7 @@ import pytest
 
 from pytest_upskill.agents.agent import Agent, Call
 from pytest_upskill.agents.recorder import Recorder
-from pytest_upskill.agents.sandboxes.sandbox import Room, Sandbox, SandboxKind
+from pytest_upskill.agents.sandboxes.sandbox import Sandbox, SandboxKind, SandboxSpec
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.scripted import ScriptedProvider
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
@@ -38,14 +38,14 @@ class MemoryKind(SandboxKind):
     name = "memory"
 
     def __init__(self, command: Command = no_commands) -> None:
-        self.opened = list[tuple[Room, MemorySandbox]]()
+        self.opened = list[tuple[SandboxSpec, MemorySandbox]]()
         self.closed = 0
         self._command = command
 
     def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
         return None
 
-    async def open(self, room: Room) -> Sandbox:
+    async def open(self, room: SandboxSpec) -> Sandbox:
         kind = self
 
         class Counted(MemorySandbox):

@@ -75,10 +75,11 @@ def test_a_real_program_is_a_student(project: Project, monkeypatch: pytest.Monke
     script = project.folder / "models.py"
     script.write_text(
         "def student(question):\n"
-        "    from pytest_upskill.agents.probe import Player, Step\n"
+        "    from pytest_upskill.agents.probe import ScriptStep, ToolScript\n"
         "    told = [one.text for step in question.steps for one in step.results]\n"
         "    if not told and 'lamp-colours' in question.system:\n"
-        "        return Player([Step('skill', 'lamp-colours')], 'lamp-colours')(question)\n"
+        "        step = ScriptStep('skill', 'lamp-colours')\n"
+        "        return ToolScript([step], 'lamp-colours')(question)\n"
         "    return told[-1] if told else 'No idea.'\n"
     )
     fake = FakeModels()

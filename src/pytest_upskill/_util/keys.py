@@ -44,8 +44,8 @@ _PLACEHOLDERS: Final = frozenset(
         "xxxxxxxx you your",
     )
 )
-# The token of an agent's door: there is one per trial, too many to know.
-_DOOR: Final = re.compile(r"(?<![A-Za-z0-9])door-[\w-]{32}(?![\w-])")
+# What an agent sends the gateway as its key: one per trial, too many to remember.
+_TRIAL_KEY: Final = re.compile(r"(?<![A-Za-z0-9])trialkey-[\w-]{32}(?![\w-])")
 _PATH: Final = re.compile(r"[/~.]|[A-Za-z]:[\\/]")
 # A secret of AWS may begin with a slash.
 _AWS_SECRET: Final = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*\d)[A-Za-z0-9+/]{40}")
@@ -71,8 +71,8 @@ def without_keys(text: str) -> str:
     """The text without the keys of this process, however they are coded."""
     if len(text) < _SHORTEST_MIXED:
         return text
-    if "door-" in text:
-        text = _DOOR.sub(HIDDEN, text)
+    if "trialkey-" in text:
+        text = _TRIAL_KEY.sub(HIDDEN, text)
     forms = _forms(_in_environment(_state_of_environment()).union(_learnt))
     for form in forms:
         if form.text in text:

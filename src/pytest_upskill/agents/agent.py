@@ -54,7 +54,7 @@ class Agent(ABC):
     ) -> Answer:
         """Carry out ``recorder.question`` with ``recorder.skills``: ``recorder.answer(stop)``.
 
-        ``spec`` is its model, which is asked by ``call`` or through a door of the gateway.
+        ``spec`` is its model, which is asked by ``call`` or through the gateway.
         All that goes between the agent and its model is told to the recorder as it happens, so the
         caller, which adds the files, may cancel this when the time is up and take what is there:
         ``recorder.answer("time")``. ``max_turns`` is the stop of an agent that reached that limit.

@@ -25,10 +25,10 @@ from .agent import Agent, Call, Send
 from .needs import mounts_for
 from .recorder import PriceOf, Recorder
 from .run_folder import remove, run_folder
-from .sandboxes.sandbox import Entry, Mount, Room, Sandbox, SandboxError, SandboxKind
+from .sandboxes.sandbox import Mount, Sandbox, SandboxError, SandboxKind, SandboxSpec, TreeEntry
 from .skill_use import keys_of
-from .snapshot import Left, fill, left_behind
-from .staging import FilesOf, Setups, Staging, Start, closed
+from .snapshot import WorkspaceChanges, collect_changes, fill
+from .staging import FilesOf, Setups, Staging, StartState, close_sandbox
 
 _GRACE: Final = 5.0  # seconds for an agent to end
 _COLLECTING: Final = 120.0  # seconds to furnish a sandbox, and to read what is left in it
@@ -61,7 +61,7 @@ class AgentTrials:
         self._price_of = price_of
         self._files_of = files_of
         self._agents: dict[str, Agent] = {}
-        self._workshop: Workshop | None = None
+        self._workshop: TrialResources | None = None
 
     def memory_of(self, agent: str) -> int:
         """Megabytes that a trial takes."""
@@ -98,9 +98,9 @@ class AgentTrials:
         setups = self._open_workshop().setups
         setups.know(task, made.workspace, made.seconds or 0.0)
 
-    def _open_workshop(self) -> "Workshop":
+    def _open_workshop(self) -> "TrialResources":
         if self._workshop is None:
-            self._workshop = Workshop(self._sandbox_kind(), self._timeout, self._files_of)
+            self._workshop = TrialResources(self._sandbox_kind(), self._timeout, self._files_of)
         return self._workshop
 
     def _agent(self, name: str) -> Agent:
@@ -109,7 +109,7 @@ class AgentTrials:
         return self._agents[name]
 
 
-class Workshop:
+class TrialResources:
     """What the trials of a run share."""
 
     def __init__(
@@ -124,13 +124,13 @@ class Workshop:
         self.collecting = asyncio.Semaphore(_AT_ONCE)
         self._mounts: dict[Needs, asyncio.Future[tuple[Mount, ...]]] = {}
 
-    async def room_of(self, task: Task) -> Room:
+    async def room_of(self, task: Task) -> SandboxSpec:
         """A sandbox as a task needs it, without a skill. SandboxError if that can't be had."""
         needs = task.needs
         if needs not in self._mounts:
             self._mounts[needs] = asyncio.ensure_future(mounts_for(needs))
         mounts = await asyncio.shield(self._mounts[needs])
-        return Room(mounts, network=needs.network, image=task.image)
+        return SandboxSpec(mounts, network=needs.network, image=task.image)
 
     async def close(self) -> None:
         await self.setups.close()
@@ -142,7 +142,7 @@ async def run_trial(
     agent: Agent,
     question: Question,
     call: Call,
-    workshop: Workshop,
+    workshop: TrialResources,
     spec: ModelSpec,
     price: PriceOf,
 ) -> Reply:
@@ -180,9 +180,9 @@ async def _in_sandbox(
     agent: Agent,
     spec: ModelSpec,
     call: Call,
-    workshop: Workshop,
+    workshop: TrialResources,
     recorder: Recorder,
-    start: Start,
+    start: StartState,
 ) -> Answer:
     task = recorder.question.task
     assert task
@@ -202,13 +202,13 @@ async def _in_sandbox(
             answer = replace(answer, seconds=workshop.timeout)
         if task.until_opened and _is_void(answer):
             raise NoAnswerError(f"{task.agent}: {answer.nothing}")
-        left = Left()  # nobody asks what an agent left that was to open a skill, or not
+        left = WorkspaceChanges()  # nobody asks what an agent left that was to open a skill, or not
         if not task.until_opened:
             async with workshop.collecting:
                 left = await _left(sandbox, before, answer)
         refused = tuple(map(without_keys, sandbox.findings))
     finally:
-        await closed(sandbox)
+        await close_sandbox(sandbox)
     activity = answer.activity or Activity()
     findings, by = (*activity.findings, *refused, *left.findings), (task.agent, task.version)
     activity = replace(activity, findings=findings, agents=(by,))
@@ -226,15 +226,17 @@ def _is_void(answer: Answer) -> bool:
     return answer.stop == "length" or (answer.stop not in _ENDED and not activity.tool_calls)
 
 
-async def _left(sandbox: Sandbox, before: Sequence[Entry], answer: Answer) -> Left:
+async def _left(sandbox: Sandbox, before: Sequence[TreeEntry], answer: Answer) -> WorkspaceChanges:
     try:
         async with asyncio.timeout(_COLLECTING):
-            return await left_behind(sandbox, before)
+            return await collect_changes(sandbox, before)
     except (SandboxError, TimeoutError) as error:
         if answer.stop != "time":
             raise
         # It was ended, whatever it was doing: what it did before counts.
-        return Left(findings=(f"its files could not be read: {one_line(str(error), 200)}",))
+        return WorkspaceChanges(
+            findings=(f"its files could not be read: {one_line(str(error), 200)}",)
+        )
 
 
 @dataclass

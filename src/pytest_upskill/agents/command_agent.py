@@ -1,4 +1,4 @@
-"""Agents that are commands: they run in the sandbox and reach their model by a door."""
+"""Agents that are commands: they run in the sandbox and reach their model by an endpoint."""
 
 import asyncio
 import json
@@ -16,10 +16,10 @@ from ..models.port import ProtocolName
 from ..trials.answer import Answer
 from ..trials.trial import Question
 from .agent import Agent, Call
-from .gateway.endpoint import Door, Gateway
+from .gateway.endpoint import Endpoint, Gateway
 from .program import Program, find_program, version_of
 from .recorder import Recorder
-from .sandboxes.sandbox import HOME, Mount, Ran, Sandbox
+from .sandboxes.sandbox import HOME, CommandResult, Mount, Sandbox
 
 _NO_END: Final = 7 * 86_400.0  # seconds; the trial has its own time, and ends the command with it
 _NOT_FOUND: Final = 127  # the exit status of a shell that did not find a program
@@ -27,7 +27,7 @@ CONTEXT: Final = 128_000  # tokens, for agents that want to know: most models ta
 
 
 @dataclass(frozen=True)
-class Job:
+class AgentJob:
     """What an agent is to do, and where it finds its model."""
 
     prompt: str
@@ -50,7 +50,7 @@ class Launch:
 
 
 class CommandAgent(Agent):
-    """A program with a door. What it did is told by what went through the door alone.
+    """A program with an endpoint. What it did is told by what went through the endpoint alone.
 
     Its exit status counts only where it left no answer: some agents exit with 0 after an error.
     """
@@ -65,7 +65,7 @@ class CommandAgent(Agent):
         self._found: Program | None = None
 
     @abstractmethod
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         """How to start it for a job."""
 
     def require(self) -> None:
@@ -92,40 +92,40 @@ class CommandAgent(Agent):
     async def run(
         self, sandbox: Sandbox, call: Call, recorder: Recorder, spec: ModelSpec
     ) -> Answer:
-        door: Door | None = None
+        endpoint: Endpoint | None = None
         try:
             listener = await sandbox.listen(0)
             trial = (recorder.question, spec, call, listener, recorder.skills)
-            async with self._gateway.door(*trial) as door:
-                launch = self.launch(self._job(recorder.question, spec, door))
+            async with self._gateway.endpoint(*trial) as endpoint:
+                launch = self.launch(self._job(recorder.question, spec, endpoint))
                 for path, text in launch.files.items():
                     await sandbox.write(f"{HOME}/{path}", text.encode())
                 try:
-                    ran = await self._ran(sandbox, launch, door)
+                    ran = await self._ran(sandbox, launch, endpoint)
                 finally:  # also if its time is up
-                    final = door.tell(recorder)
+                    final = endpoint.tell(recorder)
         except asyncio.CancelledError:  # its time is up, which may be why
-            if door and door.no_answer:
-                raise NoAnswerError(door.no_answer) from None
-            if door is None or not door.asked:
+            if endpoint and endpoint.no_answer:
+                raise NoAnswerError(endpoint.no_answer) from None
+            if endpoint is None or not endpoint.asked:
                 nothing = f"{self.name} asked its model nothing in all its time"
                 raise NoAnswerError(nothing) from None
             raise
-        return self._answer(door, ran, recorder, final)
+        return self._answer(endpoint, ran, recorder, final)
 
-    def _job(self, question: Question, spec: ModelSpec, door: Door) -> Job:
+    def _job(self, question: Question, spec: ModelSpec, endpoint: Endpoint) -> AgentJob:
         speaks = spec.provider.protocols(spec)  # what its server does best comes first
-        return Job(
+        return AgentJob(
             prompt_of(question),
-            door.model,
-            door.url,
-            door.token,
+            endpoint.model,
+            endpoint.url,
+            endpoint.token,
             next(one for one in speaks if one in self.protocols),
             question.task.max_turns if question.task else 1,
             question.max_output,
         )
 
-    async def _start(self, sandbox: Sandbox, launch: Launch) -> Ran:
+    async def _start(self, sandbox: Sandbox, launch: Launch) -> CommandResult:
         program = self._program()
         arguments = [sandbox.path(program.path), *launch.arguments]
         if program.folders:  # before those of the system
@@ -133,10 +133,12 @@ class CommandAgent(Agent):
             arguments = ["/bin/sh", "-c", 'PATH="$0:$PATH" exec "$@"', path, *arguments]
         return await sandbox.run(arguments, timeout=_NO_END, env=launch.env, stdin=launch.stdin)
 
-    async def _ran(self, sandbox: Sandbox, launch: Launch, door: Door) -> Ran | None:
+    async def _ran(
+        self, sandbox: Sandbox, launch: Launch, endpoint: Endpoint
+    ) -> CommandResult | None:
         """How it ended; None if it went on and on though there was no more to ask."""
         running = asyncio.ensure_future(self._start(sandbox, launch))
-        over = asyncio.ensure_future(door.over.wait())
+        over = asyncio.ensure_future(endpoint.over.wait())
         try:
             await asyncio.wait({running, over}, return_when=asyncio.FIRST_COMPLETED)
             return running.result() if running.done() else None
@@ -145,18 +147,20 @@ class CommandAgent(Agent):
                 task.cancel()
             await asyncio.gather(running, over, return_exceptions=True)
 
-    def _answer(self, door: Door, ran: Ran | None, recorder: Recorder, final: str) -> Answer:
-        last = door.record.last
-        if door.stop:
-            return recorder.answer(door.stop, final)
-        if door.no_answer:
-            raise NoAnswerError(door.no_answer)
-        assert ran  # or the door would know why not
+    def _answer(
+        self, endpoint: Endpoint, ran: CommandResult | None, recorder: Recorder, final: str
+    ) -> Answer:
+        last = endpoint.record.last
+        if endpoint.stop:
+            return recorder.answer(endpoint.stop, final)
+        if endpoint.no_answer:
+            raise NoAnswerError(endpoint.no_answer)
+        assert ran  # or the endpoint would know why not
         if last is None:
-            how = "ended before its model answered" if door.asked else "asked its model nothing"
-            refused = () if door.asked else recorder.activity.findings[:2]  # which may be why
+            how = "ended before its model answered" if endpoint.asked else "asked its model nothing"
+            refused = () if endpoint.asked else recorder.activity.findings[:2]  # which may be why
             reason = f"{self.name} {how} ({'; '.join([_ending(ran), *refused])})"
-            if ran.exit == _NOT_FOUND and not door.asked:  # mostly a script of the user's own
+            if ran.exit == _NOT_FOUND and not endpoint.asked:  # mostly a script of the user's own
                 reason += (
                     f". If {self._program().host} only starts another program, that one is not in "
                     "the sandbox: put the folder of that program first on PATH"
@@ -198,9 +202,9 @@ def prompt_of(question: Question) -> str:
     return "\n\n".join(filter(None, [question.system, *said, last]))
 
 
-def _ending(ran: Ran) -> str:
+def _ending(ran: CommandResult) -> str:
     """How a command ended, and its last words."""
-    words = last_words(ran.output)
+    words = last_error(ran.output)
     return f"{ran.how}: {words}" if words else ran.how
 
 
@@ -227,7 +231,7 @@ _KEYS: Final = ("error", "errors", "errorMessage", "error_message", "message", "
 _KEYS_WITHIN: Final = (*_KEYS, "data", "details", "detail", "description", "name", "text", "code")
 _CHANGING: Final = (  # what differs from trial to trial
     (re.compile(r"^[\[(]?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?[\])]?\s*"), ""),
-    (re.compile(r"\bdoor-[\w-]{20,}"), HIDDEN),
+    (re.compile(r"\btrialkey-[\w-]{20,}"), HIDDEN),
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d+"), r"\1"),
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.I), "…"),
     (re.compile(r"\d{4}-\d\d-\d\d[T_ ]\d\d[:-]\d\d[\d:.,-]*Z?"), "…"),
@@ -236,7 +240,7 @@ _CHANGING: Final = (  # what differs from trial to trial
 )
 
 
-def last_words(output: bytes) -> str:
+def last_error(output: bytes) -> str:
     """The line that says most about why a command ended; empty if there is none."""
     text = output.decode("utf-8", "replace")[-_LINES * _LONGEST_LINE :]
     lines = [line[:_LONGEST_LINE] for line in text.splitlines() if line.strip()][-_LINES:]

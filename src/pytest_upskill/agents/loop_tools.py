@@ -10,7 +10,7 @@ from .._util.files import reason_of
 from .._util.texts import counted
 from ..skills.folder import SKILL_NAMES
 from ..trials.tools import Tool, ToolCall, ToolResult
-from .sandboxes.sandbox import WORKSPACE, Entry, Sandbox
+from .sandboxes.sandbox import WORKSPACE, Sandbox, TreeEntry
 from .staging import InstalledSkill
 
 # Characters that a model is given: of one result, of all of a turn, and of all of a trial before
@@ -209,7 +209,7 @@ class Toolbox:
             raise _failure(path, error) from None
 
 
-def _listed(one: Entry) -> str:
+def _listed(one: TreeEntry) -> str:
     if one.folder:
         return f"{one.path}/"
     return f"{one.path} -> {one.link}" if one.link is not None else f"{one.path} ({one.size:,})"

@@ -132,7 +132,7 @@ async def _probe(agent: Agent, kind: SandboxKind, outside: Outside) -> Probe:
     except SettingsError as error:
         problem = f"{error.problem}. {error.hint}".strip()
         return Probe("", _done([], outside), problem)
-    asked = _Asked(agent, outside)
+    asked = _ProbeModel(agent, outside)
     trials = AgentTrials(lambda _: agent, lambda: kind, _SECONDS, lambda _: _SPEC)
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -143,19 +143,19 @@ async def _probe(agent: Agent, kind: SandboxKind, outside: Outside) -> Probe:
     return Probe(version, done, _problem(reply))
 
 
-class _Asked:
+class _ProbeModel:
     """A model that has each tool called once, and remembers what it was asked."""
 
     def __init__(self, agent: Agent, outside: Outside) -> None:
         steps = (
-            Step("skill", _NAME),
-            Step("read", "{skill}/references/word.md"),
-            Step("shell", "sh {skill}/scripts/run.sh"),
-            Step("write", f"{WORKSPACE}/{_FILE}", "written\n"),
-            Step("shell", outside.spying),
-            Step("say", _DONE),
+            ScriptStep("skill", _NAME),
+            ScriptStep("read", "{skill}/references/word.md"),
+            ScriptStep("shell", "sh {skill}/scripts/run.sh"),
+            ScriptStep("write", f"{WORKSPACE}/{_FILE}", "written\n"),
+            ScriptStep("shell", outside.spying),
+            ScriptStep("say", _DONE),
         )
-        self._model = ScriptedModel(Player(steps, _NAME, f"{agent.skills_folder}/{_NAME}"))
+        self._model = ScriptedModel(ToolScript(steps, _NAME, f"{agent.skills_folder}/{_NAME}"))
         self.questions: list[Question] = []  # of the conversation, which has tools
 
     async def __call__(self, question: Question, send: Send | None = None) -> Reply:
@@ -237,7 +237,7 @@ _SKILL_KEYS: Final = ("skill", "name", "skillname")
 _EMPTY: Final = {"string": "x", "integer": 1, "number": 1, "boolean": False, "array": []}
 
 
-class Step(NamedTuple):
+class ScriptStep(NamedTuple):
     """What to do next: ``Step("write", "out.txt", "hello")``.
 
     A path may begin with ``{skill}``, the folder of the skill as the agent tells it.
@@ -248,10 +248,10 @@ class Step(NamedTuple):
     text: str = ""  # of a file that is written
 
 
-class Player:
+class ToolScript:
     """Takes one step for each result that it was told; the last step is repeated."""
 
-    def __init__(self, steps: Sequence[Step], skill: str = "", folder: str = "") -> None:
+    def __init__(self, steps: Sequence[ScriptStep], skill: str = "", folder: str = "") -> None:
         self._steps = steps
         self._skill = skill
         self._folder = folder  # of the skill, if nothing that was said tells
@@ -264,7 +264,7 @@ class Player:
         step = self._steps[min(len(told), len(self._steps) - 1)]
         return self._play(step, question.tools, said, len(told))
 
-    def _play(self, step: Step, tools: Sequence[Tool], said: str, number: int) -> Answer:
+    def _play(self, step: ScriptStep, tools: Sequence[Tool], said: str, number: int) -> Answer:
         kind, what, text = step
         what = what.replace("{skill}", self._folder_of(self._skill, said))
         if kind == "say":
@@ -272,7 +272,7 @@ class Player:
         tool = _tool_for(kind, tools)
         if tool is None and kind == "skill":
             file = f"{self._folder_of(what, said)}/SKILL.md"
-            return self._play(Step("read", file), tools, said, number)
+            return self._play(ScriptStep("read", file), tools, said, number)
         if tool is None:
             command = f"cat {what}" if kind == "read" else f"cat > {what} <<'EOF'\n{text}\nEOF"
             kind, what, tool = "shell", command, _tool_for("shell", tools)

@@ -12,7 +12,7 @@ from ..trials.answer import Answer, Usage, total_usage
 from ..trials.tools import ToolCall
 from ..trials.transcript import Transcript, Turn, TurnKind
 from ..trials.trial import Question
-from .skill_use import Watch
+from .skill_use import SkillUse
 from .staging import InstalledSkill
 
 LONGEST_TURN: Final = 32_000  # characters of a turn that are kept
@@ -25,7 +25,7 @@ PriceOf = Callable[[Usage], float | None]
 
 
 @dataclass
-class _Entry:
+class _TurnEntry:
     turn: Turn
     call: ToolCall | None = None
     result: Turn | None = None
@@ -46,8 +46,8 @@ class Recorder:
     tool_calls: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self._entries: list[_Entry] = []
-        self._calls: dict[str, list[_Entry]] = {}  # by id, which a model may give twice
+        self._entries: list[_TurnEntry] = []
+        self._calls: dict[str, list[_TurnEntry]] = {}  # by id, which a model may give twice
         self._said: set[str] = set()
         self._usages: list[Usage] = []
         self._findings: dict[str, None] = {}
@@ -55,7 +55,7 @@ class Recorder:
         self._left_out = 0
         self._last_text = ""
         files = self.question.task.files if self.question.task else ()
-        self._watch = Watch(self.skills, [file.data for file in files])
+        self._watch = SkillUse(self.skills, [file.data for file in files])
 
     def system(self, text: str) -> None:
         """The system text of a request."""
@@ -80,9 +80,9 @@ class Recorder:
         self._said.add(digest("assistant", text))
         turns = [Turn("thinking", thinking)] if thinking else []
         turns += [Turn("assistant", text)] if text or not (thinking or calls) else []
-        entries = [_Entry(turn) for turn in turns]
+        entries = [_TurnEntry(turn) for turn in turns]
         entries += [
-            _Entry(Turn("call", one.arguments, one.name), one, number=number)
+            _TurnEntry(Turn("call", one.arguments, one.name), one, number=number)
             for number, one in enumerate(calls, self.tool_calls + 1)
         ]
         entries[0].turn = replace(
@@ -113,7 +113,7 @@ class Recorder:
         turn = Turn("result", text, made.name if made else "", failed, self.turns)
         turn = replace(turn, seconds=_rounded(seconds))
         if entry is None:
-            self._calls[key] = [orphan := _Entry(turn, result=turn)]
+            self._calls[key] = [orphan := _TurnEntry(turn, result=turn)]
             self._add(orphan)
         else:
             entry.result = self._kept(turn)
@@ -195,9 +195,9 @@ class Recorder:
                 self._watch.saw(text, at=self.tool_calls)
             else:
                 self._watch.given(text)
-        self._add(_Entry(Turn(kind, text)))
+        self._add(_TurnEntry(Turn(kind, text)))
 
-    def _add(self, entry: _Entry) -> None:
+    def _add(self, entry: _TurnEntry) -> None:
         if entry.call:
             self._calls.setdefault(entry.call.id, []).append(entry)
         if len(self._entries) >= _MOST_TURNS:

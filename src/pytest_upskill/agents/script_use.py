@@ -55,7 +55,7 @@ _HEREDOC: Final = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
 _SINGLE_QUOTED: Final = re.compile(r"'[^']*'")
 
 
-class Commands:
+class ScriptUse:
     """Looks at the commands of a trial, in order."""
 
     def __init__(self, skill: InstalledSkill) -> None:

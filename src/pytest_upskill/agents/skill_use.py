@@ -16,7 +16,7 @@ from typing import Final
 from .._util.files import read_file
 from ..skills.folder import MAX_FILE_BYTES, SKILL_NAMES
 from ..trials.tools import ToolCall
-from .script_use import Commands
+from .script_use import ScriptUse
 from .staging import InstalledSkill
 
 # Of the letters of a text's own lines. Agents read long files in parts, and skills share lines.
@@ -37,19 +37,19 @@ _NOT_WORD: Final = re.compile(r"[\W_]+")
 _ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": ""}
 
-Keys = frozenset[str]
+LineKeys = frozenset[str]
 
 
 @dataclass(frozen=True)
-class _File:
+class _SkillFile:
     """A text file of a skill, by its lines."""
 
     path: str
-    keys: Keys
+    keys: LineKeys
     text: str  # of a file without words, where only all of it tells
 
 
-def _enough(keys: Keys, seen: Collection[str], share: float = ENOUGH) -> bool:
+def _enough(keys: LineKeys, seen: Collection[str], share: float = ENOUGH) -> bool:
     """Whether so much of a text was seen that it was opened."""
     got = _letters(keys.intersection(seen))
     return got > 0 and (got >= share * _letters(keys) or got >= PLENTY)
@@ -59,7 +59,7 @@ def _letters(keys: Iterable[str]) -> int:
     return sum(map(len, keys))
 
 
-def keys_of(text: str) -> Keys:
+def keys_of(text: str) -> LineKeys:
     """The lines of a text in a form that survives what agents do to a text that they show."""
     return frozenset(filter(None, map(_key, text.splitlines())))
 
@@ -68,7 +68,7 @@ def _key(line: str) -> str:
     return _NOT_WORD.sub("", _START.sub("", line))[:_LONGEST_LINE]
 
 
-class Watch:
+class SkillUse:
     """Looks at what a model gets to see, as it comes."""
 
     def __init__(self, skills: Sequence[InstalledSkill], start: Iterable[bytes] = ()) -> None:
@@ -79,7 +79,7 @@ class Watch:
         self._asked: set[str] = set()  # files that a call names and whose text came back
         self._opened_at: dict[str, int] = {}  # skills, by the number of the call that opened them
         self._tested = next((skill for skill in skills if skill.installed.tested), None)
-        self._commands = Commands(self._tested) if self._tested else None
+        self._commands = ScriptUse(self._tested) if self._tested else None
         texts = _texts_of(tuple(skills))
         self._files, self._bodies = texts.files, texts.bodies
         self._known, self._shared = texts.known, texts.shared
@@ -189,7 +189,7 @@ class Watch:
                 found.add(key)
         return found
 
-    def _own(self, keys: Keys) -> Keys:
+    def _own(self, keys: LineKeys) -> LineKeys:
         """The lines of a text that no other has, nor the agent from the start."""
         return keys.difference(self._shared, self._given)
 
@@ -228,27 +228,27 @@ def _unescaped(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Texts:
+class _SkillTexts:
     """The texts of the skills of a trial, which other trials have as well."""
 
-    bodies: Mapping[str, Keys]  # by the name of the skill
-    files: tuple[_File, ...]  # of the tested skill, besides SKILL.md
-    known: Keys  # all lines
-    shared: Keys  # lines that stand in several texts
+    bodies: Mapping[str, LineKeys]  # by the name of the skill
+    files: tuple[_SkillFile, ...]  # of the tested skill, besides SKILL.md
+    known: LineKeys  # all lines
+    shared: LineKeys  # lines that stand in several texts
 
 
 @lru_cache(maxsize=64)
-def _texts_of(skills: tuple[InstalledSkill, ...]) -> _Texts:
+def _texts_of(skills: tuple[InstalledSkill, ...]) -> _SkillTexts:
     bodies = {skill.installed.name: keys_of(skill.body) for skill in skills}
     files = tuple(file for skill in skills if skill.installed.tested for file in _files_of(skill))
     times = Counter(
         key for keys in (*bodies.values(), *(file.keys for file in files)) for key in keys
     )
     shared = frozenset(key for key, number in times.items() if number > 1)
-    return _Texts(bodies, files, frozenset(times), shared)
+    return _SkillTexts(bodies, files, frozenset(times), shared)
 
 
-def _files_of(skill: InstalledSkill) -> Iterator[_File]:
+def _files_of(skill: InstalledSkill) -> Iterator[_SkillFile]:
     """The text files of a skill besides its SKILL.md."""
     for path in skill.files[:_MOST_FILES]:
         if path in SKILL_NAMES:
@@ -260,4 +260,4 @@ def _files_of(skill: InstalledSkill) -> Iterator[_File]:
         keys = keys_of(text)
         squeezed = "" if keys else _squeezed(text)
         if keys or squeezed:
-            yield _File(path, keys, squeezed)
+            yield _SkillFile(path, keys, squeezed)

@@ -19,7 +19,7 @@ from .._util.texts import counted, visible
 from ..skills.folder import TOOL_FOLDERS
 from ..trials.answer import MAX_FILE_BYTES, AnswerFile
 from ..trials.task import StartFile
-from .sandboxes.sandbox import Entry, Sandbox, SandboxError
+from .sandboxes.sandbox import Sandbox, SandboxError, TreeEntry
 
 MOST_BYTES: Final = 64 * 2**20  # of all files
 MOST_PACKED: Final = 8 * 2**20  # compressed
@@ -44,7 +44,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Workspace:
+class Snapshot:
     """What a workspace held."""
 
     files: tuple[StartFile, ...] = ()
@@ -63,7 +63,7 @@ def is_safe(path: str) -> bool:
     return all(step not in ("", ".", "..") for step in path.split("/"))
 
 
-async def contents(sandbox: Sandbox, entries: Sequence[Entry]) -> Workspace:
+async def take_snapshot(sandbox: Sandbox, entries: Sequence[TreeEntry]) -> Snapshot:
     """All that a workspace holds; TooLargeError if that is too much."""
     kept = [entry for entry in entries if is_safe(entry.path)]
     if len(kept) > MOST_FILES:
@@ -87,10 +87,10 @@ async def contents(sandbox: Sandbox, entries: Sequence[Entry]) -> Workspace:
             files.append(StartFile(one.path, data, one.executable))
         if left < 0:
             raise TooLargeError(f"more than {MOST_BYTES:,} bytes")
-    return Workspace(tuple(files), tuple(links), tuple(folders))
+    return Snapshot(tuple(files), tuple(links), tuple(folders))
 
 
-def packed(workspace: Workspace) -> bytes:
+def pack(workspace: Snapshot) -> bytes:
     """TooLargeError if it is too large even when compressed."""
     import tarfile
 
@@ -127,12 +127,12 @@ def packed(workspace: Workspace) -> bytes:
     return b"".join(pieces)
 
 
-def unpack(data: bytes) -> Workspace:
+def unpack(data: bytes) -> Snapshot:
     """What a packed workspace holds; ValueError if this is none. No bytes are an empty one."""
     import tarfile
 
     if not data:
-        return Workspace()
+        return Snapshot()
     files, links, folders = list[StartFile](), list[Link](), list[str]()
     try:
         unpacking = zlib.decompressobj()
@@ -154,10 +154,10 @@ def unpack(data: bytes) -> Workspace:
                     files.append(StartFile(path, stream.read(), bool(info.mode & 0o100)))
     except (zlib.error, tarfile.TarError, EOFError) as error:
         raise ValueError(f"not a workspace: {error}") from None
-    return Workspace(tuple(files), tuple(links), tuple(folders))
+    return Snapshot(tuple(files), tuple(links), tuple(folders))
 
 
-async def fill(sandbox: Sandbox, workspace: Workspace) -> None:
+async def fill(sandbox: Sandbox, workspace: Snapshot) -> None:
     """Write all of it into a sandbox's workspace; SandboxError if it can't be."""
     files = workspace.files
     try:
@@ -182,7 +182,7 @@ _IMAGES: Final = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
 
 @dataclass(frozen=True)
-class Left:
+class WorkspaceChanges:
     """What there is to keep of a workspace; ``findings`` say what is not kept."""
 
     files: tuple[AnswerFile, ...] = ()
@@ -190,25 +190,25 @@ class Left:
     findings: tuple[str, ...] = ()
 
 
-async def left_behind(sandbox: Sandbox, before: Sequence[Entry]) -> Left:
+async def collect_changes(sandbox: Sandbox, before: Sequence[TreeEntry]) -> WorkspaceChanges:
     """What differs from an earlier look at a workspace, and all of it, packed."""
     findings = list[str]()
     after = await sandbox.tree()
     data, snapshot = dict[str, bytes](), b""
     try:
-        whole = await contents(sandbox, after)
+        whole = await take_snapshot(sandbox, after)
         data = {file.path: file.data for file in whole.files}
-        snapshot = await asyncio.to_thread(packed, whole)
+        snapshot = await asyncio.to_thread(pack, whole)
     except TooLargeError as error:
         findings.append(f"the workspace is too large for checks by a command: {error}")
     files = await _files(sandbox, before, after, data, findings)
-    return Left(files, snapshot, tuple(findings))
+    return WorkspaceChanges(files, snapshot, tuple(findings))
 
 
 async def _files(
     sandbox: Sandbox,
-    before: Sequence[Entry],
-    after: Sequence[Entry],
+    before: Sequence[TreeEntry],
+    after: Sequence[TreeEntry],
     data: Mapping[str, bytes],
     findings: list[str],
 ) -> tuple[AnswerFile, ...]:
@@ -237,7 +237,7 @@ async def _files(
     return tuple(sorted(files, key=lambda file: file.path))
 
 
-def _safe(entries: Sequence[Entry], findings: list[str]) -> Mapping[str, Entry]:
+def _safe(entries: Sequence[TreeEntry], findings: list[str]) -> Mapping[str, TreeEntry]:
     """Files and links by path."""
     there = [entry for entry in entries if not entry.folder]
     kept = {entry.path: entry for entry in there if is_safe(entry.path)}
@@ -246,7 +246,7 @@ def _safe(entries: Sequence[Entry], findings: list[str]) -> Mapping[str, Entry]:
     return kept
 
 
-def _same(one: Entry, other: Entry | None) -> bool:
+def _same(one: TreeEntry, other: TreeEntry | None) -> bool:
     facts = [(e.digest, e.executable, e.link) for e in (one, other) if e]
     return len(facts) == 2 and facts[0] == facts[1]
 
@@ -262,7 +262,7 @@ def _rank(path: str) -> tuple[bool, str]:
     return any(part in TOOL_FOLDERS or part.startswith(".") for part in pure.parts), path
 
 
-async def _file(sandbox: Sandbox, entry: Entry, data: bytes | None) -> AnswerFile:
+async def _file(sandbox: Sandbox, entry: TreeEntry, data: bytes | None) -> AnswerFile:
     known = AnswerFile(written_path(entry.path), None, entry.size, entry.digest)
     if entry.link is not None or entry.size > MAX_FILE_BYTES:
         return known

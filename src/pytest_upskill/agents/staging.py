@@ -15,8 +15,8 @@ from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
 from ..trials.installing import digest_of_copy, files_to_install
 from ..trials.task import Installed, StartFile, Task
-from .sandboxes.sandbox import SKILLS, Room, Sandbox, SandboxKind
-from .snapshot import TooLargeError, Workspace, contents, fill, is_safe, packed, unpack
+from .sandboxes.sandbox import SKILLS, Sandbox, SandboxKind, SandboxSpec
+from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapshot, unpack
 
 FilesOf = Callable[[Installed], Sequence[StartFile]]
 
@@ -94,43 +94,43 @@ def _write(file: StartFile, target: Path) -> None:
 
 _SHOWN: Final = 300  # characters of what a setup said
 
-RoomOf = Callable[[Task], Awaitable[Room]]
+SpecFor = Callable[[Task], Awaitable[SandboxSpec]]
 
 
 @dataclass(frozen=True)
-class Start:
+class StartState:
     """How a workspace starts."""
 
     file: Path | None  # the packed workspace, if a setup made it
     files: tuple[StartFile, ...]
     seconds: float = 0.0  # of the setup
 
-    async def workspace(self) -> Workspace:
+    async def workspace(self) -> Snapshot:
         if self.file is None:
-            return Workspace(self.files)
+            return Snapshot(self.files)
         return unpack(await asyncio.to_thread(read_file, self.file))
 
 
 class Setups:
     """The setups of a run, each run when a trial first needs it."""
 
-    def __init__(self, kind: SandboxKind, folder: Path, timeout: float, room_of: RoomOf) -> None:
+    def __init__(self, kind: SandboxKind, folder: Path, timeout: float, room_of: SpecFor) -> None:
         self._kind = kind
         self._folder = folder
         self._timeout = timeout
         self._room_of = room_of
-        self._starts: dict[str, asyncio.Task[Start]] = {}
-        self._begun: list[asyncio.Task[Start]] = []
+        self._starts: dict[str, asyncio.Task[StartState]] = {}
+        self._begun: list[asyncio.Task[StartState]] = []
         self._waiting: Counter[str] = Counter()  # trials
 
-    async def start_of(self, task: Task) -> Start:
+    async def start_of(self, task: Task) -> StartState:
         """NoAnswerError if the setup fails, SandboxError if it can't run."""
         for file in task.files:
             if not is_safe(file.path):
                 raise NoAnswerError(f"the path {file.path!r} leads out of the workspace")
         if not task.setup:
-            return Start(None, task.files)
-        key = key_of(task)
+            return StartState(None, task.files)
+        key = setup_key(task)
         if key not in self._starts:
             target = self._folder / f"start-{key}"
             self._begin(key, self._run(task, target))
@@ -147,10 +147,10 @@ class Setups:
 
     def know(self, task: Task, made: bytes, seconds: float) -> None:
         """What the setup of a task made on another machine."""
-        if (key := key_of(task)) not in self._starts:
+        if (key := setup_key(task)) not in self._starts:
             self._begin(key, _kept(self._folder / f"start-{key}", made, seconds))
 
-    def _begin(self, key: str, work: Coroutine[None, None, Start]) -> None:
+    def _begin(self, key: str, work: Coroutine[None, None, StartState]) -> None:
         self._starts[key] = asyncio.create_task(work)
         self._begun.append(self._starts[key])
 
@@ -159,10 +159,10 @@ class Setups:
             running.cancel()
         await asyncio.gather(*self._begun, return_exceptions=True)
 
-    async def _run(self, task: Task, target: Path) -> Start:
+    async def _run(self, task: Task, target: Path) -> StartState:
         sandbox = await self._kind.open(await self._room_of(task))
         try:
-            await fill(sandbox, Workspace(task.files))
+            await fill(sandbox, Snapshot(task.files))
             ran = await sandbox.run(task.setup, timeout=self._timeout)
             said = ran.output.decode("utf-8", "replace").strip()[-_SHOWN:]
             tail = f": {one_line(said, _SHOWN)}" if said else ""
@@ -171,25 +171,25 @@ class Setups:
             if ran.exit:
                 raise NoAnswerError(f"setup failed: {ran.how}{tail}")
             try:
-                made = packed(await contents(sandbox, await sandbox.tree()))
+                made = pack(await take_snapshot(sandbox, await sandbox.tree()))
             except TooLargeError as error:
                 raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
         finally:
-            await closed(sandbox)
+            await close_sandbox(sandbox)
         return await _kept(target, made, ran.seconds)
 
 
-def key_of(task: Task) -> str:
+def setup_key(task: Task) -> str:
     """The same for all trials that have the same setup and the same files."""
     return digest(task.setup, task.image, repr(task.needs), *(one.digest for one in task.files))
 
 
-async def _kept(target: Path, made: bytes, seconds: float) -> Start:
+async def _kept(target: Path, made: bytes, seconds: float) -> StartState:
     await asyncio.to_thread(target.write_bytes, made)
-    return Start(target, (), seconds)
+    return StartState(target, (), seconds)
 
 
-async def closed(sandbox: Sandbox) -> None:
+async def close_sandbox(sandbox: Sandbox) -> None:
     """Close a sandbox, even if whoever waits for that is cancelled."""
     closing = asyncio.ensure_future(sandbox.close())
     try:

@@ -16,9 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from .._util.texts import one_line, plain
 from ..agents.needs import mounts_for
-from ..agents.sandboxes.sandbox import Ran, Room, SandboxError, SandboxKind
-from ..agents.snapshot import Workspace as Kept
-from ..agents.snapshot import fill, unpack
+from ..agents.sandboxes.sandbox import CommandResult, SandboxError, SandboxKind, SandboxSpec
+from ..agents.snapshot import Snapshot, fill, unpack
 from ..errors import CheckError, SettingsError
 from ..skills.case_forms import FileOfSkill, TextOrFile
 from ..skills.folder import read_skill_bytes
@@ -105,7 +104,7 @@ def _command(context: CheckContext) -> Iterator[Result]:
     for asked in context.value:
         name = one_line(asked.command.run, 60)
         if context.nothing:
-            ran = Ran(0, b"")
+            ran = CommandResult(0, b"")
         else:
             with not_counted():
                 ran = context.workspace.run(asked.command)
@@ -119,7 +118,7 @@ def _command(context: CheckContext) -> Iterator[Result]:
                 yield passed, f"{name}: {why}"
 
 
-def _ended(ran: Ran, asked: Asked) -> Result:
+def _ended(ran: CommandResult, asked: Asked) -> Result:
     if ran.timed_out:
         return False, f"no end within {plain(asked.command.timeout)} s"
     passed = ran.exit == asked.exit
@@ -132,7 +131,7 @@ def _ended(ran: Ran, asked: Asked) -> Result:
 def commands_in(sandbox: str, image: str, needs: Needs) -> Run:
     """Runs commands in sandboxes of a kind, by its name, with what a skill's scripts need."""
 
-    def run(packed: bytes, command: Command) -> Ran:
+    def run(packed: bytes, command: Command) -> CommandResult:
         try:
             kind = _kind(sandbox, image)
             return _wait_for(_ran(kind, image, needs, packed, command))
@@ -151,9 +150,11 @@ def _kind(name: str, image: str) -> SandboxKind:
     return kind_of(name, image)
 
 
-async def _ran(kind: SandboxKind, image: str, needs: Needs, packed: bytes, command: Command) -> Ran:
+async def _ran(
+    kind: SandboxKind, image: str, needs: Needs, packed: bytes, command: Command
+) -> CommandResult:
     async with asyncio.timeout(command.timeout + _FURNISHING):
-        room = Room(await mounts_for(needs), image=image)
+        room = SandboxSpec(await mounts_for(needs), image=image)
         sandbox = await kind.open(room)
         try:
             await fill(sandbox, _with_hidden(unpack(packed), command.hidden))
@@ -162,7 +163,7 @@ async def _ran(kind: SandboxKind, image: str, needs: Needs, packed: bytes, comma
             await sandbox.close()
 
 
-def _with_hidden(kept: Kept, hidden: tuple[StartFile, ...]) -> Kept:
+def _with_hidden(kept: Snapshot, hidden: tuple[StartFile, ...]) -> Snapshot:
     """Hidden files are there as they are, whatever the agent left in their place."""
     taken = {file.path for file in hidden}
     above = {path[:at] for path in taken for at, letter in enumerate(path) if letter == "/"}
@@ -171,14 +172,14 @@ def _with_hidden(kept: Kept, hidden: tuple[StartFile, ...]) -> Kept:
         below = any(path.startswith(f"{one}/") for one in taken)
         return path not in taken and not below and (folder or path not in above)
 
-    return Kept(
+    return Snapshot(
         (*(file for file in kept.files if is_free(file.path)), *hidden),
         tuple(link for link in kept.links if is_free(link.path)),
         tuple(path for path in kept.folders if is_free(path, folder=True)),
     )
 
 
-def _wait_for(running: Coroutine[Any, Any, Ran]) -> Ran:
+def _wait_for(running: Coroutine[Any, Any, CommandResult]) -> CommandResult:
     """Grading waits; where a loop is running, as in a notebook, another thread does."""
     try:
         asyncio.get_running_loop()

@@ -8,9 +8,8 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from .._util.texts import one_line
-from ..agents.sandboxes.sandbox import Ran
-from ..agents.snapshot import MOST_CHANGED_FILES, unpack
-from ..agents.snapshot import Workspace as Kept
+from ..agents.sandboxes.sandbox import CommandResult
+from ..agents.snapshot import MOST_CHANGED_FILES, Snapshot, unpack
 from ..errors import CheckError
 from ..trials.answer import Answer, AnswerFile
 from ..trials.task import StartFile
@@ -23,7 +22,7 @@ _NOT_KEPT: Final = (
 )
 
 
-Run = Callable[[bytes, "Command"], Ran]  # in a fresh copy of a packed workspace
+Run = Callable[[bytes, "Command"], CommandResult]  # in a fresh copy of a packed workspace
 
 
 class Command(NamedTuple):
@@ -48,7 +47,7 @@ class Workspace:
         self._answer = answer
         self._start = () if has_setup else start  # what a setup makes of them is not known
         self._run = run
-        self._ran = dict[Command, Ran]()
+        self._ran = dict[Command, CommandResult]()
 
     @cached_property
     def files(self) -> Mapping[str, AnswerFile]:
@@ -62,7 +61,7 @@ class Workspace:
         return {path: file for path, file in files.items() if file.change != "deleted"}
 
     @cached_property
-    def _kept(self) -> Kept | None:
+    def _kept(self) -> Snapshot | None:
         """All of it, if it was kept; there are only so many files in an answer."""
         try:
             return unpack(self._answer.workspace) if self._answer.workspace else None
@@ -97,7 +96,7 @@ class Workspace:
         changes = sum(file.change != "made" for file in self.touched)
         return not (self._kept and self._start) and changes >= MOST_CHANGED_FILES
 
-    def run(self, command: Command) -> Ran:
+    def run(self, command: Command) -> CommandResult:
         """What came of a command after the agent; CheckError if it can't be run."""
         if command not in self._ran:
             if not self._run:

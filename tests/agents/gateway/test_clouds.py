@@ -14,7 +14,7 @@ from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.names import resolve
 from pytest_upskill.models.port import ModelName
 from support.clouds import AWS_SECRET, AZURE, BEDROCK, VERTEX, log_in, log_out
-from support.doors import Opened, open_door
+from support.endpoints import Opened, open_endpoint
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
 THOUGHT = Reply("gate up", thinking="A gate?", calls=(("bash", {"command": "ls"}),), cache_write=3)
@@ -40,7 +40,7 @@ def in_cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, 
 
 def passed(spec: ModelSpec, agent: Callable[[Opened], Any]) -> Any:
     async def run() -> Any:
-        async with open_door(spec) as opened:
+        async with open_endpoint(spec) as opened:
             return await agent(opened), opened.answer(), opened.calls.errors
 
     return asyncio.run(run())
@@ -53,7 +53,7 @@ def claude(streamed: bool) -> Callable[[Opened], Any]:
             base_url=opened.url, api_key=opened.token, max_retries=0
         ) as client:
             body: Any = {
-                "model": opened.door.model,
+                "model": opened.endpoint.model,
                 "max_tokens": 9000,
                 "system": "Be brief.",
                 "messages": [{"role": "user", "content": "Look at the gate."}],
@@ -87,7 +87,7 @@ def test_claude_is_asked_by_the_clients_of_the_clouds(
     assert asked.body["thinking"] == {"type": "enabled", "budget_tokens": 1024}
     assert asked.body["tools"] == TOOLS
     assert {"context_management", "metadata", "stream", "anthropic_beta"}.isdisjoint(asked.body)
-    assert "door-" not in str(asked.headers)
+    assert "trialkey-" not in str(asked.headers)
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["plain", "streamed"])
@@ -112,7 +112,7 @@ def test_azure_is_asked_by_v1(
         async with openai.AsyncOpenAI(
             base_url=f"{opened.url}/v1", api_key=opened.token, max_retries=0
         ) as client:
-            return await client.responses.create(model=opened.door.model, input="Look.")
+            return await client.responses.create(model=opened.endpoint.model, input="Look.")
 
     with LoopbackServer(lambda _: Reply("gate up")) as server:
         in_cloud(AZURE, server.url)

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
 from pytest_upskill.agents.gateway.protocol import question_of
-from pytest_upskill.agents.gateway.request_log import Record
+from pytest_upskill.agents.gateway.request_log import RequestLog
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import ToolCall
@@ -150,7 +150,7 @@ def test_calls_of_a_script_are_written_as_their_tools_want(
 
 
 def recorded(*exchanges: tuple[dict[str, Any], Answer]) -> Answer:
-    record, recorder = Record(), Recorder(QUESTION)
+    record, recorder = RequestLog(), Recorder(QUESTION)
     for second, (body, answer) in enumerate(exchanges):
         asked = RESPONSES.asked(body)
         said = RESPONSES.said(RESPONSES.written(answer, asked))

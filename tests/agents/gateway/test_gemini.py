@@ -1,4 +1,4 @@
-"""Google's protocol at a door, as its CLI speaks it."""
+"""Google's protocol at the gateway, as its CLI speaks it."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ import pytest
 
 from pytest_upskill.trials.answer import Usage
 from pytest_upskill.trials.task import Needs, Task
-from support.doors import KEY, QUESTION, Opened, open_door, spec_of
+from support.endpoints import KEY, QUESTION, Opened, open_endpoint, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
 CALLING = Reply("Let me look.", calls=(("bash", {"command": "ls"}),), thinking="Hm.", cache_read=3)
@@ -69,12 +69,12 @@ async def ask(opened: Opened, streamed: bool, body: Any = ASKED, **options: Any)
     return "".join(one.get("text", "") for one in parts if not one.get("thought"))
 
 
-def at_a_door(test: Callable[[Opened], Any], reply: Any = None, **options: Any) -> LoopbackServer:
+def at_endpoint(test: Callable[[Opened], Any], reply: Any = None, **options: Any) -> LoopbackServer:
     provider = options.pop("provider", "gemini")
 
     async def run(url: str) -> None:
         spec = spec_of(provider, url, **options.pop("spec", {}))
-        async with open_door(spec, **options) as opened, asyncio.timeout(60):
+        async with open_endpoint(spec, **options) as opened, asyncio.timeout(60):
             await test(opened)
 
     with LoopbackServer(reply or (lambda _: Reply("Done."))) as server:
@@ -100,12 +100,12 @@ def test_a_reply_goes_through_and_is_kept(provider: str, streamed: bool) -> None
         assert (question.max_output, question.system) == (77, "Be brief.")
         assert question.messages == (("user", "Open the gate."),)
 
-    (seen,) = at_a_door(test, lambda _: CALLING, provider=provider).asked
+    (seen,) = at_endpoint(test, lambda _: CALLING, provider=provider).asked
     assert (seen.protocol, seen.model) == ("gemini", "model-1")
     assert seen.headers["x-goog-api-key"] == KEY
     assert "authorization" not in seen.headers
     assert seen.body == ASKED
-    assert "door-" not in str(seen)
+    assert "trialkey-" not in str(seen)
 
 
 def test_the_same_model_speaks_chat_at_another_address() -> None:
@@ -118,7 +118,7 @@ def test_the_same_model_speaks_chat_at_another_address() -> None:
             )
             assert reply.json()["choices"][0]["message"]["content"] == "Done."
 
-    (seen,) = at_a_door(test).asked
+    (seen,) = at_endpoint(test).asked
     assert (seen.protocol, seen.headers["authorization"]) == ("openai", f"Bearer {KEY}")
 
 
@@ -166,7 +166,7 @@ def test_calls_without_ids_are_paired_with_their_results(made_up: str) -> None:
         assert (answer.activity.turns, answer.activity.tool_calls) == (3, 4)
         assert answer.text == "Done."
 
-    at_a_door(test, script)
+    at_endpoint(test, script)
 
 
 @both
@@ -182,7 +182,7 @@ def test_what_failed_before_its_first_byte_is_asked_again(streamed: bool, kind: 
         assert await ask(opened, streamed) == "At last."
         assert [error.transient for error in opened.calls.errors] == [True, True]
 
-    assert len(at_a_door(test, script, attempts=3).asked) == 3
+    assert len(at_endpoint(test, script, attempts=3).asked) == 3
 
 
 @pytest.mark.parametrize("kind", ["reset", "cut", "error_later"])
@@ -194,10 +194,10 @@ def test_a_stream_that_breaks_off_breaks_off_for_the_agent(kind: Any) -> None:
         else:
             with pytest.raises(httpx2.HTTPError):
                 await ask(opened, True)
-        assert opened.door.no_answer
+        assert opened.endpoint.no_answer
         assert opened.answer().usage.output is None
 
-    at_a_door(test, lambda _: Fault(kind))
+    at_endpoint(test, lambda _: Fault(kind))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_what_google_refuses(fault: Fault, hint: str, fatal: bool) -> None:
         assert hint in str(error)
         assert error.fatal == fatal
 
-    at_a_door(test, lambda _: fault)
+    at_endpoint(test, lambda _: fault)
 
 
 def test_google_says_how_long_to_wait() -> None:
@@ -242,7 +242,7 @@ def test_google_says_how_long_to_wait() -> None:
         assert error.rate_limited
         assert error.retry_after == 34.5
 
-    at_a_door(test, lambda _: Fault("status", 429, details=details))
+    at_endpoint(test, lambda _: Fault("status", 429, details=details))
 
 
 def test_tokens_are_counted_by_the_server_once_it_is_known() -> None:
@@ -254,7 +254,7 @@ def test_tokens_are_counted_by_the_server_once_it_is_known() -> None:
             assert (await post(opened, body, "countTokens"))["totalTokens"] == 4711
         assert opened.answer().activity.turns == 1  # type: ignore[union-attr]
 
-    at_a_door(test)
+    at_endpoint(test)
 
 
 def test_the_models_are_the_one_of_the_trial() -> None:
@@ -265,7 +265,7 @@ def test_the_models_are_the_one_of_the_trial() -> None:
             one = (await client.get(f"{opened.url}/v1beta/models/model-1")).json()
             assert one == listed["models"][0]
 
-    assert not at_a_door(test).asked
+    assert not at_endpoint(test).asked
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_the_effort_of_the_models_name_is_asked_for(model: str, thinking: Any) -
     async def test(opened: Opened) -> None:
         await ask(opened, False, {**ASKED, "generationConfig": given}, model=model)
 
-    (seen,) = at_a_door(test, spec={"model_id": model, "effort": "low"}).asked
+    (seen,) = at_endpoint(test, spec={"model_id": model, "effort": "low"}).asked
     assert seen.body["generationConfig"] == {"thinkingConfig": thinking, "topK": 3}
 
 
@@ -310,7 +310,7 @@ def test_a_provider_does_nothing_else_for_an_agent(with_own: bool) -> None:
             f"asked the provider for {name}" for name in ("cachedContent", *names, "ofTomorrow")
         ]
 
-    (seen,) = at_a_door(test).asked
+    (seen,) = at_endpoint(test).asked
     assert seen.body.get("tools") == ([own] * len(REACHING) if with_own else None)
     assert ("toolConfig" in seen.body) == with_own
     assert "cachedContent" not in seen.body
@@ -338,7 +338,7 @@ def test_a_provider_fetches_nothing_for_an_agent() -> None:
             "asked the provider to fetch https://evil.example/?q=1 (6 times)",
         )
 
-    assert not at_a_door(test).asked
+    assert not at_endpoint(test).asked
 
 
 def test_with_a_network_it_may() -> None:
@@ -349,7 +349,7 @@ def test_with_a_network_it_may() -> None:
         await ask(opened, False, body)
         assert opened.findings == ()
 
-    server = at_a_door(test, question=replace(QUESTION, task=task))
+    server = at_endpoint(test, question=replace(QUESTION, task=task))
     assert server.asked[0].body["tools"] == [{"googleSearch": {}}]
 
 
@@ -377,7 +377,7 @@ def test_other_paths_and_models_are_refused() -> None:
             assert caught.value.body["error"]["code"] == 404
             assert opened.findings != before, (model, verb)
 
-    assert not at_a_door(test).asked
+    assert not at_endpoint(test).asked
 
 
 def test_a_wrong_key_in_the_address() -> None:
@@ -390,7 +390,7 @@ def test_a_wrong_key_in_the_address() -> None:
                 assert reply.json()["error"]["status"] == "UNAUTHENTICATED"
         assert opened.findings == ("sent no token", "sent a wrong token (2 times)")
 
-    assert not at_a_door(test).asked
+    assert not at_endpoint(test).asked
 
 
 ODD: list[tuple[dict[str, Any], int]] = [
@@ -415,4 +415,4 @@ def test_odd_bodies() -> None:
                     await post(opened, body)
             assert (opened.findings != before) == (status != 200), body
 
-    assert "googleSearch" not in str(at_a_door(test).asked)
+    assert "googleSearch" not in str(at_endpoint(test).asked)

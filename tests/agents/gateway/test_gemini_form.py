@@ -9,7 +9,7 @@ from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
 from pytest_upskill.agents.gateway.protocol import question_of
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import Step, ToolCall, ToolResult
-from support.doors import QUESTION
+from support.endpoints import QUESTION
 
 GEMINI = PROTOCOLS["gemini"]
 

@@ -1,4 +1,4 @@
-"""Requests that no honest agent makes. The door refuses them, tells of them, and lives on."""
+"""Requests that no honest agent makes. The gateway refuses them, reports them, and lives on."""
 
 import asyncio
 import gzip
@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from support.doors import GOOD, KEY, Opened, at_a_door, open_door, raw, request, spec_of
+from support.endpoints import GOOD, KEY, Opened, at_endpoint, open_endpoint, raw, request, spec_of
 from support.loopback import LoopbackServer, Reply
 
 
@@ -22,7 +22,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_right_goes_through(provider: str) -> None:
     async def nothing(_: Opened) -> None: ...
 
-    assert len(at_a_door(nothing, provider).asked) == 1
+    assert len(at_endpoint(nothing, provider).asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_without_the_token_nobody_comes_in(token: str | None, more: str, finding
         assert opened.findings == (finding,)
         assert not opened.calls.questions
 
-    at_a_door(test)
+    at_endpoint(test)
 
 
 @pytest.mark.parametrize("name", ["x-api-key: ", "authorization: Bearer ", "x-goog-api-key: "])
@@ -54,7 +54,7 @@ def test_the_token_is_taken_where_protocols_have_it(name: str) -> None:
         more = f"{name}{opened.token}\r\n"
         assert (await raw(opened, request(opened, token=None, more=more)))[0] == 200
 
-    server = at_a_door(test)
+    server = at_endpoint(test)
     seen = server.asked[0].headers
     assert seen["authorization"] == f"Bearer {KEY}"
     assert "x-api-key" not in seen
@@ -76,7 +76,7 @@ def test_other_paths_are_refused(target: str) -> None:
         assert b"not_found_error" in reply or b"model_not_found" in reply
         assert opened.findings == (f"asked for POST {target}",)
 
-    assert len(at_a_door(test).asked) == 1
+    assert len(at_endpoint(test).asked) == 1
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"])
@@ -85,7 +85,7 @@ def test_other_methods_are_refused(method: str) -> None:
         assert (await raw(opened, request(opened, method=method)))[0] == 404
         assert opened.findings == (f"asked for {method} /v1/messages",)
 
-    assert len(at_a_door(test).asked) == 1
+    assert len(at_endpoint(test).asked) == 1
 
 
 @pytest.mark.parametrize("model", ["claude-opus-5-5", "", None, ["model-1"], "model-1:online"])
@@ -105,7 +105,7 @@ def test_other_models_are_refused(provider: str, model: object) -> None:
         named = model if isinstance(model, str) and model else "no model"
         assert opened.findings == (f"asked for model {named} (2 times)",)
 
-    assert len(at_a_door(test, provider).asked) == 1
+    assert len(at_endpoint(test, provider).asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_it_is_no_proxy(target: str, method: str) -> None:
         if status == 403:
             assert opened.findings == (f"asked for {target}",)
 
-    assert len(at_a_door(test).asked) == 1
+    assert len(at_endpoint(test).asked) == 1
 
 
 @pytest.mark.parametrize("host", ["evil.example", "api.anthropic.com", "127.0.0.1", "127.0.0.1:1"])
@@ -133,7 +133,7 @@ def test_the_host_must_be_its_own(host: str) -> None:
         assert (await raw(opened, request(opened, host=host)))[0] == 421
         assert opened.findings == (f"asked for host {host}",)
 
-    assert len(at_a_door(test).asked) == 1
+    assert len(at_endpoint(test).asked) == 1
 
 
 def test_two_lengths_smuggle_nothing() -> None:
@@ -157,7 +157,7 @@ def test_two_lengths_smuggle_nothing() -> None:
             assert (await raw(opened, head.encode() + b"0\r\n\r\n" + inner))[0] == 400
         assert opened.findings == ()
 
-    assert len(at_a_door(test).asked) == 1
+    assert len(at_endpoint(test).asked) == 1
 
 
 def test_headers_of_an_agent_go_no_further() -> None:
@@ -167,7 +167,7 @@ def test_headers_of_an_agent_go_no_further() -> None:
         more += "Authorization: Bearer mine\r\nX-Anything: sk\r\nUser-Agent: cli/1\r\n"
         assert (await raw(opened, request(opened, more=more)))[0] == 200
 
-    seen = at_a_door(test).asked[0].headers
+    seen = at_endpoint(test).asked[0].headers
     assert seen["anthropic-beta"] == "new"
     assert seen["user-agent"] == "cli/1"
     assert seen["authorization"] == f"Bearer {KEY}"
@@ -181,7 +181,7 @@ def test_a_header_brings_no_other(value: str) -> None:
     async def test(opened: Opened) -> None:
         await raw(opened, request(opened, more=f"Anthropic-Beta: {value}\r\n"))
 
-    for asked in at_a_door(test).asked:
+    for asked in at_endpoint(test).asked:
         assert "x-injected" not in asked.headers
 
 
@@ -204,7 +204,7 @@ def test_garbage_is_no_request(garbage: bytes) -> None:
         status, _ = await raw(opened, garbage, 0.3)
         assert status in (0, 400, 421)
 
-    assert len(at_a_door(test).asked) == 1
+    assert len(at_endpoint(test).asked) == 1
 
 
 def _deep(levels: int) -> bytes:
@@ -236,7 +236,7 @@ def test_odd_bodies(body: bytes, status: int) -> None:
         assert (await raw(opened, request(opened, body=body)))[0] == abs(status)
         assert bool(opened.findings) == (status != 200)
 
-    at_a_door(test)
+    at_endpoint(test)
 
 
 def test_a_request_has_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ def test_a_request_has_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
         small = gzip.compress(json.dumps(GOOD).encode())
         assert (await raw(opened, request(opened, body=small, more=more)))[0] == 200
 
-    at_a_door(test)
+    at_endpoint(test)
 
 
 @pytest.mark.parametrize(
@@ -275,15 +275,15 @@ def test_a_body_in_another_encoding_is_refused_with_the_reason(
         assert status != 415 or f"a body in {encoding} can't be read here" in text.decode()
         assert opened.findings == finding
 
-    at_a_door(test)
+    at_endpoint(test)
 
 
 def test_a_thousand_connections_take_few_descriptors() -> None:
-    """Other doors, and the engine, need some too."""
+    """Other trials, and the engine, need some too."""
 
     async def run(url: str) -> None:
         spec = spec_of("anthropic", url)
-        async with open_door(spec) as flooded, open_door(spec) as other:
+        async with open_endpoint(spec) as flooded, open_endpoint(spec) as other:
             port = int(flooded.url.rpartition(":")[2])
             open_ones = list[asyncio.StreamWriter]()
             ended = list[asyncio.Task[bytes]]()
@@ -307,9 +307,9 @@ def test_a_thousand_connections_take_few_descriptors() -> None:
         asyncio.run(run(server.url))
 
 
-def test_a_connection_that_comes_while_the_door_closes_is_closed_too() -> None:
+def test_a_connection_that_comes_while_the_endpoint_closes_is_closed_too() -> None:
     async def run() -> bytes:
-        async with open_door(spec_of("anthropic", "http://127.0.0.1:9")) as opened:
+        async with open_endpoint(spec_of("anthropic", "http://127.0.0.1:9")) as opened:
             port = int(opened.url.rpartition(":")[2])
             client = socket.create_connection(("127.0.0.1", port))
             await asyncio.sleep(0)  # it is accepted,

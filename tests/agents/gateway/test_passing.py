@@ -1,4 +1,4 @@
-"""What goes through a door, with the real SDKs on both sides."""
+"""What goes through the gateway, with the real SDKs on both sides."""
 
 import asyncio
 import gzip
@@ -13,7 +13,7 @@ import openai
 import pytest
 
 from pytest_upskill.trials.answer import Usage
-from support.doors import KEY, Opened, open_door, spec_of
+from support.endpoints import KEY, Opened, open_endpoint, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
 Ask = Callable[[Opened, bool], Any]
@@ -82,7 +82,7 @@ def test_a_reply_goes_through_and_is_kept(way: str, streamed: bool) -> None:
     provider, ask = WAYS[way]
 
     async def run(url: str) -> None:
-        async with open_door(spec_of(provider, url)) as opened:
+        async with open_endpoint(spec_of(provider, url)) as opened:
             assert await ask(opened, streamed) == "Let me look."
             answer = opened.answer()
             question = opened.calls.questions[0]
@@ -106,7 +106,7 @@ def test_a_reply_goes_through_and_is_kept(way: str, streamed: bool) -> None:
     seen = server.asked[0]
     assert seen.headers["authorization"] == f"Bearer {KEY}"
     assert seen.headers["accept-encoding"] == "identity"
-    assert "door-" not in str(seen)
+    assert "trialkey-" not in str(seen)
 
 
 @each
@@ -138,7 +138,7 @@ def test_a_stream_is_passed_on_as_it_comes(way: str) -> None:
         return kinds
 
     async def run(url: str) -> None:
-        async with open_door(spec_of(provider, url)) as opened, asyncio.timeout(60):
+        async with open_endpoint(spec_of(provider, url)) as opened, asyncio.timeout(60):
             assert len(await first_of(opened)) > 3
             assert opened.answer().text == "Slowly, slowly."
 
@@ -164,12 +164,12 @@ def test_what_failed_before_its_first_byte_is_asked_again(
         return Fault(kind, 529) if asked.attempt < 3 else Reply("At last.")
 
     async def run(url: str) -> None:
-        async with open_door(spec_of(provider, url), attempts=3) as opened:
+        async with open_endpoint(spec_of(provider, url), attempts=3) as opened:
             assert await ask(opened, streamed) == "At last."
             assert len(opened.calls.questions) == 1
             assert len(opened.calls.errors) == 2
             assert opened.answer().text == "At last."
-            assert opened.door.no_answer == ""
+            assert opened.endpoint.no_answer == ""
 
     with LoopbackServer(script) as server:
         asyncio.run(run(server.url))
@@ -182,7 +182,7 @@ def test_a_stream_that_breaks_off_breaks_off_for_the_agent(way: str, kind: Any) 
     provider, ask = WAYS[way]
 
     async def run(url: str) -> None:
-        async with open_door(spec_of(provider, url), attempts=3) as opened:
+        async with open_endpoint(spec_of(provider, url), attempts=3) as opened:
             errors = (anthropic.APIError, openai.APIError, httpx2.HTTPError, RuntimeError)
             with pytest.raises(errors) as caught:
                 await ask(opened, True)
@@ -190,7 +190,7 @@ def test_a_stream_that_breaks_off_breaks_off_for_the_agent(way: str, kind: Any) 
                 # OpenAI's SDK makes no exception of an error in Responses.
                 assert ("told to fail" in str(caught.value)) == (way != "responses")
             answer = opened.answer()
-            assert opened.door.no_answer
+            assert opened.endpoint.no_answer
         assert len(opened.calls.errors) == 1
         assert answer.usage.output is None
         assert "never seen whole" not in answer.text
@@ -205,7 +205,7 @@ def test_an_agent_that_hangs_up_ends_the_call(way: str) -> None:
     provider, ask = WAYS[way]
 
     async def run(server: LoopbackServer) -> None:
-        async with open_door(spec_of(provider, server.url), attempts=3) as opened:
+        async with open_endpoint(spec_of(provider, server.url), attempts=3) as opened:
             asking = asyncio.ensure_future(ask(opened, True))
             async with asyncio.timeout(60):
                 while not server.asked:
@@ -230,12 +230,12 @@ def test_an_error_that_an_agent_can_mend_is_passed_on(way: str) -> None:
     )
 
     async def run(url: str) -> None:
-        async with open_door(spec_of(provider, url)) as opened:
+        async with open_endpoint(spec_of(provider, url)) as opened:
             with pytest.raises(sdk.BadRequestError, match="prompt is too long") as caught:
                 await ask(opened, False)
             assert KEY not in caught.value.response.text
-            assert "prompt is too long" in opened.door.no_answer
-            assert KEY not in opened.door.no_answer
+            assert "prompt is too long" in opened.endpoint.no_answer
+            assert KEY not in opened.endpoint.no_answer
 
     with LoopbackServer(lambda _: fault) as server:
         asyncio.run(run(server.url))
@@ -249,7 +249,7 @@ def test_other_errors_are_told_so_that_agents_do_not_ask_again(way: str, status:
     fault = Fault("status", status, message=f"no: {KEY}")
 
     async def run(url: str) -> None:
-        async with open_door(spec_of(provider, url)) as opened:
+        async with open_endpoint(spec_of(provider, url)) as opened:
             with pytest.raises(sdk.BadRequestError, match="gave no answer") as caught:
                 await ask(opened, False)
             assert KEY not in caught.value.response.text
@@ -261,7 +261,7 @@ def test_other_errors_are_told_so_that_agents_do_not_ask_again(way: str, status:
 
 def test_tokens_are_counted_by_the_server_once_it_is_known() -> None:
     async def run(url: str) -> None:
-        async with open_door(spec_of("anthropic", url)) as opened, claude(opened) as client:
+        async with open_endpoint(spec_of("anthropic", url)) as opened, claude(opened) as client:
             said: Any = {"model": "m", "messages": [{"role": "user", "content": "a" * 400}]}
             before = await client.messages.count_tokens(**said)
             assert 100 <= before.input_tokens < 200
@@ -275,10 +275,10 @@ def test_tokens_are_counted_by_the_server_once_it_is_known() -> None:
 
 def test_the_models_are_the_one_of_the_trial() -> None:
     async def run(url: str) -> None:
-        async with open_door(spec_of("openai", url)) as opened, gpt(opened) as client:
+        async with open_endpoint(spec_of("openai", url)) as opened, gpt(opened) as client:
             assert [one.id async for one in client.models.list()] == ["model-1"]
             assert (await client.models.retrieve("model-1")).id == "model-1"
-        async with open_door(spec_of("anthropic", url)) as opened, claude(opened) as other:
+        async with open_endpoint(spec_of("anthropic", url)) as opened, claude(opened) as other:
             assert [one.id async for one in other.models.list()] == ["model-1"]
 
     with LoopbackServer(lambda _: Reply("Done.")) as server:
@@ -291,7 +291,7 @@ def test_the_effort_of_the_models_name_is_asked_for(way: str) -> None:
     _, ask = WAYS[way]
 
     async def run(url: str) -> None:
-        async with open_door(spec_of("openai", url, effort="low")) as opened:
+        async with open_endpoint(spec_of("openai", url, effort="low")) as opened:
             await ask(opened, False)
 
     with LoopbackServer(lambda _: Reply("Done.")) as server:
@@ -309,7 +309,7 @@ def test_a_server_that_tells_no_usage_of_streams() -> None:
         return Reply("Done.")
 
     async def run(url: str) -> None:
-        async with open_door(spec_of("openai", url)) as opened:
+        async with open_endpoint(spec_of("openai", url)) as opened:
             assert await completions(opened, True) == "Done."
             assert opened.answer().usage.output is None
 
@@ -332,7 +332,7 @@ def test_a_reply_that_is_packed_is_unpacked() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
-            async with open_door(spec_of("anthropic", f"http://127.0.0.1:{port}")) as opened:
+            async with open_endpoint(spec_of("anthropic", f"http://127.0.0.1:{port}")) as opened:
                 assert await messages(opened, False) == "Done."
 
     asyncio.run(run())
@@ -350,7 +350,7 @@ def test_what_the_environment_says_of_servers(
     monkeypatch.setenv("NETRC", str(netrc))
 
     async def run(url: str) -> None:
-        async with open_door(spec_of("anthropic", url)) as opened:
+        async with open_endpoint(spec_of("anthropic", url)) as opened:
             assert await messages(opened, False) == "Done."
 
     with LoopbackServer(lambda _: Reply("Done.")) as server:

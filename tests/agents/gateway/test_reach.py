@@ -1,4 +1,4 @@
-"""What an agent can have of its provider and its server through a door, and how often."""
+"""What an agent can have of its provider and its server through the gateway, and how often."""
 
 import asyncio
 import json
@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 
 from pytest_upskill.trials.task import Needs, Task
-from support.doors import GOOD, KEY, QUESTION, Opened, at_a_door, open_door, raw, request, spec_of
+from support.endpoints import (
+    GOOD,
+    KEY,
+    QUESTION,
+    Opened,
+    at_endpoint,
+    open_endpoint,
+    raw,
+    request,
+    spec_of,
+)
 from support.loopback import LoopbackServer, Reply
 
 
@@ -35,7 +45,7 @@ def test_a_provider_does_nothing_else_for_an_agent() -> None:
             "asked the provider for code_execution_20250825, which was left out",
         )
 
-    seen = at_a_door(test).asked[0].body
+    seen = at_endpoint(test).asked[0].body
     assert seen["tools"] == [own]
     assert "mcp_servers" not in seen
 
@@ -48,7 +58,7 @@ def test_with_a_network_it_may() -> None:
 
     async def run(url: str) -> None:
         question = replace(QUESTION, task=task)
-        async with open_door(spec_of("anthropic", url), question=question) as opened:
+        async with open_endpoint(spec_of("anthropic", url), question=question) as opened:
             body = {**GOOD, "tools": tools, "messages": said}
             assert (await raw(opened, request(opened, body=body)))[0] == 200
             assert opened.findings == ()
@@ -81,7 +91,7 @@ def test_a_provider_fetches_nothing_for_an_agent(path: str, body: dict[str, Any]
         assert (await raw(opened, request(opened, path, whole)))[0] == 400
         assert opened.findings == ("asked the provider to fetch https://evil.example/?q=1",)
 
-    assert len(at_a_door(test, "generic").asked) == 1
+    assert len(at_endpoint(test, "generic").asked) == 1
 
 
 @pytest.mark.parametrize("before", [1, 70])
@@ -93,21 +103,21 @@ def test_the_token_is_in_no_finding(before: int) -> None:
         assert len(opened.findings) == 2
         assert opened.token[:9] not in str(opened.findings)
 
-    at_a_door(test)
+    at_endpoint(test)
 
 
 def test_a_key_in_a_request_goes_nowhere() -> None:
     async def test(opened: Opened) -> None:
         assert (await raw(opened, request(opened, body={**GOOD, "system": KEY})))[0] == 200
 
-    assert KEY not in json.dumps(at_a_door(test).asked[0].body)
+    assert KEY not in json.dumps(at_endpoint(test).asked[0].body)
 
 
 def test_no_header_of_a_server_reaches_the_agent_but_a_few() -> None:
     headers = {"x-key-echo": KEY, "set-cookie": "a=b", "request-id": f"r-{KEY}"}
 
     async def run(url: str) -> None:
-        async with open_door(spec_of("anthropic", url)) as opened:
+        async with open_endpoint(spec_of("anthropic", url)) as opened:
             status, reply = await raw(opened, request(opened))
             assert status == 200
             assert KEY.encode() not in reply
@@ -125,9 +135,9 @@ def test_beyond_its_turns_nothing_is_asked() -> None:
             assert status == (200 if number < 2 else 400)
         assert b"limit of this trial" in reply
         assert b"x-should-retry: false" in reply.lower()
-        assert opened.door.stop == "max_turns"
+        assert opened.endpoint.stop == "max_turns"
 
-    server = at_a_door(test, question=replace(QUESTION, task=Task("cli", max_turns=2)))
+    server = at_endpoint(test, question=replace(QUESTION, task=Task("cli", max_turns=2)))
     assert len(server.asked) == 2
 
 
@@ -138,9 +148,9 @@ def test_calls_beside_the_conversation_have_an_end_too() -> None:
         assert (await raw(opened, request(opened, body={**GOOD, "tools": tools})))[0] == 200
         statuses = [(await raw(opened, request(opened)))[0] for _ in range(25)]
         assert statuses == [200] * 19 + [400] * 6
-        assert opened.door.stop == "max_turns"
+        assert opened.endpoint.stop == "max_turns"
 
-    at_a_door(test, question=replace(QUESTION, task=Task("cli", max_turns=1)))
+    at_endpoint(test, question=replace(QUESTION, task=Task("cli", max_turns=1)))
 
 
 @pytest.mark.parametrize(
@@ -165,4 +175,4 @@ def test_a_tool_that_must_be_called_begins_no_conversation(path: str, choice: An
         assert answer.activity.turns == 1
         assert answer.text == "Done."
 
-    assert at_a_door(test, "generic").asked[0].body["tool_choice"] == choice
+    assert at_endpoint(test, "generic").asked[0].body["tool_choice"] == choice

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
-from pytest_upskill.agents.gateway.protocol import Asked, Item, Said
-from pytest_upskill.agents.gateway.request_log import Record
+from pytest_upskill.agents.gateway.protocol import AgentRequest, Item, ModelReply
+from pytest_upskill.agents.gateway.request_log import RequestLog
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import Tool, ToolCall
@@ -23,8 +23,10 @@ QUESTION = Question("m", "", (("user", "Open the gate."),), 1000, 1)
 SUMMARY = "So far: the gate was pushed, its latch has clicked, and now it must be pulled."
 
 
-def ask(*said: Item, tools: Sequence[Tool] = BASH, system: str = "S", follows: str = "") -> Asked:
-    return Asked("m", system, said, tuple(tools), 100, False, follows)
+def ask(
+    *said: Item, tools: Sequence[Tool] = BASH, system: str = "S", follows: str = ""
+) -> AgentRequest:
+    return AgentRequest("m", system, said, tuple(tools), 100, False, follows)
 
 
 def user(text: str) -> Item:
@@ -39,17 +41,19 @@ def result(call: str, text: str) -> Item:
     return Item("result", text, call)
 
 
-def calls(*ids: str) -> Said:
-    return Said(calls=tuple(ToolCall(one, "bash", "{}") for one in ids), usage=Usage(10, 1, 0))
+def calls(*ids: str) -> ModelReply:
+    return ModelReply(
+        calls=tuple(ToolCall(one, "bash", "{}") for one in ids), usage=Usage(10, 1, 0)
+    )
 
 
-def says(text: str, key: str = "") -> Said:
-    return Said(text, usage=Usage(10, 1, 0), id=key)
+def says(text: str, key: str = "") -> ModelReply:
+    return ModelReply(text, usage=Usage(10, 1, 0), id=key)
 
 
-def kept(*exchanges: tuple[Asked, Said | None]) -> tuple[Answer, list[str]]:
+def kept(*exchanges: tuple[AgentRequest, ModelReply | None]) -> tuple[Answer, list[str]]:
     """The answer of a trial with these exchanges, and its turns in short."""
-    record, recorder = Record(), Recorder(QUESTION)
+    record, recorder = RequestLog(), Recorder(QUESTION)
     for second, (asked, said) in enumerate(exchanges):
         record.end(record.begin(asked, second), said, 0.5, second + 0.5)
     answer = recorder.answer("end", record.tell(recorder))
@@ -250,7 +254,7 @@ def test_a_reply_of_tags_that_never_end_keeps_nobody_waiting() -> None:
     assert answer.text == "Done."
 
 
-def chat(*messages: dict[str, Any], tools: bool = True, **more: Any) -> Asked:
+def chat(*messages: dict[str, Any], tools: bool = True, **more: Any) -> AgentRequest:
     """A request of a real agent, without most of its texts."""
     offered = [{"type": "function", "function": {"name": "bash", "parameters": {}}}]
     body = {"model": "m", "messages": [*messages], **({"tools": offered} if tools else {}), **more}
@@ -363,7 +367,7 @@ def test_what_was_asked_again_is_told_once() -> None:
 
 def test_a_record_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_upskill.agents.gateway.request_log._MOST_KEPT", 10_000)
-    record = Record()
+    record = RequestLog()
     for number in range(50):
         asked = ask(user("Go."), called(str(number)), result(str(number), "x" * 8_000))
         record.end(record.begin(asked, 0), calls(str(number + 1)), 0, 0)
@@ -378,7 +382,7 @@ ODD: list[Any] = [None, 5, "a", [], {}, [[]], [{}], [None], {"a": []}, [{"type":
 def test_nothing_that_a_server_sends_breaks_the_record(protocol: Any, odd: Any) -> None:
     names = ("content", "choices", "output", "usage", "id", "stop_reason", "incomplete_details")
     for name in names:
-        assert isinstance(protocol.said({name: odd}), Said)
+        assert isinstance(protocol.said({name: odd}), ModelReply)
     for inner in ("message", "tool_calls", "content", "function", "summary", "input", "delta"):
         for outer in ("content", "choices", "output"):
             kinds = ("tool_use", "message", "reasoning", "function_call")
@@ -386,7 +390,7 @@ def test_nothing_that_a_server_sends_breaks_the_record(protocol: Any, odd: Any) 
                 body = {
                     outer: [{"type": kind, "call_id": "1", inner: odd, "message": {inner: odd}}]
                 }
-                assert isinstance(protocol.said(body), Said)
+                assert isinstance(protocol.said(body), ModelReply)
 
 
 @pytest.mark.parametrize("odd", ODD, ids=str)
@@ -403,7 +407,7 @@ def test_nothing_that_a_stream_holds_breaks_the_record(protocol: Any, odd: Any) 
             reading.add({"type": kind, "index": 0, name: odd})
             reading.add({"type": kind, "index": 0, "choices": [{"delta": {"tool_calls": odd}}]})
             reading.add({"choices": [{"delta": {"tool_calls": [{"index": odd, "function": odd}]}}]})
-            assert isinstance(protocol.said(reading.body()), Said)
+            assert isinstance(protocol.said(reading.body()), ModelReply)
 
 
 @pytest.mark.parametrize("odd", ODD, ids=str)
@@ -418,7 +422,7 @@ def test_nothing_that_an_agent_asks_breaks_the_record(protocol: Any, odd: Any) -
             body = {"messages": said, "input": said, "tools": [odd, {"function": odd}]}
             body |= {"system": odd, "instructions": odd, "max_tokens": odd}
             asked = protocol.asked(body)
-            Record().begin(asked, 0)
+            RequestLog().begin(asked, 0)
             list(protocol.without_reach({**body, "tool_choice": odd}))
 
 

@@ -14,7 +14,7 @@ from pytest_upskill.agents.gateway.protocol import question_of
 from pytest_upskill.models.names import resolve
 from pytest_upskill.models.port import ModelName
 from pytest_upskill.trials.tools import Step, ToolCall, ToolResult
-from support.doors import QUESTION, Opened, open_door
+from support.endpoints import QUESTION, Opened, open_endpoint
 
 CHAT = PROTOCOLS["chat"]
 MESSAGES = PROTOCOLS["messages"]
@@ -104,9 +104,9 @@ def test_a_script_answers_an_agent(tmp_path: Path, way: str, streamed: bool) -> 
     spec = resolve(ModelName("scripted:rules.json", folder=tmp_path), {})
 
     async def run() -> None:
-        async with open_door(spec) as opened:
+        async with open_endpoint(spec) as opened:
             async with client_of(way, opened) as client:
-                said = await WAYS[way](client, opened.door.model, streamed)
+                said = await WAYS[way](client, opened.endpoint.model, streamed)
             assert said == "It has a latch."
             answer = opened.answer()
         assert answer.text == "It has a latch."

@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from ..command_agent import CommandAgent, Job, Launch
+from ..command_agent import AgentJob, CommandAgent, Launch
 from ..sandboxes.sandbox import HOME
 
 # What is left of its own skills once the rest is switched off.
@@ -21,7 +21,7 @@ class ClaudeCode(CommandAgent):
     skills_folder = f"{HOME}/.claude/skills"
     memory = 300
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         # Else models with a budget for thinking could use all of a reply for it.
         thinking = job.max_output // 2
         env = {

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...models.port import ProtocolName
-from ..command_agent import CommandAgent, Job, Launch
+from ..command_agent import AgentJob, CommandAgent, Launch
 
 _PROVIDERS: Final[Mapping[ProtocolName, str]] = {
     "chat": "openai-compatible",
@@ -22,7 +22,7 @@ class Cline(CommandAgent):
     protocols = ("chat", "messages", "responses")
     memory = 400
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         provider = _PROVIDERS[job.protocol]
         own = {
             "provider": provider,

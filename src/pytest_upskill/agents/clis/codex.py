@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from ..command_agent import CommandAgent, Job, Launch
+from ..command_agent import AgentJob, CommandAgent, Launch
 
 _CONFIG: Final = """\
 model = {model}
@@ -48,7 +48,7 @@ class Codex(CommandAgent):
     protocols = ("responses",)
     memory = 200
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         model = json.dumps(job.model, ensure_ascii=False)  # as TOML has it, too
         config = _CONFIG.format(model=model, url=json.dumps(f"{job.url}/v1"))
         arguments = [

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from ..command_agent import CONTEXT, CommandAgent, Job, Launch
+from ..command_agent import CONTEXT, AgentJob, CommandAgent, Launch
 from ..run_folder import run_folder
 from ..sandboxes.sandbox import HOME, Mount
 
@@ -29,7 +29,7 @@ class Copilot(CommandAgent):
         own = [Mount(str(unpacked), f"{HOME}/.cache/{_UNPACKED}")] if unpacked.is_dir() else []
         return (*super().mounts(), *own)
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         is_messages = job.protocol == "messages"
         # Of Claude it asks for no less, and refuses to start if that is too much.
         most = max(job.max_output, 32_000) if is_messages else job.max_output

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...models.port import ProtocolName
-from ..command_agent import CommandAgent, Job, Launch
+from ..command_agent import AgentJob, CommandAgent, Launch
 from ..sandboxes.sandbox import HOME
 
 _PROVIDERS: Final[Mapping[ProtocolName, str]] = {
@@ -23,7 +23,7 @@ class Droid(CommandAgent):
     skills_folder = f"{HOME}/.factory/skills"
     memory = 450
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         model = {
             "model": job.model,
             "displayName": job.model,

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final
 
-from ..command_agent import CommandAgent, Job, Launch
+from ..command_agent import AgentJob, CommandAgent, Launch
 
 _SETTINGS: Final[dict[str, Any]] = {
     "security": {
@@ -40,7 +40,7 @@ class GeminiCLI(CommandAgent):
     protocols = ("gemini",)
     memory = 800  # with Node 24; 300 with Node 20
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         asked = {"model": job.model, "generateContentConfig": {"maxOutputTokens": job.max_output}}
         overrides = [{"match": {"model": one}, "modelConfig": asked} for one in _OTHERS]
         settings = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...models.port import ProtocolName
-from ..command_agent import CONTEXT, CommandAgent, Job, Launch
+from ..command_agent import CONTEXT, AgentJob, CommandAgent, Launch
 
 # By itself it would choose between the last two by the model's name.
 _PROVIDERS: Final[Mapping[ProtocolName, tuple[str, str]]] = {
@@ -25,7 +25,7 @@ class Goose(CommandAgent):
     def how_to_install(self, version: str) -> str:  # noqa: ARG002
         return ""  # its packages have numbers of their own
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         provider, path = _PROVIDERS[job.protocol]
         env = {
             "GOOSE_PROVIDER": provider,

@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from ...models.port import ProtocolName
-from ..command_agent import CONTEXT, CommandAgent, Job, Launch
+from ..command_agent import CONTEXT, AgentJob, CommandAgent, Launch
 from ..sandboxes.sandbox import HOME
 
 _BACKENDS: Final[dict[ProtocolName, str]] = {
@@ -54,7 +54,7 @@ class Grok(CommandAgent):
     protocols = ("chat", "responses", "messages")
     memory = 200
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         config = _CONFIG.format(
             model=json.dumps(job.model, ensure_ascii=False),  # as TOML has it, too
             url=json.dumps(f"{job.url}/v1"),

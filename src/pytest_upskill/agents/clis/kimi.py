@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from ...models.port import ProtocolName
-from ..command_agent import CONTEXT, CommandAgent, Job, Launch
+from ..command_agent import CONTEXT, AgentJob, CommandAgent, Launch
 from ..sandboxes.sandbox import HOME
 
 _TYPES: Final[dict[ProtocolName, str]] = {
@@ -29,7 +29,7 @@ class KimiCode(CommandAgent):
     memory = 500
     bundled = ("write-goal",)
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         url = job.url if job.protocol == "messages" else f"{job.url}/v1"
         config = f"""
 default_model = "trial"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ...models.port import ProtocolName
-from ..command_agent import CONTEXT, CommandAgent, Job, Launch
+from ..command_agent import CONTEXT, AgentJob, CommandAgent, Launch
 from ..program import Program
 
 # They are part of the program: nothing is downloaded.
@@ -38,7 +38,7 @@ class OpenCode(CommandAgent):
             raise self.error("opencode opens skills with ripgrep (rg), which is missing", hint)
         return program.beside(str(ripgrep))
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         provider = {
             "npm": _PACKAGES[job.protocol],
             "options": {"baseURL": f"{job.url}/v1", "apiKey": job.key},

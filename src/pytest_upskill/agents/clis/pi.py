@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...models.port import ProtocolName
-from ..command_agent import CONTEXT, CommandAgent, Job, Launch
+from ..command_agent import CONTEXT, AgentJob, CommandAgent, Launch
 
 _APIS: Final[Mapping[ProtocolName, str]] = {
     "chat": "openai-completions",
@@ -21,7 +21,7 @@ class Pi(CommandAgent):
     protocols = ("chat", "responses", "messages")
     memory = 200
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         model = {"id": job.model, "contextWindow": CONTEXT, "maxTokens": job.max_output}
         provider = {
             "baseUrl": job.url if job.protocol == "messages" else f"{job.url}/v1",

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...models.port import ProtocolName
-from ..command_agent import CONTEXT, CommandAgent, Job, Launch
+from ..command_agent import CONTEXT, AgentJob, CommandAgent, Launch
 
 _TYPES: Final[Mapping[ProtocolName, str]] = {
     "chat": "openai",
@@ -21,7 +21,7 @@ class QwenCode(CommandAgent):
     protocols = ("chat", "messages", "responses")
     memory = 1800  # with Node 24; 300 with Node 20
 
-    def launch(self, job: Job) -> Launch:
+    def launch(self, job: AgentJob) -> Launch:
         kind = _TYPES[job.protocol]
         settings = {
             "security": {"auth": {"selectedType": kind}},

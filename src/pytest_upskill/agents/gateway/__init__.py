@@ -1,5 +1,5 @@
 """The gateway between agents in sandboxes and their models.
 
-Every trial has a door of its own (``endpoint.py``, over ``http.py``). What goes through it
+Every trial has an endpoint of its own (``endpoint.py``, over ``http.py``). What goes through it
 (``forwarding.py``) is understood by its protocol (``*_protocol.py``) and kept (``request_log.py``).
 """

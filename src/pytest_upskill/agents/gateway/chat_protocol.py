@@ -10,12 +10,12 @@ from ...models.sdk import stop_word
 from ...trials.answer import Answer
 from ...trials.tools import ToolCall
 from .protocol import (
-    Asked,
+    AgentRequest,
     Body,
     Item,
+    ModelReply,
     Protocol,
-    Reading,
-    Said,
+    ReplyStream,
     as_object,
     dicts,
     limit_of,
@@ -31,12 +31,12 @@ class Chat(Protocol):
     path = "/chat/completions"
     last_event = b"data: [DONE]\n\n"
 
-    def asked(self, body: Body) -> Asked:
+    def asked(self, body: Body) -> AgentRequest:
         if not isinstance(body.get("messages"), list):
             raise ValueError("messages: a list is required")
         messages = dicts(body["messages"])
         functions = [tool.get("function", tool) for tool in dicts(body.get("tools"))]
-        return Asked(
+        return AgentRequest(
             text_of(body.get("model")),
             "\n\n".join(texts_in(one.get("content")) for one in messages if _is_system(one)),
             tuple(item for one in messages if not _is_system(one) for item in _items(one)),
@@ -49,14 +49,14 @@ class Chat(Protocol):
             forbids=body.get("tool_choice") == "none",
         )
 
-    def said(self, body: Body) -> Said:
+    def said(self, body: Body) -> ModelReply:
         choices = dicts(body.get("choices"))
         choice = choices[0] if choices else {}
         message = choice.get("message")
         message = message if isinstance(message, dict) else {}
         refusal = text_of(message.get("refusal"))
         stop = stop_word(choice.get("finish_reason"), STOPS)
-        return Said(
+        return ModelReply(
             texts_in(message.get("content")) or refusal,
             text_of(message.get("reasoning_content")) or text_of(message.get("reasoning")),
             tuple(map(_call, dicts(message.get("tool_calls")))),
@@ -65,10 +65,10 @@ class Chat(Protocol):
             text_of(body.get("id")),
         )
 
-    def reading(self) -> Reading:
-        return _Reading()
+    def reading(self) -> ReplyStream:
+        return ChatStream()
 
-    def written(self, answer: Answer, request: Asked) -> Body:
+    def written(self, answer: Answer, request: AgentRequest) -> Body:
         message: Body = {"role": "assistant", "content": answer.text or None}
         if answer.calls:
             message["tool_calls"] = [
@@ -146,7 +146,7 @@ def _call(tool: Body) -> ToolCall:
     return ToolCall(text_of(tool.get("id")), text_of(function.get("name")), written)
 
 
-class _Reading(Reading):
+class ChatStream(ReplyStream):
     def __init__(self) -> None:
         self._head: Body = {}
         self._parts: dict[str, list[str]] = {}

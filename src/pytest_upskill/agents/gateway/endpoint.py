@@ -1,4 +1,4 @@
-"""The door of a trial: who may come in, what may be asked, and how often.
+"""The endpoint of a trial: who may come in, what may be asked, and how often.
 
 All that comes in is hostile: an agent does what a skill that nobody knows tells it to.
 """
@@ -28,12 +28,12 @@ from ..agent import Call
 from ..recorder import Recorder
 from ..staging import InstalledSkill
 from .chat_protocol import Chat
-from .forwarding import Exchange, count
+from .forwarding import ForwardedRequest, count
 from .gemini_protocol import Gemini
-from .http import Head, Refusal, answer, client_session, read, response, serving, tokens_in
+from .http import Refusal, ReplyHead, answer, client_session, read, response, serving, tokens_in
 from .messages_protocol import Messages
-from .protocol import Asked, Body, Protocol, Target, is_forced, question_of
-from .request_log import Kept, Record
+from .protocol import AgentRequest, Body, Protocol, Target, is_forced, question_of
+from .request_log import LoggedRequest, RequestLog
 from .responses_protocol import Responses
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ _GRACE: Final = 5.0  # seconds for an agent to end by itself, once there is no m
 _IN_VAIN: Final = 5  # requests in that time
 
 
-class Door:
+class Endpoint:
     """``url`` and ``token`` are what an agent needs in place of its provider's address and key."""
 
     def __init__(
@@ -75,14 +75,14 @@ class Door:
         skills: Sequence[InstalledSkill] = (),
     ) -> None:
         self.url = f"http://127.0.0.1:{port}"
-        self.token = f"door-{secrets.token_urlsafe(24)}"
+        self.token = f"trialkey-{secrets.token_urlsafe(24)}"
         self.model = spec.model_id or spec.name  # what the agent must ask for
         self.stop = ""  # max_turns if that limit was reached, or decided
         self.no_answer = ""  # why a request of the conversation has no answer
         self.over = asyncio.Event()  # whether nobody needs to wait for the agent any more
         self.asked = False  # whether there was any request to the model
         self._untold = _names_of(question)  # of the skill under test, while no request has one
-        self.record = Record(self.token)
+        self.record = RequestLog(self.token)
         self._question = question
         self._spec = spec
         self._call = call
@@ -148,7 +148,7 @@ class Door:
             return response
 
     def _check(self, request: "BaseRequest") -> None:
-        """Refuse all that is not for this door."""
+        """Refuse all that is not for this endpoint."""
         if request.method == "CONNECT" or not request.raw_path.startswith("/"):
             host = self._short(request.raw_path.partition("?")[0], 100)
             raise Refusal(403, "this is no proxy: there is no network", f"asked for {host}")
@@ -218,7 +218,7 @@ class Door:
                 return True
         return False
 
-    def _check_body(self, protocol: Protocol, body: Body, asked: Asked) -> None:
+    def _check_body(self, protocol: Protocol, body: Body, asked: AgentRequest) -> None:
         if asked.model not in (self._spec.model_id, self._spec.name, self.model):
             wanted = self._short(asked.model, 80) or "no model"
             problem = f"there is no model {wanted} here, only {self.model}"
@@ -235,8 +235,8 @@ class Door:
         protocol: Protocol,
         target: Target,
         body: Body,
-        asked: Asked,
-    ) -> Exchange:
+        asked: AgentRequest,
+    ) -> ForwardedRequest:
         """The request as it goes on: for this model only, and without what reaches beyond it."""
         if not (self._question.task and self._question.task.needs.network):
             for name in protocol.without_reach(body):
@@ -244,7 +244,7 @@ class Door:
         plain = _dumped({**body, "model": self.model})
         protocol.prepare(body, self.model, self._spec.effort)
         prepared = _dumped(body)
-        return Exchange(
+        return ForwardedRequest(
             self._session,
             protocol,
             target,
@@ -279,7 +279,7 @@ class Door:
         headers = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
         return {**headers, "Content-Type": "application/json"}
 
-    def _check_decided(self, kept: Kept) -> None:
+    def _check_decided(self, kept: LoggedRequest) -> None:
         """End a trial that is only about whether the skill is opened, before the next call."""
         if not self._until_opened or kept.helps:
             return
@@ -288,7 +288,7 @@ class Door:
             self._end("this trial is decided")
             raise Refusal(400, self._last_word)
 
-    def _check_turns(self, kept: Kept) -> None:
+    def _check_turns(self, kept: LoggedRequest) -> None:
         """Refuse what is beyond the trial's turns, in a way that agents don't try again.
 
         Money and tokens are limited by the engine, and time by the trial.
@@ -324,7 +324,7 @@ class Door:
                 return
             self._grace = self._loop.call_later(_GRACE, self.over.set)
 
-    def _heard(self, kept: Kept, exchange: Exchange, reply: Reply) -> None:
+    def _heard(self, kept: LoggedRequest, exchange: ForwardedRequest, reply: Reply) -> None:
         """Take note of what the engine says of a request.
 
         Requests beside the conversation may fail. So may one that the agent can mend, because it
@@ -344,7 +344,9 @@ class Door:
             if for_good or self._faults >= _FAULTS:
                 self._end(_no_answer(self.no_answer))
 
-    async def _pass_on(self, request: "BaseRequest", exchange: Exchange) -> "StreamResponse":
+    async def _pass_on(
+        self, request: "BaseRequest", exchange: ForwardedRequest
+    ) -> "StreamResponse":
         began, self.asked = self._loop.time(), True
         kept = self.record.begin(exchange.asked, began)
         self._check_decided(kept)
@@ -364,7 +366,7 @@ class Door:
         task.add_done_callback(ended)
         try:
             first = await exchange.parts.get()
-            if isinstance(first, Head):
+            if isinstance(first, ReplyHead):
                 return await exchange.pass_on(request, first, _SLOW)
             if exchange.refusal:
                 head, body = exchange.refusal
@@ -386,26 +388,26 @@ class Door:
 
 
 class Gateway:
-    """Serves the doors of all trials of a run, in the loop that it is used in."""
+    """Serves the endpoints of all trials of a run, in the loop that it is used in."""
 
     def __init__(self) -> None:
-        self._session: ClientSession | None = None  # shared by all doors
+        self._session: ClientSession | None = None  # shared by all endpoints
 
     @asynccontextmanager
-    async def door(
+    async def endpoint(
         self,
         question: Question,
         spec: ModelSpec,
         call: Call,
         listener: socket.socket,
         skills: Sequence[InstalledSkill] = (),
-    ) -> AsyncIterator[Door]:
-        """A door for a trial, open inside the block, on a socket that ``Sandbox.listen`` gave."""
+    ) -> AsyncIterator[Endpoint]:
+        """An endpoint for a trial within the block, on a socket of ``Sandbox.listen``."""
         self._session = self._session or client_session()
         port = listener.getsockname()[1]
-        door = Door(question, spec, call, self._session, port, skills)
-        async with serving(listener, door.handle, door.close):
-            yield door
+        endpoint = Endpoint(question, spec, call, self._session, port, skills)
+        async with serving(listener, endpoint.handle, endpoint.close):
+            yield endpoint
 
     async def close(self) -> None:
         if self._session:

@@ -30,8 +30,8 @@ from ...models.sdk import (
 )
 from ...trials.answer import Answer, Quota
 from ...trials.trial import Question
-from .http import Event, Head, Splitter, event_of
-from .protocol import Asked, Body, Protocol, Reading, Said, Target
+from .http import Event, ReplyHead, Splitter, event_of
+from .protocol import AgentRequest, Body, ModelReply, Protocol, ReplyStream, Target
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -55,10 +55,10 @@ _LIKE_STATUS: Final = {
 }
 
 
-Part = Head | bytes | None  # None: that is all
+Part = ReplyHead | bytes | None  # None: that is all
 
 
-class Exchange:
+class ForwardedRequest:
     """A request and what comes of it. ``parts`` is the reply for the agent, as it arrives."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Exchange:
         session: "ClientSession",
         protocol: Protocol,
         target: Target,
-        asked: Asked,
+        asked: AgentRequest,
         question: Question,
         body: bytes,
         headers: Mapping[str, str],
@@ -77,10 +77,10 @@ class Exchange:
         self.asked = asked
         self.question = question  # the same for the engine
         self.upstream: Upstream | None = None
-        self.said: Said | None = None  # as much as arrived
+        self.said: ModelReply | None = None  # as much as arrived
         self.broken = False  # whether a reply ended before its end, without a word
         self.parts: asyncio.Queue[Part] = asyncio.Queue()
-        self.refusal: tuple[Head, bytes] | None = None  # of the last attempt
+        self.refusal: tuple[ReplyHead, bytes] | None = None  # of the last attempt
         self.left = False  # whether the agent hung up
         self._session = session
         self._protocol = protocol
@@ -103,7 +103,9 @@ class Exchange:
         if self._sending:
             self._sending.cancel()
 
-    async def pass_on(self, request: "BaseRequest", head: Head, seconds: float) -> "StreamResponse":
+    async def pass_on(
+        self, request: "BaseRequest", head: ReplyHead, seconds: float
+    ) -> "StreamResponse":
         """Pass the reply on as it arrives; if it breaks off, so that the client can see it."""
         from aiohttp import web
 
@@ -156,20 +158,20 @@ class Exchange:
     def _relay_refused(self, status: int, said: str) -> None:
         if status in _FOR_THE_AGENT:
             form = json.dumps(self._protocol.error(status, said))
-            self.refusal = Head(status, {"content-type": _JSON}), without_keys(form).encode()
+            self.refusal = ReplyHead(status, {"content-type": _JSON}), without_keys(form).encode()
 
-    def _write(self, body: Body) -> Said:
+    def _write(self, body: Body) -> ModelReply:
         """Write a whole reply for the agent, as a stream if it asked for one."""
         self.said = self._protocol.said(body)
         if self.asked.stream:
-            self.parts.put_nowait(Head(200, {"content-type": _EVENTS}))
+            self.parts.put_nowait(ReplyHead(200, {"content-type": _EVENTS}))
             for event in self._protocol.events(body):
                 name = f"event: {event['type']}\n" if "type" in event else ""
                 self.parts.put_nowait(_masked(f"{name}data: {json.dumps(event)}\n\n".encode()))
             if self._protocol.last_event:
                 self.parts.put_nowait(self._protocol.last_event)
         else:
-            self.parts.put_nowait(Head(200, {"content-type": _JSON}))
+            self.parts.put_nowait(ReplyHead(200, {"content-type": _JSON}))
             self.parts.put_nowait(_masked(json.dumps(body).encode()))
         return self.said
 
@@ -216,7 +218,7 @@ class Exchange:
         text = raw.decode("utf-8", "replace")
         body = _parsed(raw)
         if reply.status in _FOR_THE_AGENT:
-            self.refusal = Head(reply.status, _kept(reply)), without_keys(text).encode()
+            self.refusal = ReplyHead(reply.status, _kept(reply)), without_keys(text).encode()
         said = said_in(body, text or reply.reason or "", upstream.secrets)
         error = status_error(
             reply.status, body, said, reply.headers, upstream.spec, upstream.secrets
@@ -234,7 +236,7 @@ class Exchange:
             raise not_a_reply(upstream.spec, raw.decode("utf-8", "replace"))
         self.said = self._protocol.said(body)
         self._passed = True
-        self.parts.put_nowait(Head(200, _kept(reply)))
+        self.parts.put_nowait(ReplyHead(200, _kept(reply)))
         self.parts.put_nowait(_masked(raw))
         return self._answer(reply)
 
@@ -264,7 +266,7 @@ class Exchange:
     def _pass(
         self,
         event: Event,
-        reading: Reading,
+        reading: ReplyStream,
         held: list[bytes],
         reply: "ClientResponse",
         upstream: Upstream,
@@ -286,7 +288,7 @@ class Exchange:
             return  # a comment, such as "still at work"
         if not self._passed:
             self._passed = True
-            self.parts.put_nowait(Head(200, _kept(reply)))
+            self.parts.put_nowait(ReplyHead(200, _kept(reply)))
         self.parts.put_nowait(b"".join(held))
         held.clear()
 
@@ -295,7 +297,7 @@ class Exchange:
         told = {name.lower(): value for name, value in reply.headers.items()}
         return self._answered(self.said, quotas_of(told, datetime.now(UTC)))
 
-    def _answered(self, said: Said, quotas: tuple[Quota, ...]) -> Answer:
+    def _answered(self, said: ModelReply, quotas: tuple[Quota, ...]) -> Answer:
         return Answer(
             said.text,
             said.usage,

@@ -14,13 +14,13 @@ from ...trials.answer import Answer, Usage
 from ...trials.number_types import whole_number
 from ...trials.tools import ToolCall
 from .protocol import (
-    Asked,
+    AgentRequest,
     Body,
     Item,
     ItemKind,
+    ModelReply,
     Protocol,
-    Reading,
-    Said,
+    ReplyStream,
     Target,
     dicts,
     limit_of,
@@ -76,14 +76,14 @@ class Gemini(Protocol):
             kept["x-goog-api-key" if is_key else name] = value[len(bearer) :] if is_key else value
         return kept
 
-    def asked(self, body: Body) -> Asked:
+    def asked(self, body: Body) -> AgentRequest:
         inner = _get(body, "generateContentRequest")  # only where tokens are counted
         body = inner if isinstance(inner, dict) and "contents" not in body else body
         if not isinstance(body.get("contents"), list):
             raise ValueError("contents: a list is required")
         config = _get(body, "generationConfig")
         declared = (_get(tool, "functionDeclarations") for tool in dicts(body.get("tools")))
-        return Asked(
+        return AgentRequest(
             "",
             "\n\n".join(text for text, _ in _texts(_get(body, "systemInstruction"))),
             tuple(_items(body["contents"])),
@@ -98,14 +98,14 @@ class Gemini(Protocol):
             stream=False,
         )
 
-    def said(self, body: Body) -> Said:
+    def said(self, body: Body) -> ModelReply:
         candidates = dicts(body.get("candidates"))
         first = candidates[0] if candidates else {}
         parts = _parts(first.get("content"))
         texts = list(_texts(first.get("content")))
         calls = tuple(call for part in parts if (call := _call(part)))
         stop = stop_word(first.get("finishReason"), STOPS)
-        return Said(
+        return ModelReply(
             "".join(text for text, thought in texts if not thought),
             "".join(text for text, thought in texts if thought),
             calls,
@@ -114,10 +114,10 @@ class Gemini(Protocol):
             text_of(body.get("responseId")),
         )
 
-    def reading(self) -> Reading:
-        return _Reading()
+    def reading(self) -> ReplyStream:
+        return GeminiStream()
 
-    def written(self, answer: Answer, request: Asked) -> Body:
+    def written(self, answer: Answer, request: AgentRequest) -> Body:
         parts: list[Body] = [{"text": answer.text}] if answer.text else []
         parts += [
             {"functionCall": {"id": call.id, "name": call.name, "args": object_of(call.arguments)}}
@@ -323,7 +323,7 @@ def _blocked(body: Body) -> bool:
     return isinstance(feedback, dict) and bool(feedback.get("blockReason"))
 
 
-class _Reading(Reading):
+class GeminiStream(ReplyStream):
     """Each event has the next parts of the answer, and the usage so far."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ _SILENT: Final = logging.Logger("pytest_upskill.gateway", logging.CRITICAL + 1)
 
 
 @dataclass(frozen=True)
-class Head:
+class ReplyHead:
     """The start of a reply for the agent."""
 
     status: int
@@ -96,7 +96,7 @@ def answer(
     return web.json_response(body, status=status, headers=headers)
 
 
-def response(head: Head, body: bytes) -> "Response":
+def response(head: ReplyHead, body: bytes) -> "Response":
     from aiohttp import web
 
     return web.Response(status=head.status, headers=head.headers, body=body)

@@ -11,13 +11,13 @@ from ...models.tool_turns import object_of
 from ...trials.answer import Answer
 from ...trials.tools import ToolCall
 from .protocol import (
-    Asked,
+    AgentRequest,
     Body,
     Item,
     ItemKind,
+    ModelReply,
     Protocol,
-    Reading,
-    Said,
+    ReplyStream,
     Target,
     as_object,
     dicts,
@@ -40,10 +40,10 @@ class Messages(Protocol):
         """Anthropic's SDK adds the version itself."""
         return super().url(base if base.endswith("/v1") else f"{base}/v1", target, model)
 
-    def asked(self, body: Body) -> Asked:
+    def asked(self, body: Body) -> AgentRequest:
         if not isinstance(body.get("messages"), list):
             raise ValueError("messages: a list is required")
-        return Asked(
+        return AgentRequest(
             text_of(body.get("model")),
             texts_in(body.get("system")),
             tuple(item for message in dicts(body["messages"]) for item in _items(message)),
@@ -56,9 +56,9 @@ class Messages(Protocol):
             forbids=body.get("tool_choice") == {"type": "none"},
         )
 
-    def said(self, body: Body) -> Said:
+    def said(self, body: Body) -> ModelReply:
         blocks = dicts(body.get("content"))
-        return Said(
+        return ModelReply(
             "".join(text_of(one.get("text")) for one in blocks if one.get("type") == "text"),
             "\n".join(filter(None, (text_of(one.get("thinking")) for one in blocks))),
             tuple(_call(one) for one in blocks if one.get("type") == "tool_use"),
@@ -67,10 +67,10 @@ class Messages(Protocol):
             text_of(body.get("id")),
         )
 
-    def reading(self) -> Reading:
-        return _Reading()
+    def reading(self) -> ReplyStream:
+        return MessagesStream()
 
-    def written(self, answer: Answer, request: Asked) -> Body:
+    def written(self, answer: Answer, request: AgentRequest) -> Body:
         blocks: list[Body] = [{"type": "text", "text": answer.text}] if answer.text else []
         blocks += [
             {
@@ -163,7 +163,7 @@ def _call(block: Body) -> ToolCall:
     return ToolCall(text_of(block.get("id")), text_of(block.get("name")), written)
 
 
-class _Reading(Reading):
+class MessagesStream(ReplyStream):
     """Blocks grow by deltas; the usage at the start is made exact at the end."""
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AgentRequest:
     """A request."""
 
     model: str
@@ -61,7 +61,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Said:
+class ModelReply:
     """A reply, or as much of it as arrived."""
 
     text: str = ""
@@ -72,7 +72,7 @@ class Said:
     id: str = ""
 
 
-class Reading(ABC):
+class ReplyStream(ABC):
     """Reads a stream, and makes the body of it that a plain reply would have had."""
 
     ended = False  # whether the reply is whole
@@ -109,17 +109,17 @@ class Protocol(ABC):
         return own
 
     @abstractmethod
-    def asked(self, body: Body) -> Asked:
+    def asked(self, body: Body) -> AgentRequest:
         """What a request asks; ValueError if it is none."""
 
     @abstractmethod
-    def said(self, body: Body) -> Said: ...
+    def said(self, body: Body) -> ModelReply: ...
 
     @abstractmethod
-    def reading(self) -> Reading: ...
+    def reading(self) -> ReplyStream: ...
 
     @abstractmethod
-    def written(self, answer: Answer, request: Asked) -> Body:
+    def written(self, answer: Answer, request: AgentRequest) -> Body:
         """The reply that a server would send with this answer to a request."""
 
     @abstractmethod
@@ -272,7 +272,7 @@ def as_object(value: object) -> Any:
     return value
 
 
-def question_of(asked: Asked, trial: Question) -> Question:
+def question_of(asked: AgentRequest, trial: Question) -> Question:
     """The question that a request of a trial's agent asks."""
     messages, steps, said = list[tuple[Role, str]](), list[Step](), ""
     for item in asked.items:

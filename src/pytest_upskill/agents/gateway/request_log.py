@@ -1,4 +1,4 @@
-"""What went through a door, as a transcript.
+"""What went through the endpoint of a trial, as a transcript.
 
 Agents ask besides their conversation: for a title, a summary of what was said, a word that says
 whether a topic is new. Such requests offer no tools and go on from nothing that was said, or offer
@@ -17,7 +17,7 @@ from ..._util.texts import digest
 from ...trials.answer import Usage
 from ...trials.tools import ToolCall
 from ..recorder import Recorder
-from .protocol import Asked, Item, Said
+from .protocol import AgentRequest, Item, ModelReply
 
 _SUMMARY: Final = 40  # characters from which a text that comes back is no accident
 _MOST_KEPT: Final = 40_000_000  # characters of a trial; then each text keeps little
@@ -30,7 +30,7 @@ _SAYS: Final = ("assistant", "thinking", "call")  # what a reply is repeated as
 
 
 @dataclass(eq=False)
-class Kept:
+class LoggedRequest:
     """A request as far as it is news, and the reply."""
 
     thread: str
@@ -41,16 +41,16 @@ class Kept:
     forbids: bool  # tools may not be called
     after: float | None  # seconds since the reply before it
     unsent: bool = False  # it decided the trial, so nobody is going to reply
-    said: Said | None = None
+    said: ModelReply | None = None
     seconds: float | None = None
 
 
 @dataclass(eq=False)
-class Record:
+class RequestLog:
     """The requests of a trial, in order."""
 
-    token: str = ""  # of the door, which is nobody's business
-    kept: list[Kept] = field(default_factory=list)
+    token: str = ""  # of the endpoint, masked in all texts
+    kept: list[LoggedRequest] = field(default_factory=list)
     main: str = ""  # the thread that the answer is in
     _with_tools: bool = False
     # From the id of a call to its threads: some servers count from 1 in each conversation.
@@ -65,13 +65,13 @@ class Record:
         """Requests of the conversation and of those that it started, answered or on their way."""
         return sum(not one.helps for one in self.kept)
 
-    def is_turn(self, asked: Asked) -> bool:
+    def is_turn(self, asked: AgentRequest) -> bool:
         """Whether a request is part of a conversation, not beside it."""
         if asked.forbids and self._with_tools:
             return False
         return bool(asked.tools) or not self._with_tools or self._goes_on(asked)
 
-    def begin(self, asked: Asked, now: float) -> Kept:
+    def begin(self, asked: AgentRequest, now: float) -> LoggedRequest:
         """Take note of a request."""
         thread = self._thread_of(asked)
         offers = bool(asked.tools)
@@ -86,7 +86,7 @@ class Record:
         for call in renamed:
             self._calls.setdefault(call, []).append(thread)
         before = self._ended.get(thread)
-        kept = Kept(
+        kept = LoggedRequest(
             thread,
             self._cut(asked.system) if self._begins(thread, helps) else "",
             tuple(self._item(one, renamed) for one in _news(asked))
@@ -100,7 +100,7 @@ class Record:
         self.kept.append(kept)
         return kept
 
-    def end(self, kept: Kept, said: Said | None, seconds: float, now: float) -> None:
+    def end(self, kept: LoggedRequest, said: ModelReply | None, seconds: float, now: float) -> None:
         """Take note of the reply; None if there is none, and the request will count for nothing."""
         if said is None:
             self.kept.remove(kept)
@@ -110,7 +110,7 @@ class Record:
         calls = tuple(
             ToolCall(call.id, call.name, self._cut(call.arguments)) for call in said.calls
         )
-        kept.said = Said(
+        kept.said = ModelReply(
             self._cut(said.text),
             self._cut(said.thinking),
             calls,
@@ -149,7 +149,7 @@ class Record:
             recorder.besides(helpers)
         return final
 
-    def is_decided(self, kept: Kept, recorder: Recorder) -> bool:
+    def is_decided(self, kept: LoggedRequest, recorder: Recorder) -> bool:
         """Whether a request that is about to be sent tells if the tested skill is opened.
 
         ``recorder`` is a fresh one, which gets to know of all up to there.
@@ -163,7 +163,7 @@ class Record:
         self._tell_request(kept, recorder)
         return recorder.is_decided(before)
 
-    def _tell_request(self, one: Kept, recorder: Recorder) -> None:
+    def _tell_request(self, one: LoggedRequest, recorder: Recorder) -> None:
         results = [item for item in one.news if item.kind == "result"]
         if one.system and not one.helps:
             recorder.system(one.system)
@@ -177,7 +177,7 @@ class Record:
             else:
                 recorder.message("assistant" if item.kind == "assistant" else "user", item.text)
 
-    def _tell_reply(self, one: Kept, said: Said, recorder: Recorder) -> None:
+    def _tell_reply(self, one: LoggedRequest, said: ModelReply, recorder: Recorder) -> None:
         made = [replace(call, id=self._unique(one.thread, call.id)) for call in said.calls]
         recorder.reply(said.thinking, said.text, made, said.usage, one.seconds)
 
@@ -189,14 +189,14 @@ class Record:
             replies[-1].helps = False
 
     @property
-    def last(self) -> Said | None:
+    def last(self) -> ModelReply | None:
         """The last reply of the conversation."""
         said = [
             one.said for one in self.kept if one.said and one.thread == self.main and not one.helps
         ]
         return said[-1] if said else None
 
-    def _thread_of(self, asked: Asked) -> str:
+    def _thread_of(self, asked: AgentRequest) -> str:
         """Which conversation a request belongs to."""
         beside = not asked.tools and not self._goes_on(asked)
         if asked.thread:
@@ -218,7 +218,7 @@ class Record:
         """The id of a call, unlike that of any other conversation."""
         return call if thread == self.main else f"{thread} {call}"
 
-    def _goes_on_from_summary(self, asked: Asked, thread: str) -> bool:
+    def _goes_on_from_summary(self, asked: AgentRequest, thread: str) -> bool:
         """Whether a reply of this thread, or one beside it, comes back: that was a summary.
 
         It comes back in what a user is said to say, or as what was said to OpenCode's question.
@@ -235,7 +235,7 @@ class Record:
                     return True
         return False
 
-    def _goes_on(self, asked: Asked) -> bool:
+    def _goes_on(self, asked: AgentRequest) -> bool:
         """Whether a request goes on from a reply of this trial."""
         return asked.follows in self._ids or any(item.call in self._calls for item in asked.items)
 
@@ -246,7 +246,7 @@ class Record:
         self._begun.add(thread)
         return True
 
-    def _renamed(self, asked: Asked, thread: str) -> dict[str, str]:
+    def _renamed(self, asked: AgentRequest, thread: str) -> dict[str, str]:
         """The ids that an agent gave to the last calls in place of the model's, and those."""
         replies = (one.said for one in reversed(self.kept) if one.thread == thread)
         calls = next((said.calls for said in replies if said), ())
@@ -272,7 +272,7 @@ def _is_user(item: Item) -> bool:
     return item.kind == "user"
 
 
-def _news(asked: Asked) -> list[Item]:
+def _news(asked: AgentRequest) -> list[Item]:
     """What a request says after the last reply that it repeats."""
     places = [at for at, item in enumerate(asked.items) if item.kind in _SAYS]
     return list(asked.items[places[-1] + 1 if places else 0 :])

@@ -9,12 +9,12 @@ from ...models.sdk import stop_word
 from ...trials.answer import Answer, Usage
 from ...trials.tools import ToolCall
 from .protocol import (
-    Asked,
+    AgentRequest,
     Body,
     Item,
+    ModelReply,
     Protocol,
-    Reading,
-    Said,
+    ReplyStream,
     dicts,
     limit_of,
     text_of,
@@ -30,7 +30,7 @@ _ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
 class Responses(Protocol):
     path = "/responses"
 
-    def asked(self, body: Body) -> Asked:
+    def asked(self, body: Body) -> AgentRequest:
         asked = body.get("input")
         if not isinstance(asked, str | list):
             raise ValueError("input: a text or a list is required")
@@ -41,7 +41,7 @@ class Responses(Protocol):
         metadata = body.get("client_metadata")
         system = [text_of(body.get("instructions"))]
         system += [texts_in(one.get("content")) for one in items if _is_system(one)]
-        return Asked(
+        return AgentRequest(
             text_of(body.get("model")),
             "\n\n".join(filter(None, system)),
             tuple(part for one in items if not _is_system(one) for part in _items(one)),
@@ -57,7 +57,7 @@ class Responses(Protocol):
             body.get("tool_choice") == "none",
         )
 
-    def said(self, body: Body) -> Said:
+    def said(self, body: Body) -> ModelReply:
         texts, thoughts, calls, refused = list[str](), list[str](), list[ToolCall](), False
         for item in dicts(body.get("output")):
             kind = text_of(item.get("type"))
@@ -74,7 +74,7 @@ class Responses(Protocol):
         if body.get("status") == "failed":
             reason = "error"
         stop = "tools" if calls else stop_word(reason, _STOPS)
-        return Said(
+        return ModelReply(
             "".join(texts),
             "\n".join(filter(None, thoughts)),
             tuple(calls),
@@ -83,10 +83,10 @@ class Responses(Protocol):
             text_of(body.get("id")),
         )
 
-    def reading(self) -> Reading:
-        return _Reading()
+    def reading(self) -> ReplyStream:
+        return ResponsesStream()
 
-    def written(self, answer: Answer, request: Asked) -> Body:
+    def written(self, answer: Answer, request: AgentRequest) -> Body:
         output = list[Body]()
         if answer.text:
             part: Body = {"type": "output_text", "text": answer.text, "annotations": []}
@@ -234,7 +234,7 @@ def _call(item: Body) -> ToolCall:
     return ToolCall(text_of(item.get("call_id")), name, json.dumps(action, ensure_ascii=False))
 
 
-class _Reading(Reading):
+class ResponsesStream(ReplyStream):
     """The last event has all of it; until then there are whole items."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from typing import Final
 from ..._util.files import read_file, reason_of
 from . import inside, seccomp
 from .hosts import INSIDE, AskedHosts
-from .sandbox import HOME, WORKSPACE, Mount, Room, SandboxError, SandboxKind
+from .sandbox import HOME, WORKSPACE, Mount, SandboxError, SandboxKind, SandboxSpec
 from .served import ServedSandbox
 
 _OLDEST: Final = (0, 8)  # the first that can forbid user namespaces inside
@@ -56,7 +56,7 @@ class Bwrap(SandboxKind):
     def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
         return _why_not()
 
-    async def open(self, room: Room) -> ServedSandbox:
+    async def open(self, room: SandboxSpec) -> ServedSandbox:
         program = shutil.which("bwrap")
         if program is None:
             raise SandboxError(f"bwrap was not found. {_INSTALL}")
@@ -167,7 +167,7 @@ def _python_folders() -> list[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
-def _environment(room: Room) -> Mapping[str, str]:
+def _environment(room: SandboxSpec) -> Mapping[str, str]:
     path = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
     if _python_folders():  # before that of the system: packages are for this one
         path = f"{Path(sys.base_prefix, 'bin')}:{path}"
@@ -176,7 +176,7 @@ def _environment(room: Room) -> Mapping[str, str]:
     return {**env, **room.with_packages(path)}
 
 
-def _files(room: Room, passed: list[int]) -> Iterator[list[str]]:
+def _files(room: SandboxSpec, passed: list[int]) -> Iterator[list[str]]:
     """Options for what can be seen inside. Their open files are added to ``passed``."""
     for name in _SYSTEM:
         path = Path(name)

@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import Final
 
 from ..run_folder import remove, run_folder
-from .inside import Kept, too_slow
+from .inside import CappedOutput, too_slow
 from .sandbox import (
     HOME,
     PACKAGES,
     WORKSPACE,
-    Entry,
+    CommandResult,
     Mount,
-    Ran,
-    Room,
     Sandbox,
     SandboxError,
     SandboxKind,
+    SandboxSpec,
+    TreeEntry,
 )
 
 DEFAULT_IMAGE: Final = "python:3.13-slim"
@@ -47,23 +47,23 @@ class Container(SandboxKind):
     def why_not(self, image: str = "") -> str | None:
         return _why_not(self.name, image or DEFAULT_IMAGE, self._may_fetch)
 
-    async def open(self, room: Room) -> "ContainerSandbox":
+    async def open(self, room: SandboxSpec) -> "ContainerSandbox":
         program = shutil.which(self.name)
         if program is None:
             raise SandboxError(f"{self.name} was not found. Install {self.name}.")
         name = f"upskill-{secrets.token_hex(8)}"
-        doors = run_folder() / name
-        doors.mkdir()
-        doors.chmod(0o755)
+        sockets = run_folder() / name
+        sockets.mkdir()
+        sockets.chmod(0o755)
         keeper = await asyncio.create_subprocess_exec(
-            *(program, "run", "--name", name, *self._options(room, doors)),
+            *(program, "run", "--name", name, *self._options(room, sockets)),
             *("--entrypoint", "sh", room.image or DEFAULT_IMAGE, "-c", _KEEPER),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-        sandbox = ContainerSandbox(program, name, keeper, doors, room)
+        sandbox = ContainerSandbox(program, name, keeper, sockets, room)
         try:
             await sandbox.start()
         except BaseException:
@@ -71,19 +71,19 @@ class Container(SandboxKind):
             raise
         return sandbox
 
-    def _options(self, room: Room, doors: Path) -> list[str]:
+    def _options(self, room: SandboxSpec, sockets: Path) -> list[str]:
         if self.name != "podman":
-            return _options(room, doors)
+            return _options(room, sockets)
         import resource
 
         # Without a daemon it raises the limit on processes, which not everyone may do.
         hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
         most = 32_768 if hard == resource.RLIM_INFINITY else min(hard, 32_768)
-        options = [*_options(room, doors), "--ulimit", f"nproc={most}:{most}"]
+        options = [*_options(room, sockets), "--ulimit", f"nproc={most}:{most}"]
         return [*options, "--userns", "keep-id"] if os.getuid() else options
 
 
-def _options(room: Room, doors: Path) -> list[str]:
+def _options(room: SandboxSpec, sockets: Path) -> list[str]:
     limits = room.limits
     options = ["-i", "--rm", "--read-only", "--cap-drop", "ALL", "--user", _user()]
     options += ["--security-opt", "no-new-privileges", "--hostname", "sandbox"]
@@ -95,7 +95,7 @@ def _options(room: Room, doors: Path) -> list[str]:
     for folder, share in ((WORKSPACE, 8), ("/tmp", 4), (HOME, 3)):
         size = limits.disk * share // 16
         options += ["--tmpfs", f"{folder}:rw,exec,nosuid,nodev,mode=1777,size={size}"]
-    for mount in (*room.mounts, Mount(str(doors), DOORS)):
+    for mount in (*room.mounts, Mount(str(sockets), SOCKETS)):
         if set(mount.host + mount.inside) & set(',"\n'):
             raise SandboxError(f"{mount.host} can't be mounted: there is a comma or quote in it.")
         options += ["--mount", f"type=bind,source={mount.host},target={mount.inside},readonly"]
@@ -140,7 +140,7 @@ def _why_not(name: str, image: str, may_fetch: bool) -> str | None:
 
 _START: Final = 60.0
 _FILES: Final = 60.0  # seconds to read or write one
-DOORS: Final = "/run/upskill"  # inside: where sockets are passed out
+SOCKETS: Final = "/run/upskill"  # inside: where sockets are passed out
 _FIRST_LINE: Final = 'echo $$; exec "$@" 2>&1'
 _END_SESSION: Final = """
 for stat in /proc/[0-9]*/stat; do
@@ -164,13 +164,13 @@ _WRITE: Final = (
 )
 _LISTEN: Final = """
 import socket, sys
-door = socket.socket()
-door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-door.bind(("127.0.0.1", int(sys.argv[1])))
-door.listen(128)
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(("127.0.0.1", int(sys.argv[1])))
+listener.listen(128)
 host = socket.socket(socket.AF_UNIX)
 host.connect(sys.argv[2])
-socket.send_fds(host, [b"x"], [door.fileno()])
+socket.send_fds(host, [b"x"], [listener.fileno()])
 """
 
 
@@ -182,13 +182,13 @@ class ContainerSandbox(Sandbox):
         program: str,
         name: str,
         keeper: asyncio.subprocess.Process,
-        doors: Path,
-        room: Room,
+        sockets: Path,
+        room: SandboxSpec,
     ) -> None:
         self._program = program
         self._name = name
         self._keeper = keeper
-        self._doors = doors
+        self._sockets = sockets
         self._room = room
         self._shell = "sh"
         self._env = dict[str, str]()
@@ -239,7 +239,7 @@ class ContainerSandbox(Sandbox):
         timeout: float,
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
-    ) -> Ran:
+    ) -> CommandResult:
         words = [self._shell, "-c", command] if isinstance(command, str) else [*command]
         return await self._exec(words, timeout, {**self._env, **(env or {})}, stdin)
 
@@ -249,14 +249,14 @@ class ContainerSandbox(Sandbox):
         timeout: float,
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
-    ) -> Ran:
-        started, kept, timed_out = time.monotonic(), Kept(self._room.limits.output), False
+    ) -> CommandResult:
+        started, kept, timed_out = time.monotonic(), CappedOutput(self._room.limits.output), False
         named = [option for item in (env or {}).items() for option in ("--env", "=".join(item))]
         call = ["sh", "-c", _FIRST_LINE, "sh", *words]
         try:
             client = await self._client("exec", "-i", *named, self._name, *call)
         except (OSError, ValueError) as error:  # a NUL, or too long
-            return Ran(126, f"{words[0]}: {error}\n".encode())
+            return CommandResult(126, f"{words[0]}: {error}\n".encode())
         assert client.stdout
         pid, code = b"", 0
         try:
@@ -280,7 +280,7 @@ class ContainerSandbox(Sandbox):
             note = "[Killed: perhaps the limit on memory was reached.]"
         output, cut = kept.result(note)
         code = 128 - code if 128 < code < 160 else code
-        return Ran(code, output, cut, timed_out, time.monotonic() - started)
+        return CommandResult(code, output, cut, timed_out, time.monotonic() - started)
 
     async def _client(self, *arguments: str) -> asyncio.subprocess.Process:
         if self._closed:
@@ -342,16 +342,16 @@ class ContainerSandbox(Sandbox):
             raise await self._gone(b"")
         return bytes(content)
 
-    async def tree(self, path: str = WORKSPACE) -> list[Entry]:
+    async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
         if self._closed:
             raise SandboxError("The sandbox is gone: it is closed.")
         full = os.path.join(WORKSPACE, path)  # noqa: PTH118
         return await asyncio.to_thread(self._listed, full)
 
-    def _listed(self, folder: str) -> list[Entry]:
+    def _listed(self, folder: str) -> list[TreeEntry]:
         """By an archive that is only read: it tells all of a file, in every image."""
         call = (self._program, "exec", self._name, "tar", "-c", "-C", folder, ".")
-        entries, size, limits = list[Entry](), 0, self._room.limits
+        entries, size, limits = list[TreeEntry](), 0, self._room.limits
         hidden = [os.path.relpath(mount.inside, folder) for mount in self._room.mounts]
         with subprocess.Popen(
             call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -377,12 +377,12 @@ class ContainerSandbox(Sandbox):
         loop = asyncio.get_running_loop()
         with socket.socket(socket.AF_UNIX) as waiting:
             name = f"{secrets.token_hex(8)}"
-            waiting.bind(str(self._doors / name))
-            (self._doors / name).chmod(0o666)
+            waiting.bind(str(self._sockets / name))
+            (self._sockets / name).chmod(0o666)
             waiting.listen(1)
             waiting.setblocking(False)
             accepting = asyncio.create_task(loop.sock_accept(waiting))
-            words = ["python3", "-c", _LISTEN, str(port), f"{DOORS}/{name}"]
+            words = ["python3", "-c", _LISTEN, str(port), f"{SOCKETS}/{name}"]
             try:
                 ran = await self._exec(words, _START)
                 async with asyncio.timeout(1.0 if ran.exit else _START):
@@ -390,24 +390,24 @@ class ContainerSandbox(Sandbox):
             except TimeoutError:
                 last = (ran.output.decode(errors="replace").strip().splitlines() or [""])[-1]
                 raise SandboxError(
-                    f"The image has no Python that could open a door for the agent: {last[:200]}."
+                    f"The image has no Python that could open a port for the agent: {last[:200]}."
                 ) from None
             finally:
                 accepting.cancel()
-                (self._doors / name).unlink()
+                (self._sockets / name).unlink()
         with channel:
             channel.setblocking(True)
             channel.settimeout(_START)
             _, numbers, _, _ = socket.recv_fds(channel, 1, 1)
         if not numbers:
             raise SandboxError("The sandbox passed no socket out.")
-        door = socket.socket(fileno=numbers[0])
-        door.setblocking(False)
-        address = door.getsockname() if door.family == socket.AF_INET else ("", 0)
+        listener = socket.socket(fileno=numbers[0])
+        listener.setblocking(False)
+        address = listener.getsockname() if listener.family == socket.AF_INET else ("", 0)
         if address[0] != "127.0.0.1" or port not in (0, address[1]):
-            door.close()
+            listener.close()
             raise SandboxError("The sandbox passed a wrong socket out.")
-        return door
+        return listener
 
     async def close(self) -> None:
         if self._closed:
@@ -424,7 +424,7 @@ class ContainerSandbox(Sandbox):
         with suppress(ProcessLookupError):
             self._keeper.kill()
         await self._keeper.communicate()
-        await asyncio.to_thread(remove, self._doors)
+        await asyncio.to_thread(remove, self._sockets)
 
 
 async def _send(client: asyncio.subprocess.Process, data: bytes) -> None:
@@ -435,15 +435,15 @@ async def _send(client: asyncio.subprocess.Process, data: bytes) -> None:
         client.stdin.close()
 
 
-def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry | None:
+def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> TreeEntry | None:
     path = os.path.normpath(member.name)
     if path.startswith(("/", "..")) or path == ".":
         return None
     if member.issym():
         digest = hashlib.sha256(os.fsencode(member.linkname)).hexdigest()
-        return Entry(path, len(os.fsencode(member.linkname)), digest, False, member.linkname)
+        return TreeEntry(path, len(os.fsencode(member.linkname)), digest, False, member.linkname)
     if member.isdir():
-        return Entry(path, 0, hashlib.sha256().hexdigest(), folder=True)
+        return TreeEntry(path, 0, hashlib.sha256().hexdigest(), folder=True)
     if not (member.isreg() or member.islnk()):
         return None
     whole = hashlib.sha256()
@@ -452,7 +452,7 @@ def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry | None:
             whole.update(part)
     else:  # the same file by another name
         whole.update(os.fsencode(member.linkname))
-    return Entry(path, member.size, whole.hexdigest(), bool(member.mode & 0o100))
+    return TreeEntry(path, member.size, whole.hexdigest(), bool(member.mode & 0o100))
 
 
 def _below(path: str, folder: str) -> bool:

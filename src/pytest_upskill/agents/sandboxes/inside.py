@@ -42,7 +42,7 @@ def unpacked(body: bytes) -> list[bytes]:
     return fields
 
 
-class Limits:
+class ProcessLimits:
     """What all processes together may use; what ends them is said in words."""
 
     def __init__(self, fields: list[bytes]) -> None:
@@ -142,7 +142,7 @@ class Limits:
             resource.setrlimit(what, (most, most))
 
 
-class Kept:
+class CappedOutput:
     """What is kept of an output that may have no end: its start and its end."""
 
     def __init__(self, most: int) -> None:
@@ -176,7 +176,7 @@ def too_slow(timeout: float) -> str:
     return f"[Stopped: it took longer than {timeout:g} s.]"
 
 
-class Command:
+class RunningCommand:
     """A command that runs."""
 
     def __init__(self, request: bytes, pid: int, pipe: int, timeout: float, keep: int) -> None:
@@ -185,7 +185,7 @@ class Command:
         self.pipe = pipe
         self.started = time.monotonic()
         self.timeout = timeout
-        self.kept = Kept(keep)
+        self.kept = CappedOutput(keep)
         self.timed_out = False
         self.note = ""
 
@@ -206,8 +206,8 @@ class Helper:
         self.channel = channel
         self.received = bytearray()
         self.unsent = bytearray()
-        self.commands = dict[int, Command]()  # by process
-        self.pipes = dict[int, Command | None]()  # None: of a background process
+        self.commands = dict[int, RunningCommand]()  # by process
+        self.pipes = dict[int, RunningCommand | None]()  # None: of a background process
         self.slow = list[tuple[bytes, Iterator[None]]]()  # long requests that have begun
         self.watching = False
         self.next_look = 0.0
@@ -289,7 +289,7 @@ class Helper:
     def do_start(self, request: bytes, fields: list[bytes]) -> bytes:
         """The limits with the writable folders, the workspace first; then the environment."""
         count = 7 + int(fields[6])
-        self.limits = Limits(fields[:6] + fields[7:count])
+        self.limits = ProcessLimits(fields[:6] + fields[7:count])
         self.workspace = self.limits.folders[0]
         self.env = dict(zip(fields[count::2], fields[count + 1 :: 2], strict=True))
         self.proc = os.stat("/proc").st_dev
@@ -317,7 +317,7 @@ class Helper:
         os.close(source)
         os.close(theirs)
         os.set_blocking(ours, False)
-        command = Command(request, pid, ours, timeout, self.limits.output)
+        command = RunningCommand(request, pid, ours, timeout, self.limits.output)
         self.commands[pid] = self.pipes[ours] = command
         self.watching, self.next_look = True, time.monotonic() + _TICK
         return b""
@@ -376,17 +376,17 @@ class Helper:
         """A port: the socket itself travels with the first byte of the reply."""
         import socket
 
-        with socket.socket() as door:
-            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            door.bind(("127.0.0.1", int(fields[0])))
-            door.listen(128)
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", int(fields[0])))
+            listener.listen(128)
             os.set_blocking(self.channel, True)
             try:
                 while self.unsent:
                     del self.unsent[: os.write(self.channel, self.unsent)]
                 with socket.socket(fileno=os.dup(self.channel)) as channel:
                     reply = packed(request, b"socket")
-                    number = door.fileno().to_bytes(4, sys.byteorder)
+                    number = listener.fileno().to_bytes(4, sys.byteorder)
                     rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, number)
                     sent = channel.sendmsg([reply], [rights])
                     channel.sendall(reply[sent:])
@@ -457,7 +457,7 @@ class Helper:
             if command := self.commands.pop(pid, None):
                 self._finish(command, status)
 
-    def _finish(self, command: Command, status: int) -> None:
+    def _finish(self, command: RunningCommand, status: int) -> None:
         """Its processes in the background may live on, and go on to write."""
         if command.pipe in self.pipes:
             for _ in range(4):  # all that a pipe holds; someone else may write for ever
@@ -574,7 +574,7 @@ def _as_file(data: bytes) -> int:
     return file
 
 
-def _entries(top: str, device: int, limits: Limits) -> Iterator[list[bytes]]:
+def _entries(top: str, device: int, limits: ProcessLimits) -> Iterator[list[bytes]]:
     """The fields of each file, link and empty folder on this device; [] between two parts."""
     import hashlib
 

@@ -23,7 +23,7 @@ class SandboxError(Exception):
 
 
 @dataclass(frozen=True)
-class Limits:
+class SandboxLimits:
     """What may be used inside of a sandbox, by all of its processes together."""
 
     memory: int = 4 * 2**30  # bytes
@@ -43,14 +43,14 @@ class Mount:
 
 
 @dataclass(frozen=True)
-class Room:
+class SandboxSpec:
     """How to furnish a sandbox."""
 
     mounts: tuple[Mount, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)  # besides PATH, HOME, LANG and TMPDIR
     network: bool = False
     image: str = ""
-    limits: Limits = Limits()
+    limits: SandboxLimits = SandboxLimits()
 
     def with_packages(self, path: str) -> dict[str, str]:
         """The variables that let packages be found, besides what is on this PATH."""
@@ -60,7 +60,7 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandResult:
     """What came of a command: its output and errors in one text, in order.
 
     A line in the middle tells what was cut, and one at the end why the sandbox ended the command.
@@ -79,7 +79,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Entry:
+class TreeEntry:
     """A file, a link or an empty folder in the workspace."""
 
     path: str  # relative, with forward slashes
@@ -109,7 +109,7 @@ class Sandbox(ABC):
         timeout: float,
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
-    ) -> Ran:
+    ) -> CommandResult:
         """Run a command in the workspace: a line for bash, or sh without one, or arguments.
 
         Where output was cut, or a limit ended the command, a line of the output says so.
@@ -124,7 +124,7 @@ class Sandbox(ABC):
         """Write a file, with the folders above it."""
 
     @abstractmethod
-    async def tree(self, path: str = WORKSPACE) -> list[Entry]:
+    async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
         """The files, links and empty folders below one, sorted; as many as the limits allow."""
 
     @abstractmethod
@@ -151,7 +151,7 @@ class SandboxKind(ABC):
         """Why it can't be used here, and what to do about it; None if it works."""
 
     @abstractmethod
-    async def open(self, room: Room) -> Sandbox:
+    async def open(self, room: SandboxSpec) -> Sandbox:
         """SandboxError if it can't."""
 
     def failure(self, image: str = "") -> str:
@@ -175,7 +175,7 @@ class SandboxKind(ABC):
         return reasons[0] if reasons else "it could not be tried"
 
     async def _tried(self, image: str) -> str:
-        sandbox = await self.open(Room(image=image))
+        sandbox = await self.open(SandboxSpec(image=image))
         try:
             ran = await sandbox.run("true", timeout=_TRY_SECONDS)
             return "" if ran.exit == 0 else f"the command true ended with {ran.exit}"

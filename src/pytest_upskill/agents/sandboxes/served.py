@@ -14,7 +14,7 @@ from typing import Final
 
 from .hosts import AskedHosts
 from .inside import FRAME, PART, packed, unpacked
-from .sandbox import WORKSPACE, Entry, Limits, Ran, Sandbox, SandboxError
+from .sandbox import WORKSPACE, CommandResult, Sandbox, SandboxError, SandboxLimits, TreeEntry
 
 _PATIENCE: Final = 30.0  # seconds that a helper may take longer than it should
 _MARGIN: Final = 2**20  # bytes of a message besides output or a part of a file
@@ -29,7 +29,7 @@ class ServedSandbox(Sandbox):
         self,
         process: subprocess.Popen[bytes],
         channel: socket.socket,
-        limits: Limits,
+        limits: SandboxLimits,
         hosts: AskedHosts | None = None,
     ) -> None:
         self._hosts = hosts
@@ -70,7 +70,7 @@ class ServedSandbox(Sandbox):
         timeout: float,
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
-    ) -> Ran:
+    ) -> CommandResult:
         words = ["", command] if isinstance(command, str) else [*command]
         fields = [_number(timeout), stdin, _number(len(words)), *map(_encoded, words)]
         fields += _pairs(env or {})
@@ -80,7 +80,7 @@ class ServedSandbox(Sandbox):
             (output,) = reply[4:]
         except ValueError:
             raise self._break("its helper sent no result of a command") from None
-        return Ran(code, output, max(cut, 0), bool(timed_out), micros / 1e6)
+        return CommandResult(code, output, max(cut, 0), bool(timed_out), micros / 1e6)
 
     async def read(self, path: str, most: int) -> bytes:
         data = bytearray()
@@ -99,9 +99,9 @@ class ServedSandbox(Sandbox):
             fields = (_encoded(path), _number(at), flag, data[at : at + PART])
             await self._ask(b"write", *fields, expected=b"done", path=path, count=0)
 
-    async def tree(self, path: str = WORKSPACE) -> list[Entry]:
+    async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
         number, replies = await self._send(b"tree", _encoded(path))
-        entries, size = list[Entry](), 0
+        entries, size = list[TreeEntry](), 0
         try:
             while True:
                 fields = await self._reply(replies, None, path)
@@ -114,7 +114,7 @@ class ServedSandbox(Sandbox):
         finally:
             del self._replies[number]
 
-    def _entries(self, fields: list[bytes]) -> list[Entry]:
+    def _entries(self, fields: list[bytes]) -> list[TreeEntry]:
         try:
             rows = zip(*[iter(fields[1:])] * 5, strict=True)
             return [_entry(*row) for row in rows]
@@ -124,20 +124,20 @@ class ServedSandbox(Sandbox):
     async def listen(self, port: int) -> socket.socket:
         await self._ask(b"listen", _number(port), expected=b"socket", path=f"127.0.0.1:{port}")
         try:
-            door = socket.socket(fileno=self._sockets.pop(0))
+            listener = socket.socket(fileno=self._sockets.pop(0))
         except (IndexError, OSError):
             raise self._break("its helper passed no socket out") from None
-        door.setblocking(False)
+        listener.setblocking(False)
         try:
-            listens = door.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-            right = door.family == socket.AF_INET and door.getsockname()[0] == "127.0.0.1"
-            right = right and port in (0, door.getsockname()[1])
+            listens = listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            right = listener.family == socket.AF_INET and listener.getsockname()[0] == "127.0.0.1"
+            right = right and port in (0, listener.getsockname()[1])
         except OSError:
             listens = right = False
         if not (listens and right):
-            door.close()
+            listener.close()
             raise self._break("its helper passed a wrong socket out")
-        return door
+        return listener
 
     async def close(self) -> None:
         self._break("it is closed")
@@ -276,7 +276,7 @@ class ServedSandbox(Sandbox):
         return SandboxError(f"The sandbox is gone: {self._broken}.")
 
 
-def _entry(path: bytes, size: bytes, digest: bytes, flags: bytes, link: bytes) -> Entry:
+def _entry(path: bytes, size: bytes, digest: bytes, flags: bytes, link: bytes) -> TreeEntry:
     """ValueError if it can't be one."""
     text, hexadecimal = os.fsdecode(path), digest.decode("ascii")
     parts = text.split("/")
@@ -285,7 +285,7 @@ def _entry(path: bytes, size: bytes, digest: bytes, flags: bytes, link: bytes) -
     if not _DIGEST.fullmatch(hexadecimal):
         raise ValueError(hexadecimal)
     target = os.fsdecode(link) if flags == b"l" else None
-    return Entry(text, int(size), hexadecimal, flags == b"x", target, flags == b"d")
+    return TreeEntry(text, int(size), hexadecimal, flags == b"x", target, flags == b"d")
 
 
 def _os_error(reply: list[bytes], path: str) -> OSError:

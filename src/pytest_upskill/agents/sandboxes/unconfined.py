@@ -18,8 +18,18 @@ from typing import Final
 
 from ..._util.files import open_file
 from ..run_folder import remove, run_folder
-from .inside import Kept, too_slow
-from .sandbox import HOME, PACKAGES, WORKSPACE, Entry, Ran, Room, Sandbox, SandboxError, SandboxKind
+from .inside import CappedOutput, too_slow
+from .sandbox import (
+    HOME,
+    PACKAGES,
+    WORKSPACE,
+    CommandResult,
+    Sandbox,
+    SandboxError,
+    SandboxKind,
+    SandboxSpec,
+    TreeEntry,
+)
 
 _PASSED: Final = ("PATH", "LANG")
 _REST: Final = 0.2  # seconds for the rest of the output after a command has ended
@@ -33,14 +43,14 @@ class Unconfined(SandboxKind):
             return "Agents need a POSIX system. Run pytest in WSL."
         return None
 
-    async def open(self, room: Room) -> "UnconfinedSandbox":
+    async def open(self, room: SandboxSpec) -> "UnconfinedSandbox":
         return UnconfinedSandbox(run_folder() / f"none-{secrets.token_hex(8)}", room)
 
 
 class UnconfinedSandbox(Sandbox):
     """Folders of its own, but nothing that keeps a command there."""
 
-    def __init__(self, folder: Path, room: Room) -> None:
+    def __init__(self, folder: Path, room: SandboxSpec) -> None:
         self._folder = folder
         self._limits = room.limits
         self._places = {  # the longest first
@@ -83,7 +93,7 @@ class UnconfinedSandbox(Sandbox):
         timeout: float,
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
-    ) -> Ran:
+    ) -> CommandResult:
         self._check()
         words = ["bash", "-c", command] if isinstance(command, str) else [*command]
         started = time.monotonic()
@@ -91,10 +101,10 @@ class UnconfinedSandbox(Sandbox):
             process, output = await self._started(words, env or {})
         except FileNotFoundError:
             if not isinstance(command, str):
-                return Ran(127, f"{words[0]}: command not found\n".encode())
+                return CommandResult(127, f"{words[0]}: command not found\n".encode())
             process, output = await self._started(["sh", "-c", command], env or {})
         except (OSError, ValueError) as error:
-            return Ran(126, f"{words[0]}: {error}\n".encode())
+            return CommandResult(126, f"{words[0]}: {error}\n".encode())
         self._running.add(process.pid)
         timed_out = False
         try:
@@ -115,7 +125,7 @@ class UnconfinedSandbox(Sandbox):
             raise
         text, cut = output.kept.result(too_slow(timeout) if timed_out else "")
         code = process.returncode or 0
-        return Ran(code, text, cut, timed_out, time.monotonic() - started)
+        return CommandResult(code, text, cut, timed_out, time.monotonic() - started)
 
     async def _started(
         self, words: list[str], env: Mapping[str, str]
@@ -155,22 +165,22 @@ class UnconfinedSandbox(Sandbox):
         if executable:
             file.chmod(stat.S_IMODE(file.stat().st_mode) | 0o111)
 
-    async def tree(self, path: str = WORKSPACE) -> list[Entry]:
+    async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
         self._check()
         return await asyncio.to_thread(_entries, Path(self.path(path)), self._limits.files)
 
     async def listen(self, port: int) -> socket.socket:
         self._check()
-        door = socket.socket()
-        door.setblocking(False)
+        listener = socket.socket()
+        listener.setblocking(False)
         try:
-            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            door.bind(("127.0.0.1", port))
-            door.listen(128)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", port))
+            listener.listen(128)
         except OSError:
-            door.close()
+            listener.close()
             raise
-        return door
+        return listener
 
     async def close(self) -> None:
         self._closed = True
@@ -189,7 +199,7 @@ class _Output(asyncio.Protocol):
     """Reads to the end, which may come after that of the command."""
 
     def __init__(self, most: int) -> None:
-        self.kept = Kept(most)
+        self.kept = CappedOutput(most)
         self.ended = asyncio.Event()
 
     def data_received(self, data: bytes) -> None:
@@ -219,12 +229,12 @@ def _valid(path: str) -> str:
     return path
 
 
-def _entries(top: Path, most: int) -> list[Entry]:
-    entries = list[Entry]()
+def _entries(top: Path, most: int) -> list[TreeEntry]:
+    entries = list[TreeEntry]()
     for folder, folders, names in os.walk(top):
         if not folders and not names and Path(folder) != top:
             path = Path(folder).relative_to(top).as_posix()
-            entries.append(Entry(path, 0, hashlib.sha256().hexdigest(), folder=True))
+            entries.append(TreeEntry(path, 0, hashlib.sha256().hexdigest(), folder=True))
         for name in (*names, *(one for one in folders if Path(folder, one).is_symlink())):
             file = Path(folder, name)
             with suppress(OSError):
@@ -240,7 +250,7 @@ def _entries(top: Path, most: int) -> list[Entry]:
                     digest = whole.hexdigest()
                 executable = link is None and bool(status.st_mode & 0o100)
                 path = file.relative_to(top).as_posix()
-                entries.append(Entry(path, status.st_size, digest, executable, link))
+                entries.append(TreeEntry(path, status.st_size, digest, executable, link))
             if len(entries) >= most:
                 return sorted(entries, key=lambda entry: entry.path)
     return sorted(entries, key=lambda entry: entry.path)

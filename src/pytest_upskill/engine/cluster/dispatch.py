@@ -10,7 +10,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._util.texts import one_line
-from ...agents.staging import key_of
+from ...agents.staging import setup_key
 from ...errors import InputError
 from ...trials.answer import Usage
 from ...trials.installing import digest_of_copy, files_to_install
@@ -87,7 +87,7 @@ class Dispatch:
                     return f"its worker was lost {trial.begun} times"
                 unknown += outcome is not None
                 if start and (outcome or start.status != "finished"):
-                    self._start_anew(key_of(task), start)
+                    self._start_anew(setup_key(task), start)
                 self._forget_lost(copies)
             return "its workers do not know of this run any more"
         finally:
@@ -107,7 +107,7 @@ class Dispatch:
     def _start(self, question: Question, needs: Mapping[str, float]) -> "DaskFuture[Outcome]":
         """What the setup of a case makes: it runs once, and all trials start from the same."""
         assert question.task
-        key = key_of(question.task)
+        key = setup_key(question.task)
         if key not in self._starts:
             setup = replace(question, task=replace(question.task, skills=()), run=0)  # no trial
             name = f"upskill-setup-{self._run}-{key[:16]}-{token_hex(2)}"

@@ -1,5 +1,4 @@
-"""A door without an engine: calls go straight to a real adapter, as one attempt, or as the engine
-would retry them."""
+"""An endpoint without an engine: calls go straight to a real adapter, with or without retries."""
 
 import asyncio
 import json
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_upskill.agents.agent import Send
-from pytest_upskill.agents.gateway.endpoint import Door, Gateway
+from pytest_upskill.agents.gateway.endpoint import Endpoint, Gateway
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
@@ -65,21 +64,21 @@ class Calls:
 
 @dataclass
 class Opened:
-    door: Door
+    endpoint: Endpoint
     calls: Calls
 
     @property
     def url(self) -> str:
-        return self.door.url
+        return self.endpoint.url
 
     @property
     def token(self) -> str:
-        return self.door.token
+        return self.endpoint.token
 
     def answer(self, stop: str = "end") -> Answer:
         """What came of the trial so far."""
         recorder = Recorder(QUESTION)
-        return recorder.answer(stop, self.door.tell(recorder))
+        return recorder.answer(stop, self.endpoint.tell(recorder))
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -89,7 +88,7 @@ class Opened:
 
 
 @asynccontextmanager
-async def open_door(
+async def open_endpoint(
     spec: ModelSpec,
     *,
     attempts: int = 1,
@@ -98,8 +97,8 @@ async def open_door(
     calls, gateway = Calls(spec, attempts), Gateway()
     listener = socket.create_server(("127.0.0.1", 0))
     try:
-        async with gateway.door(question, spec, calls, listener) as door:
-            yield Opened(door, calls)
+        async with gateway.endpoint(question, spec, calls, listener) as endpoint:
+            yield Opened(endpoint, calls)
     finally:
         await gateway.close()
         await calls.close()
@@ -148,15 +147,15 @@ def request(
     return head.encode("utf-8", "surrogateescape") + data
 
 
-def at_a_door(
+def at_endpoint(
     test: Callable[[Opened], Awaitable[None]], provider: str = "anthropic", **options: Any
 ) -> LoopbackServer:
-    """Run a test at an open door, then see that the door still serves."""
+    """Run a test at an open endpoint, then see that it still serves."""
 
     async def run(url: str) -> None:
-        async with open_door(spec_of(provider, url), **options) as opened:
+        async with open_endpoint(spec_of(provider, url), **options) as opened:
             await test(opened)
-            if not opened.door.stop:
+            if not opened.endpoint.stop:
                 path = "/v1/messages" if provider == "anthropic" else "/v1/chat/completions"
                 status, _ = await raw(opened, request(opened, path))
                 assert status == 200
