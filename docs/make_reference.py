@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from pytest_upskill.checks.skill_meta_schema import schema_of_cases
 from pytest_upskill.cli.command_table import COMMANDS, make_parser
-from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
+from pytest_upskill.plugin.pytest_options import OPTIONS
 
 DOCS: Final = Path(__file__).parent
 _BLOCK: Final = re.compile(
@@ -108,26 +108,20 @@ class ReferenceError(Exception):
 
 def options(words: list[str]) -> list[str]:
     """A table of some options, and of keys that only the ini file has."""
-    known = {option.flag: option for option in OPTIONS}
-    keys = {key: text for key, _, text in INI_KEYS.values()}
+    known = {option.flag: option for option in OPTIONS.values()}
     lines = ["| option, ini key | meaning | default |", "|---|---|---|"]
     for word in words:
-        if word in known:
-            option = known[word]
-            written = f"{word} {option.metavar}" if option.metavar else word
-            lines.append(_row(f"`{written}`<br>`{option.ini}`", option.help, word))
-        elif word in keys:
-            lines.append(_row(f"`{word}`", keys[word], word))
-        else:
+        if word not in known:
             raise ReferenceError(f"there is no option {word}")
+        option = known[word]
+        metavar = option.arguments().get("metavar")
+        names = [f"{word} {metavar}" if metavar else word] if option.flags else []
+        help, page = option.help_text().replace("%%", "%"), _PAGES.get(word)
+        meaning, default = _split_default(f"{help[0].upper()}{help[1:]}.")
+        see = f" See [{_title(page)}]({page})." if page else ""
+        written = "<br>".join(f"`{name}`" for name in [*names, option.ini])
+        lines.append(_cells(written, f"{meaning}{see}", default))
     return lines
-
-
-def _row(written: str, text: str, word: str) -> str:
-    meaning, default = _split_default(text)
-    page = _PAGES.get(word)
-    more = f" See [{_title(page)}]({page})." if page else ""
-    return _cells(written, f"{meaning}{more}", default)
 
 
 def _split_default(text: str) -> tuple[str, str]:

@@ -15,8 +15,7 @@ from pytest_upskill.errors import (
     TeachError,
     spelling,
 )
-from pytest_upskill.plugin.flags import FLAGS
-from pytest_upskill.plugin.options import OPTIONS
+from pytest_upskill.plugin.pytest_options import FLAGS
 from pytest_upskill.settings import Gates, Settings
 from pytest_upskill.teach.teach_settings import TeachSettings
 
@@ -31,7 +30,7 @@ NOT_OURS = {
     *("agents/command_agent.py", "agents/program.py"),
 }
 CLIS = "agents/clis/"  # each file calls another program
-TABLES = {"teach/teach_settings.py", "results/hints.py"}
+TABLES = {"settings.py", "teach/teach_settings.py", "results/hints.py"}
 PATTERNS = {"teach/secrets.py"}
 NAMES = {field.name for kind in (Settings, Gates, TeachSettings) for field in fields(kind)}
 
@@ -124,8 +123,6 @@ def test_errors_name_settings_that_there_are() -> None:
 
 
 def test_every_option_of_pytest_is_a_setting_and_is_spelled() -> None:
-    settings = [option.setting for option in OPTIONS]
-    assert len(set(settings)) == len(settings)
     assert set(FLAGS) - NAMES == set()
     apart = {"models_folder", "models_file", "first_runs", "gates"}  # made from the others
     assert NAMES - {field.name for field in fields(TeachSettings)} - set(FLAGS) == apart

@@ -1,10 +1,32 @@
-"""The settings of a run: frozen, and independent of where they were written."""
+"""The settings of a run: frozen, and independent of where they were written.
 
-from dataclasses import dataclass
+A setting is one field. ``setting`` says how pytest and the commands take it: see ``options``.
+Every pytest run imports this module.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-DEFAULT_RUNS: Final = 1
+from .options import (
+    NAMES,
+    OFF_SWITCH,
+    PATH,
+    PATHS,
+    POSITIVE,
+    RATE,
+    SHARE,
+    SWITCH,
+    TEXT,
+    at,
+    choice,
+    number,
+    run_numbers,
+    setting,
+    whole,
+)
+
 STUDY_RUNS: Final = (2, 8)  # of a study: at first, and at most
 MOST_RUNS: Final = 1000  # a file of cases from anywhere must not fill the memory
 DEFAULT_MAX_OUTPUT: Final = 2048
@@ -15,8 +37,6 @@ DEFAULT_MAX_TURNS: Final = 30
 DEFAULT_TRIGGER_RUNS: Final = 3
 ENOUGH_QUERIES: Final = 10  # of a kind: with fewer, even a perfect result shows little
 TRIGGER_TURNS: Final = 5  # of an agent, until a query counts as decided
-DEFAULT_CONCURRENCY: Final = 64
-DEFAULT_HISTORY_MB: Final = 200
 MOST_REFERENCE_TOKENS: Final = 20_000  # estimated, of all files together
 INI_FILES: Final = (  # where pytest looks for its settings, in its order
     *("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"),
@@ -27,18 +47,156 @@ Triggers = Literal["only", "also", "off"]  # whether queries of triggers are tes
 Batch = Literal["wait", "submit"]  # whether a run waits for its batches, or ends
 Score = Literal["pass", "checks"]  # what a lift is of: pass rates, or shares of checks passed
 
+_TAUGHT: Final = "generate refine cases distill"  # commands that measure skills by cases
+_STUDIES: Final = "matrix ablate"
+_AS_UPSKILL: Final = "eval benchmark"  # commands that run pytest
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
+class CommonSettings:
+    """Settings of runs, of studies and of the commands that teach."""
+
+    judge: str | None = setting(  # a model
+        None,
+        TEXT,
+        "models",
+        "the model that grades rubrics",
+        "--skill-judge",
+        at(f"{_TAUGHT} {_STUDIES} lint", "--judge"),
+        at("judge", "--model", required=True),
+        metavar="MODEL",
+    )
+    agents: tuple[str, ...] = setting(
+        ("chat",),
+        NAMES,
+        "agents",
+        "who carries out the cases: chat, one completion with the skill's text in context; loop, "
+        "an agent with tools in a sandbox; or a real agent: claude, codex, opencode and others; "
+        "claude@2.1.325 is just this version",
+        "--skill-agent",
+        at(f"{_TAUGHT} describe", "--eval-agent"),
+        at("matrix", "--agent", default=("loop",)),
+        at("ablate", "--agent"),
+        at(_AS_UPSKILL, "--skill-agent"),
+        ini="skill_agents",
+    )
+    sandbox: str = setting(
+        "auto",
+        choice("auto", "bwrap", "docker", "podman", "none"),
+        "agents",
+        "where agents run: bwrap, docker, podman, none (no protection at all), or auto, the first "
+        "of these but none that works",
+        "--skill-sandbox",
+        at(f"{_TAUGHT} describe {_STUDIES}", "--sandbox"),
+        metavar="NAME",
+        resume="free",
+    )
+    max_turns: int = setting(
+        DEFAULT_MAX_TURNS,
+        whole(1, 1000),
+        "agents",
+        "maximum replies of the model in a trial of an agent",
+        "--skill-max-turns",
+        at(f"{_TAUGHT} {_STUDIES}", "--max-turns"),
+    )
+    with_skills: tuple[Path, ...] = setting(
+        (),
+        PATHS,
+        "skills and cases",
+        "other skills that agents have in all arms: a skill's folder, or a folder of skills",
+        "--skill-with",
+        at("describe", "--with"),
+    )
+    noise: int = setting(
+        0,
+        whole(0),
+        "skills and cases",
+        "also N unrelated skills that come with pytest-upskill, in all arms: does the description "
+        "stand out among many?",
+        "--skill-noise",
+        at("describe", "--noise"),
+    )
+    max_output: int | None = setting(
+        None,
+        whole(1),
+        "limits",
+        "maximum output tokens per answer, or per turn of an agent",
+        "--skill-max-output",
+        at(_TAUGHT, "--max-output"),
+        default_text=f"{DEFAULT_MAX_OUTPUT}; for agents {DEFAULT_AGENT_OUTPUT}",
+    )
+    max_cost: float | None = setting(
+        None,
+        POSITIVE,
+        "limits",
+        "budget in USD: calls that could exceed it are not made; needs the prices of all models",
+        "--skill-max-cost",
+        at(f"{_TAUGHT} triggers describe {_STUDIES}", "--max-cost"),
+        metavar="USD",
+        resume="limit",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Gates:
     """What a run must reach to pass; rates and growth are shares of 1, None is no limit."""
 
-    min_lift: float | None = None  # lowest lift of each skill on each model
-    min_pass_rate: float | None = None  # lowest pass rate with the skill
-    max_token_growth: float | None = None  # highest growth of tokens with the skill
-    confident: bool = False  # compare the bound of the interval, not the estimate
-    no_worse: bool = False  # fail if the skill got worse since the ref of ``against``
-    min_recall: float | None = None  # lowest share of opening where the skill should be opened
-    max_false_alarms: float | None = None  # highest share of opening where it should not
+    min_lift: float | None = setting(
+        None,
+        number("a number between -1 and 1 (0.2 is 20 points)", -1, 1),
+        "gates",
+        "fail if the lift of a skill is lower: 0.2 is 20 points",
+        "--skill-min-lift",
+        at("report", "--min-lift"),
+    )
+    min_pass_rate: float | None = setting(
+        None,
+        SHARE,
+        "gates",
+        "fail if the mean pass rate with the skill is lower: 0.9 is 90 %. Failed cases fail the "
+        "run anyway, unless accepted",
+        "--skill-min-pass-rate",
+        at("report", "--min-pass-rate"),
+    )
+    max_token_growth: float | None = setting(
+        None,
+        number("a number"),
+        "gates",
+        "fail if tokens per answer grow by more with the skill: 0.5 is half as many again",
+        "--skill-max-token-growth",
+        at("report", "--max-token-growth"),
+    )
+    min_recall: float | None = setting(
+        None,
+        RATE,
+        "gates",
+        "fail if the skill is opened less often for queries that need it: 0.8 is 80 % of runs",
+        "--skill-min-recall",
+        at("report", "--min-recall"),
+    )
+    max_false_alarms: float | None = setting(
+        None,
+        RATE,
+        "gates",
+        "fail if the skill is opened more often for queries that don't need it",
+        "--skill-max-false-alarms",
+        at("report", "--max-false-alarms"),
+    )
+    no_worse: bool = setting(
+        False,
+        SWITCH,
+        "gates",
+        "fail if a skill got worse since the ref of --skill-against",
+        "--skill-no-worse",
+    )
+    confident: bool = setting(
+        False,
+        SWITCH,
+        "gates",
+        "apply these gates to the bound of the 95 % interval instead of the estimate",
+        "--skill-confident",
+        at("report", "--confident"),
+    )
 
     @property
     def of_cases(self) -> bool:
@@ -53,72 +211,360 @@ class Gates:
         return self.of_cases or self.of_triggers
 
 
-@dataclass(frozen=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True)
+class Settings(CommonSettings):
     """All settings of a run, with their defaults."""
 
-    skill_paths: tuple[Path, ...] = ()  # skills, or folders of skills
+    skill_paths: tuple[Path, ...] = setting(
+        (),
+        PATHS,
+        "skills and cases",
+        "a skill's folder, its SKILL.md, or a folder of skills. Without other paths, only these "
+        "are collected",
+        "--skill",
+        ini="skill_paths",
+    )
+    tests_file: Path | None = setting(
+        None,
+        PATH,
+        "skills and cases",
+        "use the cases of another file",
+        "--skill-tests",
+        at(_AS_UPSKILL, "-t --tests"),
+    )
+    triggers: Triggers | None = setting(
+        None,
+        choice("only", "also", "off"),
+        "skills and cases",
+        "whether to ask the queries of evals/triggers.json, and see if the skill is opened: only "
+        "these, also these, or none",
+        "--skill-triggers",
+        default_text="also for agents, off for chat",
+    )
+    baseline: bool = setting(
+        True,
+        OFF_SWITCH,
+        "skills and cases",
+        "ask only with the skill, not without it",
+        "--skill-no-baseline",
+        at(_AS_UPSKILL, "--no-baseline"),
+    )
+    references: bool = setting(
+        False,
+        SWITCH,
+        "skills and cases",
+        "also put the text files that SKILL.md refers to in context, up to about "
+        f"{MOST_REFERENCE_TOKENS:,} tokens",
+        "--skill-references",
+        at(
+            "ablate",
+            "--references",
+            help="plain completions get the files that SKILL.md names as well, and each is a part",
+        ),
+    )
+    against: str | None = setting(  # a git ref
+        None,
+        TEXT,
+        "skills and cases",
+        "also ask with the skill as of this git ref, and compare",
+        "--skill-against",
+        metavar="REF",
+    )
+    allow_code: bool = setting(
+        False,
+        SWITCH,
+        "skills and cases",
+        'run Python of a skill: checks ("python": "checks.py:function"), tests and conftest files '
+        "in its folder, and the packages that its scripts need. Also let agents read folders "
+        "outside of /opt and /usr that a skill names",
+        "--skill-allow-code",
+    )
 
-    models: tuple[str, ...] = ()  # names of the models under test
+    models: tuple[str, ...] = setting(
+        (),
+        NAMES,
+        "models",
+        "a model to ask: haiku, sonnet, opus, anthropic:ID, openai:ID, gemini:ID, hf:ORG/NAME, "
+        "ollama:NAME, openrouter:ID, local, local:FILE.gguf, or any name that the server at the "
+        "base URL knows",
+        "--model",
+        at(f"{_STUDIES} eval", "-m --model"),
+        at("benchmark", "-m --model", required=True, default_text=""),
+        ini="skill_models",
+        default_text="local",
+    )
     models_folder: Path = Path()  # files in model names are relative to it
     models_file: Path | None = None  # the upskill.config.yaml that named the models, if it did
-    base_url: str | None = None  # the server for model names that no provider knows
-    judge: str | None = None  # the model that grades rubrics
-    prices: tuple[str, ...] = ()  # lines "NAME INPUT OUTPUT [CACHED [WRITTEN]]", USD per million
+    base_url: str | None = setting(  # the server for model names that no provider knows
+        None,
+        TEXT,
+        "models",
+        "an OpenAI-compatible server (llama-server, vLLM, Ollama, LM Studio); for agents one that "
+        "speaks their protocol",
+        "--skill-base-url",
+        at(f"{_STUDIES} {_AS_UPSKILL} judge", "--base-url"),
+        metavar="URL",
+    )
+    prices: tuple[str, ...] = setting(
+        (),
+        NAMES,
+        "models",
+        "prices of models, one per line: NAME INPUT OUTPUT [CACHED [WRITTEN]], in USD per million "
+        "tokens",
+        ini="skill_prices",
+    )
 
-    agents: tuple[str, ...] = ("chat",)  # who carries out the cases
-    sandbox: str = "auto"  # where agents run
-    image: str | None = None  # of a sandbox that is a container
-    with_skills: tuple[Path, ...] = ()  # other skills that agents have in both arms
-    noise: int = 0  # bundled skills that agents have in both arms, too
-    max_turns: int = DEFAULT_MAX_TURNS  # of an agent
-    agents_at_once: int | None = None  # None: twice the cores; memory limits both
-    cluster: str | None = None  # the address of a Dask cluster that carries out trials of agents
-    cluster_send_keys: bool = False  # its workers get the keys of this process
-    allow_network: bool = False  # for cases that say they need it
+    image: str | None = setting(
+        None,
+        TEXT,
+        "agents",
+        "the container image that agents run in, with docker or podman; pulled if it is not there",
+        "--skill-image",
+        metavar="IMAGE",
+        default_text="python:3.13-slim",
+    )
+    agents_at_once: int | None = setting(
+        None,
+        whole(1),
+        "agents",
+        "maximum trials of agents that run at once. Never more than there is memory for",
+        "--skill-agents-at-once",
+        default_text="two per core",
+    )
+    cluster: str | None = setting(
+        None,
+        TEXT,
+        "agents",
+        "run trials of agents on a Dask cluster: tcp://HOST:8786, tls://HOST:8786, or local:N for "
+        "N worker processes here. Workers use their own keys",
+        "--skill-cluster",
+        metavar="ADDRESS",
+    )
+    cluster_send_keys: bool = setting(
+        False,
+        SWITCH,
+        "agents",
+        "send the keys of the models to the workers of the cluster, for this run",
+        "--skill-cluster-send-keys",
+    )
+    allow_network: bool = setting(
+        False,
+        SWITCH,
+        "agents",
+        "let cases use the network that say they need it",
+        "--skill-allow-network",
+    )
 
-    runs: int = DEFAULT_RUNS  # of each trial; with first_runs, the most
+    runs: int = setting(  # of each trial; with first_runs, the most
+        1,
+        run_numbers(MOST_RUNS),
+        "runs and attempts",
+        "ask every question N times; a case passes if more than half of its runs do. 3..12 starts "
+        "with 3 runs and adds more, up to 12, while the verdict is open",
+        "--skill-runs",
+        at(
+            _STUDIES,
+            "--runs",
+            default=STUDY_RUNS,
+            metavar="A..B",
+            help="runs of each case: A at first, up to B where more may show something",
+        ),
+        at("eval", "--runs", config="runs"),
+        at("benchmark", "--runs", default=3, config="runs"),
+    )
     first_runs: int | None = None  # then up to ``runs`` where the verdict is open
-    tests_file: Path | None = None  # cases from this file in place of the skill's own
-    baseline: bool = True  # also ask without the skill
-    references: bool = False  # put the files that SKILL.md refers to in context too
-    against: str | None = None  # a git ref: also ask with the skill as it was there
-    score: Score | None = None  # None: checks for cases of evals.json, else pass
-    case_threshold: float | None = None  # share of runs that must pass; None: more than half
-    allow_code: bool = False  # run checks from the skill's folder
-    triggers: Triggers | None = None  # whether to ask queries of triggers; None: only of agents
-    trigger_runs: int = DEFAULT_TRIGGER_RUNS  # of each query
+    trigger_runs: int = setting(
+        DEFAULT_TRIGGER_RUNS,
+        whole(1, MOST_RUNS),
+        "runs and attempts",
+        "ask every query of triggers N times",
+        "--skill-trigger-runs",
+    )
+    case_threshold: float | None = setting(
+        None,
+        SHARE,
+        "runs and attempts",
+        "share of a case's runs that must pass",
+        "--skill-case-threshold",
+        default_text="more than half",
+    )
+    score: Score | None = setting(
+        None,
+        choice("pass", "checks"),
+        "runs and attempts",
+        "what lift and verdict are of: the pass rate of cases, or the share of checks passed",
+        "--skill-score",
+        default_text="checks for evals.json, else pass",
+    )
+    matrix: bool = setting(
+        False,
+        SWITCH,
+        "runs and attempts",
+        "after the tests, measure what the skills do to each other: every pair of them, and all "
+        "together, by the agents of the run",
+        "--skill-matrix",
+    )
+    ablate: bool = setting(
+        False,
+        SWITCH,
+        "runs and attempts",
+        "after the tests, measure what each part of the skills is good for: every section and "
+        "file left out in turn",
+        "--skill-ablate",
+    )
 
-    max_output: int | None = None  # output tokens of a reply; None: by default, more for agents
-    timeout: float | None = None  # seconds for an answer; None: by default, more for agents
-    concurrency: int = DEFAULT_CONCURRENCY  # calls in flight, over all workers
-    max_tokens: int | None = None  # budget of the run
-    max_cost: float | None = None  # budget of the run in USD
+    timeout: float | None = setting(
+        None,
+        POSITIVE,
+        "limits",
+        "maximum seconds per answer, or for all that an agent does in a trial",
+        "--skill-timeout",
+        metavar="S",
+        default_text=f"{DEFAULT_TIMEOUT:g}; for agents {DEFAULT_AGENT_TIMEOUT:g}",
+    )
+    concurrency: int = setting(
+        64,
+        whole(1),
+        "limits",
+        "maximum calls in flight, over all xdist workers; lowered while a server is busy",
+        "--skill-concurrency",
+        at(_AS_UPSKILL, "--max-parallel", config="max_parallel"),
+    )
+    max_tokens: int | None = setting(
+        None,
+        whole(1),
+        "limits",
+        "token budget of the run; calls that could exceed it are not made",
+        "--skill-max-tokens",
+    )
 
-    prompt_cache: bool = True  # use the providers' caches of what questions start with
-    batch: Batch | None = None  # ask through the provider's batch API
-    batch_fallback: bool = False  # ask one by one what failed there
-
-    fresh: bool = False  # ignore stored answers and replace them
-    record_file: Path | None = None  # write the answers here
-    replay_file: Path | None = None  # answer from this file alone
-
-    matrix: bool = False  # also measure what the skills do to each other
-    ablate: bool = False  # also measure what the parts of the skills are good for
+    prompt_cache: bool = setting(
+        True,
+        OFF_SWITCH,
+        "answers",
+        "don't use the prompt caches of Anthropic and OpenAI, which make the text of a skill "
+        "cheaper from its second use on; it changes nothing that a model reads",
+        "--skill-no-prompt-cache",
+    )
+    batch: Batch | None = setting(
+        None,
+        choice(
+            "wait",
+            "submit",
+            constant="wait",
+            note=" (paths go before it, or write --skill-batch=wait)",
+        ),
+        "answers",
+        "ask models of anthropic and openai through their batch APIs, at half the price: wait for "
+        "the answers, which may take hours, or with --skill-batch=submit end with exit status 75 "
+        "while there are none; the same command then collects them",
+        "--skill-batch",
+    )
+    batch_fallback: bool = setting(
+        False,
+        SWITCH,
+        "answers",
+        "ask in the ordinary way what failed or expired in a batch",
+        "--skill-batch-fallback",
+    )
+    fresh: bool = setting(
+        False, SWITCH, "answers", "ignore cached answers and replace them", "--skill-fresh"
+    )
+    record_file: Path | None = setting(
+        None,
+        PATH,
+        "answers",
+        "write the answers of this run to a file, for --skill-replay",
+        "--skill-record",
+    )
+    replay_file: Path | None = setting(
+        None,
+        PATH,
+        "answers",
+        "answer only from a recorded file: no key, no network",
+        "--skill-replay",
+    )
 
     gates: Gates = Gates()
-    accept: bool = False  # write the results as the accepted ones
+    accept: bool = setting(
+        False,
+        SWITCH,
+        "gates",
+        "accept the results of this run: write skill_results.json, the baseline for later runs",
+        "--skill-accept",
+    )
 
-    json_file: Path | None = None
-    csv_file: Path | None = None
-    markdown_file: Path | None = None
-    html_file: Path | None = None
-    benchmark_folder: Path | None = None  # in skill-creator's layout
-    transcripts_folder: Path | None = None  # of agents, a file per trial
-
-    history: bool = True  # keep this run
-    runs_folder: Path | None = None  # where runs are kept; None is .upskill/runs
-    history_mb: int = DEFAULT_HISTORY_MB  # the oldest runs are deleted beyond this size
+    json_file: Path | None = setting(
+        None,
+        PATH,
+        "output",
+        "write all results as JSON",
+        "--skill-json",
+        at(f"{_STUDIES} report", "--json"),
+    )
+    html_file: Path | None = setting(
+        None,
+        PATH,
+        "output",
+        "write an HTML page with plots, verdicts and every answer",
+        "--skill-html",
+        at(f"{_STUDIES} report distill", "--html"),
+    )
+    markdown_file: Path | None = setting(
+        None,
+        PATH,
+        "output",
+        "write a Markdown summary, for a comment on a pull request",
+        "--skill-markdown",
+        at(f"{_STUDIES} report distill", "--markdown"),
+    )
+    csv_file: Path | None = setting(
+        None, PATH, "output", "write a CSV row per answer", "--skill-csv", at("report", "--csv")
+    )
+    benchmark_folder: Path | None = setting(
+        None,
+        PATH,
+        "output",
+        "write the results in skill-creator's layout, to a new DIR/iteration-N",
+        "--skill-benchmark",
+        at("report", "--benchmark"),
+        metavar="DIR",
+    )
+    transcripts_folder: Path | None = setting(
+        None,
+        PATH,
+        "output",
+        "write the transcript of each trial of an agent to a file in this folder, as JSON lines",
+        "--skill-transcripts",
+        metavar="DIR",
+    )
+    history: bool = setting(
+        True,
+        OFF_SWITCH,
+        "output",
+        "don't keep this run in the history (`pytest-upskill runs`)",
+        "--skill-no-history",
+        at("eval", "--no-log-runs"),
+    )
+    runs_folder: Path | None = setting(
+        None,
+        PATH,
+        "output",
+        "the folder of the run history",
+        "--skill-runs-dir",
+        at("eval", "--runs-dir"),
+        at("benchmark", "-o --output"),
+        at("runs", "-d --dir"),
+        metavar="DIR",
+        default_text=".upskill/runs in the rootdir",
+    )
+    history_mb: int = setting(
+        200,
+        whole(1),
+        "output",
+        "maximum size of the history in MB; the oldest runs are deleted first",
+        ini="skill_history_size",
+    )
 
     def asks_triggers(self, agent: str) -> bool:
         """Whether an agent, or ``chat``, is asked the queries of triggers."""
@@ -143,3 +589,13 @@ class Settings:
     def agent_timeout(self) -> float:
         """Seconds for all that an agent does in a trial."""
         return DEFAULT_AGENT_TIMEOUT if self.timeout is None else self.timeout
+
+
+def settings_of(values: Mapping[str, Any]) -> Settings:
+    """Settings from the values of options, without those that are None."""
+    values = {name: value for name, value in values.items() if value is not None}
+    gates = {gate.name: values.pop(gate.name) for gate in fields(Gates) if gate.name in values}
+    if isinstance(values.get("runs"), tuple):
+        first, most = values["runs"]
+        values |= {"runs": most, "first_runs": first if first < most else None}
+    return Settings(gates=Gates(**gates), **values)

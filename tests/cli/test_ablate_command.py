@@ -162,7 +162,7 @@ def test_an_agent_gets_each_file_left_out(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--margin", "2"], "'2' is not between 0 and 1"),
+        (["--margin", "2"], "'2' is not a number between 0 and 1"),
         (["--by", "words"], "invalid choice: 'words'"),
     ],
 )

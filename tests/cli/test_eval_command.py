@@ -54,7 +54,7 @@ def test_a_skill_is_a_path_or_a_name(written: str, wanted: str) -> None:
     ("words", "wanted"),
     [
         ("eval gate -m haiku --model sonnet", "--model haiku --model sonnet"),
-        ("eval gate --runs 5 --no-baseline", "--skill-runs 5 --skill-no-baseline"),
+        ("eval gate --runs 5 --no-baseline", "--skill-no-baseline --skill-runs 5"),
         ("eval gate --skill-agent loop -m a", "--model a --skill-agent loop"),
         ("eval gate --runs 3..12", "--skill-runs 3..12"),
         ("eval gate -t cases.json -v", "--skill-tests cases.json -v"),
@@ -64,7 +64,7 @@ def test_a_skill_is_a_path_or_a_name(written: str, wanted: str) -> None:
         ("eval gate --no-log-runs", "--skill-no-history"),
         ("benchmark gate -m haiku -m opus", "--model haiku --model opus --skill-runs 3"),
         ("benchmark gate -m a --runs 7 -o out", "--model a --skill-runs 7 --skill-runs-dir out"),
-        ("benchmark gate -m a --no-baseline", "--model a --skill-runs 3 --skill-no-baseline"),
+        ("benchmark gate -m a --no-baseline", "--skill-no-baseline --model a --skill-runs 3"),
     ],
 )
 def test_the_flags_of_upskill_become_those_of_pytest(words: str, wanted: str) -> None:

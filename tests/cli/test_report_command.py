@@ -4,15 +4,15 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.plugin.flags import FLAGS
+from pytest_upskill.plugin.pytest_options import FLAGS
 from pytest_upskill.reports.export.record_files import csv_text
 from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.writers import REPORTS, Report, report_paths, write_report
+from pytest_upskill.reports.writers import REPORTS, report_paths
 from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.to_json import results_bytes
@@ -81,18 +81,6 @@ def test_two_answers_to_one_trial_are_refused(
     Path("other.json").write_text(text.replace("Type gate up.", "Say gate up."))
     assert main(["report", shards[0], "other.json"]) == 2
     assert "other.json: case-1 of gate on haiku (arm skill, run 1)" in capsys.readouterr().err
-
-
-def test_a_new_kind_of_report_is_one_entry(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "run.json", made_run(passes=good))
-    made = Report("the notes", lambda file, run: write_report(file, repr(list(run.notes))))
-    monkeypatch.setitem(cast(dict[str, Report], REPORTS), "notes_file", made)
-    assert main(["report", "run.json", "--notes", "notes.txt"]) == 0
-    assert capsys.readouterr().out.endswith("\nwritten: notes.txt\n")
-    assert Path("notes.txt").read_text() == "[]"
 
 
 def test_transcripts_are_not_in_the_files_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:

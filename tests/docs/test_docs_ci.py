@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_upskill.plugin.options import OPTIONS
+from pytest_upskill.plugin.pytest_options import FLAGS
 from support.loopback import Asked, LoopbackServer, Reply
 
 ROOT = Path(__file__).parents[2]
@@ -133,7 +133,7 @@ def test_the_first_example_is_the_action_with_inputs_that_it_has() -> None:
     step = job["steps"][-1]
     assert step["uses"] == "pytest-upskill/pytest-upskill@v1"
     assert step["with"].keys() <= action["inputs"].keys()
-    flags = {option.flag for option in OPTIONS}
+    flags = set(FLAGS.values())
     words = shlex.split(step["with"]["args"])
     assert {word for word in words if word.startswith("--")} <= flags
     # The table lists every input and its default.

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.cli.command_table import make_parser
-from pytest_upskill.plugin.options import OPTIONS
+from pytest_upskill.plugin.pytest_options import FLAGS
 from support import wick_models
 from support.documentation import ROOT, blocks
 from support.documented_commands import TAUGHT, Place, runner_of
@@ -47,7 +47,7 @@ def _is_valid(words: list[str], parser: argparse.ArgumentParser) -> bool:
             names = [target for target in targets if "=" not in target]
             return all(re.search(rf"^{name}:", makefile, re.M) for name in names)
         case ["pytest", *args]:
-            flags = {option.flag for option in OPTIONS}
+            flags = set(FLAGS.values())
             ours = {arg for arg in args if arg.startswith(("--skill", "--model"))}
             return {arg.partition("=")[0] for arg in ours} <= flags
         case ["pytest-upskill", *args]:

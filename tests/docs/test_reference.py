@@ -9,7 +9,7 @@ import pytest
 import make_reference
 from pytest_upskill.checks.skill_meta_schema import schema_of_cases
 from pytest_upskill.cli.command_table import COMMANDS
-from pytest_upskill.plugin.options import INI_KEYS, OPTIONS
+from pytest_upskill.plugin.pytest_options import FLAGS, OPTIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "<!-- reference:" in page.read_text()]
@@ -23,8 +23,7 @@ def test_the_tables_of_all_pages_are_up_to_date() -> None:
 
 def test_every_option_is_in_one_table() -> None:
     words = make_reference.words_of((DOCS / "options.md").read_text(), "options")
-    wanted = [option.flag for option in OPTIONS] + [key for key, _, _ in INI_KEYS.values()]
-    assert Counter(words) == Counter(wanted), "name it in a table of docs/options.md"
+    assert Counter(words) == Counter(FLAGS.values()), "name it in a table of docs/options.md"
 
 
 def test_a_row_has_the_key_the_default_and_the_page_of_an_option() -> None:
@@ -34,9 +33,9 @@ def test_a_row_has_the_key_the_default_and_the_page_of_an_option() -> None:
 
 
 def test_the_help_of_an_option_names_its_default() -> None:
-    named = re.compile(r"\(default:? [^)]+\)")
-    given = [option for option in OPTIONS if option.default is not None]
-    assert [option.flag for option in given if not named.search(option.help)] == []
+    named = re.compile(r"default: [^)]+\)")
+    with_default = [option for option in OPTIONS.values() if option.default_words]
+    assert [one.flag for one in with_default if not named.search(one.help_text())] == []
 
 
 def test_every_check_is_in_one_table() -> None:

@@ -33,15 +33,13 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
     result.assert_outcomes(passed=1)
     assert loaded(pytester) == [
         "pytest_upskill",
-        "pytest_upskill._util",
-        "pytest_upskill._util.values",
         "pytest_upskill.errors",
+        "pytest_upskill.options",
         "pytest_upskill.plugin",
         "pytest_upskill.plugin.arguments",
         "pytest_upskill.plugin.hookspecs",
-        "pytest_upskill.plugin.option",
-        "pytest_upskill.plugin.options",
         "pytest_upskill.plugin.plain_imports",
+        "pytest_upskill.plugin.pytest_options",
         "pytest_upskill.plugin.skill_code",
         "pytest_upskill.settings",
     ]

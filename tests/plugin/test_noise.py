@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from pytest_upskill.plugin.option import COUNT
+from pytest_upskill.plugin.pytest_options import OPTIONS
 from pytest_upskill.skills.noise import noise_skills
 from support.kit import write_script, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
@@ -91,7 +91,7 @@ def test_more_than_there_are_is_an_error(
 @pytest.mark.parametrize("text", ["-1", "many", "1.5"])
 def test_the_number_is_a_whole_one(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="whole number of 0 or more"):
-        COUNT.convert(text)
+        OPTIONS["noise"].kind.parse(text)
 
 
 def test_plain_completions_have_none_and_say_so(pytester: pytest.Pytester) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.plugin.option import RUNS
+from pytest_upskill.plugin.pytest_options import OPTIONS
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import load_skill
@@ -150,7 +150,7 @@ def test_tests_in_python_get_the_first_number_of_runs(pytester: pytest.Pytester)
 
 @pytest.mark.parametrize(("text", "runs"), [("3..12", (3, 12)), ("4", (4, 4)), ("2..2", (2, 2))])
 def test_one_or_two_numbers_are_accepted(text: str, runs: tuple[int, int]) -> None:
-    assert RUNS.convert(text) == runs
+    assert OPTIONS["runs"].kind.parse(text) == runs
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_one_or_two_numbers_are_accepted(text: str, runs: tuple[int, int]) -> No
 )
 def test_nothing_else_is_accepted(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=re.escape(repr(text))):
-        RUNS.convert(text)
+        OPTIONS["runs"].kind.parse(text)
 
 
 def test_without_a_baseline_there_is_no_verdict_to_wait_for(pytester: pytest.Pytester) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from pytest_upskill.plugin.option import SCORE
+from pytest_upskill.plugin.pytest_options import OPTIONS
 from support.judges import judge_says
 from support.kit import BODY, case, write_script, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
@@ -146,7 +146,7 @@ def test_frugal_runs_look_at_the_score(
 
 def test_an_unknown_score_is_a_usage_error(pytester: pytest.Pytester) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="'all' is not pass or checks"):
-        SCORE.convert("all")
+        OPTIONS["score"].kind.parse("all")
     write_skill(pytester.path / "skills/gate")
     finished = run_skills(pytester, "m", "-o", "skill_score=all")
     assert finished.status == pytest.ExitCode.USAGE_ERROR

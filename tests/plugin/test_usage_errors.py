@@ -46,7 +46,7 @@ def test_a_usage_error_ends_the_run(
     ("args", "message"),
     [
         ("--skill ", "argument --skill: the value is empty"),
-        ("--skill-runs 100000000", "--skill-runs: 100,000,000 runs (limit 1,000)"),
+        ("--skill-runs 100000000", "'100000000' is not a whole number from 1 to 1,000"),
         ("--skill-timeout soon", "'soon' is not a number above 0"),
         ("--skill-sandbox chroot", "'chroot' is not auto, bwrap, docker, podman or none"),
         ("--skill-no-worse", "--skill-no-worse: there is nothing to compare with"),

@@ -201,7 +201,7 @@ def test_any_text_is_one_line_and_reads_back(tmp_path: Path) -> None:
         results, records=tuple(replace(one, transcript=turns) for one in results.records)
     )
     report = REPORTS["transcripts_folder"]
-    (path,) = report.write(tmp_path / "t", Finished(made, str, ()))
+    (path,) = report(tmp_path / "t", Finished(made, str, ()))
     assert path == tmp_path / "t"
     (file, _) = sorted(path.rglob("*.jsonl"))
     _, line = file.read_bytes().splitlines()
@@ -211,7 +211,7 @@ def test_any_text_is_one_line_and_reads_back(tmp_path: Path) -> None:
 def test_nothing_is_written_without_agents(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     run = Finished(made_run(), str, ())
-    done = write_all([("x", lambda: REPORTS["transcripts_folder"].write(folder, run))])
+    done = write_all([("x", lambda: REPORTS["transcripts_folder"](folder, run))])
     assert done.paths == []
     assert not folder.exists()
 
@@ -251,7 +251,7 @@ def test_no_key_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     made = replace(
         results, records=tuple(replace(one, transcript=turns) for one in results.records)
     )
-    REPORTS["transcripts_folder"].write(tmp_path, Finished(made, str, ()))
+    REPORTS["transcripts_folder"](tmp_path, Finished(made, str, ()))
     texts = [file.read_text() for file in tmp_path.rglob("*.jsonl")]
     assert len(texts) == 2
     assert not any(key in text for text in texts)

@@ -279,8 +279,8 @@ def test_a_file_of_cases_keeps_its_content(project: Project) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--add", "0"], "--add 0: not between 1 and 200"),
-        (["--add", "-1"], "--add -1: not between 1 and 200"),
+        (["--add", "0"], "--add 0: not a whole number from 1 to 200"),
+        (["--add", "-1"], "--add -1: not a whole number from 1 to 200"),
         (["--add", "2"], "--add 2: a skill needs at least 4 cases\n  It has 1: write at least 3."),
     ],
 )

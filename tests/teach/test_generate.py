@@ -253,8 +253,7 @@ def test_bad_options_are_refused_before_the_first_call(
 ) -> None:
     fake = FakeModels()
     for words, told in (
-        (["--cases", "2"], "--cases 2: not between 4 and 200"),
-        (["--holdout", "1"], "--holdout 1: not between 0 and 0.8"),
+        (["--cases", "2"], "--cases 2: not a whole number from 4 to 200"),
         (["--name", "Two Words"], "For example: two-words"),
         (["-o", "."], "this exists and is not a skill"),
         (["--from", "gone.jsonl"], "no such file or folder"),

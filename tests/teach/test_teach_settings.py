@@ -9,10 +9,10 @@ import pytest
 
 from pytest_upskill.cli.teaching import add_teach_arguments, teach_settings
 from pytest_upskill.errors import SettingsError
+from pytest_upskill.options import options_of
 from pytest_upskill.skills.upskill_config import UpskillConfig
 from pytest_upskill.teach.api import TeachOptions
-from pytest_upskill.teach.teach_option import TeachCommand
-from pytest_upskill.teach.teach_settings import OPTIONS, TeachSettings, check, defaults_of
+from pytest_upskill.teach.teach_settings import KINDS, TeachCommand, TeachSettings, check
 
 COMMANDS: tuple[TeachCommand, ...] = (
     *("generate", "refine", "cases", "distill"),
@@ -23,7 +23,7 @@ COMMANDS: tuple[TeachCommand, ...] = (
 def parsed(command: TeachCommand, *words: str, **config: object) -> TeachSettings:
     parser = argparse.ArgumentParser()
     add_teach_arguments(parser, command)
-    given = parser.parse_args(["x", *words], argparse.Namespace(origins={}))
+    given = parser.parse_args(["x", *words], argparse.Namespace(origins={}, command=command))
     return teach_settings(given, "x", UpskillConfig(**config))  # type: ignore[arg-type]
 
 
@@ -33,12 +33,13 @@ def with_value(name: str, value: float) -> TeachSettings:
 
 
 def test_every_setting_is_an_option_of_the_commands_and_a_parameter_in_python() -> None:
-    names = [one.name for one in fields(TeachSettings)]
-    assert names == ["task", *OPTIONS]
-    assert sorted(TeachOptions.__annotations__) == sorted(OPTIONS)
-    for command in COMMANDS:
-        own = [option.flags for option in OPTIONS.values() if command in option.commands]
-        flags = [flag for one in own for flag in one]
+    names = {one.name for one in fields(TeachSettings)}
+    assert names == {"task", *KINDS}
+    assert sorted(TeachOptions.__annotations__) == sorted(KINDS)
+    by_command = [options_of(command, TeachSettings) for command in COMMANDS]
+    assert {name for options in by_command for name in options} == set(KINDS)
+    for options in by_command:
+        flags = [flag for option in options.values() for flag in option.flags]
         assert len(flags) == len(set(flags))
 
 
@@ -47,13 +48,11 @@ def test_the_help_has_every_option_with_its_default(command: TeachCommand) -> No
     parser = argparse.ArgumentParser()
     add_teach_arguments(parser, command)
     shown = " ".join(parser.format_help().split())
-    own = [option for option in OPTIONS.values() if command in option.commands]
-    flags = {option.flag for option in own}
-    for name, option in OPTIONS.items():
-        assert (f"{option.flag} " in shown) == (option.flag in flags), name
-        assert (option.help in shown) == (option in own)
+    for option in options_of(command, TeachSettings).values():
+        assert f"{option.flag} " in shown
+        assert option.help in shown
     assert ("(default: 1500)" in shown) == (command in ("generate", "refine"))
-    assert ("(default: 2048)" in shown) == (command not in ("triggers", "describe"))
+    assert ("(default: 2048; " in shown) == (command not in ("triggers", "describe"))
     assert ("runs of each case or query (default: 3)" in shown) == (command == "describe")
 
 
@@ -67,8 +66,9 @@ def test_options_come_before_the_configuration_and_the_defaults() -> None:
     assert parsed("generate", "-m", "huge", "--cases", "5", teacher="big") == TeachSettings(
         "x", teacher="huge", cases=5
     )
-    assert parsed("generate", "-m", "", "--holdout", "0") == TeachSettings("x", holdout=0)
-    assert defaults_of("cases")["students"] == ()
+    assert parsed("generate", "--holdout", "0") == TeachSettings("x", holdout=0)
+    assert parsed("cases").students == ()
+    assert parsed("distill", attempts=7).attempts == 5
     assert parsed("triggers", "--from", "a", "--from", "b").traces == (Path("a"), Path("b"))
 
 
@@ -77,25 +77,45 @@ def test_the_types_and_repeats_of_options() -> None:
     assert parsed("generate", *words) == TeachSettings(
         "x", examples=("a -> b", "c -> d"), source=Path("trace.md"), target=0.5, force=True
     )
-    assert parsed("refine", "--test-gen-model", "y").author == "y"
+    assert parsed("cases", "--test-gen-model", "y").author == "y"
+    assert parsed("refine", "--test-gen-model", "y") == TeachSettings("x")
 
 
-@pytest.mark.parametrize("name", [name for name, option in OPTIONS.items() if option.within])
-def test_numbers_have_limits(name: str) -> None:
-    within = OPTIONS[name].within
-    assert within
-    for value in within if OPTIONS[name].zero else within[1:]:
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [("noise", 0, 10), ("cases", 0, 200), ("holdout", 0, 0.8), ("max_skill_tokens", 10, 100_000)],
+)
+def test_numbers_have_limits(name: str, least: float, most: float) -> None:
+    for value in (least, most):
         check(with_value(name, value))
-    for value in (within[0] - 1, within[1] + 1, float("nan")):
-        with pytest.raises(SettingsError, match="not between"):
+    for value in (least - 1, float("nan"), *([] if name == "noise" else [most + 1])):
+        with pytest.raises(SettingsError, match=f"^{name} .*: not a .*number "):
             check(with_value(name, value))
 
 
-@pytest.mark.parametrize("name", ["target", "max_cost"])
+@pytest.mark.parametrize("name", ["target", "max_cost", "margin"])
 def test_a_target_and_a_budget_of_0_make_no_sense(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"^{name} 0: must be above 0$"):
+    with pytest.raises(SettingsError, match=f"^{name} 0: not a number "):
         check(with_value(name, 0))
     check(with_value(name, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "problem"),
+    [
+        ("generate", "-m ", "argument -m/--model: the value is empty"),
+        ("generate", "--holdout 1", "'1' is not a number between 0 and 0.8"),
+        ("distill", "--max-skill-tokens 3", "'3' is not a whole number from 10 to 100,000"),
+        ("refine", "--sandbox box", "'box' is not auto, bwrap, docker, podman or none"),
+        ("refine", "--max-turns 0", "'0' is not a whole number from 1 to 1,000"),
+    ],
+)
+def test_a_wrong_value_is_a_usage_error(
+    command: TeachCommand, words: str, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parsed(command, *words.split(" "))
+    assert problem in capsys.readouterr().err
 
 
 def test_a_resumed_run_compares_what_shapes_its_questions() -> None:

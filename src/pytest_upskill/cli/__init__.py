@@ -35,7 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     given.for_pytest = for_pytest
-    given.origins = {}  # settings that were read from a file: which one, and its key
     try:
         text, status = given.run(given)
         if text:

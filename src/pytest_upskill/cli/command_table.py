@@ -201,7 +201,8 @@ def make_parser(whole: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
         if command.name in whole:
             module = cast(CommandModule, import_module(f".commands.{command.name}", __package__))
             module.add_arguments(own)
-            own.set_defaults(run=module.run, spell=_spelling_of(own))
+            # Settings that were read from a file: which one, and its key.
+            own.set_defaults(run=module.run, spell=_spelling_of(own), origins={})
     return parser
 
 

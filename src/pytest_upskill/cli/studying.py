@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,6 @@ from ..models.prices import FREE, parse_prices
 from ..reports.markdown import markdown_summary
 from ..reports.terminal.layout import Look
 from ..reports.writers import (
-    REPORTS,
     Finished,
     report_paths,
     report_writers,
@@ -35,112 +34,38 @@ from ..reports.writers import (
 from ..results.neighbours import Matrix
 from ..results.parts import Parts
 from ..results.run import RunResults, versions
-from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, STUDY_RUNS, Settings
+from ..settings import Settings, settings_of
 from ..skills.labels import labels_of
 from ..skills.search import find_skills
 from ..stats import look_plan
 from ..teach.progress_lines import ProgressScreen
 from ..trials.subject import CHAT, Subject
+from .command_options import Groups, add_options, add_skill, option_values
 from .output import painter, stdout_look, tell, write
 from .project import find_skill, ini_lines, root_of_run
 from .teaching import Consent, config_here
 
-DEFAULT_RUNS: Final = "{}..{}".format(*STUDY_RUNS)
-_REPORTS: Final = ("json_file", "html_file", "markdown_file")
 _DEFAULT_WIDTH: Final = 80
 _HOW_TO_CONTINUE: Final = "Run it again to continue; nothing is asked twice."
 
 
-def add_study_arguments(
-    parser: argparse.ArgumentParser, *, several: bool, agents: str = CHAT
-) -> dict[str, argparse._ArgumentGroup]:
-    """The arguments of a study of one skill or of several; ``agents`` is the default one."""
-    parser.usage = f"%(prog)s {'SKILLS' if several else 'SKILL'} [options]"
-    what = "a skill: its folder, its SKILL.md, or its name in skills_dir"
-    if several:
+def add_study_arguments(parser: argparse.ArgumentParser, command: str, *tables: type) -> Groups:
+    """The arguments of a study, with the settings of these tables beside those of a run."""
+    if command == "matrix":
+        parser.usage = "%(prog)s SKILLS [options]"
         parser.add_argument(
-            "skills", metavar="SKILLS", nargs="+", help=f"{what}; or a folder of skills"
+            "skills",
+            metavar="SKILLS",
+            nargs="+",
+            help="a skill: its folder, its SKILL.md, or its name in skills_dir; or a folder of "
+            "skills",
         )
     else:
-        parser.add_argument("skills", metavar="SKILL", nargs=1, help=what)
-    models = parser.add_argument_group("models")
-    models.add_argument(
-        *("-m", "--model"),
-        dest="models",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a model to ask (repeatable)",
-    )
-    models.add_argument(
-        "--agent",
-        dest="agents",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help=f"who carries out the cases: chat, loop, claude, … (repeatable; default: {agents})",
-    )
-    parser.set_defaults(default_agent=agents, references=False)
-    models.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
-    models.add_argument("--judge", metavar="NAME", help="a model that grades answers by rubrics")
-    limits = parser.add_argument_group("limits")
-    limits.add_argument(
-        "--runs",
-        type=_runs,
-        default=_runs(DEFAULT_RUNS),
-        metavar="A..B",
-        help="runs of each case: A at first, up to B where more may show something "
-        f"(default: {DEFAULT_RUNS})",
-    )
-    limits.add_argument(
-        "--max-cost", type=_usd, metavar="USD", help="budget: stop before exceeding it"
-    )
-    limits.add_argument(
-        "--max-turns",
-        type=int,
-        default=DEFAULT_MAX_TURNS,
-        metavar="N",
-        help=f"maximum number of turns of an agent (default: {DEFAULT_MAX_TURNS})",
-    )
-    limits.add_argument(
-        "--sandbox",
-        default="auto",
-        metavar="NAME",
-        help="where agents run: auto, bwrap, docker, podman or none (default: auto)",
-    )
-    output = parser.add_argument_group("output")
-    for setting in _REPORTS:
-        output.add_argument(
-            f"--{setting.partition('_')[0]}",
-            dest=setting,
-            type=Path,
-            metavar="FILE",
-            help=f"write {REPORTS[setting].what}",
-        )
-    output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
-    return {"models": models, "limits": limits, "output": output}
-
-
-def _runs(text: str) -> tuple[int, ...]:
-    """The numbers of runs to look after."""
-    first, dots, most = text.partition("..")
-    words = first, most if dots else first
-    if not all(word.strip().isdigit() and 1 <= int(word) <= MOST_RUNS for word in words):
-        problem = f"{text!r} is not a number of runs (1 to {MOST_RUNS:,}), or two as in 2..8"
-        raise argparse.ArgumentTypeError(problem)
-    if int(words[0]) > int(words[1]):
-        raise argparse.ArgumentTypeError(f"{text!r}: the smaller number comes first")
-    return look_plan(int(words[0]), int(words[1]))
-
-
-def _usd(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0")
-    return number
+        parser.usage = "%(prog)s SKILL [options]"
+        add_skill(parser)
+    groups = add_options(parser, command, Settings, *tables)
+    groups["output"].add_argument("-y", "--yes", action="store_true", help="spend without asking")
+    return groups
 
 
 class Carried(NamedTuple):
@@ -243,7 +168,10 @@ def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
         partial(tell, stream), width=width, live=live, paint=painter(stream, os.environ)
     )
     settings = _settings(given)
-    sources = _sources(given.skills, settings)
+    looks = look_plan(settings.first_runs or settings.runs, settings.runs)
+    settings = replace(settings, first_runs=None)  # the looks say when to ask for more
+    written = given.skills if given.command == "matrix" else [given.skill]
+    sources = _sources(written, settings)
     _require_judge(sources, settings)
     ini_file, prices = ini_lines(Path.cwd(), "skill_prices")
     given.origins["prices"] = f"{shown(ini_file)}: skill_prices"
@@ -265,7 +193,7 @@ def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
     engine = models.engine(settings, root, notes.append, spell=given.spell, budget_hint=hint)
     free = all(models.price_of(name) == FREE for name in models.specs)
     lab = Lab(
-        *(settings, given.runs, engine.ask, models.roster.version, models.price_of),
+        *(settings, looks, engine.ask, models.roster.version, models.price_of),
         *(screen.begin, screen.done, engine.close, engine.known_before),
     )
     with TemporaryDirectory(prefix="upskill-study-") as folder:
@@ -275,20 +203,16 @@ def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
             engine.close()
 
 
-def _settings(given: argparse.Namespace) -> Settings:
+def _settings(args: argparse.Namespace) -> Settings:
     config = config_here()
-    return Settings(
-        models=tuple(given.models) or config.eval_models,
+    settings = settings_of(option_values(args, config, Settings))
+    if settings.models:
+        return replace(settings, models_folder=Path.cwd())
+    return replace(
+        settings,
+        models=config.eval_models,
         models_folder=Path.cwd(),
-        models_file=None if given.models else config.file,
-        base_url=given.base_url,
-        judge=given.judge,
-        agents=tuple(given.agents) or (given.default_agent,),
-        sandbox=given.sandbox,
-        max_turns=given.max_turns,
-        max_cost=given.max_cost,
-        runs=given.runs[-1],
-        references=given.references,
+        models_file=config.file,
     )
 
 

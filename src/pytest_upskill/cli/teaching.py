@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TextIO, TypeVar
 
 from .._util.texts import dollars
-from ..errors import DEFAULT, InputError, TeachError, shown
+from ..errors import InputError, TeachError, shown
 from ..measure.estimate import Estimate
 from ..models.prices import parse_prices
+from ..settings import Settings
 from ..skills.upskill_config import UpskillConfig, read_config
 from ..teach.outcome import Taught, report_lines, taught_data
 from ..teach.progress_lines import ProgressScreen
-from ..teach.teach_option import TeachCommand
 from ..teach.teach_run import AlreadyFinished, Declined, TeachContext
-from ..teach.teach_settings import OPTIONS, TeachSettings, defaults_of
+from ..teach.teach_settings import TeachCommand, TeachSettings
+from .command_options import Groups, add_options, add_skill, option_values
 from .output import ask, painter, tell, write
 from .project import ini_lines
 
@@ -30,71 +31,34 @@ _HOW_TO_CONTINUE: Final = (
     "Nothing was saved. Run it again with --resume to continue; nothing is asked twice."
 )
 _DEFAULT_WIDTH: Final = 80
-_NOT_GIVEN: Final = (None, (), "")  # "": mostly an unset variable of a CI job
 
 
-def add_teach_arguments(
-    parser: argparse.ArgumentParser, command: TeachCommand
-) -> Mapping[str, argparse._ArgumentGroup]:
-    """Add the options of the table that the command takes; return their groups."""
+def add_teach_arguments(parser: argparse.ArgumentParser, command: TeachCommand) -> Groups:
+    """Add the arguments of a command that teaches; return their groups."""
     parser.usage = f"%(prog)s {'TASK' if command == 'generate' else 'SKILL'} [options]"
     if command == "generate":
         parser.add_argument("task", metavar="TASK", help="what the skill is for, in words")
     else:
-        parser.add_argument(
-            "skill",
-            metavar="SKILL",
-            help="a skill: its folder, its SKILL.md, or its name in skills_dir",
-        )
+        add_skill(parser)
     if command in ("cases", "refine", "distill"):
         parser.add_argument(
             "--task", metavar="TEXT", help="what the skill is for (default: its description)"
         )
-    groups: dict[str, argparse._ArgumentGroup] = {}
-    defaults = defaults_of(command)
-    for name, option in OPTIONS.items():
-        if command not in option.commands:
-            continue
-        if option.group not in groups:
-            groups[option.group] = parser.add_argument_group(option.group)
-        how: dict[str, Any] = {"action": "store_true", "default": None}
-        if option.metavar:
-            action = "append" if isinstance(defaults[name], tuple) else "store"
-            how = {"action": action, "metavar": option.metavar, "type": option.parse}
-        text = option.help + _notes(defaults[name])
-        groups[option.group].add_argument(*option.flags, dest=name, help=text, **how)
-    output = groups["output"]
-    output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
-    output.add_argument("--json", action="store_true", help="print the result as JSON")
-    if command in ("distill", "triggers", "describe"):  # no cases, and nothing of upskill
-        return groups
-    # The first is upskill's name for it; refine writes no cases, and takes both all the same.
-    hidden = ["--test-gen-model"] + (["--test-model"] if command == "refine" else [])
-    parser.add_argument(*hidden, dest="author", help=argparse.SUPPRESS)
+    groups = add_options(parser, command, TeachSettings, Settings)
+    groups["output"].add_argument("-y", "--yes", action="store_true", help="spend without asking")
+    groups["output"].add_argument("--json", action="store_true", help="print the result as JSON")
+    if command in ("generate", "cases", "refine"):
+        # The first is upskill's name for it; refine writes no cases, and takes both all the same.
+        hidden = ["--test-gen-model"] + (["--test-model"] if command == "refine" else [])
+        parser.add_argument(*hidden, dest="author", help=argparse.SUPPRESS)
     return groups
 
 
-def _notes(default: Any) -> str:
-    if isinstance(default, tuple):
-        return f"; repeatable (default: {', '.join(default)})" if default else " (repeatable)"
-    if default is None or default is False:
-        return ""
-    return f" (default: {f'{default:.2g}' if isinstance(default, float) else default})"
-
-
 def teach_settings(
-    given: argparse.Namespace, task: str, config: UpskillConfig, **more: Any
+    args: argparse.Namespace, task: str, config: UpskillConfig, **changes: Any
 ) -> TeachSettings:
-    """What the command line says, else upskill.config.yaml, else the defaults."""
-    values: dict[str, Any] = {}
-    for name, option in OPTIONS.items():
-        value = getattr(given, name, None)
-        if value in _NOT_GIVEN and option.config:
-            value = getattr(config, option.config)
-            given.origins[name] = config.origin(option.config) if value else DEFAULT
-        if value not in _NOT_GIVEN:
-            values[name] = tuple(value) if isinstance(value, list) else value
-    return TeachSettings(task, **{**values, **more})
+    values = option_values(args, config, TeachSettings)
+    return TeachSettings(task, **{**values, **changes})
 
 
 class Shown(NamedTuple):

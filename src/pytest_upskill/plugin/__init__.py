@@ -15,7 +15,7 @@ from . import plain_imports as plain_imports
 # isort: split
 from . import hookspecs
 from .arguments import is_asked_for, split_args
-from .options import add_options, gates_given, unused_flags
+from .pytest_options import add_options, cli_flags, cli_gates
 from .skill_code import keep_code_of_skills_out
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "trigger: a query that should, or should not, open a skill.")
     if is_asked_for(config):
         config.pluginmanager.register(_run_type()(config), _RUN)
-    elif gates := gates_given(config):
+    elif gates := cli_gates(config):
         raise pytest.UsageError(f"{gates[0]}: no skill is tested. Add --skill PATH.")
 
 
@@ -63,7 +63,7 @@ def _run_type() -> "type[UpskillRun]":
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    if config.pluginmanager.hasplugin(_RUN) or not (flags := unused_flags(config)):
+    if config.pluginmanager.hasplugin(_RUN) or not (flags := cli_flags(config)):
         return None
     return f"upskill: {', '.join(flags)} ignored: add --skill PATH"
 

@@ -33,11 +33,11 @@ from ..results.unmatched import Present, State, unmatched_in
 from ..settings import Settings
 from ..trials.plan import PlannedCase, Unmatched
 from .calls import accepted_of, planned_of
-from .flags import spell
 from .ledger import Ledger
 from .nodes import SkillFile
 from .outcomes import is_passed_by
 from .paths import SkillSource
+from .pytest_options import spell
 
 _MOST_NAMES: Final = 10
 

@@ -11,12 +11,10 @@ from ..errors import shown
 from ..reports.terminal.closing_lines import command_lines
 from ..settings import Gates, Settings
 from ..trials.plan import PlannedCase
-from .flags import FLAGS
-from .option import SWITCH
-from .options import OPTIONS
-from .rerun_options import rerun_of
+from .pytest_options import FLAGS, OPTIONS
+from .run_settings import rerun_of
 
-_WITH_VALUE: Final = {one.flag for one in OPTIONS if one.kind != SWITCH and not one.kind.alone}
+_WITH_VALUE: Final = {option.flag for option in OPTIONS.values() if option.kind.constant is None}
 _WRITING: Final = (
     *("json_file", "html_file", "csv_file", "markdown_file", "benchmark_folder"),
     *("transcripts_folder", "record_file"),

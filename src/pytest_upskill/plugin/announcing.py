@@ -11,7 +11,7 @@ from ..measure.estimate import cost_bound
 from ..settings import Settings
 from ..trials.plan import Plan
 from .calls import collected_lines, repeat_lines
-from .flags import FLAGS
+from .pytest_options import FLAGS
 
 
 class Announcement:

@@ -6,12 +6,10 @@ Every pytest run looks for them, so this module imports very little.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from .option import absolute
-from .options import MODEL, SKILL, TESTS
+from .pytest_options import absolute, cli_value, early_cli_value, in_ini, value_of
 
 
 @dataclass(frozen=True)
@@ -26,14 +24,16 @@ class SkillArg:
 
 def is_asked_for(config: pytest.Config) -> bool:
     """A model alone is enough: tests in Python name their skills themselves."""
-    given = any(config.getoption(option.dest) or option.in_ini(config) for option in (SKILL, MODEL))
-    return given or bool(split_args(config, config.args)[1])
+    settings = ("skill_paths", "models")
+    return any(cli_value(config, name) or in_ini(config, name) for name in settings) or bool(
+        split_args(config, config.args)[1]
+    )
 
 
 def split_args(config: pytest.Config, args: Sequence[str]) -> tuple[list[str], list[SkillArg]]:
     """The arguments that are pytest's own, and those that name skills."""
-    found = [(arg, _skill_arg(config, arg)) for arg in args]
-    return [arg for arg, named in found if not named], [named for _, named in found if named]
+    pairs = [(arg, _skill_arg(config, arg)) for arg in args]
+    return [arg for arg, named in pairs if not named], [named for _, named in pairs if named]
 
 
 def path_of(config: pytest.Config, arg: str) -> Path:
@@ -47,8 +47,9 @@ def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
     case, _, label = name.partition("[")
     if path.suffix not in (".md", ".json") or not path.is_file():
         return None
-    if path.suffix == ".md" and not label and _given(config, "doctestglob"):
-        return None  # a text with doctests
+    doctests = getattr(config.known_args_namespace, "doctestglob", None)
+    if path.suffix == ".md" and not label and doctests:
+        return None
     skill_file = _skill_file_for(path, _tests_file(config))
     if skill_file is None:
         return None
@@ -60,15 +61,12 @@ def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
     )
 
 
-def _given(config: pytest.Config, dest: str) -> Any:
-    """The value of an option, also before pytest has set its options."""
-    return getattr(config.known_args_namespace, dest, None)
-
-
 def _tests_file(config: pytest.Config) -> Path | None:
-    given = _given(config, TESTS.dest)
-    found: Path | None = TESTS.value(config)
-    return absolute(config.invocation_params.dir, given) if given else found
+    """The file of cases, also before pytest has set its options."""
+    if early := early_cli_value(config, "tests_file"):
+        return absolute(config.invocation_params.dir, early)
+    file: Path | None = value_of(config, "tests_file")
+    return file
 
 
 def _skill_file_for(path: Path, tests_file: Path | None) -> Path | None:

@@ -23,7 +23,7 @@ from ..reports.export.junit_properties import (
     query_properties,
     suite_properties,
 )
-from ..reports.writers import REPORTS, Writer, report_paths
+from ..reports.writers import Writer, report_paths
 from ..results import history
 from ..results.accepted import RESULTS_NAME
 from ..results.case_changes import Earlier
@@ -31,10 +31,10 @@ from ..results.run import RunResults
 from ..settings import Score, Settings
 from ..skills.triggers import trigger_files
 from ..trials.records import dump_records
-from .flags import FLAGS
 from .ledger import Ledger
 from .outcomes import RECORDS_PROPERTY
 from .paths import SkillSource, relative
+from .pytest_options import FLAGS
 
 # Files that pytest and its plugins write or read, by the name that argparse has for the option.
 _OTHERS: Final = {
@@ -88,7 +88,7 @@ def require_outputs(settings: Settings) -> None:
     """Find out before the run, not after it, that a file can't be written."""
     files = report_paths(settings) | {"record_file": settings.record_file}
     for setting, file in files.items():
-        folder = setting in REPORTS and REPORTS[setting].is_folder
+        folder = setting.endswith("_folder")
         if file and (problem := why_unwritable(file, folder=folder)):
             raise SettingsError(setting, problem, "Check the path.", value=shown(file))
     if settings.record_file and settings.record_file.is_file():

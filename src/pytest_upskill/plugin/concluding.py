@@ -15,10 +15,9 @@ from ..results.causes import cause_lines
 from ..results.run import RunResults
 from ..settings import Gates, Settings
 from . import accepting, artifacts, display, hooks, last_lines
-from .flags import message_of
 from .ledger import Ledger
-from .options import gates_given
-from .rerun_options import rerun_of
+from .pytest_options import cli_gates, message_of
+from .run_settings import rerun_of
 from .run_subjects import RunSubjects
 from .studies import Studies
 
@@ -91,7 +90,7 @@ class Conclusion:
 
     def _final_results(self, session: pytest.Session, stopped: str | None) -> RunResults:
         settings, ledger = self._settings, self._ledger
-        if not ledger.concerns_skills and not gates_given(self._config):
+        if not ledger.concerns_skills and not cli_gates(self._config):
             settings = replace(settings, gates=Gates())  # those of an ini file are for its skills
         stop = ledger.lost and (session.shouldfail or session.shouldstop)
         interrupted = stopped or (str(stop) if stop else None)

@@ -28,9 +28,9 @@ from ..skills.skill import estimated_tokens
 from ..trials.plan import SkillInfo
 from ..trials.records import load_records
 from ..trials.subject import CHAT
-from .flags import FLAGS
 from .outcomes import RECORDS_PROPERTY
 from .paths import COMMAND_FOR_CASES, COMMAND_FOR_TRIGGERS, Selected, SkillSource, lacking
+from .pytest_options import FLAGS
 
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # without a terminal

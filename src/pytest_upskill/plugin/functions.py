@@ -34,7 +34,6 @@ from ..trials.transcript import Transcript
 from ..trials.trial import Prompt, Question, Trial, agent_questions, open_trials, user_text
 from .again import link_to, what_to_do
 from .display import screen_of
-from .flags import message_of
 from .hooks import prompts
 from .nodes import Run, info_of
 from .outcomes import (
@@ -45,6 +44,7 @@ from .outcomes import (
     judge_present,
 )
 from .paths import relative
+from .pytest_options import message_of
 from .sandboxing import require_allowed
 
 Messages = tuple[tuple[Role, str], ...]

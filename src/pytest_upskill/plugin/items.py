@@ -9,8 +9,8 @@ from .._util.json_forms import Location
 from .._util.texts import harmless
 from ..errors import CasesError, printable, shown
 from ..skills.loaded import BrokenCase
-from .flags import message_of
 from .outcomes import BROKEN_PROPERTY, NotAnswered
+from .pytest_options import message_of
 
 if TYPE_CHECKING:
     from .nodes import SkillFile

@@ -23,8 +23,8 @@ from ..trials.answer import Answer, NoAnswer, Usage
 from ..trials.plan import PlannedCase
 from . import again
 from .display import screen_of
-from .flags import FLAGS
 from .ledger import Ledger
+from .pytest_options import FLAGS
 
 _KEPT: Final = "all answers so far are kept: the same command continues"
 _IN_BATCH: Final = "the batch goes on at the provider: the same command collects its answers"

@@ -25,10 +25,10 @@ from ..trials.subject import CHAT
 from ..trials.trial import Question
 from .asked_item import AskedItem
 from .case_items import CaseItem
-from .flags import message_of, spell
 from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, Unrunnable
 from .paths import SkillSource, relative
+from .pytest_options import message_of, spell
 from .run_subjects import RunSubjects
 from .runnable import only_runnable, why_not
 from .trigger_items import TriggerItem

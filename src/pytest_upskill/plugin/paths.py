@@ -19,8 +19,7 @@ from ..skills.labels import labels_of
 from ..skills.search import FoundSkills, LeftOut, find_skills
 from ..skills.triggers import PREFIX, TRIGGERS_NAME, LoadedTriggers, load_triggers, trigger_files
 from .arguments import SkillArg, path_of, split_args
-from .option import absolute
-from .options import SKILL
+from .pytest_options import absolute, cli_value
 from .skill_code import code_kept_out
 
 Pick = tuple[str, str | None]  # a case and the label of an agent and model; None for the usual
@@ -127,7 +126,7 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     """
     ordinary, named = split_args(config, config.args)
     given = config.args_source == pytest.Config.ArgsSource.ARGS
-    by_option = bool(config.getoption(SKILL.dest))
+    by_option = bool(cli_value(config, "skill_paths"))
     only_below = not by_option and (given or config.invocation_params.dir != config.rootpath)
     paths = [path_of(config, arg) for arg in ordinary]
     if by_option and not given:

@@ -1,16 +1,23 @@
-"""The settings of a run, read from options and ini keys, and whether they make sense."""
+"""The settings of a run, read from options, ini keys and upskill's configuration.
 
+They must make sense together; and some of them have to be in a command that runs a test again.
+"""
+
+import os
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from ..errors import Setting, SettingsError
-from ..settings import MOST_RUNS, Gates, Settings
-from .option import NAMES, ini_value
-from .options import INI_KEYS, MODEL, OPTIONS
+from .._util.credentials import masked_words
+from ..errors import InputError, Setting, SettingsError
+from ..results.rerun import Rerun
+from ..settings import Settings, settings_of
+from ..skills.upskill_config import read_config
+from .pytest_options import OPTIONS, cli_value, cli_words, is_of_ini_file, value_of
+from .skill_code import SkillCode
 
 _GATES_OF_TRIGGERS: Final[Mapping[str, Any]] = {"min_recall": None, "max_false_alarms": None}
 _GATES_OF_CASES: Final[Mapping[str, Any]] = {
@@ -22,26 +29,10 @@ _GATES_OF_CASES: Final[Mapping[str, Any]] = {
 
 
 def read_settings(config: pytest.Config) -> Settings:
-    values: dict[str, Any] = {option.setting: option.value(config) for option in OPTIONS}
-    for setting, (key, kind, _) in INI_KEYS.items():
-        if given := ini_value(config, key, kind):
-            values[setting] = tuple(given) if kind == NAMES else given
-    of_ini = MODEL.is_of_ini_file(config)
-    first_runs, runs = values["runs"]
-    values |= {
-        "skill_paths": tuple(values["skill_paths"] or ()),
-        "models": tuple(dict.fromkeys(values["models"] or ())),
-        "agents": tuple(dict.fromkeys(values["agents"] or Settings.agents)),
-        "with_skills": tuple(values["with_skills"] or ()),
-        "models_folder": config.inipath.parent if config.inipath and of_ini else Path(),
-        "runs": runs,
-        "first_runs": first_runs if first_runs < runs else None,
-        "baseline": not values["baseline"],
-        "history": not values["history"],
-        "prompt_cache": not values["prompt_cache"],
-        "gates": Gates(**{gate.name: values.pop(gate.name) for gate in fields(Gates)}),
-    }
-    settings = _without_idle_gates(Settings(**values), config)
+    values = {setting: value_of(config, setting) for setting in OPTIONS}
+    if config.inipath and is_of_ini_file(config, "models"):
+        values["models_folder"] = config.inipath.parent
+    settings = _without_idle_gates(settings_of(values), config)
     _require_sense(settings)
     return settings
 
@@ -49,20 +40,15 @@ def read_settings(config: pytest.Config) -> Settings:
 def _without_idle_gates(settings: Settings, config: pytest.Config) -> Settings:
     """Gates of the ini file don't apply to what the command line leaves out."""
     idle = {"only": _GATES_OF_CASES, "off": _GATES_OF_TRIGGERS}.get(settings.triggers or "", {})
-    for one in OPTIONS:
-        if one.setting in idle and one.is_given(config):
-            raise _contradiction(one.setting, "triggers")  # it could only fail, once all is paid
+    for gate in idle:
+        if cli_value(config, gate) is not None:
+            raise _contradiction(gate, "triggers")  # it could only fail, once all is paid
     return replace(settings, gates=replace(settings.gates, **idle))
 
 
 def _require_sense(settings: Settings) -> None:
     """Find out before the first call which settings contradict each other."""
     runs, first_runs, gates = settings.runs, settings.first_runs, settings.gates
-    if runs > MOST_RUNS:
-        raise SettingsError("runs", f"{runs:,} runs (limit {MOST_RUNS:,})", "Use fewer runs.")
-    if settings.trigger_runs > MOST_RUNS:
-        problem = f"{settings.trigger_runs:,} runs (limit {MOST_RUNS:,})"
-        raise SettingsError("trigger_runs", problem, "Use fewer runs.")
     if settings.noise:
         _require_noise(settings.noise)
     if first_runs and not settings.baseline:
@@ -98,27 +84,73 @@ def _require_batch_sense(settings: Settings) -> None:
     if settings.batch == "wait":
         return
     # Each of these asks for more depending on answers, while tests run, or asks all again.
-    given = {
+    unplanned = {
         "runs": settings.first_runs is not None,
         "fresh": settings.fresh,
         "matrix": settings.matrix,
         "ablate": settings.ablate,
     }
-    for setting, is_given in given.items():
-        if is_given:
+    for setting, is_set in unplanned.items():
+        if is_set:
             problem = ("can't be combined with ", Setting("batch"), "=submit")
             value = f"{settings.first_runs}..{settings.runs}" if setting == "runs" else ""
             hint = ("Wait for the batch: ", Setting("batch"), ".")
             raise SettingsError(setting, problem, hint, value=value)
 
 
-def _require_noise(wanted: int) -> None:
+def _require_noise(number: int) -> None:
     from ..skills.noise import noise_skills
 
-    if wanted > (most := len(noise_skills())):
+    if number > (most := len(noise_skills())):
         problem = f"only {most} unrelated skills come with pytest-upskill"
-        raise SettingsError("noise", problem, "Ask for fewer.", value=str(wanted))
+        raise SettingsError("noise", problem, "Ask for fewer.", value=str(number))
 
 
-def _contradiction(setting: str, other: str) -> SettingsError:
-    return SettingsError(setting, ("can't be combined with ", Setting(other)), "Drop one of them.")
+def _contradiction(setting: str, against: str) -> SettingsError:
+    problem = ("can't be combined with ", Setting(against))
+    return SettingsError(setting, problem, "Drop one of them.")
+
+
+def with_upskill_config(settings: Settings, folder: Path, code: SkillCode | None) -> Settings:
+    """Take models and the folder of kept runs from upskill.config.yaml if nothing else has them."""
+    if settings.models and (settings.runs_folder or not settings.history):
+        return settings
+    upskill = read_config(folder, os.environ)
+    if code and upskill.file and code.skill_around(upskill.file):
+        raise InputError(
+            upskill.file,
+            "is inside the skill, which does not choose its models or where runs are kept",
+            "Run pytest from outside of the skill, or name a model and add --skill-no-history.",
+        )
+    if not settings.runs_folder:
+        settings = replace(settings, runs_folder=upskill.runs_dir)
+    if settings.models or not upskill.eval_models:
+        return settings
+    return replace(
+        settings, models=upskill.eval_models, models_folder=folder, models_file=upskill.file
+    )
+
+
+# Options that shape the answers and grades of a test; not those that choose tests, write files,
+# limit or judge the whole run.
+_OF_A_TEST: Final = (
+    *("base_url", "runs", "tests_file", "sandbox", "image", "with_skills", "noise", "trigger_runs"),
+    *("max_turns", "allow_network", "baseline", "references", "against", "max_output", "timeout"),
+    *("replay_file", "judge", "score", "case_threshold", "allow_code"),
+)
+_OF_PYTEST: Final = {"-c": "inifilename", "--rootdir": "rootdir", "-o": "override_ini"}
+
+
+def rerun_of(config: pytest.Config) -> Rerun:
+    """Only what the command line has: the ini file applies to the next run as well."""
+    options = cli_words(config, *_OF_A_TEST)
+    for flag, name in _OF_PYTEST.items():
+        value = getattr(config.option, name, None) or ()
+        for text in [value] if isinstance(value, str | Path) else value:
+            options += [flag, str(text)]
+    root = os.path.relpath(config.rootpath, config.invocation_params.dir)
+    return Rerun(
+        tuple(masked_words(options)),
+        tuple(masked_words([*cli_words(config, "models"), *cli_words(config, "agents")])),
+        "" if root == os.curdir else Path(root).as_posix(),
+    )

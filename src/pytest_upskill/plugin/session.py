@@ -31,24 +31,22 @@ from .calls import lacking_lines, plan_of, untested
 from .case_items import CaseItem
 from .concluding import Conclusion
 from .ctrl_c import end_in_peace
-from .flags import flags_of_agents, message_of, spell
 from .functions import MarkedTests
 from .groups import Groups, looks_of
 from .items import BrokenCaseItem, ItemOfFile, Unrunnable
 from .ledger import Ledger
 from .nodes import SkillFile, SkillWarning
-from .options import MODEL
 from .otel import OtelExport
 from .outcomes import NotAnswered
 from .paths import Selected
-from .run_settings import read_settings
+from .pytest_options import cli_agent_flags, cli_value, message_of, spell
+from .run_settings import read_settings, with_upskill_config
 from .run_subjects import RunSubjects
 from .runnable import require_judge
 from .same_errors import SameErrors
 from .skill_code import code_kept_out
 from .status_line import Tally
 from .studies import Studies, require_studies, wanted_studies
-from .upskill_settings import with_upskill_config
 
 _NO_SKILL = (
     "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
@@ -184,7 +182,7 @@ class UpskillRun:
             self._selected, subjects.specs, subjects.judges, self.settings, verbose=verbose
         )
         lines += batch_lines(subjects.models, self.settings)
-        unused = flags_of_agents(self._config, self.settings)
+        unused = cli_agent_flags(self._config, self.settings)
         if not subjects.agents and unused and sources:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
         lines += subjects.header_lines()
@@ -424,7 +422,7 @@ class UpskillRun:
         chosen = self._selected.sources or terminalreporter.stats.get("deselected")
         failed = self._session and self._session.testsfailed
         tested = not self._ledger or self._ledger.concerns_skills
-        if MODEL.is_given(config) and not (tested or chosen or failed):
+        if cli_value(config, "models") and not (tested or chosen or failed):
             terminalreporter.write_line(_NO_SKILL)
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:

@@ -17,12 +17,11 @@ import pytest
 from ..errors import shown
 from ..settings import INI_FILES
 from .arguments import path_of, split_args
-from .option import absolute, ini_entries
-from .options import ALLOW_CODE, SKILL
+from .pytest_options import FLAGS, absolute, early_cli_value, in_ini, ini_entries
 
 _KEY: Final = pytest.StashKey["SkillCode"]()
 _SAFE: Final = "PYTHONSAFEPATH"
-_TRUST: Final = f"add {ALLOW_CODE.flag} if you trust its author"
+_TRUST: Final = f"add {FLAGS['allow_code']} if you trust its author"
 
 
 class SkillCode:
@@ -34,13 +33,13 @@ class SkillCode:
 
     def __init__(self, config: pytest.Config) -> None:
         known, here = config.known_args_namespace, config.invocation_params.dir
-        given = getattr(known, SKILL.dest, None)
+        given = early_cli_value(config, "skill_paths")
         self._config = config
         self._here = _real(here)
         self._ordinary, named = split_args(config, known.file_or_dir)
         self._by_option = bool(given)
         self._by_name = bool(named)
-        roots = [absolute(here, path) for path in given or SKILL.in_ini(config) or ()]
+        roots = [absolute(here, path) for path in given or in_ini(config, "skill_paths") or ()]
         self._owned = bool(roots) and not given
         self._roots = _forms(path.parent if path.is_file() else path for path in roots)
         paths = [path_of(config, arg) for arg in self._ordinary] or [here]
@@ -174,7 +173,7 @@ class SkillCode:
         if not found:
             return []
         files = f"{len(found):,} test file{'' if len(found) == 1 else 's'}"
-        return [f"upskill: {files} inside skills not run (add {ALLOW_CODE.flag})"]
+        return [f"upskill: {files} inside skills not run (add {FLAGS['allow_code']})"]
 
     def without_skills(self, args: Sequence[str]) -> list[str]:
         """The arguments that are left to pytest."""
@@ -195,14 +194,14 @@ class SkillCode:
 
 def keep_code_of_skills_out(config: pytest.Config) -> None:
     """Before pytest imports the first conftest.py."""
-    if ALLOW_CODE.flag in _own_words(config):
+    if FLAGS["allow_code"] in _own_words(config):
         return
     code = SkillCode(config)
     if not code.is_asked_for:
         code.require_project_ini()
         return
     code.require_own_ini()
-    if not (getattr(config.known_args_namespace, ALLOW_CODE.dest) or ALLOW_CODE.in_ini(config)):
+    if not (early_cli_value(config, "allow_code") or in_ini(config, "allow_code")):
         code.take_over()
         config.stash[_KEY] = code
         config.pluginmanager.register(code, "upskill-code")

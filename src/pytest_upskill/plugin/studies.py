@@ -21,12 +21,11 @@ from ..skills.context import load_for_run
 from ..stats import look_plan
 from ..trials.plan import PlannedCase, score_of
 from ..trials.subject import CHAT, Subject
-from .flags import message_of, spell
 from .hooks import prompts, registered_checks
 from .ledger import Ledger
 from .nodes import Run
-from .options import OPTIONS
 from .paths import Selected, SkillSource
+from .pytest_options import cli_value, is_of_ini_file, message_of, spell
 
 _AGAIN: Final = "Run again: nothing is asked twice"
 
@@ -50,8 +49,7 @@ def require_studies(settings: Settings, selected: Selected, subjects: Iterable[S
 
 def looks_of_studies(settings: Settings, config: pytest.Config) -> tuple[int, ...]:
     """As many runs as the tests get, if that was chosen."""
-    runs = next(one for one in OPTIONS if one.setting == "runs")
-    if runs.is_given(config) or runs.is_of_ini_file(config):
+    if cli_value(config, "runs") or is_of_ini_file(config, "runs"):
         return look_plan(settings.first_runs or settings.runs, settings.runs)
     return look_plan(*STUDY_RUNS)
 

@@ -98,47 +98,20 @@ class Finished:
     earlier: Earlier | None = None  # the run before, for the page
 
 
-@dataclass(frozen=True)
-class Report:
-    """A kind of report: ``what`` is for help texts, ``write`` returns the paths it wrote."""
-
-    what: str
-    write: Callable[[Path, Finished], Sequence[Path]]
-    is_folder: bool = False
-    of_run: bool = False  # only a run can write it: its files lack what is needed
-
-
 def _page(run: Finished) -> str:
     from .html import html_report  # loaded only if needed
 
     return html_report(run.results, run.notes, run.earlier)
 
 
-# All kinds, by the setting that says where to write one. pytest and `report` both use this.
-REPORTS: Final[Mapping[str, Report]] = {
-    "json_file": Report(
-        "all results as JSON", lambda file, run: write_report(file, results_bytes(run.results))
-    ),
-    "html_file": Report("an HTML page", lambda file, run: write_report(file, _page(run))),
-    "markdown_file": Report(
-        "a Markdown summary, for a pull request",
-        lambda file, run: write_report(file, run.markdown()),
-    ),
-    "csv_file": Report(
-        "CSV with a row for each answer",
-        lambda file, run: write_report(file, csv_text(run.results)),
-    ),
-    "benchmark_folder": Report(
-        "the results in skill-creator's layout",
-        lambda folder, run: add_benchmark(folder, run.results, run.workspace_of),
-        is_folder=True,
-    ),
-    "transcripts_folder": Report(
-        "the transcripts of agents, a file of JSON lines for each trial",
-        lambda folder, run: write_transcripts(folder, run.results),
-        is_folder=True,
-        of_run=True,
-    ),
+# How to write each kind, by the setting that says where; returns the paths that were written.
+REPORTS: Final[Mapping[str, Callable[[Path, Finished], Sequence[Path]]]] = {
+    "json_file": lambda file, run: write_report(file, results_bytes(run.results)),
+    "html_file": lambda file, run: write_report(file, _page(run)),
+    "markdown_file": lambda file, run: write_report(file, run.markdown()),
+    "csv_file": lambda file, run: write_report(file, csv_text(run.results)),
+    "benchmark_folder": lambda folder, run: add_benchmark(folder, run.results, run.workspace_of),
+    "transcripts_folder": lambda folder, run: write_transcripts(folder, run.results),
 }
 
 
@@ -151,7 +124,7 @@ def report_writers(run: Finished, wanted: Mapping[str, Path | None]) -> Iterator
     """``wanted`` is where each report goes, by its setting."""
     for setting, path in wanted.items():
         if path is not None:
-            yield setting, partial(REPORTS[setting].write, path, run)
+            yield setting, partial(REPORTS[setting], path, run)
 
 
 def write_report(file: Path, content: str | bytes) -> list[Path]:

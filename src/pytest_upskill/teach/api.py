@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
 
 from ..errors import SettingsError
 from ..models.prices import parse_prices
+from ..options import PATH, PATHS, options_of
 from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.context import load_for_run
@@ -23,9 +24,8 @@ from .describing import describe_task, improve_description
 from .outcome import Taught
 from .progress_lines import ProgressScreen
 from .teach_models import TeachModels
-from .teach_option import TeachCommand
 from .teach_run import TeachContext, open_models
-from .teach_settings import DEFAULT_CASES, DEFAULT_QUERIES, OPTIONS, TeachSettings, defaults_of
+from .teach_settings import DEFAULT_CASES, DEFAULT_QUERIES, KINDS, TeachCommand, TeachSettings
 from .trigger_set import TriggerSet, trigger_task, write_triggers
 from .workflow import add_cases, refine_skill, write_skill
 
@@ -137,7 +137,7 @@ def generate_triggers(
     user messages show how people ask.
     """
     task = trigger_task(load_skill(skill_file(Path(skill))))
-    settings = _settings("triggers", task, {**options, "queries": number})
+    settings = _settings("triggers", task, {"students": (), **options, "queries": number})
     return write_triggers(Path(skill), settings, _context(folder, tell, prices))
 
 
@@ -237,15 +237,13 @@ evaluate_async = _async_of(evaluate)
 
 
 def _settings(command: TeachCommand, task: str, options: TeachOptions) -> TeachSettings:
-    defaults = defaults_of(command)
-    given: dict[str, Any] = {**defaults, **options}
-    for name, default in defaults.items():
-        if isinstance(default, tuple):
-            paths = OPTIONS[name].parse is Path
-            given[name] = _paths(given[name]) if paths else _names(given[name])
-        elif OPTIONS[name].parse is Path:
-            given[name] = _path(given[name])
-    return TeachSettings(task, **given)
+    defaults = {n: option.default for n, option in options_of(command, TeachSettings).items()}
+    values: dict[str, Any] = {**defaults, **options}
+    for name, kind in KINDS.items():
+        convert = _paths if kind == PATHS else _path if kind == PATH else _names
+        if name in values and (kind == PATH or kind.repeats):
+            values[name] = convert(values[name])
+    return TeachSettings(task, **values)
 
 
 def _names(given: Names) -> tuple[str, ...]:

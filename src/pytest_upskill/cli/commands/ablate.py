@@ -20,6 +20,7 @@ from ...results.run import RunResults
 from ...skills.beside import beside, save_beside
 from ...skills.parts import Part
 from ...teach.case_file import ids_held_out
+from ...teach.teach_settings import TeachSettings
 from ...trials.trial import sample_of
 from ..studying import Desk, add_study_arguments, run_studies
 
@@ -28,24 +29,12 @@ _HELD_OUT: Final = 0.4  # of the cases
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    groups = add_study_arguments(parser, several=False)
+    groups = add_study_arguments(parser, "ablate", TeachSettings)
     parser.add_argument(
         "--by",
         choices=("section", "paragraph"),
         default="section",
         help="what is left out: sections, by heading, or paragraphs (default: section)",
-    )
-    parser.add_argument(
-        "--references",
-        action="store_true",
-        help="plain completions get the files that SKILL.md names as well, and each is a part",
-    )
-    parser.add_argument(
-        "--margin",
-        type=_margin,
-        default=MARGIN,
-        metavar="R",
-        help=f"a loss that does not count: 0.1 is 10 points (default: {MARGIN:g})",
     )
     groups["output"].add_argument(
         "--apply",
@@ -53,16 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the skill without the parts that could go beside the old one, and measure it "
         "on cases that were held out",
     )
-
-
-def _margin(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1 (0.1 is 10 points)")
-    return number
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
@@ -96,7 +75,7 @@ class _Command:
             learn = tuple(one for one in cases if one[0].id not in held)
             self.held.append(tuple(one for one in cases if one[0].id in held))
             folder = desk.folder / f"{len(self.ablations)}"
-            settings, by, margin = desk.lab.settings, self.given.by, self.given.margin
+            settings, by, margin = desk.lab.settings, self.given.by, self.given.margin or MARGIN
             self.ablations.append(Ablation(source, subject, learn, folder, settings, by, margin))
         studies = [one.study() for one in self.ablations]
         for one, own in zip(self.ablations, self.held, strict=True):

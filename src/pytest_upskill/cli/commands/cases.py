@@ -14,7 +14,7 @@ from ..teaching import add_teach_arguments, config_here, run_teaching, teach_set
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     groups = add_teach_arguments(parser, "cases")
-    groups["cases and attempts"].add_argument(
+    groups["runs and attempts"].add_argument(
         "--add", type=int, metavar="N", help="add N cases to those of the skill"
     )
 

@@ -9,14 +9,12 @@ from ...skills.folder import skill_file
 from ...skills.skill import load_skill
 from ...teach.described import Described, described_data, described_lines, status_of
 from ...teach.describing import describe_task, improve_description
-from ...teach.teach_settings import defaults_of
 from ..project import find_skill
 from ..teaching import Shown, add_teach_arguments, config_here, run_shown, teach_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_teach_arguments(parser, "describe")
-    parser.set_defaults(runs=defaults_of("describe")["runs"])
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:

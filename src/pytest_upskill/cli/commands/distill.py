@@ -4,12 +4,10 @@ import argparse
 import os
 import sys
 from functools import partial
-from pathlib import Path
 
 from ...errors import SettingsError
 from ...reports.markdown import markdown_summary
 from ...reports.writers import (
-    REPORTS,
     Finished,
     report_paths,
     report_writers,
@@ -21,26 +19,13 @@ from ...skills.folder import skill_file
 from ...skills.skill import load_skill
 from ...teach.distilled import Distilled, distilled_data, report_lines, result_line
 from ...teach.distilling import distill
-from ...teach.teach_settings import defaults_of
 from ..output import tell
 from ..project import find_skill
 from ..teaching import Shown, add_teach_arguments, config_here, run_shown, teach_settings
 
-_REPORTS = ("html_file", "markdown_file")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    groups = add_teach_arguments(parser, "distill")
-    own = defaults_of("distill")
-    parser.set_defaults(attempts=own["attempts"], holdout=own["holdout"])
-    for setting in _REPORTS:
-        groups["output"].add_argument(
-            f"--{setting.partition('_')[0]}",
-            dest=setting,
-            type=Path,
-            metavar="FILE",
-            help=f"write {REPORTS[setting].what}",
-        )
+    add_teach_arguments(parser, "distill")
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:

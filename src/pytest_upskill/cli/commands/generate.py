@@ -25,7 +25,7 @@ from ..upskill_flags import FLAGS_OF_GENERATE, add_flags, refuse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     groups = add_teach_arguments(parser, "generate")
-    groups["cases and attempts"].add_argument(
+    groups["runs and attempts"].add_argument(
         "--no-eval", action="store_true", help="write a draft and cases, and measure nothing"
     )
     # upskill's: all that was asked is kept anyway.

@@ -17,6 +17,7 @@ from ...settings import Settings
 from ...stats import cohens_kappa
 from ...trials.answer import Answer
 from ...trials.trial import Question, Rubric
+from ..command_options import add_options
 from ..judge_labels import Labelled, load_labels
 from ..output import tell
 
@@ -47,8 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="answers that people labelled, as JSON lines, or the notes that a page exported",
     )
-    parser.add_argument("--model", dest="judge", required=True, metavar="NAME", help="the judge")
-    parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    add_options(parser, "judge", Settings)
     parser.add_argument(
         "--votes",
         type=int,

@@ -14,9 +14,10 @@ from ..._util.files import read_file
 from ..._util.texts import counted, harmless, one_line
 from ...errors import spelled
 from ...lint import Finding, lint_skill
-from ...settings import INI_FILES
+from ...settings import INI_FILES, Settings
 from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
 from ...skills.search import LeftOut, find_skills, left_out_lines
+from ..command_options import add_options
 
 _JUDGE_SET: Final = re.compile(
     r"""^[^#;\n]*(?:\bskill_judge[ \t]*=[ \t]*["']?\w|--skill-judge\b)""", re.M
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="json",
         help="same as --format json",
     )
-    parser.add_argument("--judge", metavar="MODEL", help="the model that will grade rubrics")
+    add_options(parser, "lint", Settings)
     parser.add_argument(
         "--lift",
         type=_lift,

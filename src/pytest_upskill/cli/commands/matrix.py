@@ -12,7 +12,7 @@ from ..studying import Desk, add_study_arguments, run_studies
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_study_arguments(parser, several=True, agents="loop")
+    add_study_arguments(parser, "matrix")
 
 
 def run(given: argparse.Namespace) -> tuple[str, int]:

@@ -26,6 +26,8 @@ from ...results.from_json import read_run, unpacked
 from ...results.history import KeptRun, find, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
 from ...results.upskill_runs import UpskillRun, all_runs, upskill_runs
+from ...settings import Settings
+from ..command_options import add_options
 from ..command_table import USAGE, Command, add_command
 from ..output import stdout_look
 from ..project import runs_folder
@@ -69,13 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"maximum number of lines (default: {_ROWS}, or all with --json, --html, --csv)",
     )
-    parser.add_argument(
-        "-d",
-        "--dir",
-        type=Path,
-        metavar="DIR",
-        help="folder of the run history (default: .upskill/runs)",
-    )
+    add_options(parser, "runs", Settings)
     single = parser.add_subparsers(
         dest="what", metavar="COMMAND", help=argparse.SUPPRESS, prog="pytest-upskill runs"
     )
@@ -85,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> tuple[str, int]:
     require_apart({"html": given.html, "csv": given.csv})
-    kept = all_runs(runs_folder(given.dir, Path.cwd()))
+    kept = all_runs(runs_folder(given.runs_folder, Path.cwd()))
     look = stdout_look()
     if given.what == "show":
         return _show(given, kept, look)
@@ -174,18 +170,8 @@ def _add_show(commands: Any) -> None:
     )
     parser.add_argument("id", metavar="ID", help=_ID_HELP)
     parser.add_argument("--json", action="store_true", help="print the whole run as JSON")
-    _add_dir(parser)
-
-
-def _add_dir(parser: argparse.ArgumentParser) -> None:
-    # Without a default, so that a --dir before the subcommand counts.
-    parser.add_argument(
-        *("-d", "--dir"),
-        type=Path,
-        metavar="DIR",
-        default=argparse.SUPPRESS,
-        help="folder of the run history (default: .upskill/runs)",
-    )
+    # A --dir before the subcommand counts if there is none behind it.
+    add_options(parser, "runs", Settings, missing=argparse.SUPPRESS)
 
 
 def _show(given: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:
@@ -237,7 +223,8 @@ def _add_compare(commands: Any) -> None:
         default=argparse.SUPPRESS,
         help="write run B as an HTML page with what changed, answers side by side",
     )
-    _add_dir(parser)
+    # A --dir before the subcommand counts if there is none behind it.
+    add_options(parser, "runs", Settings, missing=argparse.SUPPRESS)
 
 
 def _compare(given: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:

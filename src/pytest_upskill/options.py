@@ -1,0 +1,245 @@
+"""How a setting is written as an option of pytest or of a command.
+
+A setting is declared once, as a field of ``Settings``, ``Gates`` or ``TeachSettings``::
+
+    max_turns: int = setting(
+        30, whole(1), "agents", "maximum turns of an agent",
+        "--skill-max-turns",
+        at("generate refine", "--max-turns"),
+    )
+
+pytest's option and ini key, the arguments of the commands, their help, the limits in Python and
+the tables of the documentation follow from it. Every pytest run imports this module.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any, Final, Literal, TypeVar, get_args
+
+Value = TypeVar("Value")
+Group = Literal[
+    "skills and cases",
+    "models",
+    "agents",
+    "runs and attempts",
+    "limits",
+    "answers",
+    "gates",
+    "output",
+]
+GROUPS: Final[tuple[Group, ...]] = get_args(Group)
+PYTEST: Final = "pytest"  # the place of pytest's own options, beside the names of commands
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the value of a setting may be."""
+
+    noun: str  # for errors: "'x' is not NOUN"
+    metavar: str | None
+    ini_type: Any  # pytest's type of the ini key
+    parse: Callable[[str], Any]  # raises ArgumentTypeError
+    allows: Callable[[Any], bool] = lambda _: True  # a value that was given in Python
+    repeats: bool = False
+    constant: Any = None  # the value of the option without an argument
+
+
+def _text(text: str) -> str:
+    if not text.strip():  # mostly an unset variable of a CI job
+        raise argparse.ArgumentTypeError("the value is empty")
+    return text
+
+
+def _path(text: str) -> Path:
+    return Path(_text(text))
+
+
+def _checked(
+    noun: str, metavar: str, convert: type[int | float], allows: Callable[[Any], bool]
+) -> Kind:
+    def parse(text: str) -> Any:
+        try:
+            value = convert(text)
+        except ValueError:
+            value = None
+        if value is None or not allows(value):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {noun}")
+        return value
+
+    return Kind(noun, metavar, convert.__name__, parse, allows)
+
+
+def whole(least: int, most: float = inf) -> Kind:
+    """Whole numbers within limits."""
+    limits = f"from {least:,} to {most:,}" if most < inf else f"of {least} or more"
+    return _checked(f"a whole number {limits}", "N", int, lambda value: least <= value <= most)
+
+
+def number(noun: str, least: float = -inf, most: float = inf, *, above: bool = False) -> Kind:
+    """Numbers within limits; with ``above``, the lower limit itself is not allowed."""
+
+    def allows(value: float) -> bool:
+        return isfinite(value) and least <= value <= most and not (above and value == least)
+
+    return _checked(noun, "R", float, allows)
+
+
+def choice(*choices: str, constant: str | None = None, note: str = "") -> Kind:
+    """One of some words."""
+    noun = f"{', '.join(choices[:-1])} or {choices[-1]}"
+
+    def parse(text: str) -> str:
+        if text.strip() not in choices:
+            raise argparse.ArgumentTypeError(f"{text!r} is not {noun}{note}")
+        return text.strip()
+
+    metavar = "|".join(choices)
+    return Kind(noun, metavar, "string", parse, choices.__contains__, constant=constant)
+
+
+def run_numbers(most: int) -> Kind:
+    """The first and the most runs, as in 3..12; one number stands for both."""
+    each = whole(1, most)
+    noun = f"{each.noun}, or two of them as in '3..12'"
+
+    def parse(text: str) -> tuple[int, int]:
+        first, dots, last = text.partition("..")
+        try:
+            pair = each.parse(first), each.parse(last if dots else first)
+        except argparse.ArgumentTypeError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not {noun}") from None
+        if pair[0] > pair[1]:
+            raise argparse.ArgumentTypeError(f"{text!r}: the smaller number comes first")
+        return pair
+
+    return Kind(noun, "N", "string", parse)
+
+
+TEXT: Final = Kind("a text", "TEXT", "string", _text)
+PATH: Final = Kind("a path", "FILE", "string", _path)
+NAMES: Final = Kind("a list of names", "NAME", "linelist", _text, repeats=True)
+PATHS: Final = Kind("a list of paths", "PATH", "paths", _path, repeats=True)
+SWITCH: Final = Kind("true or false", None, "bool", bool, constant=True)
+OFF_SWITCH: Final = Kind("true or false", None, "bool", bool, constant=False)
+POSITIVE: Final = number("a number above 0", 0, above=True)
+SHARE: Final = number("a number above 0 and up to 1", 0, 1, above=True)
+RATE: Final = number("a number between 0 and 1", 0, 1)
+
+
+@dataclass(frozen=True)
+class Option:
+    """A setting as pytest or a command takes it."""
+
+    setting: str  # the name of the field
+    flags: tuple[str, ...]  # none for a key that only the ini file has
+    kind: Kind
+    group: Group
+    help: str  # starts in lower case, and has no default
+    metavar: str | None = None
+    default: Any = None
+    default_text: str = ""  # for help, where the default is None
+    ini: str = ""
+    required: bool = False
+    config: str | None = None  # the field of UpskillConfig that is its default
+    # What --resume does with it: most settings must be the same as before ("same"), some say how
+    # far to go and may now go further ("limit"), some do not matter ("free").
+    resume: Literal["same", "limit", "free"] = "same"
+
+    @property
+    def flag(self) -> str:
+        return next((flag for flag in self.flags if flag.startswith("--")), self.ini)
+
+    @property
+    def is_switch(self) -> bool:
+        return self.kind in (SWITCH, OFF_SWITCH)
+
+    @property
+    def default_words(self) -> str:
+        """The default as a user writes it; empty if there is none."""
+        if self.default_text or self.is_switch or self.default in (None, ()):
+            return self.default_text
+        if self.kind.repeats:
+            return ", ".join(map(str, self.default))
+        return f"{self.default:.2g}" if isinstance(self.default, float) else written(self.default)
+
+    def help_text(self) -> str:
+        notes = ["repeatable"] if self.kind.repeats else []
+        notes += [f"default: {self.default_words}"] if self.default_words else []
+        text = f"{self.help} ({'; '.join(notes)})" if notes else self.help
+        return text.replace("%", "%%")
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of ``add_argument``; the value is None if the option is not given."""
+        if self.is_switch:
+            return {"action": "store_const", "const": self.kind.constant}
+        metavar = self.metavar or self.kind.metavar
+        action = "append" if self.kind.repeats else "store"
+        optional = {"nargs": "?", "const": self.kind.constant} if self.kind.constant else {}
+        return {"action": action, "metavar": metavar, "type": self.kind.parse, **optional}
+
+    def words(self, value: Any) -> list[str]:
+        """The option with this value, as on the command line."""
+        if self.is_switch:
+            return [self.flag]
+        values = value if self.kind.repeats else [value]
+        return [word for value in values for word in (self.flag, written(value))]
+
+
+def written(value: Any) -> str:
+    """A parsed value as a user writes it."""
+    if isinstance(value, tuple):
+        first, most = value
+        return f"{first}" if first == most else f"{first}..{most}"
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Commands that take a setting, and what is different there."""
+
+    commands: tuple[str, ...]
+    changes: Mapping[str, Any]  # to the fields of Option
+
+
+def at(commands: str, flags: str, **changes: Any) -> Place:
+    """These commands take the setting by these flags."""
+    return Place(tuple(commands.split()), {"flags": tuple(flags.split()), **changes})
+
+
+def setting(
+    default: Value,
+    kind: Kind,
+    group: Group,
+    help: str,
+    *places: str | Place,
+    ini: str = "",
+    **more: Any,
+) -> Value:
+    """A field of a dataclass, with its options; a place that is a text is pytest's flag."""
+    shared = {"kind": kind, "group": group, "help": help, "default": default, **more}
+    flags = tuple(flag for flag in places if isinstance(flag, str))
+    key = ini or "".join(flags).removeprefix("--").replace("-", "_")
+    options = {PYTEST: {**shared, "flags": flags, "ini": key}} if key else {}
+    for place in places:
+        if isinstance(place, Place):
+            options |= {command: {**shared, **place.changes} for command in place.commands}
+    declared: Value = field(default=default, metadata={"options": options, **shared})
+    return declared
+
+
+def options_of(place: str, *tables: type) -> dict[str, Option]:
+    """The options of pytest or of a command, by setting.
+
+    They are in the order of their groups; those that tables share come last in each.
+    """
+    ranked = [
+        (GROUPS.index(entry.metadata["group"]), entry.name not in table.__annotations__, entry)
+        for table in tables
+        for entry in fields(table)
+        if place in entry.metadata.get("options", ())
+    ]
+    ranked.sort(key=lambda rank: rank[:2])
+    return {e.name: Option(e.name, **e.metadata["options"][place]) for _, _, e in ranked}
