@@ -41,7 +41,7 @@ def test_filters_keep_matching_rows(page: Page, report: Path) -> None:
     assert len(rows(page)) == len(results) == 48
     for state in ("failed", "regressed", "no signal", "flaky"):
         page.click(f"[data-state='{state}']")
-        wanted = [r.test.case + " " + r.test.model for r in results if state in r.states]
+        wanted = [r.test.case + " " + r.test.label for r in results if state in r.states]
         assert rows(page) == wanted
         assert wanted
         assert page.texts(".count") == [f"{len(wanted)} of 48 shown"]
@@ -163,7 +163,7 @@ def test_text_is_found_in_questions_and_answers(page: Page, report: Path) -> Non
     page.press("/")
     page.type("run 2: ## 2.4.0")
     wanted = [
-        f"{row.test.case} {row.test.model}"
+        f"{row.test.case} {row.test.label}"
         for row in rows_of(readable_run())
         if any("run 2: ## 2.4.0" in (record.output or "") for record in row.records)
     ]

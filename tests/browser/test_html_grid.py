@@ -33,10 +33,10 @@ def small_run() -> RunResults:
     made = made_run(models=MODELS, cases=5, runs=2, passes=lifts)
     records = [
         replace(record, outcome="errored", error="down", output=None)
-        if (record.case, record.model, record.run) == ("case-1", MODELS[1], 1)
+        if (record.case, record.label, record.run) == ("case-1", MODELS[1], 1)
         else record
         for record in made.records
-        if (record.case, record.model) != ("case-4", MODELS[1])
+        if (record.case, record.label) != ("case-4", MODELS[1])
     ]
     return replace(made, records=tuple(records))
 

@@ -72,7 +72,7 @@ def test_names_in_the_plot_of_six_models_do_not_collide(
 ) -> None:
     models = [f"provider/model-{n}" for n in range(6)]
     made = made_run(models=models, cases=20, passes=lambda n, m, *_: n < 17 + (int(m[-1]) % 3))
-    records = [replace(r, cost=0.001 + 0.0001 * int(r.model[-1])) for r in made.records]
+    records = [replace(r, cost=0.001 + 0.0001 * int(r.label[-1])) for r in made.records]
     page.size(width)
     page.open(write_page(replace(made, records=tuple(records)), tmp_path))
     names = page.js(  # without the halo around them, which may overlap

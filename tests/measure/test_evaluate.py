@@ -52,7 +52,7 @@ def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequenc
         {"haiku": Price(1, 1, 1)}.get,
         arms,
     )
-    assert [(test.case, test.model) for test in results.tests] == [
+    assert [(test.case, test.label) for test in results.tests] == [
         ("how", "haiku"),
         ("how", "opus"),
         ("why", "haiku"),
@@ -61,7 +61,7 @@ def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequenc
     ]
     assert len(results.records) == 5 * len(arms) * 2
     assert {record.arm for record in results.records} == set(arms)
-    outcomes = {(r.case, r.model, r.arm): (r.outcome, r.cost) for r in results.records}
+    outcomes = {(r.case, r.label, r.arm): (r.outcome, r.cost) for r in results.records}
     assert outcomes["how", "haiku", "baseline"] == ("failed", 1.0)
     assert outcomes["why", "opus", "baseline"] == ("errored", None)
     if "skill" in arms:
@@ -117,11 +117,11 @@ def test_agents_get_tasks_and_a_plain_question_none_of_their_cases(tmp_path: Pat
         lambda _: Price(1, 1, 1),
         outfit_of=outfits.of,
     )
-    tests = [(test.case, test.model) for test in results.tests]
+    tests = [(test.case, test.label) for test in results.tests]
     assert tests == [("how", "haiku"), ("how", "loop/haiku"), ("left", "loop/haiku")]
     assert {question.model for question in asked} == {"haiku"}
     assert sum(question.task is not None for question in asked) == 4
-    passed = {(one.case, one.model) for one in results.records if one.outcome == "passed"}
+    passed = {(one.case, one.label) for one in results.records if one.outcome == "passed"}
     assert passed == {("how", "loop/haiku"), ("left", "loop/haiku")}
     assert all(record.cost for record in results.records)
     assert results.model_ids == {"haiku": "id", "loop/haiku": "id"}

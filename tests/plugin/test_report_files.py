@@ -133,6 +133,6 @@ def test_a_case_that_is_for_another_model_is_not_missing_from_this_one(
     models = [write_script(pytester.path / name) for name in ("a.json", "b.json")]
     named = [word for model in models for word in ("--model", model)]
     shown = pytester.runpytest_inprocess("--skill", "skills", *named, "--skill-json", "run.json")
-    of = {(test.case, test.model): test.of for test in read_run(pytester.path / "run.json").tests}
+    of = {(test.case, test.label): test.of for test in read_run(pytester.path / "run.json").tests}
     assert of == {("a", models[0]): 2, ("b", models[0]): 2, ("a", models[1]): 1}
     assert "ran only" not in shown.stdout.str()

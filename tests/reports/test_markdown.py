@@ -124,7 +124,7 @@ def test_the_cost_column_is_shown_only_if_something_costs_money(
     cost: float | None, shown: bool
 ) -> None:
     made = made_run(models=("a", "b"))
-    records = [replace(r, cost=cost if r.model == "a" else None) for r in made.records]
+    records = [replace(r, cost=cost if r.label == "a" else None) for r in made.records]
     page = Page(markdown_summary(replace(made, records=tuple(records))))
     assert ("$/1000" in page.texts["th"]) is shown
     assert page.tags["td"] == 2 * page.tags["th"]

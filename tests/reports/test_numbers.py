@@ -117,7 +117,7 @@ def test_a_new_column_is_dropped_first(gain: Number, tmp_path: Path) -> None:
 @everywhere
 def test_a_cost_reads_the_same_everywhere(report: Report, tmp_path: Path) -> None:
     made = made_run(models=("haiku", "opus"))
-    records = [replace(r, cost=0.1234 if r.model == "haiku" else 2.5) for r in made.records]
+    records = [replace(r, cost=0.1234 if r.label == "haiku" else 2.5) for r in made.records]
     text = report(replace(made, records=tuple(records)), tmp_path)
     assert "$/1000" in text
     assert "$123.40" in text

@@ -45,7 +45,7 @@ def test_any_amounts_get_round_ticks(costs: list[float], free: bool) -> None:
     prices = dict(zip(models, costs, strict=True))
     made = made_run(models=models, cases=1)
     records = [
-        replace(record, cost=0.0 if free and record.arm == "baseline" else prices[record.model])
+        replace(record, cost=0.0 if free and record.arm == "baseline" else prices[record.label])
         for record in made.records
     ]
     page = html_report(replace(made, records=tuple(records)))
@@ -59,7 +59,7 @@ def test_any_amounts_get_round_ticks(costs: list[float], free: bool) -> None:
 def test_a_model_that_never_answered_does_not_hide_the_others() -> None:
     made = made_run(models=("a", "b"))
     records = [
-        replace(r, outcome="errored", cost=None, output=None) if r.model == "b" else r
+        replace(r, outcome="errored", cost=None, output=None) if r.label == "b" else r
         for r in made.records
     ]
     page = html_report(replace(made, records=tuple(records)))
@@ -73,7 +73,7 @@ def test_the_ring_is_around_what_the_sentence_names() -> None:
         return (arm == "baseline" or number > 8) if model == "good" else number == 0
 
     made = made_run(models=("good", "poor"), cases=15, passes=passes)
-    priced = [replace(r, cost=0.01 if r.model == "poor" else r.cost) for r in made.records]
+    priced = [replace(r, cost=0.01 if r.label == "poor" else r.cost) for r in made.records]
     verdicts = replace(made, records=tuple(priced)).verdicts
     assert (sweet_spot(verdicts) or "").startswith("good without the skill (100%)")
     parts = re.findall(r'<circle[^>]*class="([^"]+)"', frontier(verdicts) or "")

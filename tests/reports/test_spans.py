@@ -59,7 +59,7 @@ def test_a_span_has_the_names_of_the_conventions() -> None:
 
 
 def test_a_trial_of_an_agent_is_a_span_of_an_agent() -> None:
-    _, span = trial_spans(agent_run(cases=1), Known({"loop/haiku": SPEC}))
+    _, span = trial_spans(agent_run(cases=1), Known({"haiku": SPEC}))
     assert span.name == "invoke_agent loop"
     expected = {
         "gen_ai.operation.name": "invoke_agent",

@@ -42,8 +42,8 @@ def test_shards_of_agents_are_merged() -> None:
     def shard(model: str) -> Source:
         own = replace(
             BOTH,
-            tests=tuple(test for test in BOTH.tests if test.model == model),
-            records=tuple(one for one in BOTH.records if one.model == model),
+            tests=tuple(test for test in BOTH.tests if test.label == model),
+            records=tuple(one for one in BOTH.records if one.label == model),
         )
         return Source(f"{model}.json", own)
 
@@ -63,7 +63,7 @@ def accepted(results: RunResults, folder: Path) -> dict[str, ModelResults]:
         cases = {
             test.case: found
             for test in results.tests
-            if test.model == label and (found := case_result(results.records_of(test), test.digest))
+            if test.label == label and (found := case_result(results.records_of(test), test.digest))
         }
         now = ModelResults("id", "2026-01-01", "0" * 12, cases)
         write_results(folder, updated(read_results(folder), label, now, set(cases)))

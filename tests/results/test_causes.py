@@ -75,7 +75,7 @@ def test_models_of_the_same_dead_server_are_one_cause() -> None:
     records = [
         ("a", errored("m", "m: can't connect to http://h:1/v1 (5 attempts). Is it running?")),
         ("a", errored("m", "m: can't connect to http://h:1/v1. Is it running?")),
-        ("b", errored("loop/n", "n: can't connect to http://h:1/v1. Is it running?", "loop")),
+        ("b", errored("n", "n: can't connect to http://h:1/v1. Is it running?", "loop")),
         ("c", errored("m", "the judge gave no ruling: j: 401 from http://j/v1")),
     ]
     first, second = causes_of(records)

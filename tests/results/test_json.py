@@ -166,7 +166,7 @@ def test_a_report_is_read_back_with_the_same_verdicts(results: RunResults, tmp_p
 
 
 def test_agent_and_model_are_apart_in_the_file_and_one_label_inside(tmp_path: Path) -> None:
-    was = Unmatched("gate", "loop/haiku", "old", Count(1, 1), "2026-01-01", "gone")
+    was = Unmatched("gate", "haiku", "old", Count(1, 1), "2026-01-01", "gone", agent="loop")
     results = replace(agent_run(also=("haiku",)), unmatched=(was,))
     report = json.loads(results_text(results))
     for key in ("summary", "records", "tests"):
@@ -177,7 +177,7 @@ def test_agent_and_model_are_apart_in_the_file_and_one_label_inside(tmp_path: Pa
     (gone,) = report["unmatched"]
     assert (gone["agent"], gone["model"]) == ("loop", "haiku")
     again = read_run(written(results, tmp_path))
-    assert {(r.agent, r.model) for r in again.records} == {
+    assert {(r.agent, r.label) for r in again.records} == {
         ("loop", "loop/haiku"),
         ("chat", "haiku"),
     }

@@ -31,11 +31,11 @@ WHOLE = made_run(
 def part(results: RunResults, keep: Callable[[PlannedCase], bool]) -> RunResults:
     """The shard that has some of the tests."""
     tests = tuple(test for test in results.tests if keep(test))
-    places = {(test.skill, test.case, test.model) for test in tests}
+    places = {(test.skill, test.case, test.label) for test in tests}
     return replace(
         results,
         tests=tests,
-        records=tuple(r for r in results.records if (r.skill, r.case, r.model) in places),
+        records=tuple(r for r in results.records if (r.skill, r.case, r.label) in places),
         skills=tuple(s for s in results.skills if s.name in {test.skill for test in tests}),
         questions={
             key: text
@@ -80,7 +80,7 @@ def test_cases_of_a_missing_shard_count_as_not_run() -> None:
 
 
 def test_shards_can_be_split_by_model() -> None:
-    sources = shards(WHOLE, lambda test: test.model == "local", 2)
+    sources = shards(WHOLE, lambda test: test.label == "local", 2)
     results, _ = merged(sources)
     assert not results.missing
     assert [row.model for row in results.summaries] == ["haiku", "local", "haiku", "local"]
@@ -134,7 +134,7 @@ def test_files_of_different_runs_are_an_error(other: dict[str, object], problem:
 
 
 def test_what_a_shard_lacks_the_whole_lacks_unless_another_has_it() -> None:
-    one, two = shards(WHOLE, lambda test: int(test.model == "local"), 2)
+    one, two = shards(WHOLE, lambda test: int(test.label == "local"), 2)
     lost = (two.results.tests[0].nodeid, "elsewhere")
     stopped = replace(
         one.results, interrupted="Ctrl-C", lost=lost, untested={"local": "x", "window": "no cases"}

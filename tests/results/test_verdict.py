@@ -349,7 +349,7 @@ def test_signals_and_gates_say_that_they_are_of_checks() -> None:
 def test_the_sweet_spot_is_of_checks() -> None:
     results = checked_run(HIDDEN, models=("cheap", "dear"))
     priced = [
-        replace(record, cost=0.001 if record.model == "cheap" else 0.01)
+        replace(record, cost=0.001 if record.label == "cheap" else 0.01)
         for record in results.records
     ]
     spot = sweet_spot(replace(results, records=tuple(priced)).verdicts)

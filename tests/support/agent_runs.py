@@ -65,7 +65,7 @@ def agent_run(
     made = made_run(models=(label, *also), cases=cases, runs=runs, passes=passes, **more)
 
     def done(record: Record) -> Record:
-        if record.model != label:
+        if record.label != label:
             return record
         number = int(record.case.removeprefix("case-"))
         opened = record.arm == "skill" and opens(number, record.run)
@@ -79,13 +79,21 @@ def agent_run(
             read=("references/layout.md",) if opened else (),
             scripts=("scripts/sum.py",) if opened else (),
         )
-        return replace(record, agent=agent, activity=activity, transcript=turns, files=FILES)
+        return replace(
+            record,
+            agent=agent,
+            model=model,
+            activity=activity,
+            transcript=turns,
+            files=FILES,
+        )
 
     return replace(
         made,
         model_ids={one: f"id-of-{one.removeprefix(f'{agent}/')}" for one in (label, *also)},
         tests=tuple(
-            replace(test, agent=agent) if test.model == label else test for test in made.tests
+            replace(test, agent=agent, model=model) if test.label == label else test
+            for test in made.tests
         ),
         records=tuple(map(done, made.records)),
     )

@@ -280,18 +280,19 @@ def made_query(
     number: int, decisions: str, should: bool, skill: str, label: str, **more: Any
 ) -> tuple[PlannedCase, list[Record]]:
     name = f"trigger-{'needs' if should else 'spares'}-{number}"
+    agent, _, model = label.rpartition("/")
     file = f"skills/{skill}/evals/triggers.json"
     values: dict[str, Any] = {
         "digest": f"{number:011d}{int(should)}",
         "file": file,
         "line": number + 1,
         "threshold": 0.5 if should else None,
-        "agent": label.partition("/")[0] if "/" in label else CHAT,
+        "agent": agent or CHAT,
         "should_trigger": should,
         "sample": sample_of_texts([name]),
         **more,
     }
-    test = PlannedCase(f"{file}::{name}[{label}]", skill, name, label, **values)
+    test = PlannedCase(f"{file}::{name}[{label}]", skill, name, model, **values)
     return test, [made_decision(test, run, letter) for run, letter in enumerate(decisions, start=1)]
 
 

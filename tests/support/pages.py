@@ -108,7 +108,7 @@ def readable_record(record: Record, number: int) -> Record:
         ),
     )
     more = 1.6 if is_skill else 1.0
-    cost = MODELS[record.model][0] * more / 1000 * (0.9 + 0.2 * dice(number, record.run))
+    cost = MODELS[record.label][0] * more / 1000 * (0.9 + 0.2 * dice(number, record.run))
     return replace(
         record,
         output=about + (WITH if passed else WITHOUT),
@@ -117,7 +117,7 @@ def readable_record(record: Record, number: int) -> Record:
         input_tokens=round((640 if is_skill else 210) + 90 * dice(number)),
         output_tokens=round(80 + 60 * dice(number, record.arm, record.run)),
         cached_tokens=512 if is_skill else 0,
-        seconds=round(0.8 + 2 * dice(number, record.model, record.run), 2),
+        seconds=round(0.8 + 2 * dice(number, record.label, record.run), 2),
         stored=record.arm == "baseline",
         cost=cost,
     )
@@ -141,7 +141,7 @@ def readable_run(
     for record in made.records:
         number = int(record.case.removeprefix("case-"))
         new = replace(readable_record(record, number), case=CASES[number])
-        if (number, record.model, record.arm, record.run) == (10, "local", "baseline", 2):
+        if (number, record.label, record.arm, record.run) == (10, "local", "baseline", 2):
             reason = "no answer within 120 s. Raise --skill-timeout"
             new = made_record(
                 SKILL,

@@ -80,7 +80,7 @@ def test_graded_record_has_trial_answer_and_checks() -> None:
 def test_errored_record_has_a_reason_and_no_answer() -> None:
     record = errored_record(TRIAL, "no answer in time")
     assert (record.outcome, record.error) == ("errored", "no answer in time")
-    assert (record.skill, record.case, record.model) == ("gate", "open-gate", "haiku")
+    assert (record.skill, record.case, record.label) == ("gate", "open-gate", "haiku")
     assert (record.arm, record.run) == ("skill", 2)
     assert (record.output, record.tokens, record.seconds, record.checks) == (None, None, None, ())
     assert record.score is None
@@ -184,9 +184,9 @@ def test_record_has_the_files_and_transcript_of_its_answer() -> None:
 
 
 def test_record_tells_the_agent_even_without_an_answer() -> None:
-    trial, done = dataclasses.replace(TRIAL, agent="loop", model="loop/haiku"), Activity(4, 3, True)
+    trial, done = dataclasses.replace(TRIAL, agent="loop", model="haiku"), Activity(4, 3, True)
     record = graded_record(trial, Answer("x", activity=done), ())
-    assert (record.agent, record.model, record.activity) == ("loop", "loop/haiku", done)
+    assert (record.agent, record.label, record.activity) == ("loop", "loop/haiku", done)
     assert errored_record(trial, "no sandbox").agent == "loop"
 
 

@@ -75,7 +75,7 @@ def test_arms_of_a_run_are_asked_together(skill: Skill) -> None:
     ]
     assert [trial.question.run for trial in asked] == [trial.run for trial in asked]
     assert len({trial.question.key for trial in asked}) == 6
-    assert {(trial.skill, trial.case, trial.model) for trial in asked} == {
+    assert {(trial.skill, trial.case, trial.label) for trial in asked} == {
         ("gatekeeper", "open-gate", "haiku")
     }
 

@@ -45,7 +45,7 @@ def test_an_agent_has_the_bare_query_the_skill_and_five_turns(tmp_path: Path) ->
     assert [(one.run, one.question.run) for one in trials] == [(1, 1), (2, 2), (3, 3), (4, 4)]
     first = trials[0]
     assert (first.skill, first.case, first.arm) == ("the gate", "trigger-raise", "skill")
-    assert (first.model, first.agent) == ("loop/haiku", "loop")
+    assert (first.label, first.agent) == ("loop/haiku", "loop")
     question, task = first.question, first.question.task
     assert task
     assert (question.system, question.messages) == ("", (("user", "Raise the gate."),))
@@ -67,7 +67,7 @@ def test_without_an_agent_a_model_chooses(tmp_path: Path) -> None:
     choice = choice_of(skill, [installed(other.name, other.file.parent)])
     assert choice.names == ("boat", "gate")
     [first, _, _] = trigger_trials("gate", TRIGGER, "haiku", Settings(), choice)
-    assert (first.model, first.agent) == ("haiku", "chat")
+    assert (first.label, first.agent) == ("haiku", "chat")
     question = first.question
     assert question.messages == (("user", "Raise the gate."),)
     assert [tool.name for tool in question.tools] == ["skill"]
@@ -137,7 +137,7 @@ def test_what_was_decided(
         ("trigger", passed, reason)
     ]
     assert record.checks[0].asks == ("open gate" if should else "do not open gate")
-    assert (record.arm, record.model, record.score) == ("skill", "loop/haiku", float(passed))
+    assert (record.arm, record.label, record.score) == ("skill", "loop/haiku", float(passed))
     assert (record.activity, record.tokens) == (activity, 10)
 
 

@@ -36,7 +36,7 @@ class Recorded:
     @property
     def place(self) -> Place:
         trial = self.trial
-        return trial.skill, trial.case, trial.model, trial.arm, trial.run, self.step
+        return trial.skill, trial.case, trial.label, trial.arm, trial.run, self.step
 
 
 def write_recording(file: Path, answers: Iterable[Recorded]) -> None:
@@ -75,7 +75,7 @@ def _line(recorded: Recorded) -> dict[str, Any]:
         "skill": trial.skill,
         **({"folder": recorded.folder} if recorded.folder else {}),
         "case": trial.case,
-        "model": trial.model,
+        "model": trial.label,
         "arm": trial.arm,
         "run": trial.run,
         "step": recorded.step,

@@ -68,7 +68,7 @@ def evaluate_cases(
         model_ids={subject.label: model_id for subject, model_id in subjects.items()},
         tests=tuple(tests),
         records=tuple(
-            replace(record, cost=cost(prices[record.model], record.usage)) for record in records
+            replace(record, cost=cost(prices[record.label], record.usage)) for record in records
         ),
         questions={(skill.name, case.id): user_text(case) for case, _ in cases},
         versions=versions(),

@@ -32,6 +32,7 @@ from ..results.run import RunResults, judged
 from ..results.unmatched import Present, State, unmatched_in
 from ..settings import Settings
 from ..trials.plan import PlannedCase, Unmatched
+from ..trials.subject import Subject
 from .calls import accepted_of, planned_of
 from .ledger import Ledger
 from .nodes import SkillFile
@@ -102,7 +103,7 @@ def unmatched_of(
     items: Iterable[pytest.Item],
     files: Iterable[SkillFile],
     without_cases: Iterable[SkillSource],
-    models: Mapping[str, str],
+    subjects: Mapping[str, Subject],
     asked_queries: Collection[str],
 ) -> tuple[Unmatched, ...]:
     """The accepted results on these models that no selected test is compared with.
@@ -114,7 +115,7 @@ def unmatched_of(
         for model in asked_queries:
             if one := _known_queries(file, model):
                 known[file.source.label, model, True] = one
-        for model in file.accepted.keys() & models.keys():
+        for model in file.accepted.keys() & subjects.keys():
             listed = bool(file.siblings)
             runnable = file.runnable.get(model, 0)  # none if only triggers are tested
             one = _Known(file.accepted[model], file.source.folder, runnable, listed)
@@ -127,7 +128,7 @@ def unmatched_of(
     for item in items:
         if not (planned := planned_of(item)):
             continue
-        accepted, name = accepted_of(item), planned.model
+        accepted, name = accepted_of(item), planned.label
         name = name if planned.should_trigger is None else of_triggers(name)
         if name in accepted:
             folder = Path(planned.folder)
@@ -137,7 +138,7 @@ def unmatched_of(
             one.present[planned.case] = Present(planned.digest, state)
     for source in without_cases:
         there = _read_if_good(source.folder)
-        names = {(model, False): model for model in models}
+        names = {(model, False): model for model in subjects}
         names |= {(model, True): of_triggers(model) for model in asked_queries}
         for (model, trigger), name in names.items():
             if name in there:
@@ -146,9 +147,18 @@ def unmatched_of(
                 one.all_listed = True
     return tuple(
         Unmatched(
-            skill, model, name, was.count, one.accepted.date, why, one.of, str(one.folder), trigger
+            skill,
+            subjects[label].model,
+            name,
+            was.count,
+            one.accepted.date,
+            why,
+            one.of,
+            str(one.folder),
+            trigger,
+            subjects[label].agent,
         )
-        for (skill, model, trigger), one in known.items()
+        for (skill, label, trigger), one in known.items()
         for name, why in unmatched_in(one.accepted, one.present, all_listed=one.all_listed)
         if (was := one.accepted.cases[name])
     )

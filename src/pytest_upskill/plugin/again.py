@@ -48,7 +48,7 @@ def link_to(test: PlannedCase, settings: Settings) -> str:
         return file
     from ..reports.html.case_data import case_anchor
 
-    return f"{file}#{case_anchor(test.skill, test.case, test.model)}"
+    return f"{file}#{case_anchor(test.skill, test.case, test.label)}"
 
 
 def same(config: pytest.Config, *more: str) -> list[str]:

@@ -56,7 +56,7 @@ class _Labels(NamedTuple):
 def _labels(item: pytest.Item) -> _Labels | None:
     """The skill and model that a test is for; None for any other test."""
     if found := _of_skill(item):
-        return _Labels(found[0].name, found[1].model)
+        return _Labels(found[0].name, found[1].label)
     return _Labels(item.parent.source.label, None) if isinstance(item, ItemOfFile) else None
 
 

@@ -152,7 +152,7 @@ class Asker:
     def _question(self, case: Case, agent: str) -> Question:
         __tracebackhide__ = True
         trial, settings = self._trial, self._run.settings
-        model = Subject.of(trial.agent, trial.model).model
+        model = trial.model
         try:
             self._run.subjects.require_fit(agent, model)
             outfit = self._run.subjects.outfit_of(agent, self._skill)
@@ -171,7 +171,7 @@ class Asker:
         return Question(model, text, turns, settings.answer_output, trial.run)
 
     def __repr__(self) -> str:
-        return f"<ask {self._trial.model}, {self._trial.arm} arm of {self._trial.skill}>"
+        return f"<ask {self._trial.label}, {self._trial.arm} arm of {self._trial.skill}>"
 
     def try_out(self, trial: Trial, function: Callable[[], object]) -> BaseException | None:
         """What a test raises in a trial; a skip, an exit or Ctrl-C passes through."""

@@ -29,7 +29,6 @@ from ..settings import Settings
 from ..trials.answer import Answer, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in, errored_record, load_records
-from ..trials.subject import Subject
 from ..trials.trial import Arm, Trial
 from .outcomes import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY, REGRESSION_PROPERTY
 from .paths import relative
@@ -174,8 +173,17 @@ class Ledger:
             if test.expected:
                 was, date = test.expected.was, test.expected.date
                 of_trigger = test.should_trigger is not None
-                known = (*test.pair, test.case, was, date)
-                yield Unmatched(*known, "skipped", folder=test.folder, trigger=of_trigger)
+                yield Unmatched(
+                    test.skill,
+                    test.model,
+                    test.case,
+                    was,
+                    date,
+                    "skipped",
+                    folder=test.folder,
+                    trigger=of_trigger,
+                    agent=test.agent,
+                )
 
     @property
     def date(self) -> str:
@@ -237,7 +245,7 @@ class Ledger:
         return own
 
     def _priced_record(self, record: Record) -> Record:
-        price = self._price_of(Subject.of(record.agent, record.model).model)
+        price = self._price_of(record.model)
         return record if price is None else replace(record, cost=cost(price, record.usage))
 
     def results(self, settings: Settings, root: Path, interrupted: str | None = None) -> RunResults:
@@ -359,4 +367,4 @@ def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:
 
 
 def _place_of(one: Trial | Record) -> tuple[str, str, str, Arm, int]:
-    return one.skill, one.case, one.model, one.arm, one.run
+    return one.skill, one.case, one.label, one.arm, one.run

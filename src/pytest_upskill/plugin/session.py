@@ -258,7 +258,7 @@ class UpskillRun:
             if self.settings.asks_triggers(subject.agent)
         ]
         self._unmatched = accepting.unmatched_of(
-            items, self._files, self._selected.without_cases, self.subjects.model_ids, asked
+            items, self._files, self._selected.without_cases, self.subjects.by_label, asked
         )
         reason = f"no {paths.lacking(self.settings)}"
         without = {source.label: reason for source in self._selected.without_cases}

@@ -337,7 +337,7 @@ def _failed_cases(results: RunResults) -> Iterator[_Case]:
     for test in results.failed:
         if test.nodeid not in worse:
             result = case_result(results.records_of(test), test.digest)
-            if not result and f"{test.skill}::{test.case}[{test.model}]" in shared:
+            if not result and f"{test.skill}::{test.case}[{test.label}]" in shared:
                 continue  # why it has no answer is told above
             if result and test.should_trigger is not None:
                 continue  # the table of queries has it
@@ -349,7 +349,7 @@ def _folded(results: RunResults, case: _Case) -> str:
     test = case.test
     records = results.records_of(test)
     skill = f"{test.skill}: " if len(results.skills) > 1 else ""
-    title = f"{skill}{test.case} on {test.model}"
+    title = f"{skill}{test.case} on {test.label}"
     result = case.result + checks_words(records, "skill")
     blocks = [
         f"<details><summary>{in_html(title, 200)}: {in_html(result, 200)}</summary>",

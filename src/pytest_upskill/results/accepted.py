@@ -277,7 +277,7 @@ def planned_trigger(
 ) -> PlannedCase:
     """A query on the model of its trials; ``of`` counts the queries of the skill."""
     first, digest = trials[0], trigger_digest(trigger)
-    of_model = None if settings.accept else (accepted or {}).get(of_triggers(first.model))
+    of_model = None if settings.accept else (accepted or {}).get(of_triggers(first.label))
     expected = of_model.expectation(trigger.id, digest) if of_model else None
     return PlannedCase(
         nodeid,
@@ -319,7 +319,7 @@ def planned_case(
     """A case on the model of its trials; a Python test brings its own ``digest``."""
     first, digest = trials[0], digest or case_digest(case, folder)
     # A run that accepts its results is not compared with older ones.
-    of_model = None if settings.accept else (accepted or {}).get(first.model)
+    of_model = None if settings.accept else (accepted or {}).get(first.label)
     expected = of_model.expectation(case.id, digest) if of_model else None
     return PlannedCase(
         nodeid,

@@ -136,7 +136,7 @@ class _Comparing:
 
 
 def _place(test: PlannedCase) -> Place:
-    return test.skill, test.case, test.model
+    return test.skill, test.case, test.label
 
 
 def _by_place(tests: Sequence[PlannedCase]) -> dict[Place, PlannedCase]:

@@ -7,7 +7,6 @@ from typing import Final
 
 from .._util.texts import counted, one_line
 from ..trials.records import Record
-from ..trials.subject import Subject
 
 _MOST_TOLD: Final = 3
 _LONGEST: Final = 500  # characters that are shown
@@ -79,9 +78,8 @@ def causes_of(records: Iterable[tuple[str, Record]]) -> list[Cause]:
 
 def _split(reason: str, record: Record) -> tuple[str, str]:
     """The model that a reason begins with, and the rest of it."""
-    model = Subject.of(record.agent, record.model).model
-    rest = reason.removeprefix(f"{model}: ")
-    return ("", reason) if rest == reason else (model, rest)
+    rest = reason.removeprefix(f"{record.model}: ")
+    return ("", reason) if rest == reason else (record.model, rest)
 
 
 def cause_lines(causes: Sequence[Cause]) -> list[str]:

@@ -4,7 +4,6 @@ import errno
 import gzip
 import io
 import zlib
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
@@ -138,8 +137,10 @@ class _Unmatched(_Subject):
 
     def value(self) -> Unmatched:
         was, date = Count(self.accepted.passes, self.accepted.runs), self.accepted.date
-        place = (self.skill, self.label, self.case)
-        return Unmatched(*place, was, date, self.why, self.of, trigger=self.trigger)
+        place = (self.skill, self.model, self.case)
+        return Unmatched(
+            *place, was, date, self.why, self.of, trigger=self.trigger, agent=self.agent
+        )
 
 
 class _Test(_Subject):
@@ -235,11 +236,13 @@ def unpacked(file: Path) -> bytes:
 
 def _run(form: _Results) -> RunResults:
     cases = {(case.skill, case.case): case for case in form.cases}
-    records = tuple(map(_labelled, form.records))
+    records = tuple(form.records)
     # The oldest files have no tests: their records tell.
     tests = tuple(_test(test, cases.get((test.skill, test.case))) for test in form.tests) or tuple(
-        PlannedCase("", *key)
-        for key in dict.fromkeys((record.skill, record.case, record.model) for record in records)
+        PlannedCase("", skill, case, model, agent=agent)
+        for skill, case, model, agent in dict.fromkeys(
+            (record.skill, record.case, record.model, record.agent) for record in records
+        )
     )
     return RunResults(
         started=datetime.fromisoformat(form.started),
@@ -265,7 +268,7 @@ def _run(form: _Results) -> RunResults:
         matrices=tuple(one.value() for one in form.matrix),
         parts=tuple(one.value() for one in form.parts),
         triggers=tuple(map(_trigger, form.trigger_tests)),
-        trigger_records=tuple(map(_labelled, form.trigger_records)),
+        trigger_records=tuple(form.trigger_records),
         with_skills=tuple(form.with_skills),
         noise=form.noise,
         rerun=form.rerun.value(),
@@ -274,14 +277,10 @@ def _run(form: _Results) -> RunResults:
     )
 
 
-def _labelled(record: Record) -> Record:
-    return replace(record, model=Subject(record.agent, record.model).label)
-
-
 def _test(form: _Test, case: _Case | None) -> PlannedCase:
     facts = case.model_dump(exclude={"skill", "case", "question"}) if case else {"tags": ()}
     return PlannedCase(
-        **{**form.model_dump(exclude={"accepted"}), "model": form.label},
+        **form.model_dump(exclude={"accepted"}),
         **{**facts, "tags": tuple(facts["tags"])},
         expected=_expected(form.accepted),
     )
@@ -289,7 +288,7 @@ def _test(form: _Test, case: _Case | None) -> PlannedCase:
 
 def _trigger(form: _Trigger) -> PlannedCase:
     facts = form.model_dump(exclude={"accepted", "query"})
-    return PlannedCase(**{**facts, "model": form.label}, expected=_expected(form.accepted))
+    return PlannedCase(**facts, expected=_expected(form.accepted))
 
 
 def _expected(known: _Accepted | None) -> Expectation | None:

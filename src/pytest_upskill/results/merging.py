@@ -53,9 +53,9 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
     answered = {
         test.nodeid
         for some, known in ((tests, records), (triggers, decided))
-        for places in [{(record.skill, record.case, record.model) for record in known}]
+        for places in [{(record.skill, record.case, record.label) for record in known}]
         for test in some
-        if (test.skill, test.case, test.model) in places
+        if (test.skill, test.case, test.label) in places
     }
     lost = [nodeid for run in runs for nodeid in run.lost]
     stops = [run.interrupted for run in runs if run.interrupted is not None]
@@ -119,7 +119,7 @@ def _tests(
     known: dict[tuple[str, str, str], tuple[PlannedCase, str]] = {}
     for source in sources:
         for test in tests_of(source.results):
-            place = (test.skill, test.case, test.model)
+            place = (test.skill, test.case, test.label)
             before, file = known.setdefault(place, (test, source.name))
             if before.digest != test.digest:
                 problem = (
@@ -137,7 +137,7 @@ def _records(
     repeated = 0
     for source in sources:
         for record in records_of(source.results):
-            place = (record.skill, record.case, record.model, record.arm, record.run)
+            place = (record.skill, record.case, record.label, record.arm, record.run)
             if place not in known:
                 known[place] = (record, source.name)
                 continue

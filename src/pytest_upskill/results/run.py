@@ -113,7 +113,7 @@ class RunResults:
 
     def records_of(self, test: PlannedCase) -> list[Record]:
         known = self.by_test if test.should_trigger is None else self._by_trigger
-        return known.get((test.skill, test.case, test.model), [])
+        return known.get((test.skill, test.case, test.label), [])
 
     @property
     def all_tests(self) -> tuple[PlannedCase, ...]:
@@ -138,7 +138,7 @@ class RunResults:
         """One per skill and model with records, in the given order."""
         groups: dict[Pair, list[Record]] = {}
         for record in self.records:
-            groups.setdefault((record.skill, record.model), []).append(record)
+            groups.setdefault((record.skill, record.label), []).append(record)
         return [
             summarize(
                 groups[skill.name, model],
@@ -180,7 +180,7 @@ class RunResults:
     @cached_property
     def causes(self) -> list[Cause]:
         """Why answers are missing."""
-        named = ((f"{one.skill}::{one.case}[{one.model}]", one) for one in self.all_records)
+        named = ((f"{one.skill}::{one.case}[{one.label}]", one) for one in self.all_records)
         return causes_of(named)
 
     @property
@@ -396,7 +396,7 @@ class RunResults:
     def _cause_notes(self) -> list[str]:
         """Why several trials of an agent came to nothing, once for each cause: say, its sandbox."""
         causes = Counter(
-            (record.model, one_line(record.error, _LONGEST_CAUSE))
+            (record.label, one_line(record.error, _LONGEST_CAUSE))
             for record in self.records
             if record.agent != CHAT and record.error
         )
@@ -407,9 +407,9 @@ class RunResults:
 
     def _limit_notes(self, spell: Spell | None) -> list[str]:
         """Agents that were stopped: a low limit looks like a skill that is of no use."""
-        trials = Counter(one.model for one in self.records if one.activity)
+        trials = Counter(one.label for one in self.records if one.activity)
         stopped = Counter(
-            one.model
+            one.label
             for one in self.records
             if one.activity and any(grade.reason.startswith(STOPPED) for grade in one.checks)
         )
@@ -449,7 +449,7 @@ class RunResults:
 def _by_test(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
     found: dict[tuple[str, str, str], list[Record]] = {}
     for record in records:
-        found.setdefault((record.skill, record.case, record.model), []).append(record)
+        found.setdefault((record.skill, record.case, record.label), []).append(record)
     return found
 
 

@@ -148,9 +148,9 @@ def _sides(run: RunResults) -> dict[Pair, _Side]:
     digests = {skill.name: skill.digest for skill in run.skills}
     asked: dict[Pair, dict[str, str]] = {}
     for test in run.tests:
-        asked.setdefault((test.skill, test.model), {})[test.case] = test.digest
+        asked.setdefault((test.skill, test.label), {})[test.case] = test.digest
     for record in run.records:
-        asked.setdefault((record.skill, record.model), {}).setdefault(record.case, "")
+        asked.setdefault((record.skill, record.label), {}).setdefault(record.case, "")
     return {
         (row.skill, row.model): _Side(row, asked[row.skill, row.model], digests[row.skill])
         for row in skill_only.summaries

@@ -60,7 +60,7 @@ def summarize(
     ``looks`` are those of frugal runs, which cases with ``own_runs`` don't have; ``samples`` are
     by case, as in `PlannedCase`.
     """
-    own = [record for record in records if (record.skill, record.model) == (skill, model)]
+    own = [record for record in records if (record.skill, record.label) == (skill, model)]
     by_case: dict[str, list[Record]] = {}
     for record in own:
         by_case.setdefault(record.case, []).append(record)

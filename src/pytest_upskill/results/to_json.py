@@ -23,7 +23,7 @@ _MOST_OF_FILES: Final = 100_000  # of all files of a trial
 
 def results_report(results: RunResults) -> dict[str, Any]:
     """The whole run as JSON values; null means not known."""
-    gate, agents = results.gate, {test.model: test.agent for test in results.all_tests}
+    gate = results.gate
     return {
         "schema": 1,
         "started": results.started.isoformat(timespec="seconds"),
@@ -38,7 +38,7 @@ def results_report(results: RunResults) -> dict[str, Any]:
         "gates": asdict(results.gates),
         "looks": list(results.looks),
         "broken": dict(results.broken),
-        "unmatched": [_unmatched(one, agents.get(one.model, CHAT)) for one in results.unmatched],
+        "unmatched": list(map(_unmatched, results.unmatched)),
         "interrupted": results.interrupted,
         "lost": list(results.lost),
         "untested": dict(results.untested),
@@ -92,7 +92,7 @@ def in_bytes(text: str) -> bytes:
     return without_keys(text).encode("utf-8", "backslashreplace")
 
 
-def _plain(one: Summary | TriggerSummary | PlannedCase | Record) -> str:
+def _plain(one: Summary | TriggerSummary) -> str:
     """The model without the agent, which has a key of its own."""
     return Subject.of(one.agent, one.model).model
 
@@ -102,7 +102,7 @@ def _record(record: Record) -> dict[str, Any]:
     of their own, on request.
     """
     files = tuple(_file(file, room) for file, room in _with_room(record.files))
-    record = replace(record, model=_plain(record), files=files)
+    record = replace(record, files=files)
     data: dict[str, Any] = json_values(record, without={"transcript"})
     return data
 
@@ -150,7 +150,7 @@ def _test(test: PlannedCase) -> dict[str, Any]:
         "nodeid": test.nodeid,
         "skill": test.skill,
         "case": test.case,
-        "model": _plain(test),
+        "model": test.model,
         "accepted": known
         and {
             "passes": known.was.passes,
@@ -181,16 +181,16 @@ def _trigger(test: PlannedCase, results: RunResults) -> dict[str, Any]:
     }
 
 
-def _unmatched(one: Unmatched, agent: str) -> dict[str, Any]:
+def _unmatched(one: Unmatched) -> dict[str, Any]:
     """An accepted result that no test was compared with."""
     return {
         "skill": one.skill,
         "case": one.case,
-        "model": Subject.of(agent, one.model).model,
+        "model": one.model,
         "accepted": {"passes": one.was.passes, "runs": one.was.runs, "date": one.date},
         "why": one.why,
         "of": one.of,
-        "agent": agent,
+        "agent": one.agent,
         "trigger": one.trigger,
     }
 

@@ -57,7 +57,7 @@ def unmatched_in(
 def unmatched_reasons(found: Iterable[Unmatched]) -> list[str]:
     """Why a run fails: one line for each skill, model and reason."""
     order = list(_WORDS)
-    rows = sorted(found, key=lambda one: (one.skill, one.model, order.index(one.why)))
+    rows = sorted(found, key=lambda one: (one.skill, one.label, order.index(one.why)))
     return [
         f"{skill} on {model}: {_WORDS[why]}: {_names(list(group))}; {_HOW}"
         for (skill, model, why), group in groupby(rows, lambda one: (*one.pair, one.why))

@@ -290,7 +290,7 @@ def _failing(results: RunResults) -> list[Record]:
     first: dict[tuple[str, str], Record] = {}
     for record in results.records:
         if record.arm == "skill" and record.outcome == "failed":
-            first.setdefault((record.case, record.model), record)
+            first.setdefault((record.case, record.label), record)
     seen = dict[str, int]()
     ranked = []
     for record in first.values():
@@ -306,7 +306,7 @@ def _failure(question: str, record: Record, room: int) -> str:
     parts = [f"Question:\n{fenced('question', question)}"]
     if record.agent == CHAT:
         answer = shortened(record.output or "", _MOST_ANSWER)
-        parts.append(f"{record.model} answered:\n{fenced('answer', answer)}")
+        parts.append(f"{record.label} answered:\n{fenced('answer', answer)}")
     else:
         parts += _of_agent(record, room)
     parts.append("What is wrong: " + "; ".join(wrong) + ".")
@@ -318,7 +318,7 @@ def _of_agent(record: Record, room: int) -> list[str]:
     """What an agent did, in numbered steps, and what it left behind."""
     done = (turn for turn in record.transcript if turn.reply)  # before that it was asked
     trace = condensed(trace_of(done), room)
-    parts = [f"{record.model}, an agent, did this:\n{fenced('trial', trace.text)}"]
+    parts = [f"{record.label}, an agent, did this:\n{fenced('trial', trace.text)}"]
     parts += [trace.left_out] if trace.left_out else []
     parts.append(_opened(record))
     parts.append(_files(record.files))

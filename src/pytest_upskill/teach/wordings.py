@@ -87,7 +87,7 @@ def scores_of(decided: Iterable[tuple[Trigger, Record]], skill: str) -> Scores:
     """The rates of all queries; the records must not have errors."""
     found: dict[tuple[str, str], list[tuple[Trigger, Record]]] = {}
     for trigger, record in decided:
-        found.setdefault((record.model, trigger.id), []).append((trigger, record))
+        found.setdefault((record.label, trigger.id), []).append((trigger, record))
     rates: dict[str, list[QueryRate]] = {}
     for (student, _), own in found.items():
         rates.setdefault(student, []).append(_rate(own, skill))

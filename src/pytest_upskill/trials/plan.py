@@ -9,7 +9,7 @@ from .._util.texts import digest, shortened
 from ..settings import Score
 from ..skills.case import Case
 from ..skills.skill import Skill, UnseenFile
-from .subject import CHAT
+from .subject import CHAT, WithSubject
 from .trial import Question, Trial
 
 _MOST_OF_A_SKILL: Final = 100_000  # characters of SKILL.md
@@ -78,7 +78,7 @@ class Expectation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedCase:
+class PlannedCase(WithSubject):
     """A case on a model: one test of a run.
 
     It crosses processes with its trials, and goes to disk without them.
@@ -102,20 +102,20 @@ class PlannedCase:
     new: bool = False  # others of the skill on this model have an accepted result, this has none
     siblings: tuple[str, ...] = ()  # all cases of the skill's own file
     of: int = 0  # cases that a run of all of them has on this model; 0 is not known
-    agent: str = CHAT  # ``model`` is then the label of the agent on its model
+    agent: str = CHAT
     own_runs: bool = False  # it says itself how often it is asked, so it is never frugal
     should_trigger: bool | None = None  # of a trigger's query; None for any other case
 
     @property
     def pair(self) -> tuple[str, str]:
-        return self.skill, self.model
+        return self.skill, self.label
 
 
 Why = Literal["gone", "skipped", "marked xfail", "for other models", "changed"]
 
 
 @dataclass(frozen=True)
-class Unmatched:
+class Unmatched(WithSubject):
     """An accepted result that no test of a run is compared with."""
 
     skill: str
@@ -127,10 +127,11 @@ class Unmatched:
     of: int = 0  # cases that a run of all of them has: with fewer, it says nothing of the rest
     folder: str = ""  # of the skill
     trigger: bool = False  # of a query of a trigger, not of any other case
+    agent: str = CHAT
 
     @property
     def pair(self) -> tuple[str, str]:
-        return self.skill, self.model
+        return self.skill, self.label
 
 
 @dataclass(frozen=True)

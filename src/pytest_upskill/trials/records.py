@@ -11,7 +11,7 @@ from .._util.json_forms import form_of, json_values
 from .activity import Activity
 from .answer import Answer, AnswerFile, Usage
 from .number_types import Amount, Flag, Seconds, Share, Whole
-from .subject import CHAT
+from .subject import CHAT, WithSubject
 from .transcript import Transcript
 from .trial import Arm, Trial
 
@@ -37,12 +37,12 @@ class Grade:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Record(WithSubject):
     """A graded trial. ``score`` is the share of its checks that passed, by weight."""
 
     skill: str
     case: str
-    model: str  # the label of an agent on its model
+    model: str
     arm: Arm
     run: Whole
     outcome: Outcome

@@ -1,6 +1,6 @@
 """Who carries out a case: an agent on a model."""
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 CHAT: Final = "chat"  # no agent: one completion with the skill's text in the system text
 
@@ -20,3 +20,24 @@ class Subject(NamedTuple):
     def of(cls, agent: str, label: str) -> "Subject":
         """The agent and model that a label stands for."""
         return cls(agent, label if agent == CHAT else label.removeprefix(f"{agent}/"))
+
+
+class _AgentAndModel(Protocol):
+    @property
+    def agent(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+
+
+class WithSubject:
+    """A value that has an agent and its model as fields."""
+
+    __slots__ = ()
+
+    @property
+    def subject(self: _AgentAndModel) -> Subject:
+        return Subject(self.agent, self.model)
+
+    @property
+    def label(self: _AgentAndModel) -> str:
+        return Subject(self.agent, self.model).label

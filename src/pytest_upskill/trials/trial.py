@@ -14,7 +14,7 @@ from ..skills.case import Case, Role
 from ..skills.skill import Skill
 from .choice import Choice
 from .outfit import Outfit
-from .subject import CHAT, Subject
+from .subject import CHAT, WithSubject
 from .task import Task
 from .tools import Step, Tool
 
@@ -110,7 +110,7 @@ class Rubric:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(WithSubject):
     """A case × model × arm × run: one question, asked once."""
 
     skill: str
@@ -121,7 +121,7 @@ class Trial:
     question: Question
     rubric: Rubric | None = None
     later: bool = False  # asked only if the first runs leave the verdict open
-    agent: str = CHAT  # ``model`` is then the label of the agent on its model
+    agent: str = CHAT
 
     @property
     def is_open(self) -> bool:
@@ -179,7 +179,7 @@ def trials_of(
         Trial(
             label,
             case.id,
-            Subject(agent, model).label,
+            model,
             arm,
             run,
             question if run == 1 else replace(question, run=run),
@@ -208,9 +208,8 @@ def open_trials(
 ) -> list[Trial]:
     """The trials of a test whose questions are only known once it runs; none is ``later``."""
     unknown = Question(model, "", (), settings.answer_output, 1)
-    subject = Subject(agent, model).label
     return [
-        Trial(label, case, subject, arm, run, unknown, agent=agent)
+        Trial(label, case, model, arm, run, unknown, agent=agent)
         for run in range(1, (settings.first_runs or settings.runs) + 1)
         for arm in _arms(skill, settings)
     ]

@@ -16,7 +16,7 @@ from .answer import Answer, NoAnswer, Reply
 from .choice import Choice, Listed, skill_tool
 from .outfit import Outfit
 from .records import Grade, Record, errored_record, graded_record
-from .subject import CHAT, Subject
+from .subject import CHAT
 from .task import Installed
 from .trial import BASE_SYSTEM, Question, Trial
 
@@ -48,7 +48,7 @@ def trigger_trials(
         Trial(
             label,
             trigger.id,
-            Subject(agent, model).label,
+            model,
             "skill",
             run,
             replace(asked, run=run),

@@ -87,7 +87,7 @@ def folder_names(names: Iterable[str]) -> dict[str, str]:
 def _files(results: RunResults, verdict: Verdict, workspace_of: WorkspaceOf) -> Iterator[File]:
     """One after the other, as all outputs of a run may be too much at once."""
     pair: Pair = (verdict.summary.skill, verdict.summary.model)
-    own = [record for record in results.records if (record.skill, record.model) == pair]
+    own = [record for record in results.records if (record.skill, record.label) == pair]
     folders, ids = folder_names(record.case for record in own), _eval_ids(own)
     names = _configurations(own)
     runs: list[dict[str, Any]] = []

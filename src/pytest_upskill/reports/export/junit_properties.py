@@ -22,9 +22,9 @@ _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # in addition to what one_lin
 def case_properties(records: Sequence[Record], score: Score = "pass") -> Iterator[Property]:
     """Of one case on one model; unknown values are left out. The lift is of the ``score``."""
     first = records[0]
-    row = summarize(records, first.skill, first.model, model_id="", not_run=0, score=score)
+    row = summarize(records, first.skill, first.label, model_id="", not_run=0, score=score)
     yield "upskill_skill", first.skill
-    yield "upskill_model", first.model
+    yield "upskill_model", first.label
     if first.agent != CHAT:
         yield "upskill_agent", first.agent
     yield from _known(
@@ -60,7 +60,7 @@ def suite_properties(results: RunResults) -> Iterator[Property]:
 def _of_pair(results: RunResults, verdict: Verdict) -> Iterator[Property]:
     row, lift = verdict.summary, verdict.lift
     pair = (row.skill, row.model)
-    own = [record for record in results.records if (record.skill, record.model) == pair]
+    own = [record for record in results.records if (record.skill, record.label) == pair]
     prefix = _prefix(row.skill, row.model)
     if verdict.word:
         yield f"{prefix}verdict", verdict.word
@@ -107,7 +107,7 @@ def query_properties(records: Sequence[Record], should_trigger: bool) -> Iterato
     """Of a query on a model."""
     first = records[0]
     yield "upskill_skill", first.skill
-    yield "upskill_model", first.model
+    yield "upskill_model", first.label
     if first.agent != CHAT:
         yield "upskill_agent", first.agent
     yield "upskill_should_trigger", str(should_trigger).lower()

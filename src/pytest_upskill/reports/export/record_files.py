@@ -11,7 +11,6 @@ from ..._util.json_forms import json_values
 from ..._util.texts import plain
 from ...results.run import RunResults
 from ...trials.records import Record
-from ...trials.subject import Subject
 
 COLUMNS: Final = (
     "skill",
@@ -58,8 +57,8 @@ def csv_text(results: RunResults) -> str:
     should = {(*test.pair, test.case): test.should_trigger for test in results.triggers}
     for records, wanted in ((results.records, {}), (results.trigger_records, should)):
         for record in records:
-            needs = wanted.get((record.skill, record.model, record.case))
-            row = _row(record, results.model_ids.get(record.model, ""))
+            needs = wanted.get((record.skill, record.label, record.case))
+            row = _row(record, results.model_ids.get(record.label, ""))
             writer.writerow(map(safe_cell, [*row, _truth(needs), _opened(record)]))
     return text.getvalue()
 
@@ -70,7 +69,7 @@ def _row(record: Record, model_id: str) -> list[str | int | float | None]:
     return [
         record.skill,
         record.case,
-        Subject.of(record.agent, record.model).model,
+        record.model,
         model_id,
         record.arm,
         record.run,
@@ -146,7 +145,7 @@ def transcript_text(record: Record) -> str:
 
 
 def _test(record: Record) -> str:
-    return f"{record.case}[{record.model}]"
+    return f"{record.case}[{record.label}]"
 
 
 def _head(record: Record) -> dict[str, Any]:
@@ -154,7 +153,7 @@ def _head(record: Record) -> dict[str, Any]:
         "skill": record.skill,
         "case": record.case,
         "agent": record.agent,
-        "model": Subject.of(record.agent, record.model).model,
+        "model": record.model,
         "arm": record.arm,
         "run": record.run,
         "outcome": record.outcome,

@@ -14,7 +14,7 @@ from ...models import ModelSpec
 from ...results.run import RunResults
 from ...trials.answer import Answer
 from ...trials.records import Record
-from ...trials.subject import CHAT, Subject
+from ...trials.subject import CHAT
 from ...trials.trial import Arm, Trial
 
 Value = str | bool | int | float | list[str]
@@ -43,7 +43,7 @@ class TrialKey(NamedTuple):
 
     @classmethod
     def of(cls, trial: Trial | Record) -> "TrialKey":
-        return cls(trial.skill, trial.case, trial.model, trial.arm, trial.run)
+        return cls(trial.skill, trial.case, trial.label, trial.arm, trial.run)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def run_span(results: RunResults) -> SpanData:
 def trial_spans(results: RunResults, known: Known) -> Iterator[SpanData]:
     for record in results.records:
         answers = known.answers.get(TrialKey.of(record), [])
-        model_id = results.model_ids.get(record.model, record.model)
+        model_id = results.model_ids.get(record.label, record.label)
         start, end = _times(results, answers)
         yield SpanData(
             _name(record, model_id),
@@ -178,7 +178,7 @@ def _trial(record: Record) -> dict[str, Value]:
     attributes: dict[str, Value] = {
         "upskill.skill": record.skill,
         "upskill.case": record.case,
-        "upskill.model": Subject.of(record.agent, record.model).model,
+        "upskill.model": record.model,
         "upskill.arm": record.arm,
         "upskill.run": record.run,
         "upskill.outcome": record.outcome,

@@ -202,7 +202,7 @@ def _test(
     return {
         "id": case_anchor(*row.place),
         "case": cases[test.skill, test.case],
-        "model": shown_name(test.model),
+        "model": shown_name(test.label),
         "states": row.states,
         "of_arms": {arm: row.states_of(arm) for arm in dict.fromkeys(r.arm for r in row.records)},
         "outcome": row.outcome,

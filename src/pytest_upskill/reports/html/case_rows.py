@@ -37,7 +37,7 @@ class CaseRow:
 
     @property
     def place(self) -> Place:
-        return self.test.skill, self.test.case, self.test.model
+        return self.test.skill, self.test.case, self.test.label
 
     @property
     def outcome(self) -> str:
@@ -140,7 +140,7 @@ def _rows(results: RunResults, changes: Changes | None) -> list[CaseRow]:
         CaseRow(
             test,
             results.records_of(test),
-            summaries.get((test.skill, test.model), {}).get(test.case),
+            summaries.get((test.skill, test.label), {}).get(test.case),
             results.standing(test),
             scores.get(test.skill, "pass"),
             id(test) in failed,

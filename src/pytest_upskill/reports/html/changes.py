@@ -116,7 +116,7 @@ def _notes(found: Changes) -> Iterator[str]:
 def _groups(found: Changes) -> str:
     groups = [_group(kind, found) for kind in _KINDS]
     if found.gone:
-        names = [f"{test.case} on {test.model}" for test in found.gone]
+        names = [f"{test.case} on {test.label}" for test in found.gone]
         items = [f"<li>{text(one_line(name, 2 * _NAME_LIMIT))}</li>" for name in names]
         groups.append(_listed("gone", "Gone", "in the run before, and not in this one", items))
     return "".join(groups)

@@ -87,7 +87,7 @@ def _errored(results: RunResults) -> Iterator[str]:
 
 
 def _test(test: PlannedCase) -> str:
-    return f"{one_line(test.skill, 60)}: {one_line(test.case, 60)} on {one_line(test.model, 60)}"
+    return f"{one_line(test.skill, 60)}: {one_line(test.case, 60)} on {one_line(test.label, 60)}"
 
 
 # Two runs.
