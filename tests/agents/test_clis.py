@@ -12,8 +12,8 @@ import pytest
 from pytest_upskill.agents.command_agent import AgentJob, CommandAgent, Launch
 from pytest_upskill.agents.roster import AGENTS, fits
 from pytest_upskill.agents.sandboxes.sandbox import HOME
-from pytest_upskill.models.names import resolve
-from pytest_upskill.models.port import PROTOCOLS, ModelName
+from pytest_upskill.models.model import PROTOCOLS, ModelName
+from pytest_upskill.models.providers import resolve
 
 DOCS = Path(__file__).parents[2] / "docs"
 URL = "http://127.0.0.1:40123"

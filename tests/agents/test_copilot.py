@@ -6,7 +6,7 @@ import pytest
 
 from pytest_upskill.agents.clis.copilot import Copilot
 from pytest_upskill.agents.command_agent import AgentJob
-from pytest_upskill.models.port import ProtocolName
+from pytest_upskill.models.model import ProtocolName
 
 UNPACKS = """#!/bin/sh
 mkdir -p "${XDG_CACHE_HOME:-$HOME/.cache}/copilot/pkg/linux/1.0.7"

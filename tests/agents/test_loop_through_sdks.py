@@ -18,8 +18,8 @@ from pytest_upskill.agents.loop_tools import LONGEST_RESULT
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
-from pytest_upskill.models.names import PROVIDERS
 from pytest_upskill.models.prices import Price
+from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.installing import installed
 from pytest_upskill.trials.task import Task

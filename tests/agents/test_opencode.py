@@ -10,7 +10,7 @@ from pytest_upskill.agents.clis.opencode import OpenCode
 from pytest_upskill.agents.command_agent import AgentJob
 from pytest_upskill.agents.program import Program
 from pytest_upskill.errors import SettingsError
-from pytest_upskill.models.port import ProtocolName
+from pytest_upskill.models.model import ProtocolName
 
 
 def config_of(protocol: ProtocolName, model: str) -> Any:

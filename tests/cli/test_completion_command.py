@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.cli.command_table import BY_NAME
-from pytest_upskill.models.names import ALIASES
+from pytest_upskill.models.providers import ALIASES
 
 ASK_BASH = """
 source "$1"; shift

@@ -9,7 +9,7 @@ import pytest
 from pytest_upskill.checks.skill_meta_schema import schema_of_cases, schema_text
 from pytest_upskill.cli import main
 from pytest_upskill.models import local
-from pytest_upskill.models.names import HOSTED
+from pytest_upskill.models.providers import HOSTED
 
 SKILL = "---\nname: {name}\ndescription: How to open a gate.\n---\n\n{body}\n"
 BODY = "The command to open a gate is `gate up`.\n\nThe log of all days is in `/var/log/gate`."

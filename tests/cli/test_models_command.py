@@ -8,7 +8,7 @@ import pytest
 from pytest_upskill.cli import main
 from pytest_upskill.cli.commands.models import models_text
 from pytest_upskill.models import local
-from pytest_upskill.models.names import ALIASES, HOSTED, PROVIDERS
+from pytest_upskill.models.providers import ALIASES, HOSTED, PROVIDERS
 
 SECRET = "sk-very-secret-value"
 

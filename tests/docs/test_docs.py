@@ -10,9 +10,9 @@ import pytest
 
 import site_hooks
 from pytest_upskill.cli.judge_labels import load_labels
-from pytest_upskill.models.names import resolve
-from pytest_upskill.models.port import ModelName
+from pytest_upskill.models.model import ModelName
 from pytest_upskill.models.prices import parse_prices
+from pytest_upskill.models.providers import resolve
 from pytest_upskill.models.scripted import load_script
 from pytest_upskill.skills.case_loading import load_cases
 from pytest_upskill.skills.triggers import load_triggers

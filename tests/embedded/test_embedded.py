@@ -16,7 +16,7 @@ from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.anthropic_messages import AnthropicModel
 from pytest_upskill.models.local import fetch_weights
-from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.trial import Question
 from support.kit import write_skill

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.errors import ModelError, SettingsError
-from pytest_upskill.models import local, names
-from pytest_upskill.models.port import ModelName, ModelSpec, NamedBy, Progress
+from pytest_upskill.models import local, providers
+from pytest_upskill.models.model import ModelName, ModelSpec, NamedBy, Progress
 
 CONTENT = b"GGUF" + bytes(range(256)) * 40
 MEMBER = "tiny_weights/tiny.gguf"
@@ -95,7 +95,7 @@ def no_progress(_done: int, _total: int) -> None:
 
 
 def refused() -> SettingsError:
-    spec = names.resolve(ModelName("local", by=NamedBy("judge")), {})
+    spec = providers.resolve(ModelName("local", by=NamedBy("judge")), {})
     with pytest.raises(SettingsError) as caught:
         spec.provider.require(spec, {}, lambda _: no_progress)
     assert caught.value.where == "judge local"
@@ -272,7 +272,7 @@ def test_without_any_pip_another_way_is_told(file: Path, monkeypatch: pytest.Mon
 
 
 def test_a_file_that_llama_cpp_can_not_load_says_so(tmp_path: Path) -> None:
-    file, provider = tmp_path / "broken.gguf", names.PROVIDERS["local"]
+    file, provider = tmp_path / "broken.gguf", providers.PROVIDERS["local"]
     file.write_bytes(b"GGUF and then nothing")
     with pytest.raises(ModelError, match=r"could not load .*broken\.gguf") as caught:
         asyncio.run(provider.open(ModelSpec("m", provider, "broken", file=str(file)), 60))

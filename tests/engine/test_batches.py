@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.engine import batches
-from pytest_upskill.models.anthropic_batches import AnthropicBatches
-from pytest_upskill.models.batching import Limits, Request, parts_of
+from pytest_upskill.models.batching import BatchLimits, BatchRequest, batches_of
+from pytest_upskill.models.sdk_batches import AnthropicBatches
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer
 from support.batch_runs import (
@@ -139,7 +139,7 @@ def test_a_batch_that_the_server_lists_late_is_not_submitted_again(
 def test_a_part_of_a_split_batch_is_not_taken_for_another_of_the_same_size(
     tmp_path: Path, server: BatchServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(AnthropicBatches, "limits", Limits(1, 10**6))
+    monkeypatch.setattr(AnthropicBatches, "limits", BatchLimits(1, 10**6))
     faults: list[Fault | None] = [Fault("status", 500), None]  # of the second, which got nowhere
     creates = ("POST", "/v1/messages/batches")
     server.trouble = lambda *call: faults.pop() if faults and call == creates else None
@@ -310,7 +310,7 @@ def test_questions_are_split_by_the_limits_of_the_server(
 
     def small(lane: Any) -> Any:
         port = real(lane)
-        object.__setattr__(port, "limits", Limits(2, 10**6))
+        object.__setattr__(port, "limits", BatchLimits(2, 10**6))
         return port
 
     monkeypatch.setattr(batches, "_port", small)
@@ -321,8 +321,8 @@ def test_questions_are_split_by_the_limits_of_the_server(
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.sampled_from("xy")), max_size=40))
 def test_parts_keep_to_the_limits_and_lose_nothing(made: list[tuple[int, str]]) -> None:
-    requests = [Request(str(n), {}, path, size) for n, (size, path) in enumerate(made)]
-    parts = parts_of(requests, Limits(5, 60))
+    requests = [BatchRequest(str(n), {}, path, size) for n, (size, path) in enumerate(made)]
+    parts = batches_of(requests, BatchLimits(5, 60))
     assert sorted(int(one.id) for part in parts for one in part) == list(range(len(made)))
     for part in parts:
         assert 1 <= len(part) <= 5

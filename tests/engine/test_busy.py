@@ -15,7 +15,7 @@ from pytest_upskill.engine import Engine
 from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
-from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, Reply
 from pytest_upskill.trials.trial import Question
 from support.busy import Bucket, Busy, Verdict

@@ -10,7 +10,7 @@ from pytest_upskill.engine import Engine
 from pytest_upskill.engine.store import KnownAnswers, Store, StoredAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
-from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.trial import Question, Trial

@@ -13,7 +13,7 @@ from pytest_upskill.engine.budget import Budget
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model
 from pytest_upskill.models.prices import Price
-from pytest_upskill.models.sdk import empty_reply
+from pytest_upskill.models.sdk_errors import empty_reply
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.trial import Question
 

@@ -8,7 +8,7 @@ from pytest_upskill.cli import main
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.measure.assembly import Assembly
 from pytest_upskill.models import local
-from pytest_upskill.models.port import ModelName, NamedBy, Progress
+from pytest_upskill.models.model import ModelName, NamedBy, Progress
 from pytest_upskill.models.prices import FREE, Price
 from pytest_upskill.settings import Settings
 from pytest_upskill.teach import generate_skill

@@ -11,9 +11,9 @@ import pytest
 
 from pytest_upskill._util.keys import without_keys
 from pytest_upskill.errors import ModelError, SettingsError
-from pytest_upskill.models import clouds as models_clouds
-from pytest_upskill.models.names import PROVIDERS
-from pytest_upskill.models.port import Provider
+from pytest_upskill.models.cloud_logins import aws_region
+from pytest_upskill.models.model import Provider
+from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import Tool
 from support.clouds import (
@@ -108,7 +108,7 @@ def test_the_region_is_the_one_that_boto3_finds(
         (tmp_path / f".aws/{name}").write_text(f"[{head}]\n{region}")
     set_env(**{variable: "team"})
     assert boto3.Session().region_name == "eu-central-1"
-    assert models_clouds.aws_region(os.environ)[1] == "eu-central-1"
+    assert aws_region(os.environ)[1] == "eu-central-1"
 
 
 def test_vertex_logs_in_and_names_project_region_and_model(

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pytest_upskill.errors import ModelError
-from pytest_upskill.models.names import resolve
-from pytest_upskill.models.port import ModelName
+from pytest_upskill.models.model import ModelName
+from pytest_upskill.models.providers import resolve
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.trial import Question
 from support.adapters import answers_of

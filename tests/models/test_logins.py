@@ -6,8 +6,8 @@ import pytest
 
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models import ModelSpec
-from pytest_upskill.models.names import PROVIDERS
-from pytest_upskill.models.port import NamedBy
+from pytest_upskill.models.model import NamedBy
+from pytest_upskill.models.providers import PROVIDERS
 
 
 def refusal(provider: str, env: dict[str, str], setting: str = "models") -> str:

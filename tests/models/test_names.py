@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 
 from pytest_upskill.errors import SettingsError
-from pytest_upskill.models import Model, ModelSpec, Provider, local, names
+from pytest_upskill.models import Model, ModelSpec, Provider, local, providers
 from pytest_upskill.models.clouds import Cloud
-from pytest_upskill.models.names import ALIASES, PROVIDERS
-from pytest_upskill.models.port import ModelName, Progress, price_of
+from pytest_upskill.models.model import ModelName, Progress, price_of
+from pytest_upskill.models.providers import ALIASES, PROVIDERS
 from pytest_upskill.models.scripted import ScriptedModel
 from pytest_upskill.trials.trial import Question
 
@@ -26,7 +26,7 @@ GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
 def resolve(
     name: str, base_url: str | None, env: Mapping[str, str], folder: Path = Path()
 ) -> ModelSpec:
-    return names.resolve(ModelName(name, base_url, folder), env)
+    return providers.resolve(ModelName(name, base_url, folder), env)
 
 
 def require(spec: ModelSpec, env: Mapping[str, str]) -> None:
@@ -373,8 +373,8 @@ class Parrots(Provider):
 
 def test_a_provider_of_your_own_is_one_class_and_one_entry() -> None:
     parrots = Parrots("parrot", "parrot:polly")
-    providers = {**PROVIDERS, "parrot": parrots}
-    spec = names.resolve(ModelName("parrot:polly"), {}, providers)
+    with_parrots = {**PROVIDERS, "parrot": parrots}
+    spec = providers.resolve(ModelName("parrot:polly"), {}, with_parrots)
     require(spec, {})
     assert spec == ModelSpec("parrot:polly", parrots, "polly")
     assert parrots.identity(spec) != parrots.identity(replace(spec, model_id="pirate"))
@@ -383,7 +383,7 @@ def test_a_provider_of_your_own_is_one_class_and_one_entry() -> None:
     question = Question("parrot:polly", "", (("user", "Hello!"),), 10, 1)
     assert asyncio.run(model.ask(question)).text == "Hello!"
     with pytest.raises(SettingsError, match=r'did you mean "parrot"\?[\s\S]*parrot:polly'):
-        names.resolve(ModelName("parot"), {}, providers)
+        providers.resolve(ModelName("parot"), {}, with_parrots)
 
 
 VERSION = re.compile(r"claude-(?P<family>haiku|sonnet|opus)-(?P<version>\d{1,2}(-\d{1,2})?)")

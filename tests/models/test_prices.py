@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pytest_upskill.errors import SettingsError
-from pytest_upskill.models.names import ALIASES, resolve
-from pytest_upskill.models.port import ModelName, price_of
+from pytest_upskill.models.model import ModelName, price_of
 from pytest_upskill.models.prices import FREE, Price, by_batch, cost, parse_prices
+from pytest_upskill.models.providers import ALIASES, resolve
 from pytest_upskill.trials.answer import Usage, total_usage
 
 MILLION = 1_000_000

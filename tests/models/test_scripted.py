@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from pytest_upskill.errors import ModelError, SettingsError
-from pytest_upskill.models import ModelSpec, names
-from pytest_upskill.models.port import ModelName
+from pytest_upskill.models import ModelSpec, providers
+from pytest_upskill.models.model import ModelName
 from pytest_upskill.models.scripted import ScriptedModel, load_script
 from pytest_upskill.skills.case import Role
 from pytest_upskill.skills.skill import estimated_tokens
@@ -31,7 +31,7 @@ def question(text: str, system: str = PLAIN) -> Question:
 
 
 def scripted(name: str) -> ModelSpec:
-    return names.resolve(ModelName(f"scripted:{name}"), {})
+    return providers.resolve(ModelName(f"scripted:{name}"), {})
 
 
 def ask(name: str, text: str = "Hello?", system: str = PLAIN) -> Answer:

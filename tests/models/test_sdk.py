@@ -16,7 +16,8 @@ import pytest
 from pytest_upskill.engine import Engine, pace
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec, sdk
-from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models.providers import PROVIDERS
+from pytest_upskill.models.sdk_errors import not_a_reply
 from pytest_upskill.trials.answer import Answer, NoAnswer
 from pytest_upskill.trials.trial import Question
 from support.adapters import answers_of, spec_of
@@ -147,7 +148,7 @@ def test_plain_text_in_place_of_a_reply_is_quoted_without_credentials(
     monkeypatch.setenv("GENERIC_API_KEY", "key-of-the-server")
     spec = ModelSpec("m", PROVIDERS["generic"], "m", "http://me:open%20sesame@host/v1")
     coded = base64.b64encode(b"me:open sesame").decode()
-    error = sdk.not_a_reply(spec, f"Basic {coded} open sesame key-of-the-server")
+    error = not_a_reply(spec, f"Basic {coded} open sesame key-of-the-server")
     assert error.problem == "invalid reply from http://host/v1: 'Basic *** *** ***'"
 
 

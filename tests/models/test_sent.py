@@ -11,7 +11,7 @@ import pytest
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.hosted import ChatProvider, Hosted, MessagesProvider
-from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.trial import Question
 from support.adapters import QUESTION, SECRET, ask, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply

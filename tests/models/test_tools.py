@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.errors import ModelError
-from pytest_upskill.models.tool_support import hint_without_tools
+from pytest_upskill.models.sdk_errors import no_tools_hint
 from pytest_upskill.trials.tools import Step, ToolCall, ToolResult
 from support.adapters import answers_of, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
@@ -152,8 +152,8 @@ NOT_ABOUT_TOOLS = [
 
 
 def test_many_words_say_that_there_are_no_tools() -> None:
-    assert [said for said in OTHER_WORDS if not hint_without_tools(400, said)] == []
-    assert [said for said in NOT_ABOUT_TOOLS if hint_without_tools(400, said)] == []
+    assert [said for said in OTHER_WORDS if not no_tools_hint(400, said)] == []
+    assert [said for said in NOT_ABOUT_TOOLS if no_tools_hint(400, said)] == []
 
 
 @pytest.mark.parametrize(("status", "message", "hint"), REFUSALS)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pytest_upskill.models.port import ProtocolName
+from pytest_upskill.models.model import ProtocolName
 
 EXPECTED: Final = Path(__file__).parent / "expected.md"
 SKILL_COLUMNS: Final = ("opened", "listed", "baseline", "reference", "script", "file", "final")

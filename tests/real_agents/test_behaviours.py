@@ -19,7 +19,7 @@ from pytest_upskill.agents.probe import ScriptStep
 from pytest_upskill.agents.roster import AGENTS
 from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE
 from pytest_upskill.engine.budget import Budget
-from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models.providers import PROVIDERS
 from real_agents.packages import FOLDER, HOW, PACKAGES, is_there, path_for
 from real_agents.table import Cells, Row, differences, expected
 from real_agents.trying import (

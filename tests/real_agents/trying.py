@@ -19,8 +19,8 @@ from pytest_upskill.agents.sandboxes.kinds import kind_of
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.engine import Engine
 from pytest_upskill.models import Model, ModelSpec
-from pytest_upskill.models.names import PROVIDERS
-from pytest_upskill.models.port import ProtocolName
+from pytest_upskill.models.model import ProtocolName
+from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, Reply
 from pytest_upskill.trials.installing import installed
 from pytest_upskill.trials.task import Task

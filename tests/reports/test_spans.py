@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.models import ModelSpec
-from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.reports.export.spans import Known, TrialKey, run_span, trial_spans
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.answer import Answer

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import ModelSpec
-from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.trial import Question
 from support.loopback import Asked, Fault, LoopbackServer, Reply

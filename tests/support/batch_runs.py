@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_upskill.engine import Engine
 from pytest_upskill.measure.assembly import Assembly
-from pytest_upskill.models.port import ModelName
+from pytest_upskill.models.model import ModelName
 from pytest_upskill.models.prices import Price
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, Reply

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from pytest_upskill.models import ModelSpec
-from pytest_upskill.models.names import resolve as resolve_name
-from pytest_upskill.models.port import ModelName, NamedBy
+from pytest_upskill.models.model import ModelName, NamedBy
+from pytest_upskill.models.providers import resolve as resolve_name
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.trial import Question
 from support.adapters import answers_of

@@ -13,7 +13,7 @@ from pytest_upskill.agents.gateway.endpoint import Endpoint, Gateway
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
-from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.trial import Question

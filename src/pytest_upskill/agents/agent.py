@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from ..models import Model, ModelSpec
-from ..models.port import PROTOCOLS, ProtocolName
+from ..models.model import PROTOCOLS, ProtocolName
 from ..trials.answer import Answer, Reply
 from ..trials.trial import Question
 from .recorder import Recorder

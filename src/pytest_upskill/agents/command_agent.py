@@ -12,7 +12,7 @@ from .._util.keys import HIDDEN, without_keys
 from .._util.texts import one_line
 from ..errors import NoAnswerError, SettingsError
 from ..models import ModelSpec
-from ..models.port import ProtocolName
+from ..models.model import ProtocolName
 from ..trials.answer import Answer
 from ..trials.trial import Question
 from .agent import Agent, Call

@@ -8,8 +8,8 @@ from typing import Final
 from .._util.texts import guess, one_line
 from ..errors import InputError, Setting, SettingsError, Text
 from ..models import ModelSpec
-from ..models.names import ALIASES, PROVIDERS, Providers
-from ..models.port import ProtocolName
+from ..models.model import ProtocolName
+from ..models.providers import ALIASES, PROVIDERS, Providers
 from ..trials.subject import CHAT, Subject
 from .agent import Agent
 

@@ -16,7 +16,14 @@ from .._util.texts import counted
 from ..checks.judging import is_worth_keeping
 from ..errors import ModelError, Setting, Spell, Text, shown, spelled
 from ..models import Model
-from ..models.batching import Batching, BatchResult, BatchState, Request, first_results, parts_of
+from ..models.batching import (
+    Batching,
+    BatchRequest,
+    BatchResult,
+    BatchState,
+    batches_of,
+    first_results,
+)
 from ..trials.answer import Answer, NoAnswer, Usage
 from ..trials.trial import Question
 from .agent_jobs import Begin
@@ -227,7 +234,7 @@ class Batches:
         whole = with_shared([job.question for job in asked.values()], lane.prefixes.min_tokens)
         requests = [port.request(key, one) for key, one in zip(asked, whole, strict=True)]
         try:
-            for part in parts_of(requests, port.limits):
+            for part in batches_of(requests, port.limits):
                 kept = self._begun(lane, part)
                 own = {kept.own_id(one.id): asked.pop(one.id) for one in part}
                 try:
@@ -243,12 +250,12 @@ class Batches:
             for job in asked.values():
                 self.budget.settle(job.question, None)
 
-    def _begun(self, lane: Lane, part: Sequence[Request]) -> KeptBatch:
+    def _begun(self, lane: Lane, part: Sequence[BatchRequest]) -> KeptBatch:
         assert lane.model
         return self.way.files.begin(lane.name, lane.model.address, (one.id for one in part))
 
     async def _id_of(
-        self, lane: Lane, kept: KeptBatch, part: Sequence[Request]
+        self, lane: Lane, kept: KeptBatch, part: Sequence[BatchRequest]
     ) -> tuple[str, bool]:
         """Submit a batch, once: after an error, it may be there all the same."""
         port, attempt, lost = _port(lane), 0, 0.0

@@ -9,7 +9,7 @@ from random import Random
 from .._util.texts import plain
 from ..checks.judging import is_worth_keeping
 from ..errors import ModelError, Spell
-from ..models.sdk import MORE_TIME
+from ..models.sdk_errors import MORE_TIME
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from .lane import Job, Lane, adapter_error
 from .pace import PATIENCE, pause

@@ -18,9 +18,9 @@ from ..engine.recording import ReplayedAnswers, load_recording, recorded_version
 from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
 from ..errors import Setting, SettingsError, Spell, Text, shown, spelled
 from ..models import Model, ModelSpec
-from ..models.names import PROVIDERS, Providers, resolve
-from ..models.port import Download, ModelName, NamedBy, Progress, price_of
+from ..models.model import Download, ModelName, NamedBy, Progress, price_of
 from ..models.prices import Price
+from ..models.providers import PROVIDERS, Providers, resolve
 from ..settings import Settings
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Trial

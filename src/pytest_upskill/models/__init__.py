@@ -1,5 +1,5 @@
 """Models: names people write, and one adapter per protocol behind one small port."""
 
-from .port import Model, ModelSource, ModelSpec, Provider
+from .model import Model, ModelSource, ModelSpec, Provider
 
 __all__ = ["Model", "ModelSource", "ModelSpec", "Provider"]

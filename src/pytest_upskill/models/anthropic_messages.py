@@ -1,35 +1,20 @@
 """Claude, or any server that speaks the Messages protocol, through the official SDK."""
 
 import json
-import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from .._util.texts import digest
 from ..trials.answer import Answer, Usage
 from ..trials.number_types import whole_number
 from ..trials.tools import Step, ToolCall
 from ..trials.trial import Question, Shared
 from .batching import Batching
-from .port import ModelSpec
-from .sdk import (
-    NO_KEY,
-    OF_SCHEMA,
-    Upstream,
-    answer_of,
-    client_options,
-    keep_to_its_provider,
-    not_a_reply,
-    secrets_of,
-    stop_word,
-    translated_errors,
-)
-from .tool_turns import ToolTurn, calls_from, dumped, loaded, name_of, object_of
-
-if TYPE_CHECKING:
-    from anthropic.types import Message
+from .model import ModelSpec
+from .sdk import NO_KEY, SdkModel, answer_of, stop_word
+from .sdk_errors import not_a_reply
+from .tool_turns import ToolTurn, calls_from, dicts_in, dumped, loaded, name_of, object_of
 
 STOPS: Final = {
     "end_turn": "end",
@@ -37,81 +22,73 @@ STOPS: Final = {
     "max_tokens": "length",
     "tool_use": "tools",
 }
-_MESSAGES: Final = "/v1/messages"
+MESSAGES_PATH: Final = "/v1/messages"
 _CACHED: Final = {"cache_control": {"type": "ephemeral"}}
 
 
-class AnthropicModel:
+class AnthropicModel(SdkModel):
     """Adapter to one Claude model."""
-
-    most_in_flight: Final = None
 
     def __init__(self, spec: ModelSpec, timeout: float) -> None:
         import anthropic  # takes seconds, so only when it is needed
 
-        self._sdk = anthropic
-        self._spec = spec
-        self._variable, self._key = spec.provider.key_in(os.environ) or ("", "")
-        self._secrets = secrets_of(spec, self._key)
-        self._takes_schemas = True
         self._takes_marks = True  # a proxy may refuse them
-        self._client = self._connect(client_options(anthropic, spec, timeout))
-        keep_to_its_provider(self._client, anthropic, spec)
+        super().__init__(anthropic, spec, timeout)
 
     def _connect(self, options: dict[str, Any]) -> Any:
         is_token = self._variable == "ANTHROPIC_AUTH_TOKEN"
-        return self._sdk.AsyncAnthropic(
+        return self.sdk.AsyncAnthropic(
             api_key=None if is_token else self._key or NO_KEY,
             auth_token=self._key if is_token else None,
             **options,
         )
 
     async def ask(self, question: Question) -> Answer:
-        tools = bool(question.tools)
-        with translated_errors(self._sdk, self._spec, self._secrets, tools=tools) as paid:
-            return self._answer_in(await self._create(question), question, paid)
+        with self.translated(tools=bool(question.tools)) as usages:
+            return self._answer_in(await self._create(question), question, usages)
 
-    def _answer_in(self, message: "Message", question: Question, paid: list[Usage]) -> Answer:
-        # The SDK passes on anything: plain text, or an object without the usual fields.
-        paid.append(usage := usage_of(message))
-        if not isinstance(getattr(message, "content", None), list):
-            raise not_a_reply(self._spec, message)
-        text = "".join(block.text for block in message.content if block.type == "text")
-        stop = stop_word(message.stop_reason, STOPS)
-        turn = _turn(message, question) if question.tools else None
+    def _answer_in(self, reply: Any, question: Question, usages: list[Usage]) -> Answer:
+        usages.append(usage := usage_of(reply.get("usage") if isinstance(reply, dict) else None))
+        if not (isinstance(reply, dict) and isinstance(reply.get("content"), list)):
+            raise not_a_reply(self.spec, reply)
+        blocks = reply["content"]
+        text = "".join(block["text"] for block in blocks if block["type"] == "text")
+        stop = stop_word(reply.get("stop_reason"), STOPS)
+        turn = _turn(blocks, question) if question.tools else None
         return answer_of(text, usage, stop, turn)
 
-    async def _create(self, question: Question) -> "Message":
-        """If a server refuses the schema or the marks of its cache, ask without, now and later."""
+    async def _create(self, question: Question) -> Any:
+        """If a server refuses the schema or cache marks, ask without them, now and later."""
         marks = bool(question.shared) and self._takes_marks
         schema = question.schema if self._takes_schemas else None
-        refusals = (self._sdk.BadRequestError, self._sdk.UnprocessableEntityError)
+        refusals = (self.sdk.BadRequestError, self.sdk.UnprocessableEntityError)
         try:
             return await self._send(question, marks=marks)
         except refusals:
-            # Servers say it in many words. If that was not why, the next calls fail as well.
-            for marked, form in _with_less(schema, marks=marks):
+            # Servers refuse in many words. Any other cause fails again.
+            for with_marks, with_schema in _fallbacks(schema, marks=marks):
                 with suppress(*refusals):
-                    message = await self._send(replace(question, schema=form), marks=marked)
-                    self._takes_marks &= marked or not marks
-                    self._takes_schemas &= form == schema
-                    return message
+                    changed = replace(question, schema=with_schema)
+                    reply = await self._send(changed, marks=with_marks)
+                    self._takes_marks &= with_marks or not marks
+                    self._takes_schemas &= with_schema == schema
+                    return reply
             raise
 
-    async def _send(self, question: Question, *, marks: bool) -> "Message":
-        message: Message = await self._client.messages.create(**self._body(question, marks=marks))
-        return message
+    async def _send(self, question: Question, *, marks: bool) -> Any:
+        body = self._body(question, marks=marks)
+        return await self.client.post(MESSAGES_PATH, body=body, cast_to=object)
 
     def _body(self, question: Question, *, marks: bool) -> dict[str, Any]:
         body: dict[str, Any] = {
-            "model": self._spec.model_id,
+            "model": self.spec.model_id,
             "max_tokens": question.max_output,
             "system": question.system,
             "messages": _messages(question),
         }
         config: dict[str, Any] = {}
-        if self._spec.effort:
-            config["effort"] = self._spec.effort
+        if self.spec.effort:
+            config["effort"] = self.spec.effort
         if question.schema and self._takes_schemas:
             config["format"] = {"type": "json_schema", "schema": json.loads(question.schema)}
         if config:
@@ -131,50 +108,23 @@ class AnthropicModel:
 
     def batches(self) -> Batching:
         """Its batches: they ask the very same, at half the price."""
-        from .anthropic_batches import AnthropicBatches
+        from .sdk_batches import AnthropicBatches
 
-        def call_of(question: Question) -> tuple[str, dict[str, Any]]:
-            marks = bool(question.shared) and self._takes_marks
-            return _MESSAGES, self._body(question, marks=marks)
+        return AnthropicBatches(self)
 
-        ways = (call_of, self._read, self._adapts)
-        return AnthropicBatches(self._client, self._sdk, self._spec, self._secrets, *ways)
+    def request_for(self, question: Question) -> tuple[str, dict[str, Any]]:
+        marks = bool(question.shared) and self._takes_marks
+        return MESSAGES_PATH, self._body(question, marks=marks)
 
-    def _read(self, reply: Any, question: Question) -> Answer:
-        """The answer in a reply that did not come through the client."""
-        from anthropic.types import Message
-
-        with translated_errors(self._sdk, self._spec, self._secrets) as paid:
-            message = Message.construct(**reply) if isinstance(reply, dict) else reply
-            return self._answer_in(message, question, paid)
-
-    def _adapts(self, question: Question, said: str) -> bool:
-        """Whether to ask again: without what an error says that the server refuses."""
-        if self._takes_marks and "cache_control" in said:
+    def adapts(self, question: Question, message: str) -> bool:
+        if self._takes_marks and "cache_control" in message:
             self._takes_marks = False
             return True
-        refused = bool(question.schema and self._takes_schemas and OF_SCHEMA.search(said))
-        self._takes_schemas &= not refused
-        return refused
-
-    @property
-    def address(self) -> str:
-        return self._spec.address
-
-    @property
-    def upstream(self) -> Upstream | None:
-        return Upstream.of(self._client, self._spec, self._secrets)
-
-    @property
-    def endpoint(self) -> str:
-        return digest(self._spec.base_url or "", self._key)
-
-    async def close(self) -> None:
-        await self._client.close()
+        return super().adapts(question, message)
 
 
 def _messages(question: Question) -> list[dict[str, Any]]:
-    said: list[dict[str, Any]] = [
+    messages: list[dict[str, Any]] = [
         {"role": role, "content": text} for role, text in question.messages
     ]
     for step in question.steps:
@@ -185,16 +135,16 @@ def _messages(question: Question) -> list[dict[str, Any]]:
             results.append({**block, "content": result.text or "(nothing)"})
             if result.failed:
                 results[-1]["is_error"] = True
-        said.append({"role": "assistant", "content": _blocks(step)})
-        said.append({"role": "user", "content": results})
-    return said
+        messages.append({"role": "assistant", "content": _blocks(step)})
+        messages.append({"role": "user", "content": results})
+    return messages
 
 
 def _blocks(step: Step) -> list[dict[str, Any]]:
     """A turn as it came, so that thinking keeps its signatures; else made of text and calls."""
-    blocks = [one for one in loaded(step, list) or () if isinstance(one, dict)]
+    blocks = dicts_in(loaded(step, list))
     ids = [call.id for call in step.calls]
-    if blocks and ids == [one.get("id") for one in blocks if one.get("type") == "tool_use"]:
+    if blocks and ids == [block.get("id") for block in _of_type(blocks, "tool_use")]:
         return blocks
     text = [{"type": "text", "text": step.text}] if step.text.strip() else []
     return [*text, *map(_tool_use, step.calls)]
@@ -209,8 +159,8 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
     }
 
 
-def _with_less(schema: str | None, *, marks: bool) -> Iterator[tuple[bool, str | None]]:
-    """What else to try: without marks, without the schema, without both."""
+def _fallbacks(schema: str | None, *, marks: bool) -> Iterator[tuple[bool, str | None]]:
+    """What to try after a refusal: without marks, without the schema, without both."""
     if marks:
         yield False, schema
     if schema:
@@ -220,10 +170,10 @@ def _with_less(schema: str | None, *, marks: bool) -> Iterator[tuple[bool, str |
 
 
 def _mark(body: dict[str, Any], shared: Collection[Shared]) -> None:
-    """Have the server cache what others send again: tools and system text, messages, steps.
+    """Have the server cache what other questions repeat: tools and system text, messages, steps.
 
-    It looks for what it has cached only a few blocks before a mark, and a turn may have many
-    calls: so the message that the turn before ended with is marked, too.
+    It looks for a cached prefix only a few blocks before a mark, and a turn may have many calls:
+    so the last message of the turn before is marked, too.
     """
     messages = body["messages"]
     if "system" in shared:
@@ -238,45 +188,44 @@ def _mark(body: dict[str, Any], shared: Collection[Shared]) -> None:
         message["content"][-1] |= _CACHED
 
 
-def _turn(message: "Message", question: Question) -> ToolTurn:
+def _turn(content: list[Any], question: Question) -> ToolTurn:
     """Calls, thinking, and the blocks as they must go back; no server takes a blank text."""
-    content = message.to_dict(warnings=False)["content"]
-    assert isinstance(content, list)
-    blocks = [one for one in content if isinstance(one, dict) and not _is_blank(one)]
-    uses = [one for one in blocks if one.get("type") == "tool_use"]
-    found = [(one.get("id"), one.get("name"), one.get("input")) for one in uses]
-    calls = calls_from(found, question.steps)
-    for block, call in zip(uses, calls, strict=True):
-        block |= _tool_use(call)
-    thoughts = [one.get("thinking") for one in blocks if one.get("type") == "thinking"]
-    thinking = "\n\n".join(one for one in thoughts if isinstance(one, str))
+    blocks = [block for block in dicts_in(content) if not _is_blank(block)]
+    uses = _of_type(blocks, "tool_use")
+    calls = calls_from(
+        ((use.get("id"), use.get("name"), use.get("input")) for use in uses), question.steps
+    )
+    for use, call in zip(uses, calls, strict=True):
+        use |= _tool_use(call)
+    thoughts = [block.get("thinking") for block in _of_type(blocks, "thinking")]
+    thinking = "\n\n".join(thought for thought in thoughts if isinstance(thought, str))
     return ToolTurn(tuple(calls), thinking, dumped(blocks))
+
+
+def _of_type(blocks: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [block for block in blocks if block.get("type") == kind]
 
 
 def _is_blank(block: dict[str, Any]) -> bool:
     return block.get("type") == "text" and not str(block.get("text") or "").strip()
 
 
-def usage_of(message: "Message") -> Usage:
-    """Anthropic leaves cache reads and writes out of input_tokens; add them.
+def usage_of(usage: object) -> Usage:
+    """The usage of a reply, which may be anything; Usage keeps only counts.
 
-    The SDK passes on anything in place of numbers, and some compatible servers send no usage.
+    Anthropic leaves cache reads and writes out of input_tokens; add them.
     """
+    counts = usage if isinstance(usage, dict) else {}
 
-    usage = getattr(message, "usage", None)
+    def count(name: str, default: int | None = None) -> int | None:
+        value = counts.get(name)
+        return default if value is None else whole_number(value)
 
-    def count(name: str, missing: int | None = None) -> int | None:
-        value = getattr(usage, name, None)
-        return missing if value is None else whole_number(value)
-
-    parts = [
-        count("input_tokens"),
-        cached := count("cache_read_input_tokens", 0 if usage else None),
-        written := count("cache_creation_input_tokens", 0),
-    ]
-    known = [part for part in parts if part is not None]
-    asked = sum(known) if len(known) == len(parts) else None
-    kinds, name = getattr(usage, "cache_creation", None), "ephemeral_1h_input_tokens"
-    found = kinds.get(name) if isinstance(kinds, dict) else getattr(kinds, name, None)
-    hour = whole_number(found) or 0
-    return Usage(asked, count("output_tokens"), cached, written, hour=hour)
+    fresh = count("input_tokens")
+    cached = count("cache_read_input_tokens", 0 if usage else None)
+    written = count("cache_creation_input_tokens", 0)
+    parts = [part for part in (fresh, cached, written) if part is not None]
+    total = sum(parts) if len(parts) == 3 else None
+    creation = counts.get("cache_creation")
+    hour = creation.get("ephemeral_1h_input_tokens") if isinstance(creation, dict) else 0
+    return Usage(total, count("output_tokens"), cached, written, hour=whole_number(hour) or 0)

@@ -1,7 +1,7 @@
 """Batches: many requests in one, answered within a day at half the price.
 
-What the engine needs of a server that takes them, and how their results are read. These are lines
-of JSON in any order, and may be anything: what belongs to no request is left out.
+What the engine needs of a server with a batch API, and how results are read: lines of JSON in any
+order, which may be anything; what belongs to no request is left out.
 """
 
 import json
@@ -20,11 +20,11 @@ from .reply_size import MOST_BYTES, TooLarge, check_values
 SUBMIT_SECONDS: Final = 600.0  # a batch may be hundreds of megabytes
 CLOCKS: Final = 86_400.0  # seconds by which the clocks of two machines may differ
 MOST_LISTED: Final = 2_000  # batches that are looked through
-_MORE_LINES: Final = 1_000
+_EXTRA_LINES: Final = 1_000
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
-class Limits(NamedTuple):
+class BatchLimits(NamedTuple):
     """What a batch may have at most."""
 
     requests: int
@@ -32,7 +32,7 @@ class Limits(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Request:
+class BatchRequest:
     """One question of a batch, as the server gets it."""
 
     id: str
@@ -43,15 +43,12 @@ class Request:
 
 @dataclass(frozen=True)
 class BatchState:
-    """How far a batch is: ``done`` are the requests that have a result.
-
-    ``problem``: why it ended without all results, in words.
-    """
+    """How far a batch is."""
 
     ended: bool
-    done: int
+    done: int  # requests that have a result
     all: int
-    problem: str = ""
+    problem: str = ""  # why it ended without all results
 
 
 @dataclass(frozen=True)
@@ -68,20 +65,21 @@ class Batching(Protocol):
     """The batches of a model. All calls raise ModelError."""
 
     @property
-    def limits(self) -> Limits: ...
+    def limits(self) -> BatchLimits: ...
 
-    def request(self, own_id: str, question: Question) -> Request:
+    def request(self, request_id: str, question: Question) -> BatchRequest:
         """The very request that would be sent alone."""
 
-    async def submit(self, requests: Sequence[Request], mark: str) -> str:
+    async def submit(self, requests: Sequence[BatchRequest], mark: str) -> str:
         """Have the server begin with a batch; its id there."""
 
     async def find(
         self, mark: str, number: int, since: float, others: Collection[str]
     ) -> tuple[str, bool] | None:
-        """The id of a batch of so many requests whose ``submit`` may have failed, if there is one.
+        """The id of a batch of ``number`` requests whose ``submit`` may have failed, if any.
 
-        And whether that is sure: not if the server doesn't tell marks. ``others`` it is not.
+        And whether that is certain, which takes a server that stores marks. ``others`` are
+        batches that it can't be.
         """
 
     async def state(self, batch: str) -> BatchState: ...
@@ -95,86 +93,87 @@ class Batching(Protocol):
         """Whether the next request for a question leaves out what this server refused."""
 
 
-def request_of(own_id: str, body: dict[str, Any], path: str = "") -> Request:
+def request_of(request_id: str, body: dict[str, Any], path: str = "") -> BatchRequest:
     size = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
-    return Request(own_id, body, path, size + len(own_id) + 200)
+    return BatchRequest(request_id, body, path, size + len(request_id) + 200)
 
 
-def parts_of(requests: Sequence[Request], limits: Limits) -> list[list[Request]]:
+def batches_of(requests: Sequence[BatchRequest], limits: BatchLimits) -> list[list[BatchRequest]]:
     """Requests in batches that a server takes, each of one path, in order."""
-    parts: dict[str, list[list[Request]]] = {}
+    by_path: dict[str, list[list[BatchRequest]]] = {}
     sizes: dict[str, int] = {}
-    for one in requests:
-        own = parts.setdefault(one.path, [])
-        size = sizes.get(one.path, 0) + one.size
-        if not own or len(own[-1]) >= limits.requests or size > limits.size:
-            own.append([])
-            size = one.size
-        own[-1].append(one)
-        sizes[one.path] = size
-    return [part for own in parts.values() for part in own]
+    for request in requests:
+        path = request.path
+        batches = by_path.setdefault(path, [])
+        size = sizes.get(path, 0) + request.size
+        if not batches or len(batches[-1]) >= limits.requests or size > limits.size:
+            batches.append([])
+            size = request.size
+        batches[-1].append(request)
+        sizes[path] = size
+    return [batch for batches in by_path.values() for batch in batches]
 
 
 def id_of(batch: object, address: str) -> str:
     """The id of a batch or a file, which becomes a part of addresses."""
-    found = getattr(batch, "id", batch)
-    if isinstance(found, str) and _ID.fullmatch(found):
-        return found
+    batch_id = getattr(batch, "id", batch)
+    if isinstance(batch_id, str) and _ID.fullmatch(batch_id):
+        return batch_id
     raise ModelError(f"no usable id of the batch from {address}", "Check the address", paid=())
 
 
-def known_state(batch: object, name: str, known: Collection[str]) -> str:
-    """The state of a batch; ModelError if it is none that we know, or the reply is none."""
-    found = getattr(batch, name, None)
-    if isinstance(found, str) and found in known:
-        return found
-    said = one_line(str(found), 40) if found else "none"
-    raise ModelError(f"unknown state of the batch: {said}", transient=True)
+def state_of(batch: object, name: str, states: Collection[str]) -> str:
+    """The state of a batch; ModelError if it is not one of these."""
+    state = getattr(batch, name, None)
+    if isinstance(state, str) and state in states:
+        return state
+    shown = one_line(str(state), 40) if state else "none"
+    raise ModelError(f"unknown state of the batch: {shown}", transient=True)
 
 
 def number_of(counts: object, name: str) -> int:
-    found = getattr(counts, name, None)
-    return found if isinstance(found, int) else 0
+    number = getattr(counts, name, None)
+    return number if isinstance(number, int) else 0
 
 
 async def lines_of(chunks: AsyncIterator[bytes], number: int) -> AsyncGenerator[dict[str, Any]]:
-    """The objects in lines of JSON, as they arrive; nothing for a broken or endless line.
+    """The objects in lines of JSON, as they arrive; broken and endless lines are left out.
 
-    Not many more of them than the requests that there were.
+    It stops if there are many more lines than there were requests.
     """
-    kept, too_long, seen = bytearray(), False, 0
+    line, too_long, lines = bytearray(), False, 0
     async for chunk in chunks:
         for part in chunk.splitlines(keepends=True):
-            too_long |= len(kept) + len(part) > MOST_BYTES
+            too_long |= len(line) + len(part) > MOST_BYTES
             if too_long:
-                kept.clear()
+                line.clear()
             else:
-                kept += part
+                line += part
             if part.endswith((b"\n", b"\r")):
-                if found := _object(bytes(kept)):
-                    yield found
-                kept.clear()
-                too_long, seen = False, seen + 1
-                if seen > 2 * number + _MORE_LINES:
+                if value := _object(bytes(line)):
+                    yield value
+                line.clear()
+                too_long, lines = False, lines + 1
+                if lines > 2 * number + _EXTRA_LINES:
                     return
-    if found := _object(bytes(kept)):
-        yield found
+    if value := _object(bytes(line)):
+        yield value
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
         check_values(line)
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError, TooLarge):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 async def first_results(results: AsyncGenerator[BatchResult]) -> AsyncGenerator[BatchResult]:
-    """Each request once, with the first result that there is."""
-    seen = set[str]()
+    """The first result of each request."""
+    ids = set[str]()
     async with aclosing(results) as source:
-        async for one in source:
-            if one.id not in seen:
-                seen.add(one.id)
-                yield one
+        async for result in source:
+            if result.id not in ids:
+                ids.add(result.id)
+                yield result

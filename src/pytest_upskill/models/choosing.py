@@ -9,8 +9,8 @@ from ..trials.answer import Answer
 from ..trials.transcript import Turn
 from ..trials.trial import Question
 from ..trials.triggers import by_schema
-from .port import Model
-from .sdk import empty_reply
+from .model import Model
+from .sdk_errors import empty_reply
 
 
 class Chooser:
@@ -36,12 +36,12 @@ class Chooser:
                 return _chosen(question, answer, called)
         answer = await model.ask(by_schema(question))
         _require_whole(answer)
-        made = Activity(1, 0, False) if answer.refused else question.choice.written_in(answer)
-        if made is None:
+        activity = Activity(1, 0, False) if answer.refused else question.choice.written_in(answer)
+        if activity is None:
             problem = f"the reply is no choice of a skill: {one_line(answer.text, 80)!r}"
             hint = "This model takes no tools, and keeps to no JSON schema: use another one"
             raise ModelError(problem, hint, paid=astuple(answer.usage))
-        return _chosen(question, answer, made)
+        return _chosen(question, answer, activity)
 
 
 def _require_whole(answer: Answer) -> None:
@@ -54,10 +54,12 @@ def _require_whole(answer: Answer) -> None:
         raise empty_reply(answer.stop, answer.usage)
 
 
-def _chosen(question: Question, answer: Answer, made: Activity) -> Answer:
+def _chosen(question: Question, answer: Answer, activity: Activity) -> Answer:
     """With a transcript, as of an agent; calls are never kept otherwise."""
-    said = [Turn("thinking", answer.thinking, reply=1)] if answer.thinking else []
-    said += [Turn("assistant", answer.text, reply=1)] if answer.text.strip() else []
-    said += [Turn("call", one.arguments, one.name, reply=1) for one in answer.calls]
-    asked = [Turn("user", text) for _, text in question.messages]
-    return replace(answer, activity=made, transcript=(*asked, *said), calls=(), raw="")
+    reply_turns = [Turn("thinking", answer.thinking, reply=1)] if answer.thinking else []
+    reply_turns += [Turn("assistant", answer.text, reply=1)] if answer.text.strip() else []
+    reply_turns += [Turn("call", call.arguments, call.name, reply=1) for call in answer.calls]
+    question_turns = [Turn("user", text) for _, text in question.messages]
+    return replace(
+        answer, activity=activity, transcript=(*question_turns, *reply_turns), calls=(), raw=""
+    )

@@ -1,34 +1,31 @@
-"""Models in clouds: Claude on Amazon Bedrock and Google's Vertex AI, and OpenAI's on Azure.
+"""Models in clouds: Claude on Amazon Bedrock and Google's Vertex AI, and OpenAI's on Azure."""
 
-Credentials are found as the clouds' own tools find them. The packages that know how (boto3,
-google-auth) are extras, and imported only where a name asks for them.
-"""
-
-import logging
 import re
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from configparser import ConfigParser
-from configparser import Error as ConfigError
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 from .._util.texts import one_line
-from ..errors import InputError, Text
+from ..errors import Text
+from .cloud_logins import (
+    AZURE_V1,
+    aws_credentials,
+    aws_region,
+    azure_version,
+    google_login,
+    vertex_project,
+    vertex_region,
+)
 from .hosted import ChatProvider, Hosted, MessagesProvider
-from .port import Download, Model, ModelName, ModelSpec
+from .model import Download, Model, ModelName, ModelSpec, first_set
 from .prices import Price, listed_price
 
-_REGION: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-# Of Bedrock's ids; those of inference profiles begin with where they run.
+# Bedrock's ids; those of inference profiles begin with where they run.
 _CLAUDE: Final = re.compile(r"([a-z-]+\.)?anthropic\.claude|arn:aws[a-z-]*:bedrock:")
 _AWS_PAIR: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-_GOOGLE_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
-_V1: Final = ("", "v1", "latest", "preview")  # what OPENAI_API_VERSION says of Azure's v1
 
 
 @dataclass(frozen=True)
@@ -36,10 +33,10 @@ class Cloud(Hosted):
     """A provider whose server and login depend on settings of a cloud."""
 
     settings: tuple[str, ...] = field(default=(), kw_only=True)  # variables that must be set
-    login: ClassVar[str]  # what it takes, in words
+    login: ClassVar[str]  # what a login needs, in words
 
     def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:
-        """One error for all that is missing."""
+        """Report everything that is missing in one error."""
         super().require(spec, env, download)
         if missing := [*self._missing(spec, env)]:
             problems, fixes = zip(*missing, strict=True)
@@ -47,7 +44,7 @@ class Cloud(Hosted):
 
     @abstractmethod
     def _missing(self, spec: ModelSpec, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """What a model can't be asked without, each with what to do about it."""
+        """Each missing thing, with its fix."""
 
 
 class BedrockProvider(Cloud, MessagesProvider):
@@ -55,13 +52,13 @@ class BedrockProvider(Cloud, MessagesProvider):
 
     login = "AWS credentials"
 
-    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:
-        if not _CLAUDE.match(rest):
-            raise wanted.error(
+    def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:
+        if not _CLAUDE.match(model_id):
+            raise model.error(
                 "only Claude is asked on Bedrock",
                 f"Its ids have anthropic.claude in them: {self.example}",
             )
-        return super().resolve(wanted, rest, env)
+        return super().resolve(model, model_id, env)
 
     def set_in(self, env: Mapping[str, str]) -> tuple[str, str]:
         variable, url = super().set_in(env)
@@ -95,19 +92,19 @@ class BedrockProvider(Cloud, MessagesProvider):
         """An ARN of a profile may end with the id of its model."""
         return listed_price(self.price_list, spec.model_id.rpartition("/")[2])
 
-    def why_refused(self, status: int, said: str) -> Text:
-        if status == 400 and "on-demand throughput" in said:
+    def refusal_hint(self, status: int, message: str) -> Text:
+        if status == 400 and "on-demand throughput" in message:
             return "Put where it may run before the model's id: us., eu., apac. or global."
-        if status == 400 and "model identifier is invalid" in said:
+        if status == 400 and "model identifier is invalid" in message:
             return "Check the model's id, and whether AWS_REGION has it"
-        if status == 403 and "model" in said.lower():
+        if status == 403 and "model" in message.lower():
             return "Check the access to the model in this account and region"
         if status in (401, 403):
             return f"Check {self.key_envs[0]}, or AWS_ACCESS_KEY_ID and the like, and AWS_REGION"
         return ""
 
     async def open(self, spec: ModelSpec, timeout: float) -> Model:
-        from .cloud_claude import BedrockModel
+        from .cloud_models import BedrockModel
 
         return await BedrockModel.open(spec, timeout)
 
@@ -121,44 +118,40 @@ class VertexProvider(Cloud, MessagesProvider):
         variable, url = super().set_in(env)
         if url:
             return variable, url
-        variable, region = self.region(env)
+        variable, region = vertex_region(env)
         return variable, region and f"https://{_vertex_host(region)}.googleapis.com/v1"
 
-    def region(self, env: Mapping[str, str]) -> tuple[str, str]:
-        return _region_in(env, self.settings[:1])
-
     def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
-        given = (self.region(env)[1], self.project(env))
-        return {name: value for name, value in zip(self.settings, given, strict=True) if value}
-
-    def project(self, env: Mapping[str, str]) -> str:
-        given = (env.get(name, "").strip() for name in (self.settings[1], "GOOGLE_CLOUD_PROJECT"))
-        return next(filter(None, given), "")
+        values = (vertex_region(env)[1], vertex_project(env))
+        return {name: value for name, value in zip(self.settings, values, strict=True) if value}
 
     def _missing(self, spec: ModelSpec, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:  # noqa: ARG002
         region, project = self.settings
         login = google_login() if _has_package("google.auth") else None
-        has_project = self.project(env) or (isinstance(login, tuple) and login[1])
-        unset = [] if self.region(env)[1] else [region]
+        has_project = vertex_project(env) or (isinstance(login, tuple) and login[1])
+        unset = [] if vertex_region(env)[1] else [region]
         unset += [] if has_project else [project]
         if unset:
             yield _unset(unset), f"Set {' and '.join(unset)}"
         if login is None:
             yield _no_package("google-auth"), _install(self)
         elif isinstance(login, str):
-            how = "Set GOOGLE_APPLICATION_CREDENTIALS to a file with credentials, or run gcloud"
-            yield login, f"{how} auth application-default login"
+            yield (
+                login,
+                "Set GOOGLE_APPLICATION_CREDENTIALS to a file with credentials, or run "
+                "gcloud auth application-default login",
+            )
 
-    def why_refused(self, status: int, said: str) -> Text:
+    def refusal_hint(self, status: int, message: str) -> Text:
         if status in (401, 403):
-            what = "GOOGLE_APPLICATION_CREDENTIALS, ANTHROPIC_VERTEX_PROJECT_ID"
-            return f"Check {what}, and the access to the model in this project"
-        if status == 404 or (status == 400 and "not servable in region" in said):
+            variables = "GOOGLE_APPLICATION_CREDENTIALS, ANTHROPIC_VERTEX_PROJECT_ID"
+            return f"Check {variables}, and the access to the model in this project"
+        if status == 404 or (status == 400 and "not servable in region" in message):
             return "Check the model's id, and whether CLOUD_ML_REGION has it"
         return ""
 
     async def open(self, spec: ModelSpec, timeout: float) -> Model:
-        from .cloud_claude import VertexModel
+        from .cloud_models import VertexModel
 
         return await VertexModel.open(spec, timeout)
 
@@ -176,11 +169,9 @@ class AzureProvider(Cloud, ChatProvider):
         return variable, url and (root if azure_version(env) else f"{root}/v1")
 
     def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:
-        """As for OpenAI's SDK, a token wins."""
-        for variable in reversed(self.key_envs):
-            if value := env.get(variable, "").strip():
-                return variable, value
-        return None
+        """A token comes first, as for OpenAI's SDK."""
+        variable, key = first_set(env, self.key_envs[::-1])
+        return (variable, key) if key else None
 
     def _missing(self, spec: ModelSpec, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         unset = [] if spec.base_url else [*self.settings]
@@ -190,14 +181,13 @@ class AzureProvider(Cloud, ChatProvider):
             yield _unset(unset), f"Set {' and '.join(unset)}{example}"
 
     def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
-        return {"OPENAI_API_VERSION": azure_version(env) or _V1[1]}
+        return {"OPENAI_API_VERSION": azure_version(env) or AZURE_V1[1]}
 
     def price(self, spec: ModelSpec) -> Price | None:
-        """A deployment that is named like a model is taken for one; others may be anything."""
-        listed = (listed_price(where, spec.model_id) for where in (self.price_list, "openai"))
-        return next(filter(None, listed), None)
+        """A deployment that is named like a model is taken for one."""
+        return listed_price(self.price_list, spec.model_id) or listed_price("openai", spec.model_id)
 
-    def why_refused(self, status: int, said: str) -> Text:  # noqa: ARG002
+    def refusal_hint(self, status: int, message: str) -> Text:  # noqa: ARG002
         if status == 404:
             return "Check the name of the deployment, AZURE_OPENAI_ENDPOINT and OPENAI_API_VERSION"
         if status in (401, 403):
@@ -205,67 +195,9 @@ class AzureProvider(Cloud, ChatProvider):
         return ""
 
     async def open(self, spec: ModelSpec, timeout: float) -> Model:
-        from .azure_openai import AzureModel
+        from .cloud_models import AzureModel
 
         return AzureModel(spec, timeout)
-
-
-def aws_region(env: Mapping[str, str]) -> tuple[str, str]:
-    """Where the region is from, and the region: in the order of boto3, which is an extra."""
-    variable, region = _region_in(env, ("AWS_REGION", "AWS_DEFAULT_REGION"))
-    if region:
-        return variable, region
-    given = (env.get(name, "").strip() for name in ("AWS_DEFAULT_PROFILE", "AWS_PROFILE"))
-    profile = next(filter(None, given), "default")
-    for variable, usual, section in (
-        ("AWS_SHARED_CREDENTIALS_FILE", "credentials", profile),
-        ("AWS_CONFIG_FILE", "config", "default" if profile == "default" else f"profile {profile}"),
-    ):
-        file = env.get(variable) or f"{env.get('HOME', '')}/.aws/{usual}"
-        parser = ConfigParser(interpolation=None, strict=False)
-        try:
-            parser.read(Path(file).expanduser(), "utf-8")
-        except (ConfigError, ValueError, OSError):
-            continue  # boto3 tells what is wrong with it
-        if region := parser.get(section, "region", fallback=""):
-            return _region_in({file: region}, (file,))
-    return "", ""
-
-
-def aws_credentials() -> Any:
-    """What boto3 finds; None if it finds nothing."""
-    import boto3
-
-    # It would tell of a login that fails with a traceback, and of secrets when it is debugged.
-    logging.getLogger("botocore.credentials").setLevel(logging.CRITICAL + 1)
-    logging.getLogger("botocore").setLevel(logging.WARNING)
-    return boto3.Session().get_credentials()
-
-
-def azure_version(env: Mapping[str, str]) -> str:
-    """A dated version of Azure's API; empty for v1, which has none."""
-    version = env.get("OPENAI_API_VERSION", "").strip()
-    return "" if version in _V1 else version
-
-
-def google_login() -> tuple[Any, str] | str:
-    """Google's credentials and their project, or why there are none."""
-    with warnings.catch_warnings():  # some are said of credentials that work
-        warnings.simplefilter("ignore")
-        import google.auth
-
-        try:
-            found, project = google.auth.default(scopes=[_GOOGLE_SCOPE])
-        except Exception as error:  # of any kind: it trusts the files that it reads
-            return one_line(f"no Google credentials: {said_by(error)}", 200)
-    return found, project or ""
-
-
-def said_by(error: Exception) -> str:
-    """The words of an error; Google's have its cause, or a server's whole reply, beside them."""
-    if not type(error).__module__.startswith("google."):
-        return str(error)
-    return ": ".join(str(one) for one in error.args if isinstance(one, str | Exception))
 
 
 def _all_set(variables: tuple[str, ...], env: Mapping[str, str]) -> bool:
@@ -273,22 +205,11 @@ def _all_set(variables: tuple[str, ...], env: Mapping[str, str]) -> bool:
 
 
 def _aws_problem() -> str:
-    """Why AWS has no credentials here; empty if it has."""
+    """Why there are no AWS credentials; empty if there are some."""
     try:
         return "" if aws_credentials() else "there are no AWS credentials"
     except Exception as error:  # of any kind: it trusts the files that it reads
         return one_line(f"no AWS credentials: {error}", 200)
-
-
-def _region_in(env: Mapping[str, str], variables: tuple[str, ...]) -> tuple[str, str]:
-    """The first of these variables that is set, and the region that it names."""
-    for variable in variables:
-        if region := env.get(variable, "").strip():
-            if not _REGION.fullmatch(region):
-                hint = "A region is a word such as us-east-1 (AWS) or us-east5 (Google)."
-                raise InputError(variable, "not the name of a region", hint)
-            return variable, region
-    return "", ""
 
 
 def _vertex_host(region: str) -> str:

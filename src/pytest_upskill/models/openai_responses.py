@@ -1,6 +1,6 @@
-"""OpenAI's Responses: newer models call tools only there, if they think; some take nothing else.
+"""OpenAI's Responses: newer reasoning models call tools only there; some take nothing else.
 
-Nothing is kept on the server: what a model thought comes back encrypted, and goes out again.
+Nothing is stored on the server: thinking comes encrypted, and is sent back.
 """
 
 import json
@@ -10,9 +10,9 @@ from typing import Any, Final
 from ..trials.answer import Answer, Usage
 from ..trials.tools import Step, ToolCall
 from ..trials.trial import Question
-from .port import ModelSpec
+from .model import ModelSpec
 from .sdk import answer_of
-from .tool_turns import ToolTurn, calls_from, dumped, loaded, name_of, object_text
+from .tool_turns import ToolTurn, calls_from, dicts_in, dumped, loaded, name_of, object_text
 
 PATH: Final = "/responses"
 _STOPS: Final = {"max_output_tokens": "length", "content_filter": "refusal"}
@@ -57,9 +57,9 @@ def request_for(question: Question, spec: ModelSpec) -> dict[str, Any]:
 
 def _items(step: Step) -> list[dict[str, Any]]:
     """A turn as it came; else made of text and calls."""
-    items = [one for one in loaded(step, list) or () if isinstance(one, dict)]
+    items = dicts_in(loaded(step, list))
     ids = [call.id for call in step.calls]
-    if items and ids == [one.get("call_id") for one in items if _is_call(one)]:
+    if items and ids == [item.get("call_id") for item in items if _is_call(item)]:
         return items
     text = [{"role": "assistant", "content": step.text}] if step.text.strip() else []
     return [*text, *({"type": "function_call", **_call(call)} for call in step.calls)]
@@ -75,12 +75,14 @@ def _call(call: ToolCall) -> dict[str, str]:
 
 def answer_in(reply: dict[str, Any], usage: Usage, question: Question) -> Answer:
     """The answer in a reply, which may be anything with a list of outputs."""
-    items = [one for one in reply["output"] if isinstance(one, dict) and _can_go_back(one)]
+    items = list(filter(_can_go_back, dicts_in(reply["output"])))
     uses = list(filter(_is_call, items))
-    found = [(one.get("call_id"), one.get("name"), one.get("arguments")) for one in uses]
-    calls = calls_from(found, question.steps)
-    for item, call in zip(uses, calls, strict=True):
-        item |= _call(call)
+    calls = calls_from(
+        ((use.get("call_id"), use.get("name"), use.get("arguments")) for use in uses),
+        question.steps,
+    )
+    for use, call in zip(uses, calls, strict=True):
+        use |= _call(call)
     text = "".join(_texts(items, "message", "content", "text"))
     refusal = "".join(_texts(items, "message", "content", "refusal"))
     thinking = "\n\n".join(_texts(reply["output"], "reasoning", "summary", "text"))
@@ -92,7 +94,7 @@ def answer_in(reply: dict[str, Any], usage: Usage, question: Question) -> Answer
 
 
 def failure_in(reply: dict[str, Any]) -> str:
-    """Why a reply has no answer, though its status is that of one; mostly nothing."""
+    """Why a reply with a good status has no answer; mostly empty."""
     if reply.get("status") not in ("failed", "cancelled"):
         return ""
     error = reply.get("error")
@@ -105,15 +107,14 @@ def _is_call(item: dict[str, Any]) -> bool:
 
 
 def _can_go_back(item: dict[str, Any]) -> bool:
-    """A thought is only known by its encrypted form, as the server keeps nothing."""
+    """The server stores nothing, so thinking can only go back encrypted."""
     return item.get("type") != "reasoning" or bool(item.get("encrypted_content"))
 
 
 def _texts(items: list[Any], kind: str, inside: str, key: str) -> Iterator[str]:
-    for item in items:
-        parts = item.get(inside) if isinstance(item, dict) and item.get("type") == kind else None
-        for part in parts if isinstance(parts, list) else ():
-            if isinstance(part, dict) and isinstance(part.get(key), str):
+    for item in dicts_in(items):
+        for part in dicts_in(item.get(inside)) if item.get("type") == kind else ():
+            if isinstance(part.get(key), str):
                 yield part[key]
 
 

@@ -101,10 +101,10 @@ def parse_prices(lines: Iterable[str]) -> dict[str, Price]:
         name, *numbers = words
         if name in prices:
             raise _error(shown, f"{name} has a price already", "Remove one of the two.")
-        read, answer, *more = (_number(number, shown) for number in numbers)
+        read, answer, *optional = (_number(number, shown) for number in numbers)
         # Without a price for cached tokens, they get no discount; those who tell of written ones
         # charge a quarter more for them.
-        cached, written = (*more, *(read, _WRITTEN * read)[len(more) :])
+        cached, written = (*optional, *(read, _WRITTEN * read)[len(optional) :])
         free = not any((read, answer, cached, written))
         prices[name] = FREE if free else Price(read, answer, cached, written=written)
     return prices
@@ -129,8 +129,8 @@ def listed_price(provider_id: str, model_id: str) -> Price | None:
     from genai_prices.data import providers  # slow to import
 
     # Only this provider: else it would fall back to the price of another.
-    found = (p.find_model(model_id) for p in providers if p.id == provider_id)
-    model = next(found, None)
+    models = (p.find_model(model_id) for p in providers if p.id == provider_id)
+    model = next(models, None)
     if model is None or not _is_meant(model, model_id.lower()):
         return None
     return _price(model.get_prices(datetime.now(UTC)))

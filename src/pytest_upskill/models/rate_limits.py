@@ -1,4 +1,4 @@
-"""What the headers of a reply say about rate limits, as plain values.
+"""Rate limits in the headers of a reply.
 
 Servers and proxies may send anything here: what is not a sensible number is left out.
 """
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..trials.answer import Quota
 
-# What is left, what there is in all, and when it is all back, of each rate limit.
+# Headers of the remaining part, the limit and the time of its reset, for each rate limit.
 _ANTHROPIC: Final = "anthropic-ratelimit-{of}-{field}"
 _OPENAI: Final = "x-ratelimit-{field}-{of}"
 _HEADERS: Final = (
@@ -28,53 +28,55 @@ _PART: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(ms|us|µs|ns|h|m|s)")
 _SECONDS: Final = {"h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _EPOCH: Final = 1e9  # a number from here on is a point in time
 
-# Of the last call of this task.
-_asked: ContextVar[datetime] = ContextVar("asked")
-_heard: ContextVar[tuple[Quota, ...]] = ContextVar("heard", default=())
+# Of the last call in this task.
+_call_started: ContextVar[datetime] = ContextVar("call_started")
+_last_quotas: ContextVar[tuple[Quota, ...]] = ContextVar("last_quotas", default=())
 
 
-def heard_quotas() -> tuple[Quota, ...]:
-    """What the reply that this task got last says is left."""
-    return _heard.get()
+def last_quotas() -> tuple[Quota, ...]:
+    """The quotas in the last reply that this task got."""
+    return _last_quotas.get()
 
 
 async def note_start(_request: object) -> None:
     """Note when a call starts."""
-    _asked.set(datetime.now(UTC))
-    _heard.set(())
+    _call_started.set(datetime.now(UTC))
+    _last_quotas.set(())
 
 
 async def note_reply(response: Any) -> None:
-    """Note what a reply says is left."""
+    """Note the quotas in a reply."""
     named = ((name.decode("latin-1").lower(), value) for name, value in response.headers.raw)
-    told = {name: value.decode("latin-1") for name, value in named if "ratelimit" in name}
-    if told:
-        _heard.set(quotas_of(told, _asked.get()))
+    limits = {name: value.decode("latin-1") for name, value in named if "ratelimit" in name}
+    if limits:
+        _last_quotas.set(quotas_of(limits, _call_started.get()))
 
 
-def quotas_of(headers: Mapping[str, str], asked: datetime) -> tuple[Quota, ...]:
-    """What is left of each rate limit that these headers, in lower case, tell enough about."""
-    return tuple(_quotas(headers, asked))
+def quotas_of(headers: Mapping[str, str], now: datetime) -> tuple[Quota, ...]:
+    """The rate limits that these headers, in lower case, describe well enough."""
+    return tuple(_quotas(headers, now))
 
 
-def _quotas(headers: Mapping[str, str], asked: datetime) -> Iterator[Quota]:
+def _quotas(headers: Mapping[str, str], now: datetime) -> Iterator[Quota]:
     for of, form, name in _HEADERS:
-        left, most, reset = (
+        remaining, limit, reset = (
             headers.get(form.format(of=name, field=field), "")
             for field in ("remaining", "limit", "reset")
         )
-        if quota := _quota(of, _number(left), _number(most), _seconds(reset, asked)):
+        if quota := _quota(of, _number(remaining), _number(limit), _seconds(reset, now)):
             yield quota
 
 
-def _quota(of: str, left: float | None, most: float | None, reset: float | None) -> Quota | None:
+def _quota(
+    of: str, remaining: float | None, limit: float | None, reset: float | None
+) -> Quota | None:
     """Both protocols give the time until all of it is back, and let it come back evenly."""
-    if left is None or reset is None or reset <= 0:
+    if remaining is None or reset is None or reset <= 0:
         return None
-    if most is None:
-        most = left + 1  # at least one more
-    per_second = (most - left) / reset
-    return Quota(of, left, most, per_second) if 0 < per_second < _EPOCH else None
+    if limit is None:
+        limit = remaining + 1  # at least
+    per_second = (limit - remaining) / reset
+    return Quota(of, remaining, limit, per_second) if 0 < per_second < _EPOCH else None
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -25,9 +25,9 @@ from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Usage
 from ..trials.tools import ToolCall
 from ..trials.trial import Question
-from .port import Download, Model, ModelName, ModelSpec, Provider
+from .model import Download, Model, ModelName, ModelSpec, Provider
 from .prices import FREE, Price
-from .sdk import empty_reply
+from .sdk_errors import empty_reply
 from .tool_turns import calls_from, object_of, stop_with
 
 Script = Callable[[Question], str | Answer]
@@ -41,8 +41,10 @@ class RuleCall(Strict):
 
     @property
     def text(self) -> str:
-        given = self.arguments
-        return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        arguments = self.arguments
+        return (
+            arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        )
 
 
 class Rule(Strict):
@@ -67,14 +69,14 @@ class Rule(Strict):
         return "" if answer is None else answer
 
     def matches(self, question: Question) -> bool:
-        asked = question.messages[-1][1].casefold()
+        question_text = question.messages[-1][1].casefold()
         return (
-            self.question.casefold() in asked
+            self.question.casefold() in question_text
             and self.system in question.system
             and self.turn in (None, len(question.steps) + 1)
             and self._follows(question)
             and self._needs() <= {tool.name for tool in question.tools}
-            and (self.turn is not None or not self._made(question))
+            and (self.turn is not None or not self._already_made(question))
         )
 
     def _follows(self, question: Question) -> bool:
@@ -84,12 +86,12 @@ class Rule(Strict):
     def _needs(self) -> set[str]:
         return {*(call.tool for call in self.calls), *filter(None, [self.offered])}
 
-    def _made(self, question: Question) -> bool:
-        wanted = [(call.tool, object_of(call.text)) for call in self.calls]
-        made = [
+    def _already_made(self, question: Question) -> bool:
+        calls = [(call.tool, object_of(call.text)) for call in self.calls]
+        made_calls = [
             [(call.name, object_of(call.arguments)) for call in s.calls] for s in question.steps
         ]
-        return bool(wanted) and wanted in made
+        return bool(calls) and calls in made_calls
 
     def answer_to(self, question: Question) -> Answer:
         """The answer, with usage estimated from what was sent and said."""
@@ -137,8 +139,8 @@ class ScriptedModel:
 class ScriptedProvider(Provider):
     """Scripts; their answers are never stored, as a script may answer anything at any time."""
 
-    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
-        return ModelSpec(wanted.name, self, str(wanted.folder / Path(rest).expanduser()))
+    def resolve(self, model: ModelName, location: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
+        return ModelSpec(model.name, self, str(model.folder / Path(location).expanduser()))
 
     def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
         load_script(spec)
@@ -156,19 +158,25 @@ class ScriptedProvider(Provider):
 def _with_calls(answer: Answer, question: Question) -> Answer:
     """An answer as a server would give it: each call has its own id, and there is none if there
     are no tools."""
-    found = [(call.id, call.name, call.arguments) for call in answer.calls if question.tools]
-    calls = tuple(calls_from(found, question.steps))
+    raw_calls = [(call.id, call.name, call.arguments) for call in answer.calls if question.tools]
+    calls = tuple(calls_from(raw_calls, question.steps))
     return replace(answer, calls=calls, stop=stop_with(answer.stop, calls))
 
 
 def _estimated(answer: Answer, question: Question) -> Answer:
     """With a usage: the tokens of what was sent and said."""
-    asked = [question.system, *(text for _, text in question.messages)]
-    asked += [text for tool in question.tools for text in (tool.description, tool.schema)]
+    input_texts = [question.system, *(text for _, text in question.messages)]
+    input_texts += [text for tool in question.tools for text in (tool.description, tool.schema)]
     for step in question.steps:
-        asked += [step.text, *map(_written, step.calls), *(result.text for result in step.results)]
-    said = [answer.text, *map(_written, answer.calls)]
-    usage = Usage(sum(map(estimated_tokens, asked)), sum(map(estimated_tokens, said)), 0)
+        input_texts += [
+            step.text,
+            *map(_written, step.calls),
+            *(result.text for result in step.results),
+        ]
+    output_texts = [answer.text, *map(_written, answer.calls)]
+    usage = Usage(
+        sum(map(estimated_tokens, input_texts)), sum(map(estimated_tokens, output_texts)), 0
+    )
     return replace(answer, usage=usage)
 
 
@@ -215,8 +223,8 @@ def _not_loaded(spec: ModelSpec, source: str, error: Exception) -> SettingsError
         return spec.error(str(error), "Check the name.")
     cause = error.__cause__ if source.endswith(".py") else error
     if isinstance(cause, SyntaxError):
-        where = f"{shown(Path(cause.filename or source))}:{cause.lineno}"
-        return spec.error(f"{where}: {type(cause).__name__}: {cause.msg}")
+        location = f"{shown(Path(cause.filename or source))}:{cause.lineno}"
+        return spec.error(f"{location}: {type(cause).__name__}: {cause.msg}")
     return spec.error(f"{place}: {type(cause).__name__}: {cause}")
 
 

@@ -1,7 +1,7 @@
-"""What the protocols share about tools: calls read from any reply, in a form that can go back.
+"""Tool calls in replies of any protocol, read into a form that can be sent back.
 
-A server may send anything in place of an id, a name or arguments, and refuse its own words when
-they come back: names it would not allow for a tool, arguments that are no JSON object.
+A server may send anything as id, name or arguments, and refuse it when it comes back: names that
+it would not allow for a tool, arguments that are no JSON object.
 """
 
 import json
@@ -25,20 +25,25 @@ class ToolTurn(NamedTuple):
     raw: str = ""
 
 
-Found = tuple[object, object, object]  # id, name and arguments, as a server sent them
+RawCall = tuple[object, object, object]  # id, name and arguments, as a server sent them
 
 
-def calls_from(found: Iterable[Found], steps: Iterable[Step]) -> list[ToolCall]:
+def calls_from(raw_calls: Iterable[RawCall], steps: Iterable[Step]) -> list[ToolCall]:
     """Calls with ids that no other call of the conversation has."""
     used = {call.id for step in steps for call in step.calls}
     calls = []
-    for given, name, arguments in found:
-        key = str(given) if isinstance(given, str) and _ID.fullmatch(given) else ""
-        if not key or key in used:
-            key = _new_id(used)
-        used.add(key)
-        calls.append(ToolCall(key, _text(name)[:_MOST_NAME], _text(arguments) or "{}"))
+    for raw_id, name, arguments in raw_calls:
+        call_id = raw_id if isinstance(raw_id, str) and _ID.fullmatch(raw_id) else ""
+        if not call_id or call_id in used:
+            call_id = _new_id(used)
+        used.add(call_id)
+        calls.append(ToolCall(call_id, _text(name)[:_MOST_NAME], _text(arguments) or "{}"))
     return calls
+
+
+def dicts_in(value: object) -> list[dict[str, Any]]:
+    """The objects of a list that a server sent, which may be anything."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _new_id(used: set[str]) -> str:
@@ -51,12 +56,14 @@ def _new_id(used: set[str]) -> str:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    text = _whole(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    text = _without_surrogates(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    )
     return "" if text.isspace() else text
 
 
-def _whole(text: str) -> str:
-    """Without halves of characters, which no server takes back."""
+def _without_surrogates(text: str) -> str:
+    """Half characters become question marks: no server takes them back."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -70,7 +77,7 @@ def object_of(arguments: str) -> dict[str, Any]:
 
 
 def object_text(arguments: str) -> str:
-    """The same as text, for servers that read it again: as it came, if it is an object."""
+    """The same as text; unchanged if it is an object."""
     value = object_of(arguments)
     return json.dumps(value) if value == {_UNREADABLE: arguments} else arguments
 
@@ -82,7 +89,7 @@ def name_of(call: ToolCall) -> str:
 
 def dumped(turn: object) -> str:
     """A turn as JSON, to be sent back."""
-    return _whole(json.dumps(turn, ensure_ascii=False))
+    return _without_surrogates(json.dumps(turn, ensure_ascii=False))
 
 
 def loaded(step: Step, form: type) -> Any:
@@ -95,7 +102,7 @@ def loaded(step: Step, form: type) -> Any:
 
 
 def stop_with(stop: str, calls: Iterable[ToolCall]) -> str:
-    """Why a turn ended; servers disagree on it where a turn has calls."""
+    """Why a turn ended; servers disagree about turns with calls."""
     if calls:
         return "tools" if stop == "end" else stop
     return "end" if stop == "tools" else stop

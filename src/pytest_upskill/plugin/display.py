@@ -12,7 +12,7 @@ from ..engine.budget import Unanswered
 from ..errors import InputError, shown
 from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
-from ..models.port import Download, Progress
+from ..models.model import Download, Progress
 from ..models.prices import Price, cost
 from ..reports.terminal.failure import painted_failure
 from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Look, Marks, marks_for, text_width

@@ -18,8 +18,8 @@ from ..agents.roster import AGENTS
 from ..checks import TAKEN, Kind, function_kind
 from ..errors import InputError, ModelError, shown
 from ..models import Model, ModelSpec, Provider
-from ..models.names import ALIASES, PROVIDERS
-from ..models.port import PROTOCOLS, ModelName
+from ..models.model import PROTOCOLS, ModelName
+from ..models.providers import ALIASES, PROVIDERS
 from ..results.run import RunResults
 from ..skills.case import Case
 from ..skills.skill import Skill

@@ -18,7 +18,7 @@ from .._util.credentials import without_credentials
 from .._util.keys import without_keys
 from .._util.texts import counted, one_line
 from ..models import ModelSpec
-from ..models.port import shown_address
+from ..models.model import shown_address
 from ..reports.export.spans import (
     EVALUATION,
     Known,

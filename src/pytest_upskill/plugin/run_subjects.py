@@ -9,8 +9,8 @@ from ..agents.roster import AGENTS, Roster, subjects_of
 from ..errors import InputError
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
 from ..measure.outfits import Outfits
-from ..models.names import PROVIDERS
 from ..models.prices import parse_prices
+from ..models.providers import PROVIDERS
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.skill import Skill

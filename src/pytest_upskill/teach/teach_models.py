@@ -14,7 +14,7 @@ from ..measure.assembly import Assembly, announced
 from ..measure.evaluate import evaluate_cases
 from ..measure.lab import Lab
 from ..measure.outfits import Outfits
-from ..models.port import ModelName, NamedBy
+from ..models.model import ModelName, NamedBy
 from ..models.prices import FREE, Price, cost
 from ..results.run import RunResults
 from ..settings import Settings

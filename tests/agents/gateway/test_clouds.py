@@ -11,8 +11,8 @@ import openai
 import pytest
 
 from pytest_upskill.models import ModelSpec
-from pytest_upskill.models.names import resolve
-from pytest_upskill.models.port import ModelName
+from pytest_upskill.models.model import ModelName
+from pytest_upskill.models.providers import resolve
 from support.clouds import AWS_SECRET, AZURE, BEDROCK, VERTEX, log_in, log_out
 from support.endpoints import Opened, open_endpoint
 from support.loopback import Asked, Fault, LoopbackServer, Reply

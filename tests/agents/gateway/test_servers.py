@@ -4,7 +4,7 @@ import pytest
 
 from pytest_upskill.agents.gateway.forwarding import why_no_path
 from pytest_upskill.models import ModelSpec
-from pytest_upskill.models.names import PROVIDERS
+from pytest_upskill.models.providers import PROVIDERS
 from support.endpoints import spec_of
 
 GENERIC = ModelSpec("mine", PROVIDERS["generic"], "mine-7b", "http://127.0.0.1:9/v1")

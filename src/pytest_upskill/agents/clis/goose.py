@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from ...models.port import ProtocolName
+from ...models.model import ProtocolName
 from ..command_agent import CONTEXT, AgentJob, CommandAgent, Launch
 
 # By itself it would choose between the last two by the model's name.

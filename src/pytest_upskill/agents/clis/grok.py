@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from ...models.port import ProtocolName
+from ...models.model import ProtocolName
 from ..command_agent import CONTEXT, AgentJob, CommandAgent, Launch
 from ..sandboxes.sandbox import HOME
 

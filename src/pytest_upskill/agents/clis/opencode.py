@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from ...models.port import ProtocolName
+from ...models.model import ProtocolName
 from ..command_agent import CONTEXT, AgentJob, CommandAgent, Launch
 from ..program import Program
 

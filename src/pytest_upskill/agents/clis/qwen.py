@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from ...models.port import ProtocolName
+from ...models.model import ProtocolName
 from ..command_agent import CONTEXT, AgentJob, CommandAgent, Launch
 
 _TYPES: Final[Mapping[ProtocolName, str]] = {

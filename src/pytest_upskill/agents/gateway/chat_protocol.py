@@ -16,7 +16,6 @@ from .protocol import (
     ModelReply,
     Protocol,
     ReplyStream,
-    as_object,
     dicts,
     limit_of,
     text_of,
@@ -60,7 +59,7 @@ class Chat(Protocol):
             texts_in(message.get("content")) or refusal,
             text_of(message.get("reasoning_content")) or text_of(message.get("reasoning")),
             tuple(map(_call, dicts(message.get("tool_calls")))),
-            usage_of(as_object({"usage": body.get("usage")})),
+            usage_of(body.get("usage")),
             "refusal" if refusal else stop,
             text_of(body.get("id")),
         )

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from ..._util.keys import HIDDEN, without_keys
 from ..._util.texts import one_line
 from ...models import ModelSpec
-from ...models.port import ProtocolName
+from ...models.model import ProtocolName
 from ...models.reply_size import TooLarge, check_values
 from ...models.sdk import Upstream
 from ...trials.activity import UNTOLD

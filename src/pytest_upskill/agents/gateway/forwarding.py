@@ -18,16 +18,10 @@ from ..._util.keys import without_keys
 from ...errors import ModelError
 from ...models import Model, ModelSpec
 from ...models.clouds import Cloud
-from ...models.rate_limits import heard_quotas, quotas_of
+from ...models.rate_limits import last_quotas, quotas_of
 from ...models.reply_size import MOST_BYTES, TooLarge, check_values
-from ...models.sdk import (
-    Relays,
-    Upstream,
-    connection_error,
-    not_a_reply,
-    said_in,
-    status_error,
-)
+from ...models.sdk import Relays, Upstream
+from ...models.sdk_errors import connection_error, message_in, not_a_reply, status_error
 from ...trials.answer import Answer, Quota
 from ...trials.trial import Question
 from .http import Event, ReplyHead, Splitter, event_of
@@ -153,7 +147,7 @@ class ForwardedRequest:
         self.refusal = None
         body = await model.relay(json.loads(self._body), self._relay_refused)
         self._passed = True
-        return self._answered(self._write(body), heard_quotas())
+        return self._answered(self._write(body), last_quotas())
 
     def _relay_refused(self, status: int, said: str) -> None:
         if status in _FOR_THE_AGENT:
@@ -219,7 +213,7 @@ class ForwardedRequest:
         body = _parsed(raw)
         if reply.status in _FOR_THE_AGENT:
             self.refusal = ReplyHead(reply.status, _kept(reply)), without_keys(text).encode()
-        said = said_in(body, text or reply.reason or "", upstream.secrets)
+        said = message_in(body, text or reply.reason or "", upstream.secrets)
         error = status_error(
             reply.status, body, said, reply.headers, upstream.spec, upstream.secrets
         )
@@ -387,7 +381,7 @@ def _told(event: Body, upstream: Upstream) -> ModelError:
     known = [_LIKE_STATUS.get(one) for one in kinds if isinstance(one, str)]
     known += [one for one in kinds if isinstance(one, int) and 400 <= one < 600]
     status = next(filter(None, known), 500)
-    said = said_in(inner, json.dumps(event)[:500], upstream.secrets)
+    said = message_in(inner, json.dumps(event)[:500], upstream.secrets)
     return status_error(status, inner, said, {}, upstream.spec, upstream.secrets)
 
 

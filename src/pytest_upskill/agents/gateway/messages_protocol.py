@@ -19,7 +19,6 @@ from .protocol import (
     Protocol,
     ReplyStream,
     Target,
-    as_object,
     dicts,
     limit_of,
     text_of,
@@ -62,7 +61,7 @@ class Messages(Protocol):
             "".join(text_of(one.get("text")) for one in blocks if one.get("type") == "text"),
             "\n".join(filter(None, (text_of(one.get("thinking")) for one in blocks))),
             tuple(_call(one) for one in blocks if one.get("type") == "tool_use"),
-            usage_of(as_object({"usage": body.get("usage")})),
+            usage_of(body.get("usage")),
             stop_word(body.get("stop_reason"), STOPS),
             text_of(body.get("id")),
         )

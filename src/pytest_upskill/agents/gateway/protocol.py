@@ -8,7 +8,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any, Final, Literal
 
 from ...skills.case import Role
@@ -263,13 +262,6 @@ def texts_in(content: object) -> str:
 
 def tool_of(name: object, description: object, schema: object) -> Tool:
     return Tool(text_of(name), text_of(description), json.dumps(schema))
-
-
-def as_object(value: object) -> Any:
-    """JSON with attributes in place of keys, as the SDKs have it."""
-    if isinstance(value, dict):
-        return SimpleNamespace(**{str(key): as_object(one) for key, one in value.items()})
-    return value
 
 
 def question_of(asked: AgentRequest, trial: Question) -> Question:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import shtab
 
-from ...models.names import ALIASES, HOSTED
+from ...models.providers import ALIASES, HOSTED
 from ..command_table import make_parser
 
 _SHELLS: Final = ("bash", "zsh", "fish")

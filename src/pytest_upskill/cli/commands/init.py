@@ -17,7 +17,7 @@ from ..._util.texts import guess, harmless, one_line, slug
 from ...checks.skill_meta_schema import schema_text
 from ...errors import InputError, SkillError, shown
 from ...models import local
-from ...models.names import HOSTED
+from ...models.providers import HOSTED
 from ...skills.case import EDIT_ME
 from ...skills.folder import CASES_NAME, SCHEMA_NAME, SKILL_NAMES, cases_files, is_skill, skill_file
 from ...skills.search import find_skills, left_out_lines

@@ -12,8 +12,8 @@ from ..._util.texts import one_line
 from ...errors import InputError
 from ...models import Provider, local
 from ...models.clouds import Cloud
-from ...models.names import ALIASES, HOSTED
-from ...models.port import shown_address
+from ...models.model import shown_address
+from ...models.providers import ALIASES, HOSTED
 from ...reports.terminal.tables import text_table
 
 _WIDE: Final = 26

@@ -10,8 +10,8 @@ from ..._util.files import read_file
 from ..._util.keys import password_of
 from ...errors import Setting
 from ...models import ModelSpec
-from ...models.names import PROVIDERS
 from ...models.prices import Price
+from ...models.providers import PROVIDERS
 from ...models.scripted import ScriptedProvider, script_file
 from ...settings import Settings
 from ...trials.answer import Reply

@@ -26,7 +26,7 @@ from ...agents.sandboxes.kinds import kind_of
 from ...agents.sandboxes.sandbox import SandboxKind
 from ...errors import InputError
 from ...models import Model
-from ...models.port import Progress
+from ...models.model import Progress
 from ...models.scripted import with_script_file
 from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.task import Installed, StartFile

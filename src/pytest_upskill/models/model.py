@@ -1,26 +1,29 @@
-"""What the engine needs of a model, and what it takes to add a provider of models."""
+"""A model as the engine asks it, its name as people write it, and its provider."""
 
+import base64
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final, Literal, Protocol, get_args, runtime_checkable
-from urllib.parse import urlsplit
+from typing import ClassVar, Final, Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from urllib.parse import unquote, urlsplit
 
 from .._util.credentials import without_credentials
 from .._util.texts import digest
 from ..errors import Setting, SettingsError, Text
 from ..trials.answer import Answer
 from ..trials.trial import Question
-from .logins import is_of_subscription, unused_logins
 from .prices import Price
 
 # Anthropic's Messages, OpenAI's Chat Completions and Responses, Google's generateContent.
 ProtocolName = Literal["messages", "chat", "responses", "gemini"]
 PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
-Progress = Callable[[int, int], None]  # called with the bytes done and the bytes in total
+Progress = Callable[[int, int], None]  # called with the bytes loaded and the bytes in total
 Download = Callable[[str], Progress]  # called before a download, with its description
-_TESTED = ("models", "students")  # settings whose models may be small, unlike teachers and judges
+_TESTED: Final = (
+    "models",
+    "students",
+)  # settings whose models may be small, unlike teachers and judges
 
 
 @runtime_checkable
@@ -48,7 +51,7 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Free what the model holds, at the end of the run."""
-        return  # or type checkers would take the method for an abstract one
+        return  # else type checkers take the method for an abstract one
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class NamedBy:
 
     setting: str = "models"
     url_setting: str = "base_url"
-    origin: str = ""  # the file and key that the name was read from, if it was no option
+    origin: str = ""  # the file and key that the name was read from, if any
     agent: bool = False  # whether an agent asks it
 
 
@@ -112,9 +115,9 @@ class Provider(ABC):
     batches: bool = field(default=False, kw_only=True)  # whether its models have a batch API
     opening: ClassVar[str] = "starting"  # what ``open`` does, in words
 
-    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
-        """The model of a name whose part after the prefix is ``rest``, or SettingsError."""
-        return ModelSpec(wanted.name, self, rest)
+    def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
+        """The model of a name whose part after the prefix is ``model_id``, or SettingsError."""
+        return ModelSpec(model.name, self, model_id)
 
     def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
         """Raise SettingsError if the model can't be asked: no key, no package, no file."""
@@ -124,12 +127,12 @@ class Provider(ABC):
                     f"{variable} holds a character that no key has",
                     "Copy the key again, without line breaks.",
                 )
-        found = self.key_in(env)
-        if found and is_of_subscription(found[1]):
-            problem = f"{found[0]} holds the token of a subscription, which is not used"
+        variable, key = self.key_in(env) or ("", "")
+        if key.startswith(_SUBSCRIPTION_TOKEN):
+            problem = f"{variable} holds the token of a subscription, which is not used"
             raise spec.error(problem, f"Set {self.key_envs[0]} to a key of the API.")
-        if not found and self.needs_key:
-            variable, unused = self.key_envs[0], unused_logins(self.name, env)
+        if not key and self.needs_key:
+            variable, unused = self.key_envs[0], _unused_logins(self.name, env)
             state = "is empty" if variable in env else "is not set"
             hint: Text = f"Set {variable}, or name another model.{' ' * bool(unused)}{unused}"
             if spec.by.setting in _TESTED and not spec.by.agent:  # local takes no tools
@@ -139,21 +142,19 @@ class Provider(ABC):
 
     def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:
         """The first environment variable that holds a key, and the key."""
-        for variable in self.key_envs:
-            if value := env.get(variable, "").strip():
-                return variable, value
-        return None
+        variable, key = first_set(env, self.key_envs)
+        return (variable, key) if key else None
 
     def login_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
-        """All environment variables that a login takes: secrets."""
-        return dict([found]) if (found := self.key_in(env)) else {}
+        """The environment variables of a login, which are secret."""
+        return dict([key]) if (key := self.key_in(env)) else {}
 
     def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
-        """Settings with which another machine asks the same server, by variable: no secrets."""
+        """The environment variables with which another machine asks the same server; not secret."""
         return {}
 
     def note(self, env: Mapping[str, str]) -> str:  # noqa: ARG002
-        """What is odd about its settings in the environment, without a period; mostly nothing."""
+        """A warning about its settings in the environment, without a period; mostly empty."""
         return ""
 
     def identity(self, spec: ModelSpec) -> str | None:
@@ -163,24 +164,24 @@ class Provider(ABC):
         )
 
     def takes_tools(self, spec: ModelSpec) -> bool:  # noqa: ARG002
-        """Whether a model may call tools, so that an agent can use it."""
+        """Whether a model may call tools, which an agent needs."""
         return True
 
     def protocols(self, spec: ModelSpec) -> tuple[ProtocolName, ...]:  # noqa: ARG002
-        """How agents may ask a model, best first; without a server, the gateway speaks for it."""
+        """The protocols in which agents may ask a model, best first."""
         return PROTOCOLS
 
     def caches_from(self, spec: ModelSpec) -> int | None:  # noqa: ARG002
-        """Tokens of the shortest start of questions that its server keeps, so that it is cheaper
-        the next time; None if that needs nothing of ours, or is not known."""
+        """Tokens of the shortest prompt prefix that its server caches on request; None if it
+        needs no request, or is unknown."""
         return None
 
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         """What its tokens cost; None if unknown."""
         return None
 
-    def why_refused(self, status: int, said: str) -> Text:  # noqa: ARG002
-        """What to check after a refusal that comes for every question; mostly not known."""
+    def refusal_hint(self, status: int, message: str) -> Text:  # noqa: ARG002
+        """What to check after an error that every question will get; mostly empty."""
         return ""
 
     @abstractmethod
@@ -212,6 +213,67 @@ def shown_address(url: str) -> str:
 
 def without_user(url: str) -> str:
     """A URL without user and password: who asks does not shape the answers."""
-    start, slashes, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{start}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+    scheme, slashes, location = url.partition("://")
+    host, slash, path = location.partition("/")
+    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def basic_auth(url: str | None) -> tuple[str | None, dict[str, str]]:
+    """A URL without user and password, and the header that carries them.
+
+    aiohttp refuses a URL with a password next to the header of a key. The password wins: it is
+    for the proxy that the request reaches first.
+    """
+    parts = urlsplit(url or "")
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    encoded = base64.b64encode(unquote(user if ":" in user else f"{user}:").encode()).decode()
+    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {encoded}"}
+
+
+def first_set(env: Mapping[str, str], variables: Iterable[str]) -> tuple[str, str]:
+    """The first of these variables that is set, and its value; both empty if none is."""
+    for variable in variables:
+        if value := env.get(variable, "").strip():
+            return variable, value
+    return "", ""
+
+
+class _Login(NamedTuple):
+    """Where a program keeps its login; only the file's existence is checked."""
+
+    program: str
+    variable: str  # names its folder
+    folder: str  # in the home folder, by default
+    file: str
+
+    def exists(self, env: Mapping[str, str]) -> bool:
+        home = env.get("HOME", "")
+        folder = env.get(self.variable) or (home and f"{home}/{self.folder}")
+        try:
+            return bool(folder) and Path(folder, self.file).is_file()
+        except OSError:
+            return False
+
+
+_COPILOT: Final = _Login("Copilot CLI", "COPILOT_HOME", ".copilot", "config.json")
+_LOGINS: Final = {
+    "anthropic": (
+        _Login("Claude Code", "CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"),
+        _COPILOT,
+    ),
+    "openai": (_Login("Codex", "CODEX_HOME", ".codex", "auth.json"), _COPILOT),
+    "gemini": (_Login("Gemini CLI", "", ".gemini", "oauth_creds.json"),),
+}
+_SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # how tokens of Claude subscriptions start
+
+
+def _unused_logins(provider: str, env: Mapping[str, str]) -> str:
+    """A sentence about the logins to subscriptions, which are not used; empty without any."""
+    programs = [login.program for login in _LOGINS.get(provider, ()) if login.exists(env)]
+    has_token = provider == "anthropic" and env.get("CLAUDE_CODE_OAUTH_TOKEN")
+    if has_token and "Claude Code" not in programs:
+        programs.append("Claude Code")
+    logins = " and ".join(programs)
+    return f"The login of {logins} is not used: only keys of the API are." if programs else ""
