@@ -41,8 +41,9 @@ from ..stats import look_plan
 from ..teach.progress_lines import ProgressScreen
 from ..trials.subject import CHAT, Subject
 from .command_options import Groups, add_options, add_skill, option_values
+from .ini_file import ini_lines
 from .output import painter, stdout_look, tell, write
-from .project import find_skill, ini_lines, root_of_run
+from .project import find_skill, root_of_run
 from .teaching import Consent, config_here
 
 _DEFAULT_WIDTH: Final = 80

@@ -22,8 +22,8 @@ from ..teach.progress_lines import ProgressScreen
 from ..teach.teach_run import AlreadyFinished, Declined, TeachContext
 from ..teach.teach_settings import TeachCommand, TeachSettings
 from .command_options import Groups, add_options, add_skill, option_values
+from .ini_file import ini_lines
 from .output import ask, painter, tell, write
-from .project import ini_lines
 
 Result = TypeVar("Result")
 

@@ -11,8 +11,9 @@ from ...options import PYTEST, options_of
 from ...settings import Settings
 from ...skills.upskill_config import read_config
 from ..command_options import add_options, add_skill, option_values
+from ..ini_file import require_ini_outside
 from ..output import forget_output, write
-from ..project import find_skill, require_ini_outside
+from ..project import find_skill
 from ..upskill_flags import FLAGS_OF_EVAL, add_flags, refuse
 
 

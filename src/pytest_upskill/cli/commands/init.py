@@ -24,11 +24,10 @@ from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import LONGEST_NAME, Skill, is_valid_name, load_skill
 from ...skills.upskill_config import read_config
 from ...teach.example_cases import example_file
-from ..ini_edit import CannotEdit, block, with_keys
-from ..project import DEFAULT_SKILLS, ini_settings
+from ..ini_file import MAX_BYTES, CannotEdit, block, ini_settings, with_keys
+from ..project import DEFAULT_SKILLS
 
 _MOST_UNASKED: Final = 10  # skills that get cases without having been named
-_LONGEST_INI: Final = 10_000_000  # bytes
 _NEW_SKILL: Final = """\
 ---
 name: {name}
@@ -234,7 +233,7 @@ def _plan_ini(plan: _Plan, here: Path, folders: Sequence[Path]) -> None:
         plan.entries.append(_Entry(file, "kept as it is"))
         return
     try:
-        old = read_file(file, _LONGEST_INI).decode("utf-8") if os.path.lexists(file) else ""
+        old = read_file(file, MAX_BYTES).decode("utf-8") if os.path.lexists(file) else ""
         new, lines = with_keys(file.name, old, keys), block(file.name, keys)
     except OSError as error:
         raise InputError(file, f"can't be read: {reason_of(error)}", "Check the file.") from None

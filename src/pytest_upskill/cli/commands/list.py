@@ -15,8 +15,9 @@ from ...results.overview import LastResult, SkillOverview, overview
 from ...skills.labels import labels_of
 from ...skills.search import LeftOut, find_skills
 from ...skills.upskill_config import read_config
+from ..ini_file import ini_paths
 from ..output import stdout_look
-from ..project import ini_paths, runs_folder
+from ..project import runs_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.cli.ini_edit import CannotEdit, with_keys
+from pytest_upskill.cli.ini_file import CannotEdit, with_keys
 
 KEYS = {"skill_paths": ["skills"], "skill_models": ["haiku"]}
 TOML = 'skill_paths = ["skills"]\nskill_models = ["haiku"]\n'
@@ -19,13 +19,13 @@ INI = "skill_paths = skills\nskill_models = haiku\n"
     [
         ("pytest.ini", "", f"[pytest]\n{INI}"),
         ("pytest.ini", "[pytest]", f"[pytest]\n{INI}"),
-        ("pytest.ini", "[pytest]\naddopts = -q", f"[pytest]\naddopts = -q\n{INI}"),
+        ("pytest.ini", "[pytest]\naddopts = -q", f"[pytest]\n{INI}addopts = -q"),
         (
             "tox.ini",
             "# of tox\n[tox]\nenvlist = py\n\n[pytest] ; here\naddopts =\n    -q\n    -ra\n\n"
             "# the environments\n[testenv]\nx = 1\n",
-            "# of tox\n[tox]\nenvlist = py\n\n[pytest] ; here\naddopts =\n    -q\n    -ra\n"
-            f"{INI}\n# the environments\n[testenv]\nx = 1\n",
+            f"# of tox\n[tox]\nenvlist = py\n\n[pytest] ; here\n{INI}addopts =\n    -q\n    -ra\n\n"
+            "# the environments\n[testenv]\nx = 1\n",
         ),
         (
             "setup.cfg",
@@ -49,17 +49,24 @@ INI = "skill_paths = skills\nskill_models = haiku\n"
             '[tool.pytest]\naddopts = ["-q"]\n[tool.x]\n',
             f'[tool.pytest]\naddopts = ["-q"]\n{TOML}[tool.x]\n',
         ),
+        (
+            "pyproject.toml",
+            "[tool]\npytest.ini_options.addopts = '-q'\n",
+            "[tool]\npytest.ini_options.addopts = '-q'\n"
+            'pytest.ini_options.skill_paths = ["skills"]\n'
+            'pytest.ini_options.skill_models = ["haiku"]\n',
+        ),
         ("pytest.toml", "[pytest]\nstrict = true\n", f"[pytest]\nstrict = true\n{TOML}"),
         (
             "pyproject.toml",  # a line of a list that looks like a table
             "[tool.pytest.ini_options]\naddopts = [\n['x'],\n]\n",
-            f"[tool.pytest.ini_options]\n{TOML}addopts = [\n['x'],\n]\n",
+            f"[tool.pytest.ini_options]\naddopts = [\n['x'],\n]\n{TOML}",
         ),
         (
             "pyproject.toml",
             '[tool."pytest".ini_options]\r\nx = """\r\n[a]\r\n"""\r\n',
-            f'[tool."pytest".ini_options]\r\n{TOML.replace(chr(10), chr(13) + chr(10))}'
-            'x = """\r\n[a]\r\n"""\r\n',
+            '[tool."pytest".ini_options]\r\nx = """\r\n[a]\r\n"""\r\n'
+            f"{TOML.replace(chr(10), chr(13) + chr(10))}",
         ),
     ],
 )
@@ -71,8 +78,6 @@ def test_keys_are_added_where_pytest_reads_them(name: str, before: str, after: s
     ("name", "text", "problem"),
     [
         ("pyproject.toml", "[tool", "not valid"),
-        ("pyproject.toml", "tool = {pytest = {ini_options = {}}}\n", "can't be added to"),
-        ("pyproject.toml", "[tool]\npytest.ini_options.addopts = '-q'\n", "can't be added to"),
         ("tox.ini", "[pytest]\n[pytest]\n", "not valid"),
         ("pytest.ini", "addopts = -q\n", "not valid"),
     ],
