@@ -109,13 +109,13 @@ def test_keys_are_masked(recorder: Recorder) -> None:
     call = ToolCall("1", "sk-very-secret-4711", '{"command": "echo sk-very-secret-4711"}')
     recorder.reply("sk-very-secret-4711", "sk-very-secret-4711", [call], Usage(), None)
     recorder.result("1", "x" * LONGEST_TURN + "sk-very-secret-4711", failed=False)
-    recorder.found("refused sk-very-secret-4711")
+    recorder.add_finding("refused sk-very-secret-4711")
     assert "very-secret" not in repr(recorder.answer("end"))
 
 
 def test_findings_are_kept_once(recorder: Recorder) -> None:
-    recorder.found("path /v1/files was refused")
-    recorder.found("path /v1/files was refused")
+    recorder.add_finding("path /v1/files was refused")
+    recorder.add_finding("path /v1/files was refused")
     assert recorder.activity.findings == ("path /v1/files was refused",)
 
 

@@ -114,7 +114,7 @@ def plays(*steps: ScriptStep) -> Script:
     player = ToolScript(steps, SKILL)
 
     def script(asked: Asked) -> loopback.Reply:
-        understood = PROTOCOLS[_OF_LOOPBACK[asked.protocol]].asked(dict(asked.body))
+        understood = PROTOCOLS[_OF_LOOPBACK[asked.protocol]].parse_request(dict(asked.body))
         answer = player(question_of(understood, Question("m", "", (("user", ""),), 1000, 1)))
         calls = tuple((call.name, json.loads(call.arguments)) for call in answer.calls)
         return loopback.Reply(answer.text, calls=calls)

@@ -78,7 +78,7 @@ class Opened:
     def answer(self, stop: str = "end") -> Answer:
         """What came of the trial so far."""
         recorder = Recorder(QUESTION)
-        return recorder.answer(stop, self.endpoint.tell(recorder))
+        return recorder.answer(stop, self.endpoint.write_to(recorder))
 
     @property
     def findings(self) -> tuple[str, ...]:

@@ -103,11 +103,11 @@ class CommandAgent(Agent):
                 try:
                     ran = await self._ran(sandbox, launch, endpoint)
                 finally:  # also if its time is up
-                    final = endpoint.tell(recorder)
+                    final = endpoint.write_to(recorder)
         except asyncio.CancelledError:  # its time is up, which may be why
             if endpoint and endpoint.no_answer:
                 raise NoAnswerError(endpoint.no_answer) from None
-            if endpoint is None or not endpoint.asked:
+            if endpoint is None or not endpoint.has_requests:
                 nothing = f"{self.name} asked its model nothing in all its time"
                 raise NoAnswerError(nothing) from None
             raise
@@ -138,7 +138,7 @@ class CommandAgent(Agent):
     ) -> CommandResult | None:
         """How it ended; None if it went on and on though there was no more to ask."""
         running = asyncio.ensure_future(self._start(sandbox, launch))
-        over = asyncio.ensure_future(endpoint.over.wait())
+        over = asyncio.ensure_future(endpoint.finished.wait())
         try:
             await asyncio.wait({running, over}, return_when=asyncio.FIRST_COMPLETED)
             return running.result() if running.done() else None
@@ -150,17 +150,25 @@ class CommandAgent(Agent):
     def _answer(
         self, endpoint: Endpoint, ran: CommandResult | None, recorder: Recorder, final: str
     ) -> Answer:
-        last = endpoint.record.last
+        last = endpoint.log.last
         if endpoint.stop:
             return recorder.answer(endpoint.stop, final)
         if endpoint.no_answer:
             raise NoAnswerError(endpoint.no_answer)
         assert ran  # or the endpoint would know why not
         if last is None:
-            how = "ended before its model answered" if endpoint.asked else "asked its model nothing"
-            refused = () if endpoint.asked else recorder.activity.findings[:2]  # which may be why
+            how = (
+                "ended before its model answered"
+                if endpoint.has_requests
+                else "asked its model nothing"
+            )
+            refused = (
+                () if endpoint.has_requests else recorder.activity.findings[:2]
+            )  # which may be why
             reason = f"{self.name} {how} ({'; '.join([_ending(ran), *refused])})"
-            if ran.exit == _NOT_FOUND and not endpoint.asked:  # mostly a script of the user's own
+            if (
+                ran.exit == _NOT_FOUND and not endpoint.has_requests
+            ):  # mostly a script of the user's own
                 reason += (
                     f". If {self._program().host} only starts another program, that one is not in "
                     "the sandbox: put the folder of that program first on PATH"

@@ -74,9 +74,13 @@ class LoopAgent(Agent):
             if until_opened and recorder.is_decided(before):
                 return recorder.answer("decided")
             if (more := len(reply.calls) - MOST_CALLS) > 0:
-                recorder.found(f"calls of one turn that were not run: {more} of {len(reply.calls)}")
+                recorder.add_finding(
+                    f"calls of one turn that were not run: {more} of {len(reply.calls)}"
+                )
             if box.is_full:
-                recorder.found(f"results of tools were cut after {LONGEST_TRIAL:,} characters")
+                recorder.add_finding(
+                    f"results of tools were cut after {LONGEST_TRIAL:,} characters"
+                )
             step = Step(reply.text, reply.calls, results, reply.raw)
             ask = replace(ask, steps=(*ask.steps, step))
         return recorder.answer("max_turns")

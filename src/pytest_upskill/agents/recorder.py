@@ -118,15 +118,15 @@ class Recorder:
         else:
             entry.result = self._kept(turn)
 
-    def besides(self, usages: Sequence[Usage]) -> None:
+    def side_calls(self, usages: Sequence[Usage]) -> None:
         """Replies outside of the conversation, such as a title: only their tokens count."""
         self._usages += usages
         total = total_usage(usages)
         tokens = "unknown" if None in (total.input, total.output) else ""
         tokens = tokens or f"{(total.input or 0) + (total.output or 0):,}"
-        self.found(f"model calls beside the conversation: {len(usages)} ({tokens} tokens)")
+        self.add_finding(f"model calls beside the conversation: {len(usages)} ({tokens} tokens)")
 
-    def found(self, finding: str) -> None:
+    def add_finding(self, finding: str) -> None:
         """Something that was refused or left out, in words."""
         if len(self._findings) < _MOST_FINDINGS:
             self._findings[shortened(without_keys(finding), 500)] = None
@@ -172,7 +172,7 @@ class Recorder:
         It is not if others were opened ``before`` the last reply, which saw them and took no other.
         """
         if not self.turns and self._watch.was_given(text for _, text in self.question.messages):
-            self.found(GIVEN)
+            self.add_finding(GIVEN)
         return bool(self._watch.activated or before)
 
     def answer(self, stop: str, text: str | None = None) -> Answer:

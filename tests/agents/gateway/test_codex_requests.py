@@ -67,7 +67,7 @@ def request(*items: dict[str, Any], thread: str = "one", **changed: Any) -> dict
 
 
 def test_tools_have_the_names_that_calls_have() -> None:
-    asked = RESPONSES.asked(request(GO))
+    asked = RESPONSES.parse_request(request(GO))
     names = [tool.name for tool in asked.tools]
     assert names == ["exec_command", "apply_patch", "multi_agent_v1.spawn_agent", "tool_search"]
     assert asked.free_form == {"apply_patch"}
@@ -81,13 +81,13 @@ def test_tools_may_come_among_the_input() -> None:
     more = {"type": "additional_tools", "role": "developer", "tools": [functions, AGENTS]}
     body = request(more, GO)
     del body["tools"]
-    asked = RESPONSES.asked(body)
+    asked = RESPONSES.parse_request(body)
     assert [tool.name for tool in asked.tools] == ["exec", "multi_agent_v1.spawn_agent"]
     assert asked.free_form == {"exec"}
 
 
 def test_all_kinds_of_calls_and_results_are_read() -> None:
-    asked = RESPONSES.asked(
+    asked = RESPONSES.parse_request(
         request(
             GO,
             {"type": "reasoning", "summary": [{"text": "Look."}], "encrypted_content": "x"},
@@ -135,16 +135,16 @@ def test_calls_of_a_script_are_written_as_their_tools_want(
     name: str, arguments: str, written: dict[str, str]
 ) -> None:
     call = ToolCall("call_1", name, arguments)
-    body = RESPONSES.written(Answer("", calls=(call,)), RESPONSES.asked(request(GO)))
+    body = RESPONSES.reply_body(Answer("", calls=(call,)), RESPONSES.parse_request(request(GO)))
     (item,) = body["output"]
     assert {key: item[key] for key in written} == written
-    assert RESPONSES.said(body).calls == (call,)
-    reading = RESPONSES.reading()
+    assert RESPONSES.parse_reply(body).calls == (call,)
+    reading = RESPONSES.stream()
     events = list(RESPONSES.events(body))
     for event in events:
         reading.add(event)
     assert reading.ended
-    assert RESPONSES.said(reading.body()).calls == (call,)
+    assert RESPONSES.parse_reply(reading.body()).calls == (call,)
     deltas = [event["delta"] for event in events if event["type"].endswith(".delta")]
     assert deltas == [arguments]
 
@@ -152,10 +152,10 @@ def test_calls_of_a_script_are_written_as_their_tools_want(
 def recorded(*exchanges: tuple[dict[str, Any], Answer]) -> Answer:
     record, recorder = RequestLog(), Recorder(QUESTION)
     for second, (body, answer) in enumerate(exchanges):
-        asked = RESPONSES.asked(body)
-        said = RESPONSES.said(RESPONSES.written(answer, asked))
+        asked = RESPONSES.parse_request(body)
+        said = RESPONSES.parse_reply(RESPONSES.reply_body(answer, asked))
         record.end(record.begin(asked, second), said, 0.5, second + 0.5)
-    return recorder.answer("end", record.tell(recorder))
+    return recorder.answer("end", record.write_to(recorder))
 
 
 def calls(call: str) -> Answer:
@@ -202,7 +202,7 @@ def test_what_a_provider_would_do_itself_is_left_out_wherever_it_stands() -> Non
     nested = {**AGENTS, "tools": [SPAWN, {"type": "code_interpreter"}]}
     more = {"type": "additional_tools", "role": "developer", "tools": [web, CODE]}
     body = request(more, GO, tools=[EXEC, nested, web, {"type": "local_shell"}])
-    assert [*RESPONSES.without_reach(body)] == ["web_search", "code_interpreter"]
+    assert [*RESPONSES.strip_provider_tools(body)] == ["web_search", "code_interpreter"]
     assert body["tools"] == [EXEC, AGENTS, {"type": "local_shell"}]
     assert body["input"][2]["tools"] == [CODE]
 
@@ -210,6 +210,6 @@ def test_what_a_provider_would_do_itself_is_left_out_wherever_it_stands() -> Non
 def test_what_codex_asks_goes_on_as_it_is() -> None:
     body = request(GO, {"type": "additional_tools", "role": "developer", "tools": [CODE]})
     before = json.dumps(body)
-    assert not [*RESPONSES.without_reach(body)]
+    assert not [*RESPONSES.strip_provider_tools(body)]
     RESPONSES.prepare(body, body["model"], None)
     assert json.dumps(body) == before

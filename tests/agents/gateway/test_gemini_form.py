@@ -31,7 +31,7 @@ def test_a_request_is_a_question() -> None:
         ],
         "generation_config": {"max_output_tokens": 9},
     }
-    question = question_of(GEMINI.asked(body), QUESTION)
+    question = question_of(GEMINI.parse_request(body), QUESTION)
     assert (question.system, question.messages) == ("S\n\nT", (("user", "Go."),))
     (step,) = question.steps
     (made,) = step.calls
@@ -50,7 +50,7 @@ def test_what_is_said_before_a_result_follows_it() -> None:
         {"role": "model", "parts": [call]},
         {"role": "user", "parts": [{"text": "Push the gate."}, result]},
     ]
-    (step,) = question_of(GEMINI.asked({"contents": contents}), QUESTION).steps
+    (step,) = question_of(GEMINI.parse_request({"contents": contents}), QUESTION).steps
     assert [one.text for one in step.results] == ["loaded\nPush the gate."]
 
 
@@ -66,15 +66,15 @@ def test_what_is_said_before_a_result_follows_it() -> None:
     ],
 )
 def test_what_is_written_reads_the_same(answer: Answer, streamed: bool) -> None:
-    body = GEMINI.written(answer, GEMINI.asked(ASKED))
+    body = GEMINI.reply_body(answer, GEMINI.parse_request(ASKED))
     if streamed:
-        reading = GEMINI.reading()
+        reading = GEMINI.stream()
         for event in GEMINI.events(body):
             assert not reading.ended
             reading.add(event)
         assert reading.ended
         body = reading.body()
-    said = GEMINI.said(body)
+    said = GEMINI.parse_reply(body)
     assert (said.text, said.usage, said.stop) == (answer.text, answer.usage, answer.stop)
     assert [(one.name, json.loads(one.arguments)) for one in said.calls] == [
         (one.name, json.loads(one.arguments)) for one in answer.calls
@@ -93,10 +93,10 @@ def test_what_is_written_reads_the_same(answer: Answer, streamed: bool) -> None:
     ],
 )
 def test_why_a_reply_ended(body: dict[str, Any], stop: str) -> None:
-    assert GEMINI.said(body).stop == stop
-    reading = GEMINI.reading()
+    assert GEMINI.parse_reply(body).stop == stop
+    reading = GEMINI.stream()
     reading.add(body)
-    assert GEMINI.said(reading.body()).stop == stop
+    assert GEMINI.parse_reply(reading.body()).stop == stop
     assert reading.ended == (stop != "end")
 
 
@@ -116,4 +116,4 @@ def test_why_a_reply_ended(body: dict[str, Any], stop: str) -> None:
     ],
 )
 def test_the_usage_of_a_reply(told: Any, usage: Usage) -> None:
-    assert GEMINI.said({"usageMetadata": told}).usage == usage
+    assert GEMINI.parse_reply({"usageMetadata": told}).usage == usage

@@ -56,7 +56,7 @@ def kept(*exchanges: tuple[AgentRequest, ModelReply | None]) -> tuple[Answer, li
     record, recorder = RequestLog(), Recorder(QUESTION)
     for second, (asked, said) in enumerate(exchanges):
         record.end(record.begin(asked, second), said, 0.5, second + 0.5)
-    answer = recorder.answer("end", record.tell(recorder))
+    answer = recorder.answer("end", record.write_to(recorder))
     return answer, [f"{turn.kind}: {turn.text}" for turn in answer.transcript]
 
 
@@ -258,7 +258,7 @@ def chat(*messages: dict[str, Any], tools: bool = True, **more: Any) -> AgentReq
     """A request of a real agent, without most of its texts."""
     offered = [{"type": "function", "function": {"name": "bash", "parameters": {}}}]
     body = {"model": "m", "messages": [*messages], **({"tools": offered} if tools else {}), **more}
-    return CHAT.asked(body)
+    return CHAT.parse_request(body)
 
 
 def said_by(role: str, text: str) -> dict[str, Any]:
@@ -338,10 +338,10 @@ def test_a_summary_of_copilot_is_made_while_the_conversation_goes_on(late: bool)
 def test_a_last_turn_that_forbids_tools_is_the_answer(
     protocol: Any, body: dict[str, Any], choice: object
 ) -> None:
-    assert protocol.asked({"model": "m", **body, "tool_choice": choice}).forbids
-    assert not protocol.asked({"model": "m", **body}).forbids
+    assert protocol.parse_request({"model": "m", **body, "tool_choice": choice}).forbids
+    assert not protocol.parse_request({"model": "m", **body}).forbids
     go = (user("Go."), called("1"), result("1", "a"))
-    last = replace(ask(*go, user("No more tools: answer.")), forbids=True)
+    last = replace(ask(*go, user("No more tools: answer.")), forbids_tools=True)
     answer, turns = kept((ask(go[0]), calls("1")), (last, says("Done.")))
     assert answer.text == "Done."
     assert turns[-2:] == ["user: No more tools: answer.", "assistant: Done."]
@@ -366,12 +366,12 @@ def test_what_was_asked_again_is_told_once() -> None:
 
 
 def test_a_record_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_upskill.agents.gateway.request_log._MOST_KEPT", 10_000)
+    monkeypatch.setattr("pytest_upskill.agents.gateway.request_log._MOST_CHARACTERS", 10_000)
     record = RequestLog()
     for number in range(50):
         asked = ask(user("Go."), called(str(number)), result(str(number), "x" * 8_000))
         record.end(record.begin(asked, 0), calls(str(number + 1)), 0, 0)
-    assert sum(len(item.text) for one in record.kept for item in one.news) < 150_000
+    assert sum(len(item.text) for logged in record.requests for item in logged.new_items) < 150_000
 
 
 ODD: list[Any] = [None, 5, "a", [], {}, [[]], [{}], [None], {"a": []}, [{"type": []}], True]
@@ -382,7 +382,7 @@ ODD: list[Any] = [None, 5, "a", [], {}, [[]], [{}], [None], {"a": []}, [{"type":
 def test_nothing_that_a_server_sends_breaks_the_record(protocol: Any, odd: Any) -> None:
     names = ("content", "choices", "output", "usage", "id", "stop_reason", "incomplete_details")
     for name in names:
-        assert isinstance(protocol.said({name: odd}), ModelReply)
+        assert isinstance(protocol.parse_reply({name: odd}), ModelReply)
     for inner in ("message", "tool_calls", "content", "function", "summary", "input", "delta"):
         for outer in ("content", "choices", "output"):
             kinds = ("tool_use", "message", "reasoning", "function_call")
@@ -390,7 +390,7 @@ def test_nothing_that_a_server_sends_breaks_the_record(protocol: Any, odd: Any) 
                 body = {
                     outer: [{"type": kind, "call_id": "1", inner: odd, "message": {inner: odd}}]
                 }
-                assert isinstance(protocol.said(body), ModelReply)
+                assert isinstance(protocol.parse_reply(body), ModelReply)
 
 
 @pytest.mark.parametrize("odd", ODD, ids=str)
@@ -401,13 +401,13 @@ def test_nothing_that_a_stream_holds_breaks_the_record(protocol: Any, odd: Any) 
         *("response.completed", "response.output_item.done", "response.output_text.delta"),
     )
     names = ("message", "delta", "index", "content_block", "usage", "choices", "response", "item")
-    reading = protocol.reading()
+    reading = protocol.stream()
     for kind in kinds:
         for name in names:
             reading.add({"type": kind, "index": 0, name: odd})
             reading.add({"type": kind, "index": 0, "choices": [{"delta": {"tool_calls": odd}}]})
             reading.add({"choices": [{"delta": {"tool_calls": [{"index": odd, "function": odd}]}}]})
-            assert isinstance(protocol.said(reading.body()), ModelReply)
+            assert isinstance(protocol.parse_reply(reading.body()), ModelReply)
 
 
 @pytest.mark.parametrize("odd", ODD, ids=str)
@@ -421,7 +421,7 @@ def test_nothing_that_an_agent_asks_breaks_the_record(protocol: Any, odd: Any) -
             said += [{"role": role, "content": odd, "tool_calls": odd}]
             body = {"messages": said, "input": said, "tools": [odd, {"function": odd}]}
             body |= {"system": odd, "instructions": odd, "max_tokens": odd}
-            asked = protocol.asked(body)
+            asked = protocol.parse_request(body)
             RequestLog().begin(asked, 0)
             list(protocol.without_reach({**body, "tool_choice": odd}))
 

@@ -145,10 +145,12 @@ def test_requests_of_all_protocols_are_the_same_question() -> None:
         done = {"type": "function_call_output", "call_id": call.id}
         of_responses.append({**done, "output": result.text})
     questions = [
-        question_of(MESSAGES.asked({**head, "system": "S", "messages": of_messages}), QUESTION),
-        question_of(CHAT.asked({**head, "messages": of_chat}), QUESTION),
         question_of(
-            RESPONSES.asked({**head, "instructions": "S", "input": of_responses}),
+            MESSAGES.parse_request({**head, "system": "S", "messages": of_messages}), QUESTION
+        ),
+        question_of(CHAT.parse_request({**head, "messages": of_chat}), QUESTION),
+        question_of(
+            RESPONSES.parse_request({**head, "instructions": "S", "input": of_responses}),
             QUESTION,
         ),
     ]

@@ -1,6 +1,5 @@
 """OpenAI's Chat Completions, which most other servers speak too."""
 
-import json
 from collections.abc import Iterator
 from secrets import token_hex
 from typing import Final
@@ -16,7 +15,9 @@ from .protocol import (
     ModelReply,
     Protocol,
     ReplyStream,
+    dict_of,
     dicts,
+    json_text,
     limit_of,
     text_of,
     texts_in,
@@ -30,29 +31,32 @@ class Chat(Protocol):
     path = "/chat/completions"
     last_event = b"data: [DONE]\n\n"
 
-    def asked(self, body: Body) -> AgentRequest:
+    def parse_request(self, body: Body) -> AgentRequest:
         if not isinstance(body.get("messages"), list):
             raise ValueError("messages: a list is required")
         messages = dicts(body["messages"])
         functions = [tool.get("function", tool) for tool in dicts(body.get("tools"))]
         return AgentRequest(
             text_of(body.get("model")),
-            "\n\n".join(texts_in(one.get("content")) for one in messages if _is_system(one)),
-            tuple(item for one in messages if not _is_system(one) for item in _items(one)),
+            "\n\n".join(
+                texts_in(message.get("content")) for message in messages if _is_system(message)
+            ),
             tuple(
-                tool_of(one.get("name"), one.get("description"), one.get("parameters"))
-                for one in dicts(functions)
+                item for message in messages if not _is_system(message) for item in _items(message)
+            ),
+            tuple(
+                tool_of(message.get("name"), message.get("description"), message.get("parameters"))
+                for message in dicts(functions)
             ),
             limit_of(body, "max_completion_tokens", "max_tokens"),
             body.get("stream") is True,
-            forbids=body.get("tool_choice") == "none",
+            forbids_tools=body.get("tool_choice") == "none",
         )
 
-    def said(self, body: Body) -> ModelReply:
+    def parse_reply(self, body: Body) -> ModelReply:
         choices = dicts(body.get("choices"))
         choice = choices[0] if choices else {}
-        message = choice.get("message")
-        message = message if isinstance(message, dict) else {}
+        message = dict_of(choice.get("message"))
         refusal = text_of(message.get("refusal"))
         stop = stop_word(choice.get("finish_reason"), STOPS)
         return ModelReply(
@@ -64,10 +68,10 @@ class Chat(Protocol):
             text_of(body.get("id")),
         )
 
-    def reading(self) -> ReplyStream:
+    def stream(self) -> ReplyStream:
         return ChatStream()
 
-    def written(self, answer: Answer, request: AgentRequest) -> Body:
+    def reply_body(self, answer: Answer, request: AgentRequest) -> Body:
         message: Body = {"role": "assistant", "content": answer.text or None}
         if answer.calls:
             message["tool_calls"] = [
@@ -79,7 +83,7 @@ class Chat(Protocol):
                 for call in answer.calls
             ]
         stop = "tool_calls" if answer.calls else _STOPPED.get(answer.stop, "stop")
-        asked, said = answer.usage.input or 0, answer.usage.output or 0
+        input_tokens, output_tokens = answer.usage.input or 0, answer.usage.output or 0
         return {
             "id": f"chatcmpl-{token_hex(8)}",
             "object": "chat.completion",
@@ -87,9 +91,9 @@ class Chat(Protocol):
             "model": request.model,
             "choices": [{"index": 0, "message": message, "finish_reason": stop}],
             "usage": {
-                "prompt_tokens": asked,
-                "completion_tokens": said,
-                "total_tokens": asked + said,
+                "prompt_tokens": input_tokens,
+                "completion_tokens": output_tokens,
+                "total_tokens": input_tokens + output_tokens,
                 "prompt_tokens_details": {"cached_tokens": answer.usage.cached or 0},
             },
         }
@@ -98,14 +102,18 @@ class Chat(Protocol):
         (choice,) = body["choices"]
         message = choice["message"]
         calls = [{**call, "index": at} for at, call in enumerate(message.get("tool_calls", ()))]
-        said = {**message, "content": message["content"] or ""}
+        content = {**message, "content": message["content"] or ""}
         if calls:
-            said["tool_calls"] = calls
+            content["tool_calls"] = calls
         head = {**body, "object": "chat.completion.chunk"}
         usage = head.pop("usage")
-        for delta, stop in ((said, None), ({}, choice["finish_reason"])):
-            told = {"usage": usage} if stop else {}
-            yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": stop}], **told}
+        for delta, stop in ((content, None), ({}, choice["finish_reason"])):
+            usage_part = {"usage": usage} if stop else {}
+            yield {
+                **head,
+                "choices": [{"index": 0, "delta": delta, "finish_reason": stop}],
+                **usage_part,
+            }
 
     def prepare(self, body: Body, model: str, effort: str | None) -> None:
         super().prepare(body, model, effort)
@@ -114,7 +122,7 @@ class Chat(Protocol):
         if body.get("stream") is True and "stream_options" not in body:
             body["stream_options"] = {"include_usage": True}
 
-    def is_ours(self, event: Body) -> bool:
+    def is_added_usage(self, event: Body) -> bool:
         return event.get("choices") == [] and isinstance(event.get("usage"), dict)
 
 
@@ -123,26 +131,25 @@ def _is_system(message: Body) -> bool:
 
 
 def _items(message: Body) -> list[Item]:
-    said = texts_in(message.get("content"))
+    text = texts_in(message.get("content"))
     match message.get("role"):
         case "tool":
-            return [Item("result", said, text_of(message.get("tool_call_id")))]
+            return [Item("result", text, text_of(message.get("tool_call_id")))]
         case "assistant":
             calls = map(_call, dicts(message.get("tool_calls")))
-            items = [Item("assistant", said)] if said else []
+            items = [Item("assistant", text)] if text else []
             return [*items, *(Item("call", call.arguments, call.id, call.name) for call in calls)]
         case _:
-            return [Item("user", said)]
+            return [Item("user", text)]
 
 
 def _call(tool: Body) -> ToolCall:
     function = tool.get("function")
     if not isinstance(function, dict):
         function = tool.get("custom")  # a tool that takes a text
-    function = function if isinstance(function, dict) else {}
-    arguments = function.get("arguments", function.get("input"))
-    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return ToolCall(text_of(tool.get("id")), text_of(function.get("name")), written)
+    function = dict_of(function)
+    arguments = json_text(function.get("arguments", function.get("input")))
+    return ToolCall(text_of(tool.get("id")), text_of(function.get("name")), arguments)
 
 
 class ChatStream(ReplyStream):
@@ -158,13 +165,11 @@ class ChatStream(ReplyStream):
             if event.get(name):
                 self._head[name] = event[name]
         for choice in dicts(event.get("choices")):
-            delta = choice.get("delta")
             if choice.get("index", 0) != 0:
                 continue
             if choice.get("finish_reason"):
                 self._stop, self.ended = choice["finish_reason"], True
-            if not isinstance(delta, dict):
-                continue
+            delta = dict_of(choice.get("delta"))
             for name in ("content", "refusal", "reasoning_content", "reasoning"):
                 if part := text_of(delta.get(name)):
                     self._parts.setdefault(name, []).append(part)
@@ -176,8 +181,7 @@ class ChatStream(ReplyStream):
         if not isinstance(index, int):  # some servers send each call whole, without one
             index = len(self._calls)
         call = self._calls.setdefault(index, {"function": {}})
-        function = tool.get("function")
-        function = function if isinstance(function, dict) else {}
+        function = dict_of(tool.get("function"))
         if tool.get("id"):
             call["id"] = tool["id"]
         if function.get("name"):

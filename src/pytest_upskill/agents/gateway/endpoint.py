@@ -1,6 +1,6 @@
-"""The endpoint of a trial: who may come in, what may be asked, and how often.
+"""The endpoint of a trial: who may send requests, which, and how many.
 
-All that comes in is hostile: an agent does what a skill that nobody knows tells it to.
+All requests are hostile: an agent does what an unknown skill tells it to.
 """
 
 import asyncio
@@ -51,15 +51,15 @@ _MOST_VALUES: Final = 500_000  # of its JSON
 _LARGE: Final = 4_000_000
 _AT_ONCE: Final = 16  # requests; more wait
 _LARGE_AT_ONCE: Final = 2
-_SLOW: Final = 60.0  # seconds for an agent to send a request, or to take a part of a reply
-_BESIDES: Final = 10  # requests for each turn that may be made, before it looks like no end
+_IO_SECONDS: Final = 60.0  # for an agent to send a request, or to take a part of a reply
+_REQUESTS_PER_TURN: Final = 10  # with those beside the conversation; more look like an endless loop
 _MOST_FINDINGS: Final = 40
-# All that goes on to a server; keys, cookies, proxies and the rest do not.
+# The only headers that go on to a server.
 _FORWARDED: Final = ("accept", "anthropic-version", "anthropic-beta", "openai-beta", "user-agent")
 _NO_RETRY: Final = {"x-should-retry": "false"}  # what the SDKs look at
-_FAULTS: Final = 3  # in a row, of those that an agent could mend
-_GRACE: Final = 5.0  # seconds for an agent to end by itself, once there is no more to ask
-_IN_VAIN: Final = 5  # requests in that time
+_FAULTS: Final = 3  # in a row, of those that an agent could fix
+_GRACE: Final = 5.0  # seconds for an agent to end by itself, once all requests are refused
+_FUTILE_REQUESTS: Final = 5  # in that time
 
 
 class Endpoint:
@@ -79,20 +79,21 @@ class Endpoint:
         self.model = spec.model_id or spec.name  # what the agent must ask for
         self.stop = ""  # max_turns if that limit was reached, or decided
         self.no_answer = ""  # why a request of the conversation has no answer
-        self.over = asyncio.Event()  # whether nobody needs to wait for the agent any more
-        self.asked = False  # whether there was any request to the model
-        self._untold = _names_of(question)  # of the skill under test, while no request has one
-        self.record = RequestLog(self.token)
+        self.finished = asyncio.Event()  # the agent need not be waited for any more
+        self.has_requests = False  # to the model
+        # Forms of the tested skill's name, until a request has one of them.
+        self._unseen_names = _names_of(question)
+        self.log = RequestLog(self.token)
         self._question = question
         self._spec = spec
         self._call = call
         self._session = session
         self._skills = skills
         self._until_opened = bool(question.task and question.task.until_opened)
-        self._most = question.task.max_turns if question.task else None  # turns
+        self._max_turns = question.task.max_turns if question.task else None
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         speaks = spec.provider.protocols(spec)
-        self._protocols = [one for name, one in PROTOCOLS.items() if name in speaks]
+        self._protocols = [protocol for name, protocol in PROTOCOLS.items() if name in speaks]
         self._loop = asyncio.get_running_loop()
         self._findings = Counter[str]()
         self._requests = 0
@@ -101,18 +102,18 @@ class Endpoint:
         self._large_places = asyncio.Semaphore(_LARGE_AT_ONCE)
         self._calls = set[asyncio.Task[Reply]]()
         self._faults = 0  # in a row
-        self._last_word = ""  # what all further requests are told
+        self._final_refusal = ""  # the reply to all further requests
         self._grace: asyncio.TimerHandle | None = None
 
-    def tell(self, recorder: Recorder) -> str:
-        """Write what went through into a recorder; returns the final text of the agent."""
-        if self.asked and self._untold:
-            recorder.found(UNTOLD)
-        final = self.record.tell(recorder)
+    def write_to(self, recorder: Recorder) -> str:
+        """Write all requests into a recorder; returns the final text of the agent."""
+        if self.has_requests and self._unseen_names:
+            recorder.add_finding(UNTOLD)
+        final = self.log.write_to(recorder)
         if self.stop == "decided":
             recorder.is_decided()
         for finding, times in self._findings.items():
-            recorder.found(finding if times == 1 else f"{finding} ({times:,} times)")
+            recorder.add_finding(finding if times == 1 else f"{finding} ({times:,} times)")
         return final
 
     async def close(self) -> None:
@@ -128,26 +129,26 @@ class Endpoint:
         path, _, query = request.raw_path.partition("?")
         protocol, target = self._protocol_of(path, query)
         try:
-            self._check(request)
-            if local := self._answered_here(request.method, path, protocol):
-                return answer(200, local)
+            self._check_request(request)
+            if reply := self._models_reply(request.method, path, protocol):
+                return answer(200, reply)
             if request.method == "HEAD" and path == "/":
-                return answer(200, {})  # some agents look whether anyone is there
+                return answer(200, {})  # some agents check that the server is up
             if request.method != "POST" or target is None:
-                asked = self._short(f"{request.method} {path}", 100)
-                raise Refusal(404, f"no such path here: {asked}", f"asked for {asked}")
+                requested = self._short(f"{request.method} {path}", 100)
+                raise Refusal(404, f"no such path here: {requested}", f"asked for {requested}")
             async with self._places:
                 return await self._serve(request, protocol, target)
         except Refusal as refusal:
             if refusal.finding:
-                self._found(refusal.finding)
+                self._add_finding(refusal.finding)
             form = protocol.error(refusal.status, refusal.message)
             response = answer(refusal.status, form, _NO_RETRY)
             if refusal.status != 404 or request.can_read_body:
                 response.force_close()  # what follows may be no request
             return response
 
-    def _check(self, request: "BaseRequest") -> None:
+    def _check_request(self, request: "BaseRequest") -> None:
         """Refuse all that is not for this endpoint."""
         if request.method == "CONNECT" or not request.raw_path.startswith("/"):
             host = self._short(request.raw_path.partition("?")[0], 100)
@@ -156,22 +157,22 @@ class Endpoint:
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             host = self._short(", ".join(hosts), 100) or "none"
             raise Refusal(421, "there is no such host here", f"asked for host {host}")
-        given = list(tokens_in(request.headers, request.query))
-        token = self.token.encode()
-        if not any(hmac.compare_digest(one, token) for one in given):
-            what = "a wrong token" if given else "no token"
-            raise Refusal(401, f"{what} was sent", f"sent {what}")
+        tokens = list(tokens_in(request.headers, request.query))
+        expected = self.token.encode()
+        if not any(hmac.compare_digest(token, expected) for token in tokens):
+            problem = "a wrong token" if tokens else "no token"
+            raise Refusal(401, f"{problem} was sent", f"sent {problem}")
 
     def _protocol_of(self, path: str, query: str) -> tuple[Protocol, Target | None]:
-        """Which protocol a path is of, and what it means; if it is of none, whose errors to use."""
+        """The protocol of a path and its meaning; for an unknown path, whose errors to use."""
         for protocol in self._protocols:
             if target := protocol.target(path, query):
                 return protocol, target
-        same = [one for one in self._protocols if path.startswith(f"{one.version}/")]
+        same = [each for each in self._protocols if path.startswith(f"{each.version}/")]
         return (same or self._protocols)[-1], None
 
-    def _answered_here(self, method: str, path: str, protocol: Protocol) -> Body | None:
-        """The list of models, or the one that there is."""
+    def _models_reply(self, method: str, path: str, protocol: Protocol) -> Body | None:
+        """The reply to a request for the list of models, or for the only one."""
         if method not in ("GET", "HEAD"):
             return None
         path = path.removeprefix(protocol.version)
@@ -184,63 +185,64 @@ class Endpoint:
     ) -> "StreamResponse":
         large = (request.content_length or _MOST_BYTES) > _LARGE
         async with self._large_places if large else nullcontext():
-            raw = await read(request, _MOST_BYTES, _SLOW)
+            raw = await read(request, _MOST_BYTES, _IO_SECONDS)
             body = _loaded(raw)
-            if self._untold and self._names_skill(raw):
-                self._untold = ()
+            if self._unseen_names and self._names_skill(raw):
+                self._unseen_names = ()
             try:
-                asked = protocol.asked(body)
+                parsed = protocol.parse_request(body)
                 if is_forced(body):
-                    asked = replace(asked, tools=())  # beside the conversation
+                    parsed = replace(parsed, tools=())  # beside the conversation
                 if target.model:
-                    asked = replace(asked, model=target.model, stream=target.stream)
-                self._check_body(protocol, body, asked)
+                    parsed = replace(parsed, model=target.model, stream=target.stream)
+                self._check_body(protocol, body, parsed)
                 if target.counts:
                     return await self._count(request, protocol, target, body, len(raw))
-                exchange = self._exchange(request, protocol, target, body, asked)
+                forwarded = self._forwarded(request, protocol, target, body, parsed)
             except (ValueError, RecursionError) as error:
                 raise Refusal(400, str(error), "sent a request of a wrong form") from None
             del raw, body
             self._check_over()
-            return await self._pass_on(request, exchange)
+            return await self._pass_on(request, forwarded)
 
     def _names_skill(self, raw: bytes) -> bool:
-        """Whether a request names the skill under test, besides in what the agent was asked."""
-        asked = {form for _, text in self._question.messages for form in _in_json(text.strip())}
-        for name in self._untold:
-            rest = raw
-            for text in asked:
-                if name == text:  # told as well, if it is there once more
-                    rest = rest.replace(text, b"", 1)
+        """Whether a request names the tested skill outside of the prompt."""
+        prompts = {form for _, text in self._question.messages for form in _in_json(text.strip())}
+        for name in self._unseen_names:
+            remaining = raw
+            for text in prompts:
+                if name == text:  # the prompt is just the name: a second one counts
+                    remaining = remaining.replace(text, b"", 1)
                 elif name in text:
-                    rest = rest.replace(text, b"")
-            if name in rest:
+                    remaining = remaining.replace(text, b"")
+            if name in remaining:
                 return True
         return False
 
-    def _check_body(self, protocol: Protocol, body: Body, asked: AgentRequest) -> None:
-        if asked.model not in (self._spec.model_id, self._spec.name, self.model):
-            wanted = self._short(asked.model, 80) or "no model"
-            problem = f"there is no model {wanted} here, only {self.model}"
-            raise Refusal(404, problem, f"asked for model {wanted}")
+    def _check_body(self, protocol: Protocol, body: Body, parsed: AgentRequest) -> None:
+        if parsed.model not in (self._spec.model_id, self._spec.name, self.model):
+            model = self._short(parsed.model, 80) or "no model"
+            problem = f"there is no model {model} here, only {self.model}"
+            raise Refusal(404, problem, f"asked for model {model}")
         network = bool(self._question.task and self._question.task.needs.network)
-        if not network and (url := next(protocol.fetched(body), None)):
+        if not network and (url := next(protocol.remote_files(body), None)):
             address = self._short(url, 100)
             problem = "there is no network: send images and files with the request"
             raise Refusal(400, problem, f"asked the provider to fetch {address}")
 
-    def _exchange(
+    def _forwarded(
         self,
         request: "BaseRequest",
         protocol: Protocol,
         target: Target,
         body: Body,
-        asked: AgentRequest,
+        parsed: AgentRequest,
     ) -> ForwardedRequest:
-        """The request as it goes on: for this model only, and without what reaches beyond it."""
+        """The request as it goes on: for this model only, without tools that the provider runs."""
         if not (self._question.task and self._question.task.needs.network):
-            for name in protocol.without_reach(body):
-                self._found(f"asked the provider for {one_line(name, 60)}, which was left out")
+            for name in protocol.strip_provider_tools(body):
+                name = one_line(name, 60)
+                self._add_finding(f"asked the provider for {name}, which was left out")
         plain = _dumped({**body, "model": self.model})
         protocol.prepare(body, self.model, self._spec.effort)
         prepared = _dumped(body)
@@ -248,11 +250,11 @@ class Endpoint:
             self._session,
             protocol,
             target,
-            asked,
-            question_of(asked, self._question),
+            parsed,
+            question_of(parsed, self._question),
             prepared,
             self._headers(request),
-            unchanged=plain if "stream_options" in body and plain != prepared else None,
+            without_usage=plain if "stream_options" in body and plain != prepared else None,
         )
 
     async def _count(
@@ -263,125 +265,122 @@ class Endpoint:
         body: Body,
         size: int,
     ) -> "StreamResponse":
-        """How many tokens a request has. Servers that know ask nothing for it."""
-        counted: int | None = None
+        """How many tokens a request has, by the server if it knows, which is free of charge."""
+        tokens: int | None = None
         if self._upstream:
-            for _ in protocol.without_reach(body):
+            for _ in protocol.strip_provider_tools(body):
                 pass
             protocol.prepare(body, self.model, None)
             url = protocol.url(self._upstream.url, target, self.model)
             headers = {**self._headers(request), **protocol.headers(self._upstream.headers)}
-            told = await count(self._session, url, _dumped(body), headers)
-            counted = protocol.tokens_in(told)
-        return answer(200, protocol.counted(counted or max(1, size // 4)))
+            reply = await count(self._session, url, _dumped(body), headers)
+            tokens = protocol.counted_tokens(reply)
+        return answer(200, protocol.count_reply(tokens or max(1, size // 4)))
 
     def _headers(self, request: "BaseRequest") -> dict[str, str]:
         headers = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
         return {**headers, "Content-Type": "application/json"}
 
-    def _check_decided(self, kept: LoggedRequest) -> None:
-        """End a trial that is only about whether the skill is opened, before the next call."""
-        if not self._until_opened or kept.helps:
+    def _check_decided(self, logged: LoggedRequest) -> None:
+        """End a trigger's trial before the call that would show the skill."""
+        if not self._until_opened or logged.is_side:
             return
-        if self.record.is_decided(kept, Recorder(self._question, self._skills)):
-            kept.unsent, self.stop = True, "decided"
+        if self.log.is_decided(logged, Recorder(self._question, self._skills)):
+            logged.unsent, self.stop = True, "decided"
             self._end("this trial is decided")
-            raise Refusal(400, self._last_word)
+            raise Refusal(400, self._final_refusal)
 
-    def _check_turns(self, kept: LoggedRequest) -> None:
-        """Refuse what is beyond the trial's turns, in a way that agents don't try again.
-
-        Money and tokens are limited by the engine, and time by the trial.
-        """
-        most, self._requests = self._most, self._requests + 1
-        if most is not None and (
-            (self.record.turns > most and not kept.helps) or self._requests > _BESIDES * (most + 1)
+    def _check_turns(self, logged: LoggedRequest) -> None:
+        """Refuse what is beyond the trial's turns, in a way that agents don't retry."""
+        max_turns, self._requests = self._max_turns, self._requests + 1
+        if max_turns is not None and (
+            (self.log.turns > max_turns and not logged.is_side)
+            or self._requests > _REQUESTS_PER_TURN * (max_turns + 1)
         ):
-            self.record.end(kept, None, 0.0, 0.0)
+            self.log.end(logged, None, 0.0, 0.0)
             self.stop = "max_turns"
-            self._end(f"the limit of this trial is reached: {most} turns")
-            raise Refusal(400, self._last_word)
+            self._end(f"the limit of this trial is reached: {max_turns} turns")
+            raise Refusal(400, self._final_refusal)
 
     def _check_over(self) -> None:
-        """Refuse what is asked again in vain. Some agents would do so for minutes."""
-        if not self._last_word:
+        """Refuse requests after the end. Some agents would retry for minutes."""
+        if not self._final_refusal:
             return
         finding = "asked again in vain"
-        self._found(finding)
-        if self._findings[finding] >= _IN_VAIN:
-            self.over.set()
-        raise Refusal(400, self._last_word)
+        self._add_finding(finding)
+        if self._findings[finding] >= _FUTILE_REQUESTS:
+            self.finished.set()
+        raise Refusal(400, self._final_refusal)
 
-    def _end(self, last_word: str) -> None:
-        """Pass nothing on any more; the agent has a moment to end by itself.
-
-        Not if it was only to open a skill: nobody looks at what it would still do.
-        """
-        if not self._last_word:
-            self._last_word = last_word
+    def _end(self, refusal: str) -> None:
+        """Refuse all further requests. The agent gets a moment to end, if its work still counts."""
+        if not self._final_refusal:
+            self._final_refusal = refusal
             if self._until_opened:
-                self.over.set()
+                self.finished.set()
                 return
-            self._grace = self._loop.call_later(_GRACE, self.over.set)
+            self._grace = self._loop.call_later(_GRACE, self.finished.set)
 
-    def _heard(self, kept: LoggedRequest, exchange: ForwardedRequest, reply: Reply) -> None:
-        """Take note of what the engine says of a request.
+    def _note_outcome(
+        self, logged: LoggedRequest, forwarded: ForwardedRequest, reply: Reply
+    ) -> None:
+        """End the trial if a request had no answer.
 
-        Requests beside the conversation may fail. So may one that the agent can mend, because it
-        was refused as it is, or broke off half way; but not again and again.
+        Requests beside the conversation may fail, and a few times also those that the agent can
+        fix: they were refused as they are, or their reply broke off.
         """
-        if kept.helps or self._last_word:
+        if logged.is_side or self._final_refusal:
             return
         if isinstance(reply, Answer):
             self._faults, self.no_answer = 0, ""
-        elif exchange.left:
-            self._found("hung up before its model answered")
+        elif forwarded.hung_up:
+            self._add_finding("hung up before its model answered")
         else:
             self._faults += 1
-            self._found(f"a request had no answer: {one_line(reply.reason, 200)}")
+            self._add_finding(f"a request had no answer: {one_line(reply.reason, 200)}")
             self.no_answer = self.no_answer or reply.reason
-            for_good = kept.offers_tools and not exchange.is_mendable
-            if for_good or self._faults >= _FAULTS:
+            is_final = logged.offers_tools and not forwarded.agent_can_retry
+            if is_final or self._faults >= _FAULTS:
                 self._end(_no_answer(self.no_answer))
 
     async def _pass_on(
-        self, request: "BaseRequest", exchange: ForwardedRequest
+        self, request: "BaseRequest", forwarded: ForwardedRequest
     ) -> "StreamResponse":
-        began, self.asked = self._loop.time(), True
-        kept = self.record.begin(exchange.asked, began)
-        self._check_decided(kept)
-        self._check_turns(kept)
-        task = asyncio.ensure_future(self._call(exchange.question, exchange.send))
+        began, self.has_requests = self._loop.time(), True
+        logged = self.log.begin(forwarded.request, began)
+        self._check_decided(logged)
+        self._check_turns(logged)
+        task = asyncio.ensure_future(self._call(forwarded.question, forwarded.send))
         self._calls.add(task)
 
         def ended(task: "asyncio.Task[Reply]") -> None:
             self._calls.discard(task)
-            self._upstream = exchange.upstream or self._upstream
+            self._upstream = forwarded.upstream or self._upstream
             now = self._loop.time()
-            self.record.end(kept, exchange.said, now - began, now)
+            self.log.end(logged, forwarded.reply, now - began, now)
             if not task.cancelled() and not task.exception():
-                self._heard(kept, exchange, task.result())
-            exchange.parts.put_nowait(None)
+                self._note_outcome(logged, forwarded, task.result())
+            forwarded.parts.put_nowait(None)
 
         task.add_done_callback(ended)
         try:
-            first = await exchange.parts.get()
+            first = await forwarded.parts.get()
             if isinstance(first, ReplyHead):
-                return await exchange.pass_on(request, first, _SLOW)
-            if exchange.refusal:
-                head, body = exchange.refusal
+                return await forwarded.pass_on(request, first, _IO_SECONDS)
+            if forwarded.refusal:
+                head, body = forwarded.refusal
                 return response(head, body)
             reply = task.result() if not task.cancelled() else NoAnswer("the trial is over")
             reason = reply.reason if isinstance(reply, NoAnswer) else "no reply"
             raise Refusal(400, _no_answer(reason))
         finally:
-            exchange.leave()
+            forwarded.hang_up()
 
-    def _short(self, text: str, most: int) -> str:
-        """A text of the agent's for a finding; a token that is cut could not be masked."""
-        return one_line(text.replace(self.token, HIDDEN), most)
+    def _short(self, text: str, longest: int) -> str:
+        """A text of the agent's for a finding. It is masked before a cut could split the token."""
+        return one_line(text.replace(self.token, HIDDEN), longest)
 
-    def _found(self, finding: str) -> None:
+    def _add_finding(self, finding: str) -> None:
         finding = without_keys(finding.replace(self.token, HIDDEN))
         if finding in self._findings or len(self._findings) < _MOST_FINDINGS:
             self._findings[finding] += 1
@@ -416,10 +415,10 @@ class Gateway:
 
 
 def _names_of(question: Question) -> tuple[bytes, ...]:
-    """The skill under test as a request would name it; nothing without one."""
+    """The name of the tested skill as JSON may have it; nothing without a tested skill."""
     skills = question.task.skills if question.task else ()
     names = (skill.name for skill in skills if skill.tested)
-    return tuple(written for name in names for written in _in_json(name))
+    return tuple(form for name in names for form in _in_json(name))
 
 
 def _in_json(text: str) -> tuple[bytes, ...]:
@@ -447,5 +446,5 @@ def _loaded(raw: bytes) -> Body:
 
 
 def _dumped(body: Body) -> bytes:
-    """No server needs to see a key of ours in a text."""
+    """As JSON, with our keys masked in all texts."""
     return without_keys(json.dumps(body)).encode()

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import astuple
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -35,21 +35,25 @@ if TYPE_CHECKING:
 _COUNT_SECONDS: Final = 20.0
 _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
-# An agent can do something about these, such as shorten its request; the rest is not its business.
-_FOR_THE_AGENT: Final = (400, 404, 405, 413, 415, 422)
-# Of a reply, that an agent gets to see.
+# Passed on, as an agent can react to them, for example by a shorter request.
+_AGENT_STATUSES: Final = (400, 404, 405, 413, 415, 422)
+# Headers of a reply that are passed on.
 _KEPT_HEADERS: Final = ("content-type", "request-id", "x-request-id")
-# How a stream says what a status would have said.
-_LIKE_STATUS: Final = {
+# Statuses of errors that arrive within a stream.
+_STATUS_OF_ERROR: Final = {
     "overloaded_error": 529,
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
     "invalid_request_error": 400,
     "authentication_error": 401,
+}  # Protocols that servers may not speak yet, by path, and the first versions that do.
+_NEWER: Final = {
+    "/messages": ("Anthropic Messages", "Ollama 0.14.0, vLLM 0.11.1, llama.cpp of January 2026"),
+    "/responses": ("OpenAI Responses", "Ollama 0.13.3, vLLM 0.11.1, llama.cpp of March 2026"),
 }
+_NO_SUCH_PATH: Final = (404, 405, 501)
 
-
-Part = ReplyHead | bytes | None  # None: that is all
+Part = ReplyHead | bytes | None  # None is the end
 
 
 class ForwardedRequest:
@@ -60,40 +64,40 @@ class ForwardedRequest:
         session: "ClientSession",
         protocol: Protocol,
         target: Target,
-        asked: AgentRequest,
+        request: AgentRequest,
         question: Question,
         body: bytes,
         headers: Mapping[str, str],
         *,
-        unchanged: bytes | None = None,
+        without_usage: bytes | None = None,
     ) -> None:
-        """``unchanged``: the request without our wish for its usage, if we added that."""
-        self.asked = asked
+        """``without_usage``: the request without the option for usage, if we added that."""
+        self.request = request
         self.question = question  # the same for the engine
         self.upstream: Upstream | None = None
-        self.said: ModelReply | None = None  # as much as arrived
-        self.broken = False  # whether a reply ended before its end, without a word
+        self.reply: ModelReply | None = None  # as much as arrived
+        self.broke_off = False  # whether a reply ended early, without an error
         self.parts: asyncio.Queue[Part] = asyncio.Queue()
         self.refusal: tuple[ReplyHead, bytes] | None = None  # of the last attempt
-        self.left = False  # whether the agent hung up
+        self.hung_up = False  # whether the agent did
         self._session = session
         self._protocol = protocol
         self._body = body
         self._headers = headers
         self._target = target
-        self._unchanged = unchanged
-        self._passed = False  # whether the agent got any of a reply
-        self._told = False  # whether the stream itself says what is wrong
+        self._without_usage = without_usage
+        self._reply_begun = False  # whether the agent got a part of it
+        self._error_passed = False  # whether the stream told the agent of an error
         self._sending: asyncio.Task[Answer] | None = None
 
     @property
-    def is_mendable(self) -> bool:
-        """Whether the agent can do something about a failure: ask otherwise, or once more."""
-        return self.refusal is not None or self._passed
+    def agent_can_retry(self) -> bool:
+        """Whether the agent can react to a failure: by another request, or the same again."""
+        return self.refusal is not None or self._reply_begun
 
-    def leave(self) -> None:
-        """The agent hung up: so do we."""
-        self.left = True
+    def hang_up(self) -> None:
+        """End the call once the agent hung up."""
+        self.hung_up = True
         if self._sending:
             self._sending.cancel()
 
@@ -109,14 +113,14 @@ class ForwardedRequest:
             assert isinstance(part, bytes)
             async with asyncio.timeout(seconds):
                 await reply.write(part)
-        if self.broken and request.transport:
+        if self.broke_off and request.transport:
             request.transport.close()  # once what there is was sent; the end mark is not
         return reply
 
     async def send(self, model: Model) -> Answer:
         """Pass the request on; called by the engine when it is its turn."""
         upstream = getattr(model, "upstream", None)
-        if self.left:
+        if self.hung_up:
             raise ModelError("the agent hung up")
         if isinstance(upstream, Upstream):
             self.upstream = upstream
@@ -129,9 +133,9 @@ class ForwardedRequest:
             return await self._sending
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if self.left and not (task and task.cancelling()):
+            if self.hung_up and not (task and task.cancelling()):
                 raise ModelError("the agent hung up", paid=()) from None
-            self.broken = True
+            self.broke_off = True
             raise
         finally:
             self._sending.cancel()
@@ -139,25 +143,26 @@ class ForwardedRequest:
     async def _ask(self, model: Model) -> Answer:
         """Ask a model that has no server, such as a script, and write what its server would."""
         answer = await model.ask(self.question.without_keys())
-        self._write(self._protocol.written(answer, self.asked))
+        self._write(self._protocol.reply_body(answer, self.request))
         return answer
 
     async def _relay(self, model: Relays) -> Answer:
         """Have a model's own client pass the request on, whose reply comes whole."""
         self.refusal = None
         body = await model.relay(json.loads(self._body), self._relay_refused)
-        self._passed = True
-        return self._answered(self._write(body), last_quotas())
+        self._reply_begun = True
+        self._write(body)
+        return self._answer(last_quotas())
 
-    def _relay_refused(self, status: int, said: str) -> None:
-        if status in _FOR_THE_AGENT:
-            form = json.dumps(self._protocol.error(status, said))
+    def _relay_refused(self, status: int, message: str) -> None:
+        if status in _AGENT_STATUSES:
+            form = json.dumps(self._protocol.error(status, message))
             self.refusal = ReplyHead(status, {"content-type": _JSON}), without_keys(form).encode()
 
-    def _write(self, body: Body) -> ModelReply:
+    def _write(self, body: Body) -> None:
         """Write a whole reply for the agent, as a stream if it asked for one."""
-        self.said = self._protocol.said(body)
-        if self.asked.stream:
+        self.reply = self._protocol.parse_reply(body)
+        if self.request.stream:
             self.parts.put_nowait(ReplyHead(200, {"content-type": _EVENTS}))
             for event in self._protocol.events(body):
                 name = f"event: {event['type']}\n" if "type" in event else ""
@@ -167,7 +172,6 @@ class ForwardedRequest:
         else:
             self.parts.put_nowait(ReplyHead(200, {"content-type": _JSON}))
             self.parts.put_nowait(_masked(json.dumps(body).encode()))
-        return self.said
 
     async def _send(self, upstream: Upstream) -> Answer:
         import aiohttp
@@ -185,14 +189,14 @@ class ForwardedRequest:
             ) as reply:
                 if reply.status != 200:
                     error = await self._refused(reply, upstream)
-                    if not (self._unchanged and "stream_options" in error.problem):
+                    if not (self._without_usage and "stream_options" in error.problem):
                         raise error
                 elif reply.content_type == _EVENTS:
                     return await self._stream(reply, upstream)
                 else:
-                    return await self._whole(reply, upstream)
-            # An old server, which does not know the wish.
-            self._body, self._unchanged = self._unchanged, None
+                    return await self._read_whole(reply, upstream)
+            # An old server, which does not know that option.
+            self._body, self._without_usage = self._without_usage, None
             return await self._send(upstream)
         except (aiohttp.ClientError, TooLarge) as error:
             raise self._lost(connection_error(error, upstream.spec, upstream.secrets)) from None
@@ -200,42 +204,42 @@ class ForwardedRequest:
             raise self._lost(error) from None
 
     def _lost(self, error: ModelError) -> ModelError:
-        """What is left of a call once the agent has a part of the reply: no second attempt."""
-        if not self._passed:
+        """The error of a call, without a retry once the agent has a part of the reply."""
+        if not self._reply_begun:
             return error
-        self.broken = not self._told
-        paid = astuple(self.said.usage) if self.said else ()
+        self.broke_off = not self._error_passed
+        paid = astuple(self.reply.usage) if self.reply else ()
         return ModelError(error.problem, paid=paid)
 
     async def _refused(self, reply: "ClientResponse", upstream: Upstream) -> ModelError:
         raw = await _read(reply)
         text = raw.decode("utf-8", "replace")
         body = _parsed(raw)
-        if reply.status in _FOR_THE_AGENT:
-            self.refusal = ReplyHead(reply.status, _kept(reply)), without_keys(text).encode()
-        said = message_in(body, text or reply.reason or "", upstream.secrets)
+        if reply.status in _AGENT_STATUSES:
+            self.refusal = ReplyHead(reply.status, _headers_of(reply)), without_keys(text).encode()
+        message = message_in(body, text or reply.reason or "", upstream.secrets)
         error = status_error(
-            reply.status, body, said, reply.headers, upstream.spec, upstream.secrets
+            reply.status, body, message, reply.headers, upstream.spec, upstream.secrets
         )
         if reply.status == 404:
-            error.fatal = False  # perhaps it is what this agent asked for, not the model
-        why = why_no_path(reply.status, self._protocol.path, said, upstream.spec)
-        return ModelError(error.problem, why) if why else error
+            error.fatal = False  # the path may be unknown, not the model
+        hint = why_no_path(reply.status, self._protocol.path, message, upstream.spec)
+        return ModelError(error.problem, hint) if hint else error
 
-    async def _whole(self, reply: "ClientResponse", upstream: Upstream) -> Answer:
+    async def _read_whole(self, reply: "ClientResponse", upstream: Upstream) -> Answer:
         raw = await _read(reply)
         check_values(raw)
-        body = _loaded(raw)
-        if body is None:
+        body = _parsed(raw)
+        if not isinstance(body, dict):
             raise not_a_reply(upstream.spec, raw.decode("utf-8", "replace"))
-        self.said = self._protocol.said(body)
-        self._passed = True
-        self.parts.put_nowait(ReplyHead(200, _kept(reply)))
+        self.reply = self._protocol.parse_reply(body)
+        self._reply_begun = True
+        self.parts.put_nowait(ReplyHead(200, _headers_of(reply)))
         self.parts.put_nowait(_masked(raw))
-        return self._answer(reply)
+        return self._answer(_quotas(reply))
 
     async def _stream(self, reply: "ClientResponse", upstream: Upstream) -> Answer:
-        splitter, reading, size = Splitter(), self._protocol.reading(), 0
+        splitter, reading, size = Splitter(), self._protocol.stream(), 0
         held = list[bytes]()  # until the first event shows that there is an answer
         try:
             async for part in reply.content.iter_any():
@@ -244,18 +248,18 @@ class ForwardedRequest:
                     raise TooLarge
                 for event in splitter.feed(part):
                     self._pass(event, reading, held, reply, upstream)
-            if rest := splitter.rest:
-                self._pass(event_of(rest), reading, held, reply, upstream)
+            if tail := splitter.rest:
+                self._pass(event_of(tail), reading, held, reply, upstream)
         finally:
-            self.said = self._protocol.said(reading.body())
+            self.reply = self._protocol.parse_reply(reading.body())
         if not reading.ended:
             raise ModelError(
                 f"the reply from {upstream.spec.address} broke off",
                 "Try again",
                 transient=True,
-                paid=astuple(self.said.usage),
+                paid=astuple(self.reply.usage),
             )
-        return self._answer(reply)
+        return self._answer(_quotas(reply))
 
     def _pass(
         self,
@@ -268,36 +272,31 @@ class ForwardedRequest:
         """Pass an event on and take note of it."""
         if event.data is not None:
             if event.is_error:
-                error = _told(event.data, upstream)
-                if not self._passed:
-                    raise error
-                self._told = True
-                self.parts.put_nowait(_masked(event.raw))
-                raise error
+                if self._reply_begun:
+                    self._error_passed = True
+                    self.parts.put_nowait(_masked(event.raw))
+                raise _stream_error(event.data, upstream)
             reading.add(event.data)
-        if self._unchanged and event.data and self._protocol.is_ours(event.data):
+        if self._without_usage and event.data and self._protocol.is_added_usage(event.data):
             return
         held.append(_masked(event.raw))
-        if event.data is None and not self._passed:
+        if event.data is None and not self._reply_begun:
             return  # a comment, such as "still at work"
-        if not self._passed:
-            self._passed = True
-            self.parts.put_nowait(ReplyHead(200, _kept(reply)))
+        if not self._reply_begun:
+            self._reply_begun = True
+            self.parts.put_nowait(ReplyHead(200, _headers_of(reply)))
         self.parts.put_nowait(b"".join(held))
         held.clear()
 
-    def _answer(self, reply: "ClientResponse") -> Answer:
-        assert self.said
-        told = {name.lower(): value for name, value in reply.headers.items()}
-        return self._answered(self.said, quotas_of(told, datetime.now(UTC)))
-
-    def _answered(self, said: ModelReply, quotas: tuple[Quota, ...]) -> Answer:
+    def _answer(self, quotas: tuple[Quota, ...]) -> Answer:
+        reply = self.reply
+        assert reply
         return Answer(
-            said.text,
-            said.usage,
-            said.stop,
-            calls=said.calls,
-            thinking=said.thinking,
+            reply.text,
+            reply.usage,
+            reply.stop,
+            calls=reply.calls,
+            thinking=reply.thinking,
             quotas=quotas,
         )
 
@@ -305,22 +304,18 @@ class ForwardedRequest:
 async def count(
     session: "ClientSession", url: str, body: bytes, headers: Mapping[str, str]
 ) -> Body:
-    """What a server says of the size of a request; nothing if it does not."""
+    """The reply of a server that counts the tokens of a request; empty if it can't."""
     import aiohttp
 
     try:
         async with (
             asyncio.timeout(_COUNT_SECONDS),
             session.post(
-                url,
-                data=body,
-                headers=headers,
-                allow_redirects=False,
-                proxy=_proxy_for(url),
+                url, data=body, headers=headers, allow_redirects=False, proxy=_proxy_for(url)
             ) as reply,
         ):
-            counted = _loaded(await _read(reply))
-            return counted if counted and reply.status == 200 else {}
+            body_read = _parsed(await _read(reply))
+            return body_read if isinstance(body_read, dict) and reply.status == 200 else {}
     except (aiohttp.ClientError, TooLarge, TimeoutError):
         return {}
 
@@ -328,8 +323,7 @@ async def count(
 def _proxy_for(url: str) -> str | None:
     """The proxy that the environment names for a server.
 
-    aiohttp would look for it, too, but also for a password in ~/.netrc, beside which it refuses
-    the header of a key.
+    aiohttp would look it up, too, but would also use ~/.netrc, and refuse our header with a key.
     """
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):
@@ -338,7 +332,12 @@ def _proxy_for(url: str) -> str | None:
     return proxies.get(parts.scheme) or proxies.get("all")
 
 
-def _kept(reply: "ClientResponse") -> dict[str, str]:
+def _quotas(reply: "ClientResponse") -> tuple[Quota, ...]:
+    headers = {name.lower(): value for name, value in reply.headers.items()}
+    return quotas_of(headers, datetime.now(UTC))
+
+
+def _headers_of(reply: "ClientResponse") -> dict[str, str]:
     return {
         name: without_keys(reply.headers[name]) for name in _KEPT_HEADERS if name in reply.headers
     }
@@ -361,56 +360,34 @@ def _parsed(raw: bytes) -> object:
         return None
 
 
-def _loaded(raw: bytes) -> Body | None:
-    body = _parsed(raw)
-    return body if isinstance(body, dict) else None
-
-
 def _masked(raw: bytes) -> bytes:
     text = raw.decode("utf-8", "surrogateescape")
     return without_keys(text).encode("utf-8", "surrogateescape")
 
 
-def _told(event: Body, upstream: Upstream) -> ModelError:
+def _stream_error(event: Body, upstream: Upstream) -> ModelError:
     """The error that a stream tells in place of a status."""
     response = event.get("response")
     inner = response if isinstance(response, dict) else event
     error = inner.get("error")
     kinds = [error.get("type"), error.get("code")] if isinstance(error, dict) else []
     kinds += [event.get("code")]
-    known = [_LIKE_STATUS.get(one) for one in kinds if isinstance(one, str)]
-    known += [one for one in kinds if isinstance(one, int) and 400 <= one < 600]
-    status = next(filter(None, known), 500)
-    said = message_in(inner, json.dumps(event)[:500], upstream.secrets)
-    return status_error(status, inner, said, {}, upstream.spec, upstream.secrets)
+    statuses = [_STATUS_OF_ERROR.get(kind) for kind in kinds if isinstance(kind, str)]
+    statuses += [kind for kind in kinds if isinstance(kind, int) and 400 <= kind < 600]
+    status = next(filter(None, statuses), 500)
+    message = message_in(inner, json.dumps(event)[:500], upstream.secrets)
+    return status_error(status, inner, message, {}, upstream.spec, upstream.secrets)
 
 
-class _Newer(NamedTuple):
-    """A protocol that a server may not know, as it came later than Chat Completions."""
+def why_no_path(status: int, path: str, message: str, spec: ModelSpec) -> str:
+    """A hint if a server of the user's own does not know a path; empty otherwise.
 
-    title: str
-    servers: str
-
-
-# By path. See the release notes of each server.
-_NEWER: Final = {
-    "/messages": _Newer(
-        "Anthropic Messages", "Ollama 0.14.0, vLLM 0.11.1, llama.cpp of January 2026"
-    ),
-    "/responses": _Newer("OpenAI Responses", "Ollama 0.13.3, vLLM 0.11.1, llama.cpp of March 2026"),
-}
-_NO_SUCH_PATH: Final = (404, 405, 501)
-
-
-def why_no_path(status: int, path: str, said: str, spec: ModelSpec) -> str:
-    """What a refusal means if the path is not known at someone's own server; mostly nothing.
-
-    The same status may be about the model, which such a server then names.
+    The same status may be about the model, which the message then names.
     """
-    newer = _NEWER.get(path)
     theirs = spec.provider.needs_key and spec.base_url == getattr(spec.provider, "base_url", None)
     theirs |= isinstance(spec.provider, Cloud)
-    if not newer or status not in _NO_SUCH_PATH or theirs or spec.model_id in said:
+    if path not in _NEWER or status not in _NO_SUCH_PATH or theirs or spec.model_id in message:
         return ""
-    need = f"These do, and later ones: {newer.servers}, a LiteLLM proxy"
-    return f"This server does not seem to speak {newer.title} (/v1{path}). {need}"
+    title, servers = _NEWER[path]
+    hint = f"These do, and later ones: {servers}, a LiteLLM proxy"
+    return f"This server does not seem to speak {title} (/v1{path}). {hint}"

@@ -22,6 +22,7 @@ from .protocol import (
     Protocol,
     ReplyStream,
     Target,
+    dict_of,
     dicts,
     limit_of,
     text_of,
@@ -68,37 +69,37 @@ class Gemini(Protocol):
         root = re.sub(r"/v1(beta)?(/openai)?$", "", base)
         return f"{root}/v1beta/models/{quote(model, safe='/')}:{target.path}"
 
-    def headers(self, own: Mapping[str, str]) -> dict[str, str]:
-        """Its keys have a header of their own; a password of a proxy stays where it is."""
-        bearer, kept = "bearer ", dict[str, str]()
-        for name, value in own.items():
+    def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """A key has a header of its own; the password of a proxy stays where it is."""
+        bearer, converted = "bearer ", dict[str, str]()
+        for name, value in headers.items():
             is_key = name.lower() == "authorization" and value.lower().startswith(bearer)
-            kept["x-goog-api-key" if is_key else name] = value[len(bearer) :] if is_key else value
-        return kept
+            converted["x-goog-api-key" if is_key else name] = (
+                value[len(bearer) :] if is_key else value
+            )
+        return converted
 
-    def asked(self, body: Body) -> AgentRequest:
+    def parse_request(self, body: Body) -> AgentRequest:
         inner = _get(body, "generateContentRequest")  # only where tokens are counted
         body = inner if isinstance(inner, dict) and "contents" not in body else body
         if not isinstance(body.get("contents"), list):
             raise ValueError("contents: a list is required")
-        config = _get(body, "generationConfig")
+        config = dict_of(_get(body, "generationConfig"))
         declared = (_get(tool, "functionDeclarations") for tool in dicts(body.get("tools")))
         return AgentRequest(
             "",
             "\n\n".join(text for text, _ in _texts(_get(body, "systemInstruction"))),
             tuple(_items(body["contents"])),
             tuple(
-                tool_of(one.get("name"), one.get("description"), _schema(one))
+                tool_of(function.get("name"), function.get("description"), _schema(function))
                 for functions in declared
-                for one in dicts(functions)
+                for function in dicts(functions)
             ),
-            limit_of(config, "maxOutputTokens", "max_output_tokens")
-            if isinstance(config, dict)
-            else None,
+            limit_of(config, "maxOutputTokens", "max_output_tokens"),
             stream=False,
         )
 
-    def said(self, body: Body) -> ModelReply:
+    def parse_reply(self, body: Body) -> ModelReply:
         candidates = dicts(body.get("candidates"))
         first = candidates[0] if candidates else {}
         parts = _parts(first.get("content"))
@@ -114,24 +115,24 @@ class Gemini(Protocol):
             text_of(body.get("responseId")),
         )
 
-    def reading(self) -> ReplyStream:
+    def stream(self) -> ReplyStream:
         return GeminiStream()
 
-    def written(self, answer: Answer, request: AgentRequest) -> Body:
+    def reply_body(self, answer: Answer, request: AgentRequest) -> Body:
         parts: list[Body] = [{"text": answer.text}] if answer.text else []
         parts += [
             {"functionCall": {"id": call.id, "name": call.name, "args": object_of(call.arguments)}}
             for call in answer.calls
         ]
-        given, said = answer.usage.input or 0, answer.usage.output or 0
+        input_tokens, output_tokens = answer.usage.input or 0, answer.usage.output or 0
         stop = "STOP" if answer.calls else _STOPPED.get(answer.stop, "STOP")
         content = {"role": "model", "parts": parts}
         return {
             "candidates": [{"content": content, "finishReason": stop, "index": 0}],
             "usageMetadata": {
-                "promptTokenCount": given,
-                "candidatesTokenCount": said,
-                "totalTokenCount": given + said,
+                "promptTokenCount": input_tokens,
+                "candidatesTokenCount": output_tokens,
+                "totalTokenCount": input_tokens + output_tokens,
                 "cachedContentTokenCount": answer.usage.cached or 0,
             },
             "modelVersion": request.model,
@@ -147,11 +148,11 @@ class Gemini(Protocol):
         last = {**candidate, "content": {"role": "model", "parts": parts[-1:]}}
         yield {**body, "candidates": [last]}
 
-    def counted(self, tokens: int) -> Body:
+    def count_reply(self, tokens: int) -> Body:
         return {"totalTokens": tokens}
 
-    def tokens_in(self, counted: Body) -> int | None:
-        return whole_number(counted.get("totalTokens"))
+    def counted_tokens(self, reply: Body) -> int | None:
+        return whole_number(reply.get("totalTokens"))
 
     def models(self, model: str) -> Body:
         return {"models": [self.model(model)]}
@@ -166,47 +167,48 @@ class Gemini(Protocol):
 
     def prepare(self, body: Body, model: str, effort: str | None) -> None:
         """Its path names the model."""
-        for one in (body, _get(body, "generateContentRequest")):
-            if isinstance(one, dict):
-                one.pop("model", None)
+        for part in (body, _get(body, "generateContentRequest")):
+            if isinstance(part, dict):
+                part.pop("model", None)
         inner = _get(body, "generateContentRequest")
         if isinstance(inner, dict):
             inner["model"] = f"models/{model}"
         if not effort:
             return
         config = body.pop("generation_config", None) or body.get("generationConfig")
-        config = body["generationConfig"] = dict(config) if isinstance(config, dict) else {}
-        thinking = config.pop("thinking_config", None) or config.get("thinkingConfig")
-        kept = thinking if isinstance(thinking, dict) else {}
-        kept = {key: kept[key] for key in ("includeThoughts", "include_thoughts") if key in kept}
+        config = body["generationConfig"] = dict(dict_of(config))
+        options = dict_of(config.pop("thinking_config", None) or config.get("thinkingConfig"))
+        options = {
+            key: options[key] for key in ("includeThoughts", "include_thoughts") if key in options
+        }
         if re.match(r"gemini-[12]\.", model):
-            kept["thinkingBudget"] = _BUDGETS.get(effort, _MOST_BUDGET)
+            options["thinkingBudget"] = _BUDGETS.get(effort, _MOST_BUDGET)
         else:
-            kept["thinkingLevel"] = _LEVELS.get(effort, effort)
-        config["thinkingConfig"] = kept
+            options["thinkingLevel"] = _LEVELS.get(effort, effort)
+        config["thinkingConfig"] = options
 
-    def without_reach(self, body: Body) -> Iterator[str]:
+    def strip_provider_tools(self, body: Body) -> Iterator[str]:
         for key in ("cachedContent", "cached_content"):
             if body.pop(key, None):
                 yield "cachedContent"
         if body.get("tools") is None:
             return
-        kept = list[Body]()
+        tools = list[Body]()
         for tool in dicts(body["tools"]):
             yield from (_camel(key) for key in tool if _camel(key) not in _OWN_TOOLS)
-            own = {key: value for key, value in tool.items() if _camel(key) in _OWN_TOOLS}
-            kept += [own] if own else []
-        body["tools"] = kept
-        if not kept:
+            allowed = {key: value for key, value in tool.items() if _camel(key) in _OWN_TOOLS}
+            tools += [allowed] if allowed else []
+        body["tools"] = tools
+        if not tools:
             for key in ("tools", "toolConfig", "tool_config"):
                 body.pop(key, None)
 
-    def fetched(self, body: Body) -> Iterator[str]:
-        """Any file that a request only names: Google would fetch it, or has it from before."""
+    def remote_files(self, body: Body) -> Iterator[str]:
+        """Files that a request only names: Google would fetch them, or has stored them before."""
         inner = _get(body, "generateContentRequest")
         bodies = [body, inner] if isinstance(inner, dict) else [body]
-        for one in bodies:
-            contents = [*dicts(one.get("contents")), _get(one, "systemInstruction")]
+        for part_body in bodies:
+            contents = [*dicts(part_body.get("contents")), _get(part_body, "systemInstruction")]
             parts = [part for content in contents for part in _parts(content)]
             for part in parts:
                 response = _get(part, "functionResponse")
@@ -218,22 +220,24 @@ class Gemini(Protocol):
 
 
 def usage_of(usage: object) -> Usage:
-    """Google counts thoughts beside the answer, and what its tools said beside the prompt."""
+    """Google counts thoughts apart from the answer, and results of its tools from the prompt."""
     if not isinstance(usage, dict):
         return Usage()
-    asked, tools, said, thoughts, cached, total = (
+    prompt, tools, candidates, thoughts, cached, total = (
         whole_number(usage.get(name))
         for name in (
             *("promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount"),
             *("thoughtsTokenCount", "cachedContentTokenCount", "totalTokenCount"),
         )
     )
-    if asked is not None:
-        asked += tools or 0
-    answered = None if said is None and thoughts is None else (said or 0) + (thoughts or 0)
-    if answered is None and asked is not None and total is not None:
-        answered = max(0, total - asked)  # it leaves out what is 0
-    return Usage(asked, answered, cached or 0)
+    if prompt is not None:
+        prompt += tools or 0
+    output = (
+        None if candidates is None and thoughts is None else (candidates or 0) + (thoughts or 0)
+    )
+    if output is None and prompt is not None and total is not None:
+        output = max(0, total - prompt)  # zeros are left out
+    return Usage(prompt, output, cached or 0)
 
 
 def _camel(name: object) -> str:
@@ -272,7 +276,7 @@ def _items(contents: list[Any]) -> Iterator[Item]:
     waiting = list[tuple[object, ToolCall]]()  # calls without a result, and their own ids
     for content in dicts(contents):
         kind: ItemKind = "assistant" if content.get("role") == "model" else "user"
-        # Some agents say something before the results that it is about.
+        # Results first: some agents put a message before them.
         for part in sorted(_parts(content), key=lambda part: not _get(part, "functionResponse")):
             if call := _call(part):
                 waiting.append((_get(part, "functionCall").get("id"), call))
@@ -285,42 +289,43 @@ def _items(contents: list[Any]) -> Iterator[Item]:
 
 
 def _call(part: Body) -> ToolCall | None:
-    """A call. What it says is its id: agents make up ids, and signatures, when they repeat it."""
+    """A call. Its id is made of its content, as agents repeat calls with ids of their own."""
     function = _get(part, "functionCall")
     if not isinstance(function, dict):
         return None
-    name, given = text_of(function.get("name")), function.get("args")
-    arguments = json.dumps({} if given is None else given, ensure_ascii=False)
-    said = digest(name, json.dumps(given, sort_keys=True))[:12]
-    return ToolCall(f"{name[:60]}-{said}", name, arguments)
+    name, arguments = text_of(function.get("name")), function.get("args")
+    text = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+    fingerprint = digest(name, json.dumps(arguments, sort_keys=True))[:12]
+    return ToolCall(f"{name[:60]}-{fingerprint}", name, text)
 
 
 def _answered(response: Body, waiting: list[tuple[object, ToolCall]]) -> str:
-    """The id of the call that a result belongs to: by its own id, else by name, in order."""
+    """The id of a result's call: found by the result's own id, else by name, in order."""
     key, name = response.get("id"), text_of(response.get("name"))
-    by_id = (one for one in waiting if key and one[0] == key)
-    found = next(by_id, None) or next((one for one in waiting if one[1].name == name), None)
-    if found is None:
+    by_id = (waiting_call for waiting_call in waiting if key and waiting_call[0] == key)
+    match = next(by_id, None) or next(
+        (waiting_call for waiting_call in waiting if waiting_call[1].name == name), None
+    )
+    if match is None:
         return text_of(key)
-    waiting.remove(found)
-    return found[1].id
+    waiting.remove(match)
+    return match[1].id
 
 
 def _result(response: Body) -> tuple[str, bool]:
     """The text of a result, and whether it is an error."""
-    told = response.get("response")
-    if not isinstance(told, dict):
-        return text_of(told), False
+    output = response.get("response")
+    if not isinstance(output, dict):
+        return text_of(output), False
     for key, failed in (("output", False), ("error", True), ("result", False)):
-        if isinstance(told.get(key), str) and len(told) == 1:
-            return told[key], failed
-    return json.dumps(told, ensure_ascii=False), "error" in told
+        if isinstance(output.get(key), str) and len(output) == 1:
+            return output[key], failed
+    return json.dumps(output, ensure_ascii=False), "error" in output
 
 
 def _blocked(body: Body) -> bool:
-    """Whether a question was refused before there was an answer."""
-    feedback = body.get("promptFeedback")
-    return isinstance(feedback, dict) and bool(feedback.get("blockReason"))
+    """Whether the prompt was refused."""
+    return bool(dict_of(body.get("promptFeedback")).get("blockReason"))
 
 
 class GeminiStream(ReplyStream):
@@ -362,6 +367,6 @@ class GeminiStream(ReplyStream):
         candidate = {"content": {"parts": parts}, "finishReason": self._stop}
         body = {**self._body, "candidates": [candidate]}
         if not self.ended and isinstance(usage := body.get("usageMetadata"), dict):
-            kept = ("promptTokenCount", "cachedContentTokenCount", "toolUsePromptTokenCount")
-            body["usageMetadata"] = {name: usage[name] for name in kept if name in usage}
+            names = ("promptTokenCount", "cachedContentTokenCount", "toolUsePromptTokenCount")
+            body["usageMetadata"] = {name: usage[name] for name in names if name in usage}
         return body

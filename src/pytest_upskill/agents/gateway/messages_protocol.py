@@ -19,7 +19,9 @@ from .protocol import (
     Protocol,
     ReplyStream,
     Target,
+    dict_of,
     dicts,
+    json_text,
     limit_of,
     text_of,
     texts_in,
@@ -27,6 +29,8 @@ from .protocol import (
 )
 
 _THOUGHT: Final = ("thinking", "signature")
+# What a delta has, and which field of its block grows by it.
+_GROWING: Final = {"text": "text", "thinking": "thinking", "partial_json": "input"}
 _STOPPED: Final = {"length": "max_tokens", "refusal": "refusal"}
 _ERRORS: Final = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 
@@ -39,7 +43,7 @@ class Messages(Protocol):
         """Anthropic's SDK adds the version itself."""
         return super().url(base if base.endswith("/v1") else f"{base}/v1", target, model)
 
-    def asked(self, body: Body) -> AgentRequest:
+    def parse_request(self, body: Body) -> AgentRequest:
         if not isinstance(body.get("messages"), list):
             raise ValueError("messages: a list is required")
         return AgentRequest(
@@ -52,24 +56,24 @@ class Messages(Protocol):
             ),
             limit_of(body, "max_tokens"),
             body.get("stream") is True,
-            forbids=body.get("tool_choice") == {"type": "none"},
+            forbids_tools=body.get("tool_choice") == {"type": "none"},
         )
 
-    def said(self, body: Body) -> ModelReply:
+    def parse_reply(self, body: Body) -> ModelReply:
         blocks = dicts(body.get("content"))
         return ModelReply(
-            "".join(text_of(one.get("text")) for one in blocks if one.get("type") == "text"),
-            "\n".join(filter(None, (text_of(one.get("thinking")) for one in blocks))),
-            tuple(_call(one) for one in blocks if one.get("type") == "tool_use"),
+            "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text"),
+            "\n".join(filter(None, (text_of(block.get("thinking")) for block in blocks))),
+            tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
             usage_of(body.get("usage")),
             stop_word(body.get("stop_reason"), STOPS),
             text_of(body.get("id")),
         )
 
-    def reading(self) -> ReplyStream:
+    def stream(self) -> ReplyStream:
         return MessagesStream()
 
-    def written(self, answer: Answer, request: AgentRequest) -> Body:
+    def reply_body(self, answer: Answer, request: AgentRequest) -> Body:
         blocks: list[Body] = [{"type": "text", "text": answer.text}] if answer.text else []
         blocks += [
             {
@@ -81,7 +85,7 @@ class Messages(Protocol):
             for call in answer.calls
         ]
         usage = answer.usage
-        asked = (usage.input or 0) - (usage.cached or 0) - (usage.written or 0)
+        input_tokens = (usage.input or 0) - (usage.cached or 0) - (usage.written or 0)
         return {
             "id": f"msg_{token_hex(8)}",
             "type": "message",
@@ -91,7 +95,7 @@ class Messages(Protocol):
             "stop_reason": "tool_use" if answer.calls else _STOPPED.get(answer.stop, "end_turn"),
             "stop_sequence": None,
             "usage": {
-                "input_tokens": max(0, asked),
+                "input_tokens": max(0, input_tokens),
                 "cache_read_input_tokens": usage.cached or 0,
                 "cache_creation_input_tokens": usage.written or 0,
                 "output_tokens": usage.output or 0,
@@ -107,8 +111,7 @@ class Messages(Protocol):
                 yield {"type": "content_block_delta", "index": index, "delta": delta}
             yield {"type": "content_block_stop", "index": index}
         stop = {name: body.get(name) for name in ("stop_reason", "stop_sequence")}
-        counts = body.get("usage")
-        usage = {"output_tokens": counts.get("output_tokens") if isinstance(counts, dict) else None}
+        usage = {"output_tokens": dict_of(body.get("usage")).get("output_tokens")}
         yield {"type": "message_delta", "delta": stop, "usage": usage}
         yield {"type": "message_stop"}
 
@@ -118,13 +121,13 @@ class Messages(Protocol):
 
 
 def _in_parts(block: Body) -> tuple[Body, list[Body]]:
-    """How a stream begins a block, and how it goes on."""
+    """The start of a block in a stream, and its deltas."""
     match block.get("type"):
         case "text":
             return {**block, "text": ""}, [{"type": "text_delta", "text": block.get("text")}]
         case "tool_use":
-            written = json.dumps(block.get("input"))
-            return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": written}]
+            arguments = json.dumps(block.get("input"))
+            return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": arguments}]
         case "thinking":
             deltas = [{"type": f"{name}_delta", name: block.get(name)} for name in _THOUGHT]
             return {**block, **dict.fromkeys(_THOUGHT, "")}, deltas
@@ -150,20 +153,19 @@ def _items(message: Body) -> list[Item]:
                 call = _call(block)
                 items.append(Item("call", call.arguments, call.id, call.name))
             case "tool_result":
-                told, failed = texts_in(block.get("content")), block.get("is_error") is True
+                text, failed = texts_in(block.get("content")), block.get("is_error") is True
                 key = text_of(block.get("tool_use_id"))
-                items.append(Item("result", told, key, failed=failed))
+                items.append(Item("result", text, key, failed=failed))
     return items
 
 
 def _call(block: Body) -> ToolCall:
-    arguments = block.get("input")
-    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return ToolCall(text_of(block.get("id")), text_of(block.get("name")), written)
+    arguments = json_text(block.get("input"))
+    return ToolCall(text_of(block.get("id")), text_of(block.get("name")), arguments)
 
 
 class MessagesStream(ReplyStream):
-    """Blocks grow by deltas; the usage at the start is made exact at the end."""
+    """Blocks grow by deltas; the usage of the start is replaced by that of the end."""
 
     def __init__(self) -> None:
         self._message: Body = {}
@@ -176,40 +178,31 @@ class MessagesStream(ReplyStream):
             case "message_start" if isinstance(event.get("message"), dict):
                 self._message = dict(event["message"])
             case "content_block_start" if isinstance(index, int):
-                block = event.get("content_block")
-                self._blocks[index] = dict(block) if isinstance(block, dict) else {}
+                self._blocks[index] = dict(dict_of(event.get("content_block")))
             case "content_block_delta" if isinstance(index, int):
-                delta = event.get("delta")
-                for key, part in delta.items() if isinstance(delta, dict) else ():
+                for key, part in dict_of(event.get("delta")).items():
                     if key in _GROWING and isinstance(part, str):
                         self._parts.setdefault((index, key), []).append(part)
             case "message_delta":
-                delta, usage = event.get("delta"), event.get("usage")
-                if isinstance(delta, dict) and delta.get("stop_reason"):
-                    self._message["stop_reason"] = delta["stop_reason"]
+                usage, stop = event.get("usage"), dict_of(event.get("delta")).get("stop_reason")
+                if stop:
+                    self._message["stop_reason"] = stop
                 if isinstance(usage, dict):
-                    before = self._message.get("usage")
-                    known = {name: one for name, one in usage.items() if one is not None}
-                    self._message["usage"] = {
-                        **(before if isinstance(before, dict) else {}),
-                        **known,
-                    }
+                    counts = {name: count for name, count in usage.items() if count is not None}
+                    self._message["usage"] = dict_of(self._message.get("usage")) | counts
             case "message_stop":
                 self.ended = True
 
     def body(self) -> Body:
         content = list[Body]()
         for index, block in sorted(self._blocks.items()):
-            whole = dict(block)
+            merged = dict(block)
             for key, name in _GROWING.items():
                 if parts := self._parts.get((index, key)):
                     start = "" if key == "partial_json" else text_of(block.get(name))
-                    whole[name] = start + "".join(parts)
-            content.append(whole)
+                    merged[name] = start + "".join(parts)
+            content.append(merged)
         message = {**self._message, "content": content}
         if not self.ended and isinstance(usage := message.get("usage"), dict):
-            message["usage"] = {**usage, "output_tokens": None}  # 1, or so, from the start
+            message["usage"] = {**usage, "output_tokens": None}  # that of the start is no count
         return message
-
-
-_GROWING: Final = {"text": "text", "thinking": "thinking", "partial_json": "input"}

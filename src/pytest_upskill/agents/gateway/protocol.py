@@ -1,7 +1,7 @@
-"""What the gateway must know of a protocol: what was asked, what was said, how errors look.
+"""What the gateway needs of a protocol: requests, replies and errors.
 
-Requests come from an agent and replies from a server: both may hold anything. What can't be
-understood is left out of the record; it is passed on all the same.
+Requests of agents and replies of servers may hold anything. What can't be parsed is not logged, but
+passed on all the same.
 """
 
 import json
@@ -19,22 +19,34 @@ from ...trials.trial import Question
 Body = dict[str, Any]  # a JSON object
 ItemKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
 _MOST_OUTPUT: Final = 10_000_000  # tokens; more is nonsense
+_OPENAI_ERRORS: Final = {401: "authentication_error", 403: "permission_error"}
+_PROVIDER_KEYS: Final = (
+    *("mcp_servers", "container", "web_search_options", "background", "models", "plugins"),
+    *("fallbacks", "conversation", "prompt"),
+)
+# Kinds of tools that the provider carries out itself; the agent carries out all others.
+_PROVIDER_TOOLS: Final = (
+    *("web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "mcp"),
+    *("image_generation", "openrouter:"),
+)
+_WITH_ADDRESS: Final = ("image", "document", "image_url", "input_image", "input_file", "file")
+_ADDRESSES: Final = ("url", "image_url", "file_url", "file_data")
 
 
 @dataclass(frozen=True)
 class Item:
-    """A part of a conversation as a request repeats it."""
+    """A part of the conversation in a request."""
 
     kind: ItemKind
     text: str
-    call: str = ""  # the id of a call, or of what a result is the result of
+    call: str = ""  # the id of the call, also of a result
     tool: str = ""  # the name of a called tool
     failed: bool = False
 
 
 @dataclass(frozen=True)
 class AgentRequest:
-    """A request."""
+    """A parsed request."""
 
     model: str
     system: str
@@ -42,10 +54,10 @@ class AgentRequest:
     tools: tuple[Tool, ...]
     max_output: int | None
     stream: bool
-    follows: str = ""  # the id of the reply that it goes on from, if the server keeps replies
-    thread: str = ""  # what the agent calls this conversation, if it does
-    free_form: frozenset[str] = frozenset()  # the names of tools that take a text, not JSON
-    forbids: bool = False  # the tools are there, but may not be called
+    follows: str = ""  # the id of the reply that it continues, if the server keeps replies
+    thread: str = ""  # the agent's id of the conversation, if it sends one
+    free_form: frozenset[str] = frozenset()  # names of tools that take a text, not JSON
+    forbids_tools: bool = False  # the tools are there, but may not be called
 
 
 @dataclass(frozen=True)
@@ -54,9 +66,9 @@ class Target:
 
     path: str
     model: str = ""  # where the path names it, not the body
-    stream: bool = False  # the same
-    counts: bool = False  # it asks only how many tokens there are
-    query: str = ""  # that goes on to the server
+    stream: bool = False  # where the path says so, not the body
+    counts: bool = False  # it only asks for the number of tokens
+    query: str = ""  # to pass on
 
 
 @dataclass(frozen=True)
@@ -72,9 +84,9 @@ class ModelReply:
 
 
 class ReplyStream(ABC):
-    """Reads a stream, and makes the body of it that a plain reply would have had."""
+    """Joins the events of a stream to the body of a plain reply."""
 
-    ended = False  # whether the reply is whole
+    ended = False  # whether the reply is complete
 
     @abstractmethod
     def add(self, event: Body) -> None: ...
@@ -84,46 +96,46 @@ class ReplyStream(ABC):
 
 
 class Protocol(ABC):
-    """One protocol. What it reads may be of any form: no method may raise but as it says."""
+    """One protocol. Whatever it reads, its methods raise only what they document."""
 
     version = "/v1"
     path: str  # below the address of a server, without the version
-    count_path = ""  # the same for the number of tokens
-    last_event = b""  # what ends every stream
+    count_path = ""  # of requests for the number of tokens
+    last_event = b""  # of every stream
 
     def target(self, path: str, query: str) -> Target | None:
-        """What a path means; None if it is none of this protocol."""
+        """The meaning of a path; None if it is not of this protocol."""
         path = path.removeprefix(self.version)
         if path not in (self.path, self.count_path) or not path:
             return None
-        kept = "beta=true" if query == "beta=true" else ""
-        return Target(path, counts=path == self.count_path, query=kept)
+        passed_on = "beta=true" if query == "beta=true" else ""
+        return Target(path, counts=path == self.count_path, query=passed_on)
 
     def url(self, base: str, target: Target, model: str) -> str:  # noqa: ARG002
-        """Where a request goes at a server whose address is the one that its SDK is given."""
+        """Where a request goes; ``base`` is the address that the provider's SDK would get."""
         return f"{base}{target.path}"
 
-    def headers(self, own: Mapping[str, str]) -> Mapping[str, str]:
-        """How this protocol sends what a server wants to see of us, such as a key."""
-        return own
+    def headers(self, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """Our own headers, such as that of the key, as this protocol has them."""
+        return headers
 
     @abstractmethod
-    def asked(self, body: Body) -> AgentRequest:
-        """What a request asks; ValueError if it is none."""
+    def parse_request(self, body: Body) -> AgentRequest:
+        """ValueError if it is no request of this protocol."""
 
     @abstractmethod
-    def said(self, body: Body) -> ModelReply: ...
+    def parse_reply(self, body: Body) -> ModelReply: ...
 
     @abstractmethod
-    def reading(self) -> ReplyStream: ...
+    def stream(self) -> ReplyStream: ...
 
     @abstractmethod
-    def written(self, answer: Answer, request: AgentRequest) -> Body:
-        """The reply that a server would send with this answer to a request."""
+    def reply_body(self, answer: Answer, request: AgentRequest) -> Body:
+        """The reply of a server that gives this answer to a request."""
 
     @abstractmethod
     def events(self, body: Body) -> Iterator[Body]:
-        """The same as a stream."""
+        """The events of a reply as a stream."""
 
     def error(self, status: int, message: str) -> Body:
         """An error in the form of OpenAI's protocols."""
@@ -131,16 +143,16 @@ class Protocol(ABC):
         code = "model_not_found" if status == 404 else None
         return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
-    def counted(self, tokens: int) -> Body:
-        """A number of tokens as a server tells it."""
+    def count_reply(self, tokens: int) -> Body:
+        """The reply to a request for the number of tokens."""
         return {"input_tokens": tokens}
 
-    def tokens_in(self, counted: Body) -> int | None:
-        """The number of tokens that a server told."""
-        return whole_number(counted.get("input_tokens"))
+    def counted_tokens(self, reply: Body) -> int | None:
+        """The number of tokens in such a reply."""
+        return whole_number(reply.get("input_tokens"))
 
     def models(self, model: str) -> Body:
-        """The list of models, which is one."""
+        """The list of the only model."""
         ends = {"first_id": model, "last_id": model, "has_more": False}
         return {"object": "list", "data": [self.model(model)], **ends}
 
@@ -151,77 +163,60 @@ class Protocol(ABC):
         }
 
     def prepare(self, body: Body, model: str, effort: str | None) -> None:  # noqa: ARG002
-        """Ask the model, for what the record needs, and as its name says."""
+        """Set the model, its effort, and the options that our log needs."""
         body["model"] = model
 
-    def is_ours(self, event: Body) -> bool:  # noqa: ARG002
-        """Whether an event came only because we asked for it."""
+    def is_added_usage(self, event: Body) -> bool:  # noqa: ARG002
+        """Whether an event has the usage that only we asked for."""
         return False
 
-    def without_reach(self, body: Body) -> Iterator[str]:
-        """Take out of a request what a provider would do beyond answering; yields their names.
+    def strip_provider_tools(self, body: Body) -> Iterator[str]:
+        """Remove what a provider would do besides answering; yields their names.
 
-        Agents have no network; nor may a provider search, fetch or run things for them, or
+        Agents have no network, so a provider must not search, fetch or run things for them, nor
         answer with another model.
         """
-        for key in _REACHING_KEYS:
+        for key in _PROVIDER_KEYS:
             if body.pop(key, None):
                 yield key
-        found = [kind for place in (body, *dicts(body.get("input"))) for kind in _take_out(place)]
-        yield from dict.fromkeys(found)
+        places = (body, *dicts(body.get("input")))
+        kinds = [kind for place in places for kind in _strip_tools(place)]
+        yield from dict.fromkeys(kinds)
         choice = body.get("tool_choice")
-        if found and body.get("tools") == []:
+        if kinds and body.get("tools") == []:
             del body["tools"]
             body.pop("tool_choice", None)
-        elif isinstance(choice, dict) and _reaches(choice):
+        elif isinstance(choice, dict) and _is_provider_tool(choice):
             del body["tool_choice"]
 
-    def fetched(self, body: Body) -> Iterator[str]:
-        """Addresses of images and files in a request, which the provider would fetch."""
+    def remote_files(self, body: Body) -> Iterator[str]:
+        """Addresses of images and files that the provider would fetch."""
         waiting: list[object] = [body.get("messages"), body.get("input")]
         while waiting:
-            one = waiting.pop()
-            if isinstance(one, list):
-                waiting += one
-            elif isinstance(one, dict):
-                if one.get("type") in _WITH_ADDRESS:
-                    yield from _addresses(one)
+            value = waiting.pop()
+            if isinstance(value, list):
+                waiting += value
+            elif isinstance(value, dict):
+                if value.get("type") in _WITH_ADDRESS:
+                    yield from _addresses(value)
                 else:
-                    waiting += [one.get("content"), one.get("output")]
+                    waiting += [value.get("content"), value.get("output")]
 
 
-_OPENAI_ERRORS: Final = {401: "authentication_error", 403: "permission_error"}
-_REACHING_KEYS: Final = (
-    *("mcp_servers", "container", "web_search_options", "background", "models", "plugins"),
-    *("fallbacks", "conversation", "prompt"),
-)
-# Kinds of tools that the provider carries out itself; the agent carries out all others.
-_REACHING_TOOLS: Final = (
-    *("web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "mcp"),
-    *("image_generation", "openrouter:"),
-)
-
-
-def _take_out(place: Body, depth: int = 5) -> Iterator[str]:
-    """Tools that reach, also in tools of tools; yields their kinds."""
+def _strip_tools(place: Body, depth: int = 5) -> Iterator[str]:
+    """Remove tools that the provider runs, also from groups of tools; yields their kinds."""
     tools = place.get("tools")
     if not isinstance(tools, list) or not depth:
         return
-    reaching = [tool for tool in tools if _reaches(tool)]
-    if reaching:
-        place["tools"] = [tool for tool in tools if not _reaches(tool)]
-        yield from (str(tool["type"]) for tool in reaching)
+    place["tools"] = [tool for tool in tools if not _is_provider_tool(tool)]
+    yield from (str(tool["type"]) for tool in tools if _is_provider_tool(tool))
     for tool in dicts(place["tools"]):
-        yield from _take_out(tool, depth - 1)
+        yield from _strip_tools(tool, depth - 1)
 
 
-def _reaches(tool: object) -> bool:
+def _is_provider_tool(tool: object) -> bool:
     kind = tool.get("type") if isinstance(tool, dict) else None
-    return isinstance(kind, str) and kind.startswith(_REACHING_TOOLS)
-
-
-_WITH_ADDRESS: Final = ("image", "document", "image_url", "input_image", "input_file", "file")
-_ADDRESSES: Final = ("url", "image_url", "file_url", "file_data")
+    return isinstance(kind, str) and kind.startswith(_PROVIDER_TOOLS)
 
 
 def _addresses(block: Body) -> Iterator[str]:
@@ -229,24 +224,34 @@ def _addresses(block: Body) -> Iterator[str]:
         if key in _ADDRESSES and isinstance(value, str) and "://" in value[:20]:
             yield value
         elif isinstance(value, dict):
-            yield from (one for one in _addresses(value))
+            yield from _addresses(value)
 
 
 def is_forced(body: Body) -> bool:
-    """Whether a request leaves its model no choice but to call one tool, such as for a title."""
+    """Whether a request forces its model to call a tool, such as for a title."""
     choice = body.get("tool_choice")
     named = (choice.get("name"), choice.get("function")) if isinstance(choice, dict) else ()
     return any(named)
 
 
 def limit_of(body: Body, *names: str) -> int | None:
-    found = (whole_number(body.get(name)) for name in names)
-    return next((one for one in found if one is not None and one <= _MOST_OUTPUT), None)
+    limits = (whole_number(body.get(name)) for name in names)
+    return next((limit for limit in limits if limit is not None and limit <= _MOST_OUTPUT), None)
 
 
 def dicts(value: object) -> list[Body]:
     """The objects in what should be a list of objects."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def dict_of(value: object) -> Body:
+    """An object of JSON, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def json_text(value: object) -> str:
+    """Arguments of a call as text: mostly that already, else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def text_of(value: object) -> str:
@@ -264,44 +269,44 @@ def tool_of(name: object, description: object, schema: object) -> Tool:
     return Tool(text_of(name), text_of(description), json.dumps(schema))
 
 
-def question_of(asked: AgentRequest, trial: Question) -> Question:
+def question_of(request: AgentRequest, trial: Question) -> Question:
     """The question that a request of a trial's agent asks."""
-    messages, steps, said = list[tuple[Role, str]](), list[Step](), ""
-    for item in asked.items:
+    messages, steps, text = list[tuple[Role, str]](), list[Step](), ""
+    for item in request.items:
         if item.kind == "call":
-            _add_call(item, said, steps)
-            said = ""
+            _add_call(item, text, steps)
+            text = ""
         elif item.kind == "result" and steps:
             result = ToolResult(item.call, item.text, item.failed)
             steps[-1] = replace(steps[-1], results=(*steps[-1].results, result))
         elif item.kind == "assistant":
-            said = item.text
+            text = item.text
         elif item.kind == "thinking":
             continue
-        elif steps:  # said after a result: a model sees it there
+        elif steps:  # a message after a result: the model sees it there
             _add_to_result(item, steps)
         else:
-            messages += [("assistant", said)] if said else []
+            messages += [("assistant", text)] if text else []
             messages.append(("user", item.text))
-            said = ""
+            text = ""
     return Question(
         trial.model,
-        asked.system,
+        request.system,
         tuple(messages) or (("user", ""),),
-        asked.max_output or trial.max_output,
+        request.max_output or trial.max_output,
         trial.run,
-        tools=() if asked.forbids else asked.tools,
+        tools=() if request.forbids_tools else request.tools,
         steps=tuple(steps),
     )
 
 
-def _add_call(item: Item, said: str, steps: list[Step]) -> None:
-    """A call begins a step, unless another of its turn has begun it."""
+def _add_call(item: Item, text: str, steps: list[Step]) -> None:
+    """Add a call to the step of its turn."""
     call = ToolCall(item.call, item.tool, item.text)
     if steps and not steps[-1].results:
         steps[-1] = replace(steps[-1], calls=(*steps[-1].calls, call))
     else:
-        steps.append(Step(said, (call,), ()))
+        steps.append(Step(text, (call,), ()))
 
 
 def _add_to_result(item: Item, steps: list[Step]) -> None:

@@ -15,6 +15,7 @@ from .protocol import (
     ModelReply,
     Protocol,
     ReplyStream,
+    dict_of,
     dicts,
     limit_of,
     text_of,
@@ -30,21 +31,20 @@ _ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
 class Responses(Protocol):
     path = "/responses"
 
-    def asked(self, body: Body) -> AgentRequest:
-        asked = body.get("input")
-        if not isinstance(asked, str | list):
+    def parse_request(self, body: Body) -> AgentRequest:
+        content = body.get("input")
+        if not isinstance(content, str | list):
             raise ValueError("input: a text or a list is required")
-        if isinstance(asked, str):
-            asked = [{"role": "user", "content": asked}]
-        items = dicts(asked)
+        if isinstance(content, str):
+            content = [{"role": "user", "content": content}]
+        items = dicts(content)
         tools = [(name, tool) for place in (body, *items) for name, tool in _tools_in(place)]
-        metadata = body.get("client_metadata")
         system = [text_of(body.get("instructions"))]
-        system += [texts_in(one.get("content")) for one in items if _is_system(one)]
+        system += [texts_in(item.get("content")) for item in items if _is_system(item)]
         return AgentRequest(
             text_of(body.get("model")),
             "\n\n".join(filter(None, system)),
-            tuple(part for one in items if not _is_system(one) for part in _items(one)),
+            tuple(part for item in items if not _is_system(item) for part in _items(item)),
             tuple(
                 tool_of(name, tool.get("description"), tool.get("parameters") or tool.get("format"))
                 for name, tool in tools
@@ -52,12 +52,12 @@ class Responses(Protocol):
             limit_of(body, "max_output_tokens"),
             body.get("stream") is True,
             text_of(body.get("previous_response_id")),
-            text_of(metadata.get("thread_id")) if isinstance(metadata, dict) else "",
+            text_of(dict_of(body.get("client_metadata")).get("thread_id")),
             frozenset(name for name, tool in tools if tool.get("type") == "custom"),
             body.get("tool_choice") == "none",
         )
 
-    def said(self, body: Body) -> ModelReply:
+    def parse_reply(self, body: Body) -> ModelReply:
         texts, thoughts, calls, refused = list[str](), list[str](), list[ToolCall](), False
         for item in dicts(body.get("output")):
             kind = text_of(item.get("type"))
@@ -69,8 +69,7 @@ class Responses(Protocol):
                 thoughts += [texts_in(item.get("summary")), texts_in(item.get("content"))]
             elif kind.endswith("_call") and text_of(item.get("call_id")):
                 calls.append(_call(item))
-        details = body.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, dict) else None
+        reason = dict_of(body.get("incomplete_details")).get("reason")
         if body.get("status") == "failed":
             reason = "error"
         stop = "tools" if calls else stop_word(reason, _STOPS)
@@ -83,10 +82,10 @@ class Responses(Protocol):
             text_of(body.get("id")),
         )
 
-    def reading(self) -> ReplyStream:
+    def stream(self) -> ReplyStream:
         return ResponsesStream()
 
-    def written(self, answer: Answer, request: AgentRequest) -> Body:
+    def reply_body(self, answer: Answer, request: AgentRequest) -> Body:
         output = list[Body]()
         if answer.text:
             part: Body = {"type": "output_text", "text": answer.text, "annotations": []}
@@ -116,16 +115,12 @@ class Responses(Protocol):
         }
 
     def events(self, body: Body) -> Iterator[Body]:
-        return ({**one, "sequence_number": at} for at, one in enumerate(_events(body)))
+        return ({**event, "sequence_number": at} for at, event in enumerate(_events(body)))
 
     def prepare(self, body: Body, model: str, effort: str | None) -> None:
         super().prepare(body, model, effort)
         if effort:
-            reasoning = body.get("reasoning")
-            body["reasoning"] = {
-                **(reasoning if isinstance(reasoning, dict) else {}),
-                "effort": effort,
-            }
+            body["reasoning"] = dict_of(body.get("reasoning")) | {"effort": effort}
 
 
 # What of an item comes in parts, and the names of the events that bring them.
@@ -150,9 +145,9 @@ def _events(body: Body) -> Iterator[Body]:
             place["content_index"] = 0
             started = {**part, "text": ""}
             yield {"type": "response.content_part.added", **place, "part": started}
-            told = {**place, "logprobs": []}
-            yield {"type": "response.output_text.delta", **told, "delta": part["text"]}
-            yield {"type": "response.output_text.done", **told, "text": part["text"]}
+            fields = {**place, "logprobs": []}
+            yield {"type": "response.output_text.delta", **fields, "delta": part["text"]}
+            yield {"type": "response.output_text.done", **fields, "text": part["text"]}
             yield {"type": "response.content_part.done", **place, "part": part}
         else:
             yield {"type": f"{event}.delta", **place, "delta": item[key]}
@@ -164,8 +159,7 @@ def _events(body: Body) -> Iterator[Body]:
 def _usage(usage: object) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
-    details = usage.get("input_tokens_details")
-    details = details if isinstance(details, dict) else {}
+    details = dict_of(usage.get("input_tokens_details"))
     return Usage(
         usage.get("input_tokens"),
         usage.get("output_tokens"),
@@ -175,7 +169,7 @@ def _usage(usage: object) -> Usage:
 
 
 def _tools_in(place: Body, space: str = "") -> Iterator[tuple[str, Body]]:
-    """Tools with their names. They may be grouped, and some come in items of the input."""
+    """Tools with their names. They may be in groups, and in items of the input."""
     for tool in dicts(place.get("tools")):
         name = text_of(tool.get("name")) or text_of(tool.get("type"))
         if tool.get("type") == "namespace" and not space:
@@ -191,16 +185,20 @@ def _full_name(space: str, name: str) -> str:
 
 def _written_call(call: ToolCall, free_form: bool) -> Body:
     space, _, name = call.name.rpartition(".")
-    made: Body = {"call_id": call.id, "name": name, "status": "completed"}
+    call_fields: Body = {"call_id": call.id, "name": name, "status": "completed"}
     if space:
-        made["namespace"] = space
+        call_fields["namespace"] = space
     if free_form:
         return {
             "type": "custom_tool_call",
             "id": f"ctc_{token_hex(8)}",
             "input": call.arguments,
-        } | made
-    return {"type": "function_call", "id": f"fc_{token_hex(8)}", "arguments": call.arguments} | made
+        } | call_fields
+    return {
+        "type": "function_call",
+        "id": f"fc_{token_hex(8)}",
+        "arguments": call.arguments,
+    } | call_fields
 
 
 def _is_system(item: Body) -> bool:
@@ -211,8 +209,8 @@ def _items(item: Body) -> list[Item]:
     kind = text_of(item.get("type"))
     if kind.endswith("_output"):
         output = item.get("output", item.get("tools"))
-        told = texts_in(output) or (json.dumps(output) if output else "")
-        return [Item("result", told, text_of(item.get("call_id")))]
+        text = texts_in(output) or (json.dumps(output) if output else "")
+        return [Item("result", text, text_of(item.get("call_id")))]
     if kind == "reasoning":
         return [Item("thinking", texts_in(item.get("summary")))]
     if kind.endswith("_call"):
@@ -224,7 +222,7 @@ def _items(item: Body) -> list[Item]:
 
 
 def _call(item: Body) -> ToolCall:
-    """A function's call has arguments, one of a free-form tool a text, others an action."""
+    """The call of a function has arguments, that of a free-form tool a text, others an action."""
     name = text_of(item.get("name")) or text_of(item.get("type")).removesuffix("_call")
     name = _full_name(text_of(item.get("namespace")), name)
     for key in ("arguments", "input"):
@@ -235,7 +233,7 @@ def _call(item: Body) -> ToolCall:
 
 
 class ResponsesStream(ReplyStream):
-    """The last event has all of it; until then there are whole items."""
+    """The last event has the whole reply, events before it have whole items."""
 
     def __init__(self) -> None:
         self._response: Body = {}
