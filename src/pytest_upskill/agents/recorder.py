@@ -1,4 +1,4 @@
-"""What went between an agent and its model, as a transcript: the same for every agent."""
+"""The transcript of an agent and its model: the same for every agent."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,8 +16,8 @@ from .skill_use import SkillUse
 from .staging import InstalledSkill
 
 LONGEST_TURN: Final = 32_000  # characters of a turn that are kept
-LONGEST: Final = 4_000_000  # characters of all turns; then each keeps little
-_LITTLE: Final = 400
+LONGEST: Final = 4_000_000  # characters of all turns; then each is cut
+_CUT_TURN: Final = 400
 _MOST_TURNS: Final = 20_000
 _MOST_FINDINGS: Final = 50
 
@@ -34,9 +34,9 @@ class _TurnEntry:
 
 @dataclass
 class Recorder:
-    """Writes down a trial as it happens, so that whatever stops it, what there is can be used.
+    """Writes down a trial as it happens, so that a trial that is stopped has its transcript, too.
 
-    All that was said may be given again, as a CLI repeats it in every request: it counts once.
+    What is repeated, as CLIs do in every request, counts once.
     """
 
     question: Question  # of the trial
@@ -48,22 +48,22 @@ class Recorder:
     def __post_init__(self) -> None:
         self._entries: list[_TurnEntry] = []
         self._calls: dict[str, list[_TurnEntry]] = {}  # by id, which a model may give twice
-        self._said: set[str] = set()
+        self._repeated: set[str] = set()
         self._usages: list[Usage] = []
         self._findings: dict[str, None] = {}
         self._size = 0
         self._left_out = 0
         self._last_text = ""
         files = self.question.task.files if self.question.task else ()
-        self._watch = SkillUse(self.skills, [file.data for file in files])
+        self._skill_use = SkillUse(self.skills, [file.data for file in files])
 
     def system(self, text: str) -> None:
         """The system text of a request."""
-        self._say("system", text)
+        self._add_message("system", text)
 
     def message(self, role: Role, text: str) -> None:
-        """A message of a request that is neither a reply of this trial nor a result."""
-        self._say("user" if role == "user" else "assistant", text)
+        """A message of a request, besides replies of this trial and results."""
+        self._add_message("user" if role == "user" else "assistant", text)
 
     def reply(
         self,
@@ -73,17 +73,17 @@ class Recorder:
         usage: Usage,
         seconds: float | None,
     ) -> None:
-        """A reply of the model. Its text is not taken for news if a later request repeats it."""
+        """A reply of the model."""
         self.turns += 1
         self._usages.append(usage)
         self._last_text = text
-        self._said.add(digest("assistant", text))
+        self._repeated.add(digest("assistant", text))
         turns = [Turn("thinking", thinking)] if thinking else []
         turns += [Turn("assistant", text)] if text or not (thinking or calls) else []
         entries = [_TurnEntry(turn) for turn in turns]
         entries += [
-            _TurnEntry(Turn("call", one.arguments, one.name), one, number=number)
-            for number, one in enumerate(calls, self.tool_calls + 1)
+            _TurnEntry(Turn("call", call.arguments, call.name), call, number=number)
+            for number, call in enumerate(calls, self.tool_calls + 1)
         ]
         entries[0].turn = replace(
             entries[0].turn,
@@ -99,27 +99,27 @@ class Recorder:
     def result(
         self, call: ToolCall | str, text: str, failed: bool, seconds: float | None = None
     ) -> None:
-        """What the model is told of a call, which is given by itself or its id."""
+        """The result of a call, which is given by itself or its id."""
         key = call if isinstance(call, str) else call.id
         entries = self._calls.get(key, [])
-        waiting = [one for one in entries if one.result is None]
-        exact = (one for one in waiting if one.call is call)
+        waiting = [entry for entry in entries if entry.result is None]
+        exact = (entry for entry in waiting if entry.call is call)
         entry = next(exact, waiting[0] if waiting else None)
         if entry is None and entries:
-            return  # told again
-        made = entry.call if entry else None
+            return  # a repetition
+        answered = entry.call if entry else None
         at = entry.number if entry else self.tool_calls
-        self._watch.saw(text, made, failed=failed, at=at)
-        turn = Turn("result", text, made.name if made else "", failed, self.turns)
+        self._skill_use.saw(text, answered, failed=failed, at=at)
+        turn = Turn("result", text, answered.name if answered else "", failed, self.turns)
         turn = replace(turn, seconds=_rounded(seconds))
         if entry is None:
             self._calls[key] = [orphan := _TurnEntry(turn, result=turn)]
             self._add(orphan)
         else:
-            entry.result = self._kept(turn)
+            entry.result = self._stored(turn)
 
     def side_calls(self, usages: Sequence[Usage]) -> None:
-        """Replies outside of the conversation, such as a title: only their tokens count."""
+        """Calls beside the conversation, such as for a title: only their tokens count."""
         self._usages += usages
         total = total_usage(usages)
         tokens = "unknown" if None in (total.input, total.output) else ""
@@ -127,7 +127,7 @@ class Recorder:
         self.add_finding(f"model calls beside the conversation: {len(usages)} ({tokens} tokens)")
 
     def add_finding(self, finding: str) -> None:
-        """Something that was refused or left out, in words."""
+        """Something that was refused or left out."""
         if len(self._findings) < _MOST_FINDINGS:
             self._findings[shortened(without_keys(finding), 500)] = None
 
@@ -150,30 +150,30 @@ class Recorder:
         findings = list(self._findings)
         if self._left_out:
             findings.append(f"{self._left_out:,} turns are not in the transcript: it is too long")
-        watch = self._watch
+        use = self._skill_use
         return Activity(
             self.turns,
             self.tool_calls,
-            watch.activated,
-            watch.opened,
-            watch.read,
-            watch.scripts,
+            use.activated,
+            use.opened,
+            use.read,
+            use.scripts,
             tuple(findings),
         )
 
     @property
     def opened(self) -> tuple[str, ...]:
-        """The skills that the model has seen so far, or is about to see."""
-        return self._watch.opened
+        """The skills that were opened so far."""
+        return self._skill_use.opened
 
     def is_decided(self, before: Collection[str] = ()) -> bool:
-        """Whether it is decided that the tested skill is opened, or is not.
+        """Whether it is decided if the tested skill is opened.
 
-        It is not if others were opened ``before`` the last reply, which saw them and took no other.
+        It is not opened if others were ``before`` the last reply, which then opened no more.
         """
-        if not self.turns and self._watch.was_given(text for _, text in self.question.messages):
+        if not self.turns and self._skill_use.was_given(text for _, text in self.question.messages):
             self.add_finding(GIVEN)
-        return bool(self._watch.activated or before)
+        return bool(self._skill_use.activated or before)
 
     def answer(self, stop: str, text: str | None = None) -> Answer:
         """The answer of the trial as far as it got; its text is that of the last reply."""
@@ -185,16 +185,16 @@ class Recorder:
             activity=self.activity,
         )
 
-    def _say(self, kind: TurnKind, text: str) -> None:
+    def _add_message(self, kind: TurnKind, text: str) -> None:
         key = digest(kind, text)
-        if key in self._said:
+        if key in self._repeated:
             return
-        self._said.add(key)
+        self._repeated.add(key)
         if kind != "assistant":
             if self.turns:
-                self._watch.saw(text, at=self.tool_calls)
+                self._skill_use.saw(text, at=self.tool_calls)
             else:
-                self._watch.given(text)
+                self._skill_use.add_given(text)
         self._add(_TurnEntry(Turn(kind, text)))
 
     def _add(self, entry: _TurnEntry) -> None:
@@ -203,12 +203,12 @@ class Recorder:
         if len(self._entries) >= _MOST_TURNS:
             self._left_out += 1
             return
-        entry.turn = self._kept(replace(entry.turn, reply=self.turns))
+        entry.turn = self._stored(replace(entry.turn, reply=self.turns))
         self._entries.append(entry)
 
-    def _kept(self, turn: Turn) -> Turn:
-        """A turn as it is kept: without keys, and no longer than there is room for."""
-        most = LONGEST_TURN if self._size < LONGEST else _LITTLE
+    def _stored(self, turn: Turn) -> Turn:
+        """A turn without keys, cut to what is left of the limits."""
+        most = LONGEST_TURN if self._size < LONGEST else _CUT_TURN
         text = shortened(without_keys(turn.text), most, saving=0)
         self._size += len(text)
         return replace(turn, text=text, tool=shortened(without_keys(turn.tool), 200))

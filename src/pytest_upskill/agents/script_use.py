@@ -1,4 +1,4 @@
-"""Which files of a skill an agent's commands run, by their text: a best effort."""
+"""Which files of a skill an agent's commands run, judged by their text."""
 
 import json
 import posixpath
@@ -22,7 +22,7 @@ _FOLDER_KEYS: Final = ("workdir", "cwd", "dir_path", "directory", "working_direc
 _SEPARATORS: Final = ";&|()"
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 _NUMBER: Final = re.compile(r"[\d.]+[smhd]?")
-_BEFORE: Final = frozenset(  # words that may stand before a command
+_BEFORE: Final = frozenset(  # words before a command
     {"sudo", "time", "nohup", "exec", "command", "env", "nice", "timeout", "stdbuf", "xargs"}
     | {"if", "then", "else", "elif", "while", "until", "do", "!", "{", "eval", "setsid"}
     | {"uv", "poetry", "pipenv", "npx", "bunx", "pnpm", "run", "exec", "busybox"}
@@ -39,7 +39,7 @@ _INTERPRETER: Final = re.compile(
 _CODE: Final = ("-c", "-e", "--eval", "-p", "-")  # the program follows, or comes on standard input
 _ONLY_CHECKED: Final = ("-n", "--check", "-l", "--version", "--help")
 _WITH_VALUE: Final = ("-W", "-X", "-O", "-r", "--require", "--import", "--loader", "--env-file")
-# What a shell, or an interpreter, says of a program that it could not start.
+# Messages of shells and interpreters that could not start a program.
 _NOT_STARTED: Final = re.compile(
     r"^(?:/\S*/)?(?:ba|da|z)?sh: (?:line )?(?:\d+: )?(?:\d+: )?(\S+): "
     r".*(?:not found|denied|No such file|cannot|bad int)"
@@ -56,58 +56,58 @@ _SINGLE_QUOTED: Final = re.compile(r"'[^']*'")
 
 
 class ScriptUse:
-    """Looks at the commands of a trial, in order."""
+    """Watches the commands of a trial, in order."""
 
     def __init__(self, skill: InstalledSkill) -> None:
         self._skill = skill
         self._names = [path for path in skill.files if path not in SKILL_NAMES][:_MOST_FILES]
-        self._called = dict[str, list[str]]()  # paths by their last part
+        self._called = dict[str, list[str]]()  # paths by file name
         for name in self._names:
             self._called.setdefault(posixpath.basename(name), []).append(name)
-        self._copies: dict[str, str] = {}  # paths of copies, and which file each is of
-        self._last = WORKSPACE  # the folder that the command at hand is in
-        self._folder = WORKSPACE  # that the last call ended in: some agents keep their shell
+        self._copies: dict[str, str] = {}  # path of a copy → file
+        self._last = WORKSPACE  # the folder of the current command
+        self._folder = WORKSPACE  # where the last call ended: some agents keep their shell
         self.ran: dict[str, None] = {}  # as an ordered set
 
     def saw(self, call: ToolCall, output: str, *, failed: bool) -> list[str]:
-        """The files that were run by a call, which came back."""
-        found = list[str]()
-        blamed = _not_started(output[:_LONGEST]) if failed else set()
+        """The files that a call ran; ``output`` is its result."""
+        scripts = list[str]()
+        failed_names = _not_started(output[:_LONGEST]) if failed else set()
         for folder, command in _commands_of(call):
             self._last = folder
             for path in self._run_by(command[:_LONGEST], _DEEPEST):
-                if not blamed & {posixpath.basename(path), "cd"} and not any(
-                    _INTERPRETER.fullmatch(name) for name in blamed
+                if not failed_names & {posixpath.basename(path), "cd"} and not any(
+                    _INTERPRETER.fullmatch(name) for name in failed_names
                 ):
-                    found.append(path)
+                    scripts.append(path)
             self._folder = self._last
-        self.ran |= dict.fromkeys(found)
-        return found
+        self.ran |= dict.fromkeys(scripts)
+        return scripts
 
-    def _run_by(self, command: str, deep: int) -> Iterator[str]:
+    def _run_by(self, command: str, depth: int) -> Iterator[str]:
         yield from self._imported_by(command)
         line, inner = _without_substitutions(_without_heredocs(command).replace("\\\n", " "))
-        for one in inner if deep else ():
-            yield from self._run_by(one, deep - 1)
+        for substitution in inner if depth else ():
+            yield from self._run_by(substitution, depth - 1)
         for words in _simple_commands(line):
             words = self._proper(words)
             if not words:
                 continue
-            first, rest = words[0], words[1:]
+            first, arguments = words[0], words[1:]
             program = posixpath.basename(first)
             if first in ("cd", "pushd"):
-                self._last = self._path(rest[0]) if rest else self._last
+                self._last = self._path(arguments[0]) if arguments else self._last
             elif first in ("cp", "install", "ln"):
-                self._copied([word for word in rest if not word.startswith("-")])
+                self._copied([word for word in arguments if not word.startswith("-")])
             elif path := self._named_by(first):
                 yield path
-            elif _SHELL.fullmatch(program) and deep and (given := _given_line(rest)) is not None:
-                yield from self._run_by(given, deep - 1)
+            elif _SHELL.fullmatch(program) and depth and (script := _given_line(arguments)):
+                yield from self._run_by(script, depth - 1)
             elif _INTERPRETER.fullmatch(program):
-                yield from self._given_file(rest)
+                yield from self._given_file(arguments)
 
     def _proper(self, words: list[str]) -> list[str]:
-        """A command without what may stand before it: assignments, timeout 10, uv run --with x."""
+        """A command without its prefix: assignments, timeout 10, uv run --with x."""
         at, optional = 0, False
         while at < len(words):
             word = words[at]
@@ -125,21 +125,21 @@ class ScriptUse:
         return words[at:]
 
     def _given_file(self, words: list[str]) -> Iterator[str]:
-        """The file that an interpreter is given."""
-        rest = iter(words)
-        for word in rest:
+        """The file that an interpreter runs."""
+        remaining = iter(words)
+        for word in remaining:
             if word in _CODE or word in _ONLY_CHECKED:
                 return
             if word == "-m":
-                module = next(rest, "").replace(".", "/")
-                found = map(self._named_by, (f"{module}.py", f"{module}/__main__.py"))
-                yield from filter(None, found)
+                module = next(remaining, "").replace(".", "/")
+                paths = map(self._named_by, (f"{module}.py", f"{module}/__main__.py"))
+                yield from filter(None, paths)
                 return
             if word in _WITH_VALUE:
-                next(rest, "")
+                next(remaining, "")
             elif word == "run" or (word.startswith("-") and word != "-f"):
                 continue
-            elif word != "-f":  # of awk and make, before their file
+            elif word != "-f":  # awk and make have it before their file
                 if path := self._named_by(word):
                     yield path
                 return
@@ -168,8 +168,8 @@ class ScriptUse:
         if "/" not in word and "." not in word:
             return None
         path = self._path(word)
-        kept = posixpath.normpath(posixpath.join(self._folder, word))
-        return self._copies.get(path) or self._at(path) or self._at(kept)
+        in_last_folder = posixpath.normpath(posixpath.join(self._folder, word))
+        return self._copies.get(path) or self._at(path) or self._at(in_last_folder)
 
     def _at(self, path: str) -> str | None:
         """The file of the skill at a path, wherever an agent has its skills."""
@@ -181,7 +181,7 @@ class ScriptUse:
         return None
 
     def _copied(self, words: list[str]) -> None:
-        """Remember copies of the skill's files, which may be run in their place."""
+        """Remember copies of the skill's files, which may be run instead."""
         if len(words) < 2 or len(self._copies) > 10_000:
             return
         *sources, target = words
@@ -190,27 +190,27 @@ class ScriptUse:
             for name in self._names:
                 full = f"{self._skill.inside}/{name}"
                 if self._at(below) == name:
-                    rest = posixpath.basename(name)
+                    relative = posixpath.basename(name)
                 elif full.startswith(f"{below}/"):
-                    rest = full.removeprefix(f"{below}/")
+                    relative = full.removeprefix(f"{below}/")
                 else:
                     continue
                 goal = self._path(target)
-                within = posixpath.join(posixpath.basename(below), rest)
-                for copy in (goal, posixpath.join(goal, rest), posixpath.join(goal, within)):
+                within = posixpath.join(posixpath.basename(below), relative)
+                for copy in (goal, posixpath.join(goal, relative), posixpath.join(goal, within)):
                     self._copies[copy] = name
 
 
 def _commands_of(call: ToolCall) -> list[tuple[str, str]]:
-    """The command lines in the arguments of a call, each with the folder that it starts in."""
+    """The command lines in the arguments of a call, each with its folder."""
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
         return [(WORKSPACE, line) for line in _commands_in_code(call.arguments[:_LONGEST])]
     if not isinstance(arguments, dict):
         return []
-    given = next((arguments[key] for key in _FOLDER_KEYS if key in arguments), None)
-    folder = posixpath.join(WORKSPACE, given) if isinstance(given, str) else WORKSPACE
+    workdir = next((arguments[key] for key in _FOLDER_KEYS if key in arguments), None)
+    folder = posixpath.join(WORKSPACE, workdir) if isinstance(workdir, str) else WORKSPACE
     keys = arguments if _SHELL_TOOL.search(call.name) else _COMMAND_KEYS
     lines = (_line(arguments.get(key)) for key in keys)
     return [(folder, line) for line in lines if line]
@@ -219,19 +219,19 @@ def _commands_of(call: ToolCall) -> list[tuple[str, str]]:
 def _commands_in_code(code: str) -> list[str]:
     """The command lines in a program that calls tools: ``tools.exec_command({cmd: "…"})``."""
     return [
-        re.sub(r"\\(.)", lambda one: _ESCAPED.get(one[1], one[1]), literal, flags=re.S)
+        re.sub(r"\\(.)", lambda escape: _ESCAPED.get(escape[1], escape[1]), literal, flags=re.S)
         for _, literal in _LITERAL.findall(code)
     ]
 
 
 def _not_started(output: str) -> set[str]:
     """The names of programs that could not be started."""
-    found = (next(filter(None, match)) for match in _NOT_STARTED.findall(output))
-    return {posixpath.basename(name.strip("'`:")) for name in found}
+    names = (next(filter(None, match)) for match in _NOT_STARTED.findall(output))
+    return {posixpath.basename(name.strip("'`:")) for name in names}
 
 
 def _line(value: Any) -> str:
-    """A command, given as a text or as a list of words."""
+    """A command from a text or a list of words."""
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return shlex.join(value)
     return value if isinstance(value, str) else ""
@@ -248,33 +248,33 @@ def _given_line(words: list[str]) -> str | None:
 
 
 def _without_heredocs(command: str) -> str:
-    """A command without the texts that it feeds to others."""
+    """A command without its heredocs."""
     lines, end = list[str](), ""
     for line in command.splitlines():
         if end:
             end = "" if line.strip() == end else end
             continue
         lines.append(_HEREDOC.sub("", line))
-        if found := _HEREDOC.search(line):
-            end = found[2]
+        if heredoc := _HEREDOC.search(line):
+            end = heredoc[2]
     return "\n".join(lines)
 
 
 def _without_substitutions(line: str) -> tuple[str, list[str]]:
-    """A line with a word in place of each ``$(…)`` outside of single quotes, and what they run."""
-    inner, quoted = list[str](), [found.span() for found in _SINGLE_QUOTED.finditer(line)]
+    """A line with ``$x`` for each ``$(…)`` outside of single quotes, and their commands."""
+    inner, quoted = list[str](), [match.span() for match in _SINGLE_QUOTED.finditer(line)]
     start = 0
     while (at := line.find("$(", start)) >= 0 and len(inner) < _MOST_INNER:
         start = at + 2
         if any(begin < at < end for begin, end in quoted) or line[start : start + 1] == "(":
             continue
-        open_ones, end = 1, start
-        while end < len(line) and open_ones:
-            open_ones += {"(": 1, ")": -1}.get(line[end], 0)
+        depth, end = 1, start
+        while end < len(line) and depth:
+            depth += {"(": 1, ")": -1}.get(line[end], 0)
             end += 1
-        inner.append(line[start : end - 1] if not open_ones else line[start:])
+        inner.append(line[start : end - 1] if not depth else line[start:])
         line = f"{line[:at]}$x{line[end:]}"
-        quoted = [found.span() for found in _SINGLE_QUOTED.finditer(line)]
+        quoted = [match.span() for match in _SINGLE_QUOTED.finditer(line)]
         start = at
     ticks = re.findall(r"`([^`]*)`", line)
     return re.sub(r"`[^`]*`", "$x", line), [*inner, *ticks[:_MOST_INNER]]
@@ -293,6 +293,6 @@ def _simple_commands(line: str) -> Iterator[list[str]]:
                 words = []
             else:
                 words.append(word)
-    except ValueError:  # an open quote: what came before it still tells
+    except ValueError:  # an open quote: keep what came before it
         pass
     yield words

@@ -1,6 +1,6 @@
 """Which skills an agent opened, which of their files it read, which scripts it ran.
 
-Told by the text that its model got to see after the first request, never by the name of a tool.
+Found in the texts that its model saw after the first request, never in the names of tools.
 """
 
 import html
@@ -19,18 +19,17 @@ from ..trials.tools import ToolCall
 from .script_use import ScriptUse
 from .staging import InstalledSkill
 
-# Of the letters of a text's own lines. Agents read long files in parts, and skills share lines.
+# Shares of the letters of a text's unique lines. Agents read long files in parts.
 ENOUGH: Final = 0.25
-ENOUGH_ASKED: Final = 0.1  # in results of calls that name the skill
-MOST_OF_IT: Final = 0.5  # in the first request, where agents may quote a skill to list it
-PLENTY: Final = 1_000  # letters; so many in equal lines are no accident, whatever the share
-_LONGEST_LINE: Final = 200  # characters that are compared: some agents cut long lines
-_SHORTEST_INSIDE: Final = 12  # letters of a line that is found inside of another
-_LONGEST_SEEN: Final = 1_000_000  # characters of one result that are looked at
-_DEEPEST: Final = 4  # a text as it is, as JSON, as JSON in JSON, …
+ENOUGH_ASKED: Final = 0.1  # if the call names the skill
+MOST: Final = 0.5  # in the first request, where a list of skills may quote it
+PLENTY: Final = 1_000  # letters; as many are no accident, whatever the share
+_LONGEST_LINE: Final = 200  # characters compared: some agents cut long lines
+_SHORTEST_INSIDE: Final = 12  # letters of a line that is looked for within another
+_LONGEST_SEEN: Final = 1_000_000  # characters of a result
+_DEEPEST: Final = 4  # a text, escaped as JSON, as JSON in JSON, …
 _MOST_FILES: Final = 500  # of a skill
-# What agents put before a line: "12→", "12\t", "12:", "L12: ", "SKILL.md:12:". The start of a
-# line without its number, list mark or heading mark is dropped on both sides.
+# What agents put before a line: "12→", "12\t", "12:", "L12: ", "SKILL.md:12:".
 _PLACE: Final = re.compile(r"^[\W\d_]*(?:\S{1,200}?-\d+-|\S{1,200}:)")
 _START: Final = re.compile(r"^[\W\d_]+")
 _NOT_WORD: Final = re.compile(r"[\W_]+")
@@ -46,13 +45,13 @@ class _SkillFile:
 
     path: str
     keys: LineKeys
-    text: str  # of a file without words, where only all of it tells
+    text: str  # of a file without words, which must be seen as a whole
 
 
-def _enough(keys: LineKeys, seen: Collection[str], share: float = ENOUGH) -> bool:
-    """Whether so much of a text was seen that it was opened."""
-    got = _letters(keys.intersection(seen))
-    return got > 0 and (got >= share * _letters(keys) or got >= PLENTY)
+def _is_opened(keys: LineKeys, lines: Collection[str], share: float = ENOUGH) -> bool:
+    """Whether enough lines of a text were seen."""
+    letters = _letters(keys.intersection(lines))
+    return letters > 0 and (letters >= share * _letters(keys) or letters >= PLENTY)
 
 
 def _letters(keys: Iterable[str]) -> int:
@@ -60,7 +59,7 @@ def _letters(keys: Iterable[str]) -> int:
 
 
 def keys_of(text: str) -> LineKeys:
-    """The lines of a text in a form that survives what agents do to a text that they show."""
+    """The lines of a text, without what agents change when they show them."""
     return frozenset(filter(None, map(_key, text.splitlines())))
 
 
@@ -69,83 +68,85 @@ def _key(line: str) -> str:
 
 
 class SkillUse:
-    """Looks at what a model gets to see, as it comes."""
+    """Watches the texts that a model sees."""
 
     def __init__(self, skills: Sequence[InstalledSkill], start: Iterable[bytes] = ()) -> None:
         self._skills = skills
-        self._given: set[str] = set()  # lines that the agent has without opening a skill
-        self._seen: set[str] = set()  # lines of any skill
-        self._named: dict[str, set[str]] = {}  # lines seen by a call that names the skill
-        self._asked: set[str] = set()  # files that a call names and whose text came back
-        self._opened_at: dict[str, int] = {}  # skills, by the number of the call that opened them
+        # Lines of skills: given at the start, seen later, and in results of calls that name one.
+        self._given: set[str] = set()
+        self._seen: set[str] = set()
+        self._by_name: dict[str, set[str]] = {}
+        self._named_files: set[str] = set()  # by a call that returned their text
+        self._opened_at: dict[str, int] = {}  # skill → number of the call
         self._tested = next((skill for skill in skills if skill.installed.tested), None)
-        self._commands = ScriptUse(self._tested) if self._tested else None
+        self._script_use = ScriptUse(self._tested) if self._tested else None
         texts = _texts_of(tuple(skills))
         self._files, self._bodies = texts.files, texts.bodies
-        self._known, self._shared = texts.known, texts.shared
-        if self._known:
+        self._all_lines, self._shared = texts.all_lines, texts.shared_lines
+        if self._all_lines:
             for data in start:
                 if b"\0" not in data:
-                    self.given(data[:_LONGEST_SEEN].decode("utf-8", "replace"))
+                    self.add_given(data[:_LONGEST_SEEN].decode("utf-8", "replace"))
 
-    def given(self, text: str) -> None:
-        """What stands in the first request, or in the workspace at the start."""
-        self._given |= self._found_in(text, self._given)
+    def add_given(self, text: str) -> None:
+        """A text of the first request, or of the workspace at the start."""
+        self._given |= self._lines_in(text, self._given)
 
     def saw(
         self, text: str, call: ToolCall | None = None, *, failed: bool = False, at: int = 0
     ) -> None:
-        """What stands in a later request; ``call`` is what it is the result of.
+        """A text of a later request, which may be the result of a ``call``.
 
-        ``at`` orders calls as the model made them: results of calls side by side come in any order.
+        ``at`` is the number of the call: results of parallel calls arrive in any order.
         """
-        if not self._known:
+        if not self._all_lines:
             return
-        found = self._look_at(text, call, failed)
-        for skill in self._skills if found else ():
+        lines = self._look_at(text, call, failed)
+        for skill in self._skills if lines else ():
             name = skill.installed.name
-            if name not in self._opened_at and self._opened(skill):
+            if name not in self._opened_at and self._has_opened(skill):
                 self._opened_at[name] = at
 
     def _look_at(self, text: str, call: ToolCall | None, failed: bool) -> set[str]:
-        """Note what stands in a text; return the lines of skills in it."""
+        """Note the lines of skills in a text, and return them."""
         text = text[:_LONGEST_SEEN]
-        found = self._found_in(text, self._seen, call.arguments if call else "")
-        self._seen |= found
+        lines = self._lines_in(text, self._seen, call.arguments if call else "")
+        self._seen |= lines
         if call is None:
-            return found
+            return lines
         for skill in self._skills:
             if re.search(rf"(?<![\w-]){re.escape(skill.installed.name)}(?![\w-])", call.arguments):
-                self._named.setdefault(skill.installed.name, set()).update(found)
-        ran = self._commands.saw(call, text, failed=failed) if self._commands else ()
+                self._by_name.setdefault(skill.installed.name, set()).update(lines)
+        ran = self._script_use.saw(call, text, failed=failed) if self._script_use else ()
         for file in self._files:
             if file.path in ran or posixpath.basename(file.path) not in call.arguments:
-                continue  # what a script prints may well stand in it
-            own = self._own(file.keys)
-            if found & own if own else file.text and file.text in _squeezed(text):
-                self._asked.add(file.path)
-        return found
+                continue  # a script may print lines of itself
+            unique = self._unique(file.keys)
+            if lines & unique if unique else file.text and file.text in _without_spaces(text):
+                self._named_files.add(file.path)
+        return lines
 
     def was_given(self, query: Iterable[str]) -> bool:
-        """Whether the first request had the tested skill's text: then that is opened.
+        """Whether the first request had the tested skill's text, which then counts as opened.
 
-        Lines do not tell that stand in the query, or in a description.
+        Lines of the query and of descriptions don't count.
         """
         if self._tested is None:
             return False
-        told = [*query, *(skill.description for skill in self._skills)]
-        known = set[str]().union(*(self._found_in(text, set()) for text in told))
+        texts = [*query, *(skill.description for skill in self._skills)]
+        expected = set[str]().union(*(self._lines_in(text, set()) for text in texts))
         body = self._bodies[self._tested.installed.name]
-        own = body.difference(self._shared, known)
-        got = _letters(own & self._given)
-        if _letters(own) < ENOUGH * _letters(body) or got < MOST_OF_IT * _letters(own) or not got:
+        unique = body.difference(self._shared, expected)
+        letters = _letters(unique & self._given)
+        is_telling = _letters(unique) >= ENOUGH * _letters(body)
+        if not (is_telling and letters and letters >= MOST * _letters(unique)):
             return False
         self._opened_at[self._tested.installed.name] = 0
         return True
 
     @property
     def opened(self) -> tuple[str, ...]:
-        """The names of the skills whose instructions the model saw, in the order of opening."""
+        """The names of the skills that were opened, in order."""
         return tuple(sorted(self._opened_at, key=self._opened_at.__getitem__))
 
     @property
@@ -158,66 +159,67 @@ class SkillUse:
         return tuple(
             file.path
             for file in self._files
-            if file.path in self._asked or _enough(self._own(file.keys), self._seen)
+            if file.path in self._named_files or _is_opened(self._unique(file.keys), self._seen)
         )
 
     @property
     def scripts(self) -> tuple[str, ...]:
         """Files of the tested skill that were run."""
-        return tuple(self._commands.ran) if self._commands else ()
+        return tuple(self._script_use.ran) if self._script_use else ()
 
-    def _opened(self, skill: InstalledSkill) -> bool:
+    def _has_opened(self, skill: InstalledSkill) -> bool:
         name = skill.installed.name
         body = self._bodies[name]
-        own = self._own(body)
-        asked = self._named.get(name, set())
-        if _letters(own) >= ENOUGH * _letters(body):
-            return _enough(own, self._seen) or _enough(own, asked, ENOUGH_ASKED)
-        # Nearly all of it was there from the start, so only who asked for it can tell.
-        return _enough(body, asked)
+        unique = self._unique(body)
+        by_name = self._by_name.get(name, set())
+        if _letters(unique) >= ENOUGH * _letters(body):
+            return _is_opened(unique, self._seen) or _is_opened(unique, by_name, ENOUGH_ASKED)
+        # Nearly all of it was there from the start, so only calls that name it count.
+        return _is_opened(body, by_name)
 
-    def _found_in(self, text: str, before: set[str], asked: str = "") -> set[str]:
-        """The lines of skills in a text; ``before`` are known, so they need no close look."""
+    def _lines_in(self, text: str, skipped: set[str], arguments: str = "") -> set[str]:
+        """The lines of skills in a text; ``skipped`` are not looked for within other lines."""
         texts = _plain_forms(text)
-        found = set(self._known.intersection(key for one in texts for key in _keys_seen(one)))
-        # Inside of other lines, as in JSON and XML: of what is few, or was asked for.
-        wanted = [*self._bodies.values()]
-        wanted += [one.keys for one in self._files if posixpath.basename(one.path) in asked]
-        letters = "\n".join(_NOT_WORD.sub("", one) for one in texts)
-        for key in frozenset[str]().union(*wanted) - before - found:
+        keys = (key for form in texts for key in _keys_seen(form))
+        lines = set(self._all_lines.intersection(keys))
+        # Within other lines, as in JSON and XML: bodies, and files that the call names.
+        files = (file for file in self._files if posixpath.basename(file.path) in arguments)
+        searched = [*self._bodies.values(), *(file.keys for file in files)]
+        letters = "\n".join(_NOT_WORD.sub("", form) for form in texts)
+        for key in frozenset[str]().union(*searched) - skipped - lines:
             if len(key) >= _SHORTEST_INSIDE and key in letters:
-                found.add(key)
-        return found
+                lines.add(key)
+        return lines
 
-    def _own(self, keys: LineKeys) -> LineKeys:
-        """The lines of a text that no other has, nor the agent from the start."""
+    def _unique(self, keys: LineKeys) -> LineKeys:
+        """The lines of a text that stand in no other, and were not there from the start."""
         return keys.difference(self._shared, self._given)
 
 
 def _plain_forms(text: str) -> list[str]:
-    """A text, and what is escaped in it."""
+    """A text, as it is and unescaped."""
     texts = [text]
     while len(texts) < _DEEPEST and "\\" in texts[-1]:
         texts.append(_unescaped(texts[-1]))
     if "&" in text:
-        texts += [html.unescape(one) for one in texts]
+        texts += [html.unescape(form) for form in texts]
     return texts
 
 
 def _keys_seen(text: str) -> Iterator[str]:
-    """The keys of the lines of a text, also without their place."""
+    """The keys of the lines of a text, with and without a prefix such as SKILL.md:12:."""
     for line in text.splitlines():
         yield _key(line)
         if place := _PLACE.match(line):
             yield _key(line[place.end() :])
 
 
-def _squeezed(text: str) -> str:
+def _without_spaces(text: str) -> str:
     return "".join(text.split())
 
 
 def _unescaped(text: str) -> str:
-    """A text out of a JSON string, wherever in the text that starts."""
+    """A text with the escapes of JSON strings replaced."""
 
     def plain(match: re.Match[str]) -> str:
         code, char = match.groups()
@@ -229,12 +231,12 @@ def _unescaped(text: str) -> str:
 
 @dataclass(frozen=True)
 class _SkillTexts:
-    """The texts of the skills of a trial, which other trials have as well."""
+    """The texts of the skills of a trial."""
 
     bodies: Mapping[str, LineKeys]  # by the name of the skill
     files: tuple[_SkillFile, ...]  # of the tested skill, besides SKILL.md
-    known: LineKeys  # all lines
-    shared: LineKeys  # lines that stand in several texts
+    all_lines: LineKeys
+    shared_lines: LineKeys  # those that stand in several texts
 
 
 @lru_cache(maxsize=64)
@@ -244,8 +246,8 @@ def _texts_of(skills: tuple[InstalledSkill, ...]) -> _SkillTexts:
     times = Counter(
         key for keys in (*bodies.values(), *(file.keys for file in files)) for key in keys
     )
-    shared = frozenset(key for key, number in times.items() if number > 1)
-    return _SkillTexts(bodies, files, frozenset(times), shared)
+    shared_lines = frozenset(key for key, number in times.items() if number > 1)
+    return _SkillTexts(bodies, files, frozenset(times), shared_lines)
 
 
 def _files_of(skill: InstalledSkill) -> Iterator[_SkillFile]:
@@ -258,6 +260,6 @@ def _files_of(skill: InstalledSkill) -> Iterator[_SkillFile]:
         except (OSError, ValueError):
             continue  # binary, or too large to be read by a model
         keys = keys_of(text)
-        squeezed = "" if keys else _squeezed(text)
+        squeezed = "" if keys else _without_spaces(text)
         if keys or squeezed:
             yield _SkillFile(path, keys, squeezed)

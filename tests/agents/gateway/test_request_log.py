@@ -338,8 +338,8 @@ def test_a_summary_of_copilot_is_made_while_the_conversation_goes_on(late: bool)
 def test_a_last_turn_that_forbids_tools_is_the_answer(
     protocol: Any, body: dict[str, Any], choice: object
 ) -> None:
-    assert protocol.parse_request({"model": "m", **body, "tool_choice": choice}).forbids
-    assert not protocol.parse_request({"model": "m", **body}).forbids
+    assert protocol.parse_request({"model": "m", **body, "tool_choice": choice}).forbids_tools
+    assert not protocol.parse_request({"model": "m", **body}).forbids_tools
     go = (user("Go."), called("1"), result("1", "a"))
     last = replace(ask(*go, user("No more tools: answer.")), forbids_tools=True)
     answer, turns = kept((ask(go[0]), calls("1")), (last, says("Done.")))
@@ -423,7 +423,7 @@ def test_nothing_that_an_agent_asks_breaks_the_record(protocol: Any, odd: Any) -
             body |= {"system": odd, "instructions": odd, "max_tokens": odd}
             asked = protocol.parse_request(body)
             RequestLog().begin(asked, 0)
-            list(protocol.without_reach({**body, "tool_choice": odd}))
+            list(protocol.strip_provider_tools({**body, "tool_choice": odd}))
 
 
 def test_what_an_agent_says_before_each_question_tells_no_conversations_apart() -> None:

@@ -30,6 +30,7 @@ _PROVIDER_TOOLS: Final = (
     *("image_generation", "openrouter:"),
 )
 _WITH_ADDRESS: Final = ("image", "document", "image_url", "input_image", "input_file", "file")
+_DEEPEST: Final = 200  # objects within an image or a file
 _ADDRESSES: Final = ("url", "image_url", "file_url", "file_data")
 
 
@@ -219,12 +220,14 @@ def _is_provider_tool(tool: object) -> bool:
     return isinstance(kind, str) and kind.startswith(_PROVIDER_TOOLS)
 
 
-def _addresses(block: Body) -> Iterator[str]:
+def _addresses(block: Body, depth: int = _DEEPEST) -> Iterator[str]:
+    if not depth:
+        raise ValueError("the request is nested too deeply")
     for key, value in block.items():
         if key in _ADDRESSES and isinstance(value, str) and "://" in value[:20]:
             yield value
         elif isinstance(value, dict):
-            yield from _addresses(value)
+            yield from _addresses(value, depth - 1)
 
 
 def is_forced(body: Body) -> bool:
