@@ -16,8 +16,8 @@ KEYS = ("sk-ant-of-the-tests-0123456789", "sk-of-the-tests-0123456789")
 def batch_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
     """It answers in capitals."""
     monkeypatch.setattr(batches, "_FIRST_POLL", 0.01)
-    monkeypatch.setattr(batches, "_QUIET", 0.01)
-    monkeypatch.setattr(batches, "_SETTLED", 0.0)
+    monkeypatch.setattr(batches, "_GATHERING", 0.01)
+    monkeypatch.setattr(batches, "_LISTED", 0.0)
     monkeypatch.setattr(batches, "pause", lambda *_: 0.01)
     with BatchServer(lambda asked: Reply(asked.question.upper())) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)

@@ -181,6 +181,6 @@ def test_a_budget_that_runs_out_midway_is_no_answer_and_what_was_spent_counts() 
         (reply,) = engine.ask([trial_question("a")])
     assert isinstance(reply, NoAnswer)
     assert "could exceed the budget (45 of 140 tokens spent)" in reply.reason
-    spent = [(one.usage, one.told) for one in budget.unanswered]
+    spent = [(one.usage, one.counted) for one in budget.unanswered]
     assert spent == [(Usage(10, 5, 0), True)] * len(spent)
     assert spent

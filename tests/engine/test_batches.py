@@ -119,7 +119,7 @@ def test_a_batch_that_the_server_lists_late_is_not_submitted_again(
     tmp_path: Path, server: BatchServer, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
-    monkeypatch.setattr(batches, "_SETTLED", 0.03)
+    monkeypatch.setattr(batches, "_LISTED", 0.03)
     monkeypatch.setattr("pytest_upskill.engine.batches.time.time", lambda: now)
     lost_once(server)
     listed, hidden = server._listed, [True, True]
@@ -209,7 +209,7 @@ def test_a_wrong_key_is_one_error(tmp_path: Path, server: BatchServer, model: st
 def test_a_server_without_batches_says_so(tmp_path: Path, server: BatchServer, model: str) -> None:
     server.trouble = lambda _method, _path: Fault("status", 404, message="what?")
     [said] = texts(ask(tmp_path, questions(model, "one")))
-    assert "Has this server batches?" in said
+    assert "If this server has no batches, drop" in said
 
 
 def test_a_batch_that_the_server_does_not_know_is_one_error(
@@ -366,7 +366,7 @@ def test_a_folder_that_can_not_be_written_is_an_error_before_anything_is_paid(
     (tmp_path / ".upskill").mkdir()
     (tmp_path / ".upskill/batches").write_text("a file")
     [said] = texts(ask(tmp_path, questions(model, "one")))
-    assert "a batch can't be kept in" in said
+    assert "a batch can't be saved in" in said
     assert not server.calls
 
 
@@ -383,7 +383,7 @@ def test_nothing_is_submitted_while_a_kept_batch_can_not_be_read(
     damaged.write_text(text, encoding="latin-1")
     first, second = texts(ask(tmp_path, [one, two]))
     assert first == "ONE"  # which is in a good one
-    assert "x.json: this kept batch can't be read" in second
+    assert "x.json: this saved batch can't be read" in second
     assert len(server.batches) == 1
     damaged.unlink()
     assert texts(ask(tmp_path, [one, two])) == ["ONE", "TWO"]

@@ -98,10 +98,10 @@ def test_a_call_without_an_answer_is_kept_with_what_was_paid() -> None:
     budget.settle(question(), Usage(), answered=False)
     budget.settle(question(), Usage(20, 50, 0))
     budget.settle(question(), None, answered=False)
-    [told, estimated] = budget.unanswered
-    assert (told.usage, told.told) == (Usage(20, 50, 0), True)
+    [counted, estimated] = budget.unanswered
+    assert (counted.usage, counted.counted) == (Usage(20, 50, 0), True)
     assert estimated.usage.output == 50
-    assert not estimated.told
+    assert not estimated.counted
 
 
 def reserved(budget: Budget, wanted: Question) -> int:

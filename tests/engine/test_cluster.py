@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_upskill.engine.budget import Allowance, Budget, Unanswered
+from pytest_upskill.engine.budget import Allowance, Budget, UnansweredCall
 from pytest_upskill.engine.cluster import cluster
 from pytest_upskill.engine.cluster.brief import Brief, WorkerReport
 from pytest_upskill.engine.cluster.cluster import connected
@@ -246,22 +246,22 @@ PRICE = Price(1_000_000, 1_000_000, 1_000_000)  # a dollar a token
 def test_the_first_trial_goes_alone_and_others_by_the_dearest() -> None:
     budget = Budget(most_tokens=10_000)
     first, second, third = (trial_question(text) for text in "abc")  # a call: 100 tokens and a bit
-    assert budget.allot(first) == Allowance(10_000, None, whole=True)
+    assert budget.allot(first) == Allowance(10_000, None, is_all=True)
     assert budget.allot(second) is None
     budget.spend(first, 300, 0)
     call = 100 + 0 + round(0.25)
-    assert budget.allot(second) == Allowance(600 + call, None, whole=False)
-    assert budget.allot(third) == Allowance(600 + call, None, whole=False)
+    assert budget.allot(second) == Allowance(600 + call, None, is_all=False)
+    assert budget.allot(third) == Allowance(600 + call, None, is_all=False)
     budget.spend(second, 250, 0)
-    budget.spend(third, 0, 0, [Unanswered("m", Usage(900, 100), told=True)])
+    budget.spend(third, 0, 0, [UnansweredCall("m", Usage(900, 100), counted=True)])
     assert budget.spent == (1550, 0)
-    assert budget.allot(first) == Allowance(2000 + call, None, whole=False)
+    assert budget.allot(first) == Allowance(2000 + call, None, is_all=False)
 
 
 def test_a_trial_that_needs_more_gets_more_until_nothing_is_left() -> None:
     budget = Budget(most_cost=1000.0, price_of=lambda _: PRICE)
     first, other = trial_question("a"), trial_question("b")
-    assert budget.allot(first) == Allowance(None, 1000.0, whole=True)
+    assert budget.allot(first) == Allowance(None, 1000.0, is_all=True)
     budget.spend(first, 10, 10.0)
     got = list[float]()
     while True:
@@ -269,7 +269,7 @@ def test_a_trial_that_needs_more_gets_more_until_nothing_is_left() -> None:
         assert allowance
         assert allowance.usd
         got.append(allowance.usd)
-        if allowance.whole:
+        if allowance.is_all:
             break
         budget.spend(other, 5, 5.0, exceeded=True)
     assert got == sorted(got)

@@ -1,8 +1,7 @@
-"""Batches that were submitted, kept beside the stored answers: a file for each.
+"""Batches that were submitted, saved beside the stored answers: a file for each.
 
-It is written before the batch is, so that a killed run leaves a trace of what it may have
-submitted. It names the questions that the batch was asked for and that no run has collected yet, by
-the keys of their answers, and never their texts.
+It is written before the batch is submitted, so that a killed run leaves a trace of it. It names the
+questions that no run has collected yet by the keys of their answers, never by their texts.
 """
 
 import asyncio
@@ -24,27 +23,27 @@ from .database import make_folder
 FOLDER: Final = "batches"
 _DAY: Final = 86_400.0
 # Both providers keep results for about a month; older ones can't be collected any more.
-_LONGEST_KEPT: Final = 30 * _DAY
+_MAX_AGE: Final = 30 * _DAY
 _PAUSE: Final = 0.5  # seconds, while another run submits
 _DIGITS: Final = 40  # of a key
 
 
 @dataclass(eq=False)
-class KeptBatch:
+class SavedBatch:
     """A batch, perhaps submitted: ``id`` is empty as long as that is not known."""
 
     file: Path
     mark: str
     model: str  # its name in the run
     address: str
-    made: float  # time.time()
+    created: float  # time.time()
     number: int  # of its requests
-    keys: dict[str, str]  # by the ids of its requests, of answers that were not collected
+    keys: dict[str, str]  # of answers that were not collected, by the ids of their requests
     id: str = ""
-    sure: bool = True  # whether the batch with this id is the one
-    others: list[str] = field(default_factory=list)  # ids of batches that it is not
+    confirmed: bool = True  # whether the batch with this id is certainly this one
+    excluded_ids: list[str] = field(default_factory=list)  # of batches that are not this one
 
-    def own_id(self, key: str) -> str:
+    def request_id(self, key: str) -> str:
         return f"{self.mark}-{key[:_DIGITS]}"
 
     def to_json(self) -> dict[str, Any]:
@@ -58,11 +57,7 @@ class BatchFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
-        self.unread = ""  # what is wrong with a file that was found last, if anything is
-
-    @property
-    def shown(self) -> str:
-        return shown(self._folder)
+        self.unreadable = ""  # the last problem with a file, if any
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
@@ -86,7 +81,7 @@ class BatchFiles:
         except (OSError, sqlite3.Error) as error:
             if lock:
                 lock.close()
-            raise self._unkept(error) from None
+            raise self._unsaved(error) from None
         try:
             yield
         finally:
@@ -95,12 +90,12 @@ class BatchFiles:
     def any(self) -> bool:
         return any(self._folder.glob("*.json"))
 
-    def all(self) -> list[KeptBatch]:
+    def all(self) -> list[SavedBatch]:
         """Those that can still be collected, the newest last."""
-        found, self.unread = [], ""
+        batches, self.unreadable = [], ""
         for file in sorted(self._folder.glob("*.json")):
             try:
-                one = _read(file)
+                batch = _read(file)
             except FileNotFoundError:  # another run has just collected it
                 continue
             except (
@@ -110,57 +105,57 @@ class BatchFiles:
                 KeyError,
                 AttributeError,
                 RecursionError,
-            ) as why:
-                said = one_line(str(why), 100)
-                self.unread = f"{shown(file)}: this kept batch can't be read ({said})"
+            ) as error:
+                reason = one_line(str(error), 100)
+                self.unreadable = f"{shown(file)}: this saved batch can't be read ({reason})"
                 continue
-            if time.time() - one.made > _LONGEST_KEPT:
-                self.forget(one)
+            if time.time() - batch.created > _MAX_AGE:
+                self.forget(batch)
             else:
-                found.append(one)
-        return found
+                batches.append(batch)
+        return batches
 
-    def begin(self, model: str, address: str, keys: Iterable[str]) -> KeptBatch:
-        """Keep a batch that is about to be submitted; ModelError if that can't be."""
+    def begin(self, model: str, address: str, keys: Iterable[str]) -> SavedBatch:
+        """Save a batch that is about to be submitted; ModelError if that fails."""
         mark, now = token_hex(6), time.time()
-        when = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
-        file = self._folder / f"{when}-{mark}.json"
-        kept = KeptBatch(file, mark, model, address, now, 0, {})
-        kept.keys = {kept.own_id(key): key for key in keys}
-        kept.number = len(kept.keys)
-        self.save(kept)
-        return kept
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
+        file = self._folder / f"{stamp}-{mark}.json"
+        batch = SavedBatch(file, mark, model, address, now, 0, {})
+        batch.keys = {batch.request_id(key): key for key in keys}
+        batch.number = len(batch.keys)
+        self.save(batch)
+        return batch
 
-    def save(self, kept: KeptBatch) -> None:
-        if not kept.keys:
-            self.forget(kept)
+    def save(self, batch: SavedBatch) -> None:
+        if not batch.keys:
+            self.forget(batch)
             return
         try:
-            replace_file(kept.file, json.dumps(kept.to_json(), indent=1) + "\n")
+            replace_file(batch.file, json.dumps(batch.to_json(), indent=1) + "\n")
         except OSError as error:
-            raise self._unkept(error) from None
+            raise self._unsaved(error) from None
 
-    def forget(self, kept: KeptBatch) -> None:
+    def forget(self, batch: SavedBatch) -> None:
         with suppress(OSError):
-            kept.file.unlink()
+            batch.file.unlink()
 
-    def _unkept(self, error: Exception) -> ModelError:
-        why = reason_of(error) if isinstance(error, OSError) else str(error)
-        problem = f"a batch can't be kept in {self.shown}: {why}"
+    def _unsaved(self, error: Exception) -> ModelError:
+        reason = reason_of(error) if isinstance(error, OSError) else str(error)
+        problem = f"a batch can't be saved in {shown(self._folder)}: {reason}"
         return ModelError(problem, "Make the folder writable", fatal=True)
 
 
-def _read(file: Path) -> KeptBatch:
+def _read(file: Path) -> SavedBatch:
     data = json.loads(read_file(file))
     texts = {name: data[name] for name in ("mark", "model", "address", "id")}
     if not all(isinstance(text, str) for text in texts.values()) or not texts["mark"]:
         raise ValueError("its texts are none")
-    return KeptBatch(
+    return SavedBatch(
         file,
-        made=float(data["made"]),
+        created=float(data["created"]),
         number=int(data["number"]),
-        keys={str(own): str(key) for own, key in data["keys"].items()},
-        sure=bool(data["sure"]),
-        others=[str(one) for one in data["others"]],
+        keys={str(request): str(key) for request, key in data["keys"].items()},
+        confirmed=bool(data["confirmed"]),
+        excluded_ids=[str(batch_id) for batch_id in data["excluded_ids"]],
         **texts,
     )

@@ -1,16 +1,15 @@
 """The budget of a run: no call is made that could exceed it, and all that was paid counts.
 
-What a server will count is not known before, so a call is reserved in one of two ways. Several
-calls may be in flight if even the worst fits: a token for each byte of the question, what the
-server's template adds, and the whole output limit. Else a model gets one call at a time, if what
-is likely fits. So the most that can be overrun is one call per model.
+What a server will count is not known before a call, so a call reserves one of two amounts. Several
+calls may be in flight if even the worst case fits: a token for each byte of the question, what the
+server's template adds, and the whole output limit. Otherwise a model gets one call at a time, if
+the likely amount fits. So a budget can be overrun by one call per model at most.
 
-Some servers count more than this worst, for instance what a model thought beyond the output
-limit. They are learned from: later calls reserve what they count, and twice that beside others.
-As the first surprise can't be foreseen, a model's first call goes alone, and then there are no
-more calls in flight than have been counted so far, unless ten times the worst would fit. Only a
-server that counts as expected at first, and then far more, can overrun by more than one call:
-by those in flight just then.
+Some servers count more than this worst case, for instance thoughts beyond the output limit. Later
+calls then reserve what was counted, and twice that beside others. To catch it early, a model's
+first call goes alone, and then no more calls are in flight than have been counted so far, unless
+ten times the worst case would fit. Only a server that counts as expected at first and far more
+later can overrun by more: by the calls in flight at that moment.
 """
 
 from collections import defaultdict
@@ -40,47 +39,47 @@ class Allowance(NamedTuple):
 
     tokens: int | None = None
     usd: float | None = None
-    whole: bool = True  # all that is left: there will be no more
+    is_all: bool = True  # of the remaining budget
 
 
-class Unanswered(NamedTuple):
-    """A call that was paid though there is no answer; ``told``: the server counted it."""
+class UnansweredCall(NamedTuple):
+    """A call that was paid without an answer; ``counted``: by the server, not estimated."""
 
     model: str
     usage: Usage
-    told: bool
+    counted: bool
 
 
 @dataclass
 class _Counts:
-    """What the counts of a model's server tell about its next calls."""
+    """What a model's server has counted, to predict its next calls."""
 
     tokens_a_byte: float = _TOKENS_A_BYTE
     added: int = 0
     share: float = 1.0  # of the output limit
     calls: int = 0  # counted so far
-    margin: int = 1  # 2 once the server counted more than was thought possible
+    margin: int = 1  # 2 once the server has counted more than the worst case
 
     def likely(self, question: Question) -> tuple[int, int]:
         """Tokens of a question, and of the longest answer to it."""
-        asked = round(_size(question) * self.tokens_a_byte) + self.added
-        return asked, round(question.max_output * self.share)
+        prompt = round(_size(question) * self.tokens_a_byte) + self.added
+        return prompt, round(question.max_output * self.share)
 
     def worst(self, question: Question) -> tuple[int, int]:
-        asked, answered = self.likely(question)
-        return max(_size(question) + _MOST_ADDED, asked * self.margin), answered * self.margin
+        prompt, output = self.likely(question)
+        return max(_size(question) + _MOST_ADDED, prompt * self.margin), output * self.margin
 
-    def learn(self, question: Question, asked: int, answered: int) -> None:
+    def learn(self, question: Question, prompt: int, output: int) -> None:
         self.calls += 1
         size = _size(question)
-        if asked > size + _MOST_ADDED or answered > question.max_output:
+        if prompt > size + _MOST_ADDED or output > question.max_output:
             self.margin = 2
-        missing = max(0, asked - self.likely(question)[0])
-        # First what is added to any question: a short one would teach a wrong rate.
+        missing = max(0, prompt - self.likely(question)[0])
+        # Adjust what is added first: the rate of a short question would be wrong.
         self.added = min(_MOST_ADDED, self.added + missing)
-        if asked > self.likely(question)[0]:
-            self.tokens_a_byte = (asked - self.added) / max(size, 1)
-        self.share = max(self.share, answered / max(question.max_output, 1))
+        if prompt > self.likely(question)[0]:
+            self.tokens_a_byte = (prompt - self.added) / max(size, 1)
+        self.share = max(self.share, output / max(question.max_output, 1))
 
 
 class Budget:
@@ -104,24 +103,22 @@ class Budget:
         self._hint = hint
         self._counts: dict[str, _Counts] = defaultdict(_Counts)
         # What calls in flight reserve, by key. A running sum of floats would drift, and a question
-        # could wait for nothing.
+        # could wait forever.
         self._held: dict[str, list[_Amount]] = defaultdict(list)  # two agents may ask the same
-        self._at_risk: dict[str, str] = {}  # by model, the call that may turn out dearer
-        self._dearest: dict[tuple[str, str], _Amount] = {}  # trial, by agent and model
-        self.unanswered: list[Unanswered] = []
+        self._at_risk: dict[str, str] = {}  # by model: the call that may cost more than reserved
+        self._largest: dict[tuple[str, str], _Amount] = {}  # trial so far, by agent and model
+        self.unanswered: list[UnansweredCall] = []
         self.refused = False  # whether any question was refused
 
     def refusal(self, question: Question) -> Text | None:
-        """Why there is no money for a question even with nothing in flight; None if there is."""
+        """Why a question exceeds the budget even with nothing in flight; None if it does not."""
         if not self._is_limited:
             return None
         likely = self._at_most(question, *self._counts[question.model].likely(question))
         if self._most_tokens is not None and self._tokens + likely.tokens > self._most_tokens:
-            self.refused = True
-            return self._reached(question, f"{self._tokens:,}", f"{self._most_tokens:,} tokens")
+            return self._tokens_reached(question)
         if self._most_cost is not None and self._cost + likely.usd > self._most_cost:
-            self.refused = True
-            return self._reached(question, dollars(self._cost), f"${plain(self._most_cost)}")
+            return self._cost_reached(question)
         return None
 
     def hold(self, question: Question) -> bool:
@@ -146,7 +143,7 @@ class Budget:
     def hold_worst(self, question: Question) -> bool:
         """Reserve what a question of a batch could spend at most; False if it does not fit.
 
-        A batch is all in flight at once, and nothing is learned before its end.
+        The whole batch is in flight at once, and nothing is learned before its end.
         """
         if not self._is_limited:
             return True
@@ -157,7 +154,7 @@ class Budget:
         return fits
 
     def hold_paid(self, question: Question) -> None:
-        """Reserve the same for a question that an earlier run has submitted."""
+        """The same for a question that an earlier run has submitted, whether it fits or not."""
         if self._is_limited:
             self._held[question.key].append(self._worst_in_batch(question))
 
@@ -167,20 +164,19 @@ class Budget:
 
     @property
     def is_held(self) -> bool:
-        """Whether anything is reserved, which may cost less in the end."""
+        """Whether calls are in flight, which may cost less than they reserve."""
         return bool(self._held)
 
-    def why_not(self, question: Question) -> Text:
-        """Why a question of a batch does not fit."""
-        self.refused = True
+    def reached(self, question: Question) -> Text:
+        """Why a question of a batch, or a trial that has spent all that was left, is refused."""
         if self._most_cost is None:
-            return self._reached(question, f"{self._tokens:,}", f"{self._most_tokens:,} tokens")
-        return self._reached(question, dollars(self._cost), f"${plain(self._most_cost)}")
+            return self._tokens_reached(question)
+        return self._cost_reached(question)
 
     def settle(self, question: Question, paid: Usage | None, *, answered: bool = True) -> None:
         """Replace what was reserved by what was paid; None is nothing.
 
-        What the server doesn't say is estimated. No question has 0 tokens: such a server does
+        What the server doesn't count is estimated. No question has 0 tokens: such a server does
         not count at all.
         """
         if self._is_limited:
@@ -188,8 +184,8 @@ class Budget:
         if paid is None:
             return
         counts = self._counts[question.model]
-        told = bool(paid.input) and paid.output is not None
-        if not told:
+        counted = _is_counted(paid)
+        if not counted:
             likely = counts.likely(question)
             paid = replace(paid, input=paid.input or likely[0], output=paid.output or likely[1])
         counts.learn(question, paid.input or 0, paid.output or 0)
@@ -197,44 +193,43 @@ class Budget:
         self._tokens += spent.tokens
         self._cost += spent.usd
         if not answered:
-            self.unanswered.append(Unanswered(question.model, paid, told))
+            self.unanswered.append(UnansweredCall(question.model, paid, counted))
 
     def lose(self, question: Question, spent: Sequence[Usage]) -> None:
-        """Calls that were answered, of a trial that has no answer after all."""
+        """Count the calls of a trial that ended without an answer."""
         for usage in spent:
-            told = bool(usage.input) and usage.output is not None
-            self.unanswered.append(Unanswered(question.model, usage, told))
+            self.unanswered.append(UnansweredCall(question.model, usage, _is_counted(usage)))
 
     # Trials that are carried out on other machines.
 
     def allot(self, question: Question) -> Allowance | None:
         """Reserve what a trial may spend; None if it must wait for others.
 
-        Nobody knows before what a trial takes. So the first of an agent on a model may spend all
-        that is left, and goes alone; others get twice as much as the dearest so far, and a call.
+        What a trial takes is not known before it ends. So the first of an agent on a model may
+        spend all that is left, and goes alone; others get twice the largest so far, and a call.
         """
         if not self._is_limited:
             return Allowance()
-        wanted = None
-        if dearest := self._dearest.get(_kind(question)):
+        amount = None
+        if largest := self._largest.get(_kind(question)):
             call = self._at_most(question, *self._counts[question.model].likely(question))
-            tokens, usd = 2 * dearest.tokens + call.tokens, 2 * dearest.usd + call.usd
-            wanted = _Amount(question.model, tokens, usd)
-        is_share = wanted is not None and self._fits(wanted)
-        if not is_share:
+            tokens, usd = 2 * largest.tokens + call.tokens, 2 * largest.usd + call.usd
+            amount = _Amount(question.model, tokens, usd)
+        is_all = amount is None or not self._fits(amount)
+        if is_all:
             if self._all_held():
                 return None
-            wanted = _Amount(
+            amount = _Amount(
                 question.model,
                 max(0, (self._most_tokens or 0) - self._tokens),
                 max(0.0, (self._most_cost or 0.0) - self._cost),
             )
-        assert wanted
-        self._held[question.key].append(wanted)
+        assert amount
+        self._held[question.key].append(amount)
         return Allowance(
-            None if self._most_tokens is None else wanted.tokens,
-            None if self._most_cost is None else wanted.usd,
-            whole=not is_share,
+            None if self._most_tokens is None else amount.tokens,
+            None if self._most_cost is None else amount.usd,
+            is_all,
         )
 
     def spend(
@@ -242,41 +237,35 @@ class Budget:
         question: Question,
         tokens: int,
         usd: float,
-        unanswered: Sequence[Unanswered] = (),
+        unanswered: Sequence[UnansweredCall] = (),
         *,
         exceeded: bool = False,
     ) -> None:
-        """Replace what was reserved for a trial by what it spent, or could have used up."""
+        """Replace what was reserved for a trial by what it spent.
+
+        One that exceeded its allowance counts as large as that.
+        """
         held = self._held.get(question.key, [])
         allotted = held[-1] if held and exceeded else _Amount(question.model, 0, 0.0)
         self._release(question)
         self.unanswered += unanswered
-        for one in unanswered:
-            amount = self._amount(question, one.usage)
+        for call in unanswered:
+            amount = self._amount(question, call.usage)
             tokens, usd = tokens + amount.tokens, usd + amount.usd
         self._tokens += tokens
         self._cost += usd
         tokens, usd = max(tokens, allotted.tokens), max(usd, allotted.usd)
-        before = self._dearest.get(_kind(question), _Amount(question.model, 0, 0.0))
-        dearest = _Amount(question.model, max(before.tokens, tokens), max(before.usd, usd))
-        self._dearest[_kind(question)] = dearest
+        before = self._largest.get(_kind(question), _Amount(question.model, 0, 0.0))
+        largest = _Amount(question.model, max(before.tokens, tokens), max(before.usd, usd))
+        self._largest[_kind(question)] = largest
 
     def price(self, question: Question, usages: Sequence[Usage]) -> float:
         """What calls cost in USD, if there is a limit in USD."""
         return sum(self._amount(question, usage).usd for usage in usages)
 
-    def reached(self, question: Question) -> Text:
-        """Why a trial that has spent all that was left goes no further."""
-        self.refused = True
-        if self._most_cost is not None:
-            spent, limit = dollars(self._cost), f"${plain(self._most_cost)}"
-        else:
-            spent, limit = f"{self._tokens:,}", f"{self._most_tokens or 0:,} tokens"
-        return self._reached(question, spent, limit)
-
     @property
     def spent(self) -> tuple[int, float]:
-        """Tokens and USD; without a limit in USD, nobody looks prices up."""
+        """Tokens and USD; 0 USD without a limit in USD."""
         return self._tokens, self._cost
 
     def _release(self, question: Question) -> None:
@@ -288,27 +277,27 @@ class Budget:
             del self._at_risk[question.model]
 
     def _all_held(self) -> list[_Amount]:
-        return [one for held in self._held.values() for one in held]
+        return [amount for held in self._held.values() for amount in held]
 
     @property
     def _is_limited(self) -> bool:
         return self._most_tokens is not None or self._most_cost is not None
 
-    def _fits(self, wanted: _Amount, times: int = 1) -> bool:
-        """Whether there is room for a call beside those in flight, or for so many of each."""
-        held = [wanted, *self._all_held()]
-        tokens = self._tokens + times * sum(one.tokens for one in held)
-        usd = self._cost + times * sum(one.usd for one in held)
+    def _fits(self, amount: _Amount, times: int = 1) -> bool:
+        """Whether there is budget for a call beside those in flight, or for so many of each."""
+        held = [amount, *self._all_held()]
+        tokens = self._tokens + times * sum(amount.tokens for amount in held)
+        usd = self._cost + times * sum(amount.usd for amount in held)
         return (self._most_tokens is None or tokens <= self._most_tokens) and (
             self._most_cost is None or usd <= self._most_cost
         )
 
     def _at_most(
-        self, question: Question, asked: int, answered: int, *, batch: bool = False
+        self, question: Question, prompt: int, output: int, *, batch: bool = False
     ) -> _Amount:
         """What so many tokens could cost: the provider may cache them, or not."""
-        kinds = ((0, 0), (asked, 0), (0, asked))
-        usages = (Usage(asked, answered, *kind, batch=batch) for kind in kinds)
+        kinds = ((0, 0), (prompt, 0), (0, prompt))
+        usages = (Usage(prompt, output, *kind, batch=batch) for kind in kinds)
         return max(self._amount(question, usage) for usage in usages)
 
     def _amount(self, question: Question, usage: Usage) -> _Amount:
@@ -318,19 +307,30 @@ class Budget:
         return _Amount(question.model, (usage.input or 0) + (usage.output or 0), usd)
 
     @property
-    def _is_mostly_left(self) -> bool:
-        """Then it is the size of the next call, say its longest output, that is in the way."""
+    def _is_mostly_unspent(self) -> bool:
+        """Then the next call is too large, perhaps by its longest output."""
         return not self._tokens or (
             (self._most_tokens is None or 2 * self._tokens < self._most_tokens)
             and (self._most_cost is None or 2 * self._cost < self._most_cost)
         )
 
+    def _tokens_reached(self, question: Question) -> Text:
+        return self._reached(question, f"{self._tokens:,}", f"{self._most_tokens or 0:,} tokens")
+
+    def _cost_reached(self, question: Question) -> Text:
+        return self._reached(question, dollars(self._cost), f"${plain(self._most_cost or 0.0)}")
+
     def _reached(self, question: Question, spent: str, limit: str) -> Text:
+        self.refused = True
         hint = (self._hint,) if isinstance(self._hint, str) else self._hint
         problem = f"budget reached ({spent} of {limit})"
-        if self._is_mostly_left:
+        if self._is_mostly_unspent:
             problem = f"this call could exceed the budget ({spent} of {limit} spent)"
         return (f"{question.model}: {problem}: ", *hint)
+
+
+def _is_counted(usage: Usage) -> bool:
+    return bool(usage.input) and usage.output is not None
 
 
 def _kind(question: Question) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.plan import Plan
 from ..trials.trial import Question, Rubric
 from .agent_jobs import AgentJobs, Trials
-from .batches import Batches, ByBatch, Waiting
+from .batches import Batches, BatchOptions, Waiting
 from .budget import Budget
 from .lane import STOPPED, Job, Lane, adapter_error, unexpected
 from .model_calls import ModelCalls
@@ -51,7 +51,7 @@ class Engine:
         agents_at_once: int | None = None,
         takes_tools: Callable[[str], bool] = lambda _: True,
         caches_from: Callable[[str], int | None] = lambda _: None,
-        by_batch: ByBatch | None = None,
+        by_batch: BatchOptions | None = None,
     ) -> None:
         self._open_model = open_model
         self.budget = budget or Budget()

@@ -62,7 +62,7 @@ class LinkServer:
         return self._server.getsockname(), self._authkey.hex()
 
     def close(self) -> None:
-        """Accept no more workers: those that come late are told at once. The others are served."""
+        """Accept no more workers; those that are connected are still served."""
         self._wake.close()
         self._thread.join()
         self._woken.close()
@@ -141,9 +141,9 @@ class LinkClient:
     """The worker's end: ``start`` and ``ask``, as the engine has them."""
 
     def __init__(self, address: Address) -> None:
-        where, authkey = address
+        socket_address, authkey = address
         try:
-            self._connection = Client(where, authkey=bytes.fromhex(authkey))
+            self._connection = Client(socket_address, authkey=bytes.fromhex(authkey))
         except (OSError, EOFError, AuthenticationError) as error:
             raise UpskillError(f"can't connect to the controller's engine: {error}") from None
 

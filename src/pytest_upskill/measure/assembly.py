@@ -11,7 +11,7 @@ from .._util.keys import know, password_of
 from ..agents.roster import Roster, fitting_models
 from ..engine.agent_jobs import Trials
 from ..engine.batch_files import BatchFiles
-from ..engine.batches import ByBatch
+from ..engine.batches import BatchOptions
 from ..engine.budget import Budget
 from ..engine.engine import Engine
 from ..engine.recording import ReplayedAnswers, load_recording, recorded_versions
@@ -238,12 +238,12 @@ class Assembly:
         spec = self.specs[name]
         return spec.provider.caches_from(spec)
 
-    def _by_batch(self, settings: Settings, root: Path) -> ByBatch | None:
+    def _by_batch(self, settings: Settings, root: Path) -> BatchOptions | None:
         if settings.batch is None:
             return None
         names, files = {*self.batched(settings)}, BatchFiles(root / FOLDER)
         waits = settings.batch == "wait"
-        return ByBatch(names.__contains__, files, waits, settings.batch_fallback)
+        return BatchOptions(names.__contains__, files, waits, settings.batch_fallback)
 
     def stored_trials(
         self, settings: Settings, root: Path, trials: Iterable[Trial], notify: Callable[[str], None]

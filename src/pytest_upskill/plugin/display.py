@@ -8,7 +8,7 @@ import pytest
 
 from .._util.texts import counted, dollars, harmless, one_line, printed
 from ..agents.roster import Roster
-from ..engine.budget import Unanswered
+from ..engine.budget import UnansweredCall
 from ..errors import InputError, shown
 from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
@@ -344,7 +344,7 @@ def retry_notes(retries: Mapping[str, int]) -> list[str]:
 
 
 def unanswered_notes(
-    unanswered: Sequence[Unanswered], price_of: Callable[[str], Price | None]
+    unanswered: Sequence[UnansweredCall], price_of: Callable[[str], Price | None]
 ) -> list[str]:
     """What was paid for calls that brought no answer."""
     notes = []
@@ -352,7 +352,7 @@ def unanswered_notes(
         calls = [call for call in unanswered if call.model == model]
         tokens = sum((call.usage.input or 0) + (call.usage.output or 0) for call in calls)
         usd = sum(cost(price_of(model), call.usage) or 0.0 for call in calls)
-        about = "" if all(call.told for call in calls) else "about "
+        about = "" if all(call.counted for call in calls) else "about "
         price = f" ({dollars(usd)})" if usd else ""
         notes.append(
             f"{harmless(model)}: {counted(len(calls), 'call')} without an answer used {about}"

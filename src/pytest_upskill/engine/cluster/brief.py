@@ -16,7 +16,7 @@ from ...models.scripted import ScriptedProvider, script_file
 from ...settings import Settings
 from ...trials.answer import Reply
 from ...trials.trial import Question
-from ..budget import Allowance, Unanswered
+from ..budget import Allowance, UnansweredCall
 
 PACKAGE: Final = "pytest-upskill"
 MEMORY: Final = "upskill-memory"  # megabytes
@@ -75,7 +75,7 @@ class Outcome:
     reply: Reply | None  # None: this worker does not know of the run
     tokens: int = 0
     usd: float = 0.0
-    unanswered: tuple[Unanswered, ...] = ()
+    unanswered: tuple[UnansweredCall, ...] = ()
     exceeded: bool = False  # it needed more than its allowance
 
 

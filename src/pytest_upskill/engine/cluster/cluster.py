@@ -172,7 +172,7 @@ class ClusterTrials:
             assert outcome.reply
             if not outcome.exceeded:
                 return outcome.reply
-            if allowance.whole:
+            if allowance.is_all:
                 return NoAnswer(spelled(self._budget.reached(question), self._spell))
 
     async def close(self) -> None:
