@@ -108,6 +108,9 @@ def test_a_killed_worker_takes_no_finished_record_with_it(pytester: pytest.Pytes
             @pytest.hookimpl(wrapper=True)
             def pytest_runtestloop(session):
                 if hasattr(session.config, "workerinput"):
+                    plugins = session.config.pluginmanager.get_plugins()
+                    worker = next(one for one in plugins if hasattr(one, "torun"))
+                    worker.channel.receive()  # xdist itself fails if it can't send this
                     os._exit(1)
                 return (yield)
             """,
