@@ -13,7 +13,6 @@ from pytest_upskill.reports.history_entries import Entry, history_csv
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.measured import Measured
 from pytest_upskill.reports.numbers import LIFT, RATE, Number, metrics
 from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.reports.terminal.summary_text import summary_lines
@@ -62,13 +61,9 @@ everywhere = pytest.mark.parametrize("report", [terminal, comment, page, history
 def gain(monkeypatch: pytest.MonkeyPatch) -> Number:
     """A new column: one entry."""
 
-    def values(row: Measured) -> dict[str, float | None]:
-        baseline = row.arm("baseline").rate
-        if row.lift is None or baseline is None or baseline == 1:
-            return {"gain": None}
-        return {"gain": round(row.lift / (1 - baseline), 6)}
-
-    entry = Number("gain", "gained", values, RATE, title="share of what was left to gain")
+    entry = Number(
+        "gain", "gained", ("normalised_gain",), RATE, title="share of what was left to gain"
+    )
     monkeypatch.setattr(numbers, "NUMBERS", [*numbers.NUMBERS, entry])
     return entry
 
@@ -78,7 +73,7 @@ def test_one_entry_adds_a_column_to_every_table(
     report: Report, gain: Number, tmp_path: Path
 ) -> None:
     results = made_run()
-    assert gain.text(Measured.of(results.verdicts[0])) == "75%"
+    assert gain.text(results.summary[0]) == "75%"
     text = report(results, tmp_path)
     assert "gained" in text
     assert "75%" in text
@@ -95,7 +90,8 @@ def test_one_entry_adds_a_column_to_the_csv_and_a_metric(gain: Number, tmp_path:
     kept = entries(made_run(), tmp_path)
     assert metrics()["gain"] is gain
     (row,) = csv.DictReader(io.StringIO(history_csv(kept, gain)))
-    assert (row["gain"], row["metric"], row["value"]) == ("0.75", "gain", "0.75")
+    assert (row["normalised_gain"], row["metric"]) == (row["value"], "gain")
+    assert float(row["value"]) == pytest.approx(0.75)
     title, bar = plot_lines(kept, gain, WIDE, STARTED)
     assert title == "gate on haiku: share of what was left to gain"
     assert bar.split()[-1] == "75%"
@@ -160,3 +156,12 @@ def test_what_agents_did_stays_at_usual_widths(width: int) -> None:
     assert max(map(len, shown)) <= width
     for name in ("opened", "tokens", "turns", "tool calls"):
         assert name in header
+
+
+def test_the_fields_of_all_numbers_exist() -> None:
+    row = made_run().summary[0]
+    for number in numbers.NUMBERS:
+        number.text(row)
+        number.bounds_of(row)
+        number.lift_text(row)
+        assert not number.painted_by or hasattr(row, number.painted_by)

@@ -184,9 +184,9 @@ def test_the_history_keeps_both_scores(tmp_path: Path) -> None:
     assert (cells["with"], cells["lift"], cells["passed"]) == ("83%", "+74", "0%")
     assert entry_data(entry)["skill_score"] == pytest.approx(35 / 42)
     named = metrics()
-    assert named["checks"].amount(entry.measured) == pytest.approx(35 / 42)
-    assert named["pass-rate"].amount(entry.measured) == 0
-    assert named["lift"].amount(entry.measured) == pytest.approx(31 / 42)
+    assert named["checks"].amount(entry.row) == pytest.approx(35 / 42)
+    assert named["pass-rate"].amount(entry.row) == 0
+    assert named["lift"].amount(entry.row) == pytest.approx(31 / 42)
 
 
 def test_runs_of_both_scores_are_told_apart(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from pytest_upskill.reports.export.junit_properties import query_properties, sui
 from pytest_upskill.reports.export.record_files import csv_text
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.phrases import size_words
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
 from pytest_upskill.reports.terminal.summary_text import results_lines
 from pytest_upskill.reports.terminal.trigger_lines import trigger_failure
-from pytest_upskill.reports.trigger_numbers import size_words
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.triggers import MODELS_CHOICE, QueryRate
 from pytest_upskill.trials.records import Grade

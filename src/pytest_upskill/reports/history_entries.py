@@ -5,15 +5,13 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any, Final
 
 from .._util.git import Commit
 from .._util.texts import harmless, one_line
 from ..results.summary_row import SummaryRow
 from .export.record_files import safe_cell
-from .measured import Measured
-from .numbers import Number, key_numbers
+from .numbers import Number
 
 _SHORT: Final = 7  # digits of a commit
 
@@ -31,10 +29,6 @@ class Entry:
     @property
     def commit_text(self) -> str:
         return short_commit(self.commit)
-
-    @cached_property
-    def measured(self) -> Measured:
-        return Measured.of_kept(self.row)
 
 
 def short_commit(commit: Commit | None) -> str:
@@ -54,16 +48,13 @@ def by_pair(entries: Sequence[Entry]) -> Mapping[tuple[str, str], list[Entry]]:
 
 def entry_data(entry: Entry) -> dict[str, Any]:
     """Everything known of an entry, as JSON values: the kept row, then other numbers."""
-    data = {
+    return {
         "run": entry.id,
         "started": entry.started.astimezone(UTC).isoformat(timespec="seconds"),
         "commit": entry.commit and entry.commit.id,
         "dirty": entry.commit and entry.commit.dirty,
         **asdict(entry.row),
     }
-    for number in key_numbers():
-        data |= {key: v for key, v in number.values(entry.measured).items() if key not in data}
-    return data
 
 
 def history_csv(entries: Sequence[Entry], metric: Number) -> str:
@@ -77,8 +68,8 @@ def history_csv(entries: Sequence[Entry], metric: Number) -> str:
 
 
 def _csv_data(entry: Entry, metric: Number) -> dict[str, Any]:
-    low, high = metric.bounds(entry.measured) or (None, None)
-    value = metric.amount(entry.measured)
+    low, high = metric.bounds_of(entry.row) or (None, None)
+    value = metric.amount(entry.row)
     data = {**entry_data(entry), "metric": metric.name, "value": value, "low": low, "high": high}
     return {
         key: safe_cell(harmless(value) if isinstance(value, str) else value)

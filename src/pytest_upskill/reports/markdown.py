@@ -16,13 +16,14 @@ from ..results.neighbours import Matrix, conclusion, sentences
 from ..results.parts import Parts, conclusions
 from ..results.run import RunResults, failed_words
 from ..results.summary import case_words
+from ..results.summary_row import row_of
 from ..results.triggers import TriggerSummary
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.trial import Arm
-from .measured import Measured
-from .numbers import Number, activity_words, checks_words, shown_numbers
+from .numbers import instead_text, shown_numbers, shown_trigger_numbers
+from .phrases import activity_words, checks_words, choice_note, query_text, size_words
 from .study_tables import (
     ALONE,
     CURVE_HEADERS,
@@ -39,7 +40,6 @@ from .study_tables import (
     parts_legend,
     parts_title,
 )
-from .trigger_numbers import choice_note, instead_text, query_text, shown_columns, size_words
 
 MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
 GOOD, BAD = "✅", "❌"
@@ -164,7 +164,7 @@ def _verdict(verdict: Verdict) -> list[str]:
 
 
 def _numbers(verdicts: Sequence[Verdict], count: int) -> str:
-    rows = [Measured.of(verdict) for verdict in verdicts]
+    rows = [*map(row_of, verdicts)]
     numbers = shown_numbers(rows, details=False)
     headers = ["model", *(number.header_of(rows) for number in numbers), "verdict"]
     cells = []
@@ -172,15 +172,8 @@ def _numbers(verdicts: Sequence[Verdict], count: int) -> str:
         worse = [f"**{escaped(verdict.worse_since)}**"] if verdict.worse_since else []
         word = ", ".join([*([verdict.word] if verdict.word else []), *worse]) or _UNKNOWN
         model = escaped(verdict.summary.model, 100)
-        cells.append([model, *(_number(number, row) for number in numbers), word])
+        cells.append([model, *(number.full_text(row) or _UNKNOWN for number in numbers), word])
     return _table(headers, cells)
-
-
-def _number(number: Number, row: Measured) -> str:
-    bounds = number.bounds_text(row) if number.interval else None
-    text, gain = number.text(row) or _UNKNOWN, number.gain_text(row)
-    text += f", {gain}" if gain else ""
-    return f"{text} ({bounds})" if bounds else text
 
 
 def _table(headers: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
@@ -232,19 +225,17 @@ def _add_triggers(page: _Page, rows: Sequence[TriggerSummary]) -> None:
         page.add_most(len(row.queries), partial(_queries, row), _ROOM_FOR_TABLES)
 
 
-def _triggers(rows: Sequence[TriggerSummary], number: int) -> str:
-    """The first ``number`` rows: their verdicts, and their numbers."""
+def _triggers(rows: Sequence[TriggerSummary], count: int) -> str:
+    """The first ``count`` rows: their verdicts, and their numbers."""
     bullets, cells = [], []
-    columns = shown_columns(rows)
-    for row in rows[:number]:
+    numbers = shown_trigger_numbers(rows)
+    for row in rows[:count]:
         word = f"{row.word}: " if row.word else ""
         bullets.append(_bullet(f"{row.skill} on {row.model}: {word}{row.sentence}."))
         bullets += [f"  {_bullet(line)}" for line in row.advice]
-        texts = [_cell(column.text(row), 200) or _UNKNOWN for column in columns]
-        bounds = [f" ({span})" if (span := column.bounds(row)) else "" for column in columns]
-        names = [_cell(row.skill), _cell(row.model)]
-        cells.append([*names, *map("".join, zip(texts, bounds, strict=True))])
-    table = _table(["skill", "model", *(column.header for column in columns)], cells)
+        texts = [_cell(number.full_text(row) or _UNKNOWN, 200) for number in numbers]
+        cells.append([_cell(row.skill), _cell(row.model), *texts])
+    table = _table(["skill", "model", *(number.header for number in numbers)], cells)
     note = choice_note(rows)
     size = f"{escaped(size_words(rows))}{f'; {escaped(note)}' if note else ''}."
     return "\n\n".join(["### Triggers", size, "\n".join(bullets), table])

@@ -1,14 +1,14 @@
-"""The numbers of a skill on a model, each defined once, for every table, plot and export.
+"""Every number of a summary, defined once: where it is found, how it is written, who shows it.
 
-A new column is one more entry in `NUMBERS`.
+A new column is a field of `SummaryRow` and an entry in `NUMBERS`: tables, pages, JSON, CSV, history
+and trend follow. The table of triggers is made of the same kind of entries.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from .._util.texts import (
-    counted,
     dollars,
     one_line,
     percent,
@@ -19,18 +19,19 @@ from .._util.texts import (
     whole,
 )
 from ..results.arm_comparison import SCORE_WORDS
-from ..results.summarizing import checks_of
-from ..results.summary import ArmSummary
+from ..results.summary_row import SummaryRow
+from ..results.triggers import TriggerSummary
 from ..settings import Score
-from ..trials.activity import Activity
-from ..trials.records import Record
-from ..trials.trial import Arm
-from .measured import Bounds, Gain, Measured
 from .terminal.tables import KEEP
 
-_CENT: Final = 0.01
+Row = SummaryRow | TriggerSummary
+Bounds = tuple[float, float]  # of a 95 % interval
+
 _REF: Final = "REF"
-_MANY: Final = 3  # checks
+_SCORE: Final = "SCORE"
+_FIELDS: Final[dict[Score, str]] = {"pass": "rate", "checks": "score"}
+_LIFTS: Final[dict[Score, str]] = {"pass": "rate_lift", "checks": "score_lift"}
+_MOST_NAMES: Final = 3
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Unit:
     text: Callable[[float], str]
     change: Callable[[float, float], str]
     top: float | None = None  # of its scale; None is the highest amount there is
-    factor: float = 1.0  # from a value as it is kept to the amount that is shown
+    factor: float = 1.0  # from a value as it is stored to the amount that is shown
 
 
 def _points_change(first: float, last: float) -> str:
@@ -76,98 +77,114 @@ PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)  # one answer has 
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a skill on a model: a column of tables and perhaps a metric of ``runs``."""
+    """A number of a skill on a model: a column of tables and perhaps a metric of ``runs``.
+
+    ``fields`` are those of a row, the skill's last. SCORE stands for what the lift is of. Without
+    fields, there is only a text.
+    """
 
     name: str
     header: str  # with a REF for the git ref
-    values: Callable[[Measured], Mapping[str, float | None]]  # by JSON key; the skill's comes last
-    unit: Unit
+    fields: tuple[str, ...]
+    unit: Unit = WHOLE
     title: str = ""  # as a metric over time; empty if it is none
-    bounds: Callable[[Measured], Bounds | None] = lambda _: None
+    bounds: str = ""  # the field that ``_low`` and ``_high`` are added to
+    interval: int = 0  # the priority of the column with its bounds; 0 is no such column
     priority: int = 0  # columns with the lowest are dropped first if there is no room
     bar: bool = False  # whether the terminal draws it
-    interval: bool = False  # whether tables show its bounds
     growth: bool = False  # whether the terminal shows by how much it grew with the skill
     alarm: bool = False  # red and never dropped unless it is 0
     detail: bool = False  # only in the table of a run and on its page
     of_ref: bool = False  # about the skill at the git ref: in every table that has one
+    painted_by: str = ""  # the field of the word that decides on its colour
+    lift: str = ""  # the field of a lift of its own, shown unless the verdict is on it
     shown_if: Callable[[float | None], bool] = lambda _: True  # of any amount in any row
-    tells: Callable[[Measured], bool] = lambda _: True  # whether a row says something with it
-    gain: Callable[[Measured], Gain | None] = lambda _: None  # a lift of its own
-    write: Callable[[Measured, str], str | None] | None = None  # `text`, if amounts don't tell it
+    tells: Callable[[Any], bool] = lambda _: True  # whether a row says something with it
+    write: Callable[[Any, str], str | None] | None = None  # `text`, if amounts don't say it
 
-    def amounts(self, row: Measured) -> list[float | None]:
-        values = self.values(row).values()
+    def amounts(self, row: Row) -> list[float | None]:
+        values = [field_of(row, field) for field in self.fields]
         return [None if value is None else self.unit.factor * value for value in values]
 
-    def amount(self, row: Measured) -> float | None:
+    def amount(self, row: Row) -> float | None:
         """With the skill."""
-        return self.amounts(row)[-1]
+        amounts = self.amounts(row)
+        return amounts[-1] if amounts else None
 
-    def text(self, row: Measured, arrow: str = " → ") -> str | None:
+    def text(self, row: Row, arrow: str = " → ") -> str | None:
         if self.write and (written := self.write(row, arrow)):
             return written
-        known = [self.unit.text(amount) for amount in self.amounts(row) if amount is not None]
-        return arrow.join(known) or None
+        texts = [self.unit.text(amount) for amount in self.amounts(row) if amount is not None]
+        return arrow.join(texts) or None
 
-    def skill_text(self, row: Measured) -> str | None:
+    def skill_text(self, row: Row) -> str | None:
         """With the skill."""
         amount = self.amount(row)
         return None if amount is None else self.unit.text(amount)
 
-    def bounds_text(self, row: Measured) -> str | None:
+    def bounds_of(self, row: Row) -> Bounds | None:
+        return _bounds(row, self.bounds) if self.bounds else None
+
+    def bounds_text(self, row: Row) -> str | None:
         """``+10 to +42``."""
-        bounds = self.bounds(row)
+        bounds = self.bounds_of(row)
         return " to ".join(map(self.unit.text, bounds)) if bounds else None
 
-    def gain_text(self, row: Measured, *, bounds: bool = True) -> str | None:
-        """``+42 (+10 to +74)``."""
-        if not (gain := self.gain(row)):
+    def lift_text(self, row: Row, *, bounds: bool = True) -> str | None:
+        """``+42 (+10 to +74)``, if it is another lift than that of the verdict."""
+        if not self.lift or not isinstance(row, SummaryRow):
             return None
-        likely = f" ({' to '.join(map(points, gain[1]))})" if bounds and gain[1] else ""
-        lift = points(gain[0])
-        return f"{'+0' if lift == '0' else lift}{likely}"
+        chosen = _LIFTS[row.score]
+        if self.lift == chosen or _lift(row, self.lift) == _lift(row, chosen):
+            return None
+        lift, span = _lift(row, self.lift)
+        if lift is None:
+            return None
+        likely = f" ({' to '.join(map(points, span))})" if bounds and span else ""
+        return f"{'+0' if points(lift) == '0' else points(lift)}{likely}"
 
-    def growth_text(self, row: Measured, times: str) -> str | None:
-        before, after = self.amounts(row)[0], self.amount(row)
-        return growth(after / before - 1, times) if self.growth and before and after else None
+    def full_text(self, row: Row) -> str | None:
+        """With its bounds, or its lift, if tables show them."""
+        text = self.text(row)
+        if text and self.interval and (bounds := self.bounds_text(row)):
+            return f"{text} ({bounds})"
+        return f"{text}, {lift}" if text and (lift := self.lift_text(row)) else text
 
-    def is_shown(self, rows: Iterable[Measured]) -> bool:
-        own = filter(self.tells, rows)
-        return any(map(self.shown_if, (amount for row in own for amount in self.amounts(row))))
+    def growth_text(self, row: Row, times: str) -> str | None:
+        if not self.growth:
+            return None
+        before, after = self.amounts(row)
+        return growth(after / before - 1, times) if before and after else None
 
-    def header_of(self, rows: Iterable[Measured]) -> str:
-        ref = next((row.against for row in rows if row.against), "previous")
-        return self.header.replace(_REF, ref) if self.of_ref else self.header
+    def is_shown(self, rows: Iterable[Row]) -> bool:
+        telling = [row for row in rows if self.tells(row)]
+        if not self.fields:
+            return any(map(self.text, telling))
+        return any(self.shown_if(amount) for row in telling for amount in self.amounts(row))
 
-
-def checks_words(records: Iterable[Record], arm: Arm) -> str:
-    """``, 6 of 7 checks``: of an answer on average, unless so few are seen at a glance."""
-    found = checks_of(records, arm)
-    if not found or found[1] < _MANY:
-        return ""
-    return f", {short(found[0])} of {short(found[1])} checks"
-
-
-def activity_words(done: Activity) -> str:
-    """``5 turns, 4 tool calls, opened the skill``: what an agent did in a trial."""
-    parts = [counted(done.turns, "turn"), counted(done.tool_calls, "tool call")]
-    if done.activated is not None:
-        parts.append(
-            "opened the skill" if done.activated else f"did not open the skill{_but(done)}"
-        )
-    return ", ".join(parts)
+    def header_of(self, rows: Iterable[Row]) -> str:
+        refs = (row.against for row in rows if isinstance(row, SummaryRow) and row.against)
+        return self.header.replace(_REF, next(refs, "")) if self.of_ref else self.header
 
 
-def _but(done: Activity) -> str:
-    return f", but {one_line(', '.join(done.opened), 100)}" if done.opened else ""
+def field_of(row: Row, name: str) -> Any:
+    """The value of a field, or of a field's field; None if it is not known."""
+    value: Any = row
+    for part in name.split("."):
+        if part.endswith(_SCORE):
+            part = part.replace(_SCORE, _FIELDS[value.score])
+        value = None if value is None else getattr(value, part)
+    return value
 
 
-def cache_words(usd: float) -> str:
-    """What the providers' caches saved, or cost; empty if that is not worth a cent."""
-    if usd <= -_CENT:
-        return f"prompt caching cost {dollars(-usd)} more than it saved"
-    return f"prompt caching saved {dollars(usd)}" if usd >= _CENT else ""
+def _bounds(row: Row, name: str) -> Bounds | None:
+    end = "." if isinstance(row, TriggerSummary) else "_"
+    low, high = (field_of(row, f"{name}{end}{side}") for side in ("low", "high"))
+    return None if low is None or high is None else (low, high)
+
+
+def _lift(row: SummaryRow, name: str) -> tuple[float | None, Bounds | None]:
+    return field_of(row, name), _bounds(row, name)
 
 
 def growth(change: float, times: str = "×") -> str:
@@ -176,89 +193,83 @@ def growth(change: float, times: str = "×") -> str:
     return f"{times}{factor}" if factor else f"{change:+.0%}"
 
 
-Values = Callable[[Measured], dict[str, float | None]]
-
-
-def _of_arms(field: str, value: Callable[[ArmSummary], float | None], *arms: Arm) -> Values:
-    return lambda row: {f"{arm}_{field}": value(row.arm(arm)) for arm in arms}
-
-
-def _scored(arm: Arm) -> Values:
-    """What the lift is of."""
-    return lambda row: {
-        f"{arm}_{'rate' if row.score == 'pass' else 'score'}": row.scored(arm),
-    }
-
-
-def _checks(row: Measured, arrow: str) -> str | None:
-    """Of an answer in each arm, on average; None unless all answers have the same number."""
-    arms = [row.arm(arm) for arm in _COMPARED if row.arm(arm).graded]
-    if any(arm.uneven or arm.checks_total % arm.graded for arm in arms):
-        return None
-    return arrow.join(
-        "/".join(short(count / arm.graded) for count in (arm.checks_passed, arm.checks_total))
-        for arm in arms
-    )
-
-
-def _has_several_checks(row: Measured) -> bool:
-    """With one check each, to pass a check is to pass."""
-    arms = [row.arm(arm) for arm in _COMPARED]
-    return any(
-        arm.checks_total > arm.graded or (arm.score is not None and arm.score != arm.rate)
-        for arm in arms
-    )
-
-
-def _opened(row: Measured, _: str) -> str | None:
-    return f"{row.opened.count:,}/{row.opened.trials:,}" if row.opened else None
-
-
-def _known(amount: float | None) -> bool:
+def _is_known(amount: float | None) -> bool:
     return amount is not None
 
 
-def _other_lift(score: Score) -> Callable[[Measured], Gain | None]:
-    """The lift of what the verdict is not on, if it is another."""
-
-    def found(row: Measured) -> Gain | None:
-        lift = row.lifts.get(score)
-        return None if row.score == score or lift == row.lifts.get(row.score) else lift
-
-    return found
+def _is_compared(row: SummaryRow) -> bool:
+    return row.against is not None
 
 
-_COMPARED: Final[tuple[Arm, ...]] = ("baseline", "skill")
+def _both(field: str) -> tuple[str, str]:
+    return f"baseline_{field}", f"skill_{field}"
 
-WITHOUT: Final = Number("baseline", "without", _scored("baseline"), RATE, bar=True, priority=60)
-WITH: Final = Number("score", "with", _scored("skill"), RATE, bar=True, priority=KEEP)
+
+def _checks(row: SummaryRow, arrow: str) -> str | None:
+    """Of an answer in each arm, on average; None unless all answers have the same number."""
+    if row.baseline_uneven or row.skill_uneven:
+        return None
+    arms = [
+        (row.baseline_checks_passed, row.baseline_checks_total, row.baseline_graded),
+        (row.checks_passed, row.checks_total, row.skill_graded),
+    ]
+    if any(graded and total % graded for _, total, graded in arms):
+        return None
+    return arrow.join(
+        f"{short(passed / graded)}/{short(total / graded)}"
+        for passed, total, graded in arms
+        if graded
+    )
+
+
+def _has_several_checks(row: SummaryRow) -> bool:
+    """With one check each, to pass a check is to pass."""
+    return (
+        row.checks_total > row.skill_graded
+        or row.baseline_checks_total > row.baseline_graded
+        or any(score not in (None, rate) for score, rate in _scores_and_rates(row))
+    )
+
+
+def _scores_and_rates(row: SummaryRow) -> list[tuple[float | None, float | None]]:
+    return [(row.baseline_score, row.baseline_rate), (row.skill_score, row.skill_rate)]
+
+
+def _opened(row: SummaryRow, _: str) -> str | None:
+    return None if row.activated is None else f"{row.activated:,}/{row.activated_trials:,}"
+
+
+WITHOUT: Final = Number("baseline", "without", ("baseline_SCORE",), RATE, bar=True, priority=60)
+WITH: Final = Number("score", "with", ("skill_SCORE",), RATE, bar=True, priority=KEEP)
 LIFT: Final = Number(
     "lift",
     "lift",
-    lambda row: {"lift": row.lift},
+    ("lift",),
     POINTS,
     title="lift in points",
-    bounds=lambda row: row.lift_bounds,
-    interval=True,
+    bounds="lift",
+    interval=5,
     priority=KEEP,
+    painted_by="verdict",
 )
 CHANGE: Final = Number(
     "change",
     f"since {_REF}",
-    lambda row: {"change": row.change[0] if row.change else None},
+    ("change",),
     POINTS,
-    bounds=lambda row: row.change[1] if row.change else None,
-    interval=True,
+    bounds="change",
+    interval=5,
     priority=KEEP,
     detail=True,
     of_ref=True,
-    shown_if=_known,
+    painted_by="change_verdict",
+    tells=_is_compared,
+    shown_if=_is_known,
 )
 TOKENS: Final = Number(
     "tokens",
     "tokens",
-    _of_arms("tokens", lambda arm: arm.tokens, "baseline", "skill"),
-    WHOLE,
+    _both("tokens"),
     title="tokens of an answer with the skill",
     growth=True,
     priority=50,
@@ -266,7 +277,7 @@ TOKENS: Final = Number(
 COST: Final = Number(
     "cost",
     "$/1000",
-    _of_arms("cost", lambda arm: arm.cost, "baseline", "skill"),
+    _both("cost"),
     PER_1000,
     title="cost of 1000 answers with the skill",
     priority=44,
@@ -279,13 +290,14 @@ NUMBERS: list[Number] = [
     Number(
         "previous",
         _REF,
-        _scored("previous"),
+        ("previous_SCORE",),
         RATE,
         bar=True,
         priority=KEEP,
         detail=True,
         of_ref=True,
-        shown_if=_known,
+        tells=_is_compared,
+        shown_if=_is_known,
     ),
     WITH,
     LIFT,
@@ -293,103 +305,83 @@ NUMBERS: list[Number] = [
     Number(
         "pass-rate",
         "passed",
-        _of_arms("rate", lambda arm: arm.rate, *_COMPARED),
+        _both("rate"),
         RATE,
         title="pass rate with the skill",
-        bounds=lambda row: row.rate_bounds,
+        bounds="skill_rate",
         priority=36,
-        tells=lambda row: row.score == "checks",
-        gain=_other_lift("pass"),
+        lift="rate_lift",
+        tells=lambda row: bool(row.score == "checks"),
     ),
     Number(
         "checks",
         "checks",
-        _of_arms("score", lambda arm: arm.score, *_COMPARED),
+        _both("score"),
         RATE,
         title=f"{SCORE_WORDS['checks']} with the skill",
         priority=35,
+        lift="score_lift",
         tells=_has_several_checks,
-        shown_if=_known,
-        gain=_other_lift("checks"),
+        shown_if=_is_known,
         write=_checks,
     ),
     Number(
         "opened",
         "opened",
-        lambda row: {"activated_rate": row.opened.rate if row.opened else None},
+        ("activated_rate",),
         RATE,
         title="share of trials that opened the skill",
-        bounds=lambda row: row.opened.bounds if row.opened else None,
+        bounds="activated",
         priority=45,
-        shown_if=_known,
+        shown_if=_is_known,
         write=_opened,
     ),
     Number(
         "recall",
         "recall",
-        lambda row: {"recall": row.recall[0] if row.recall else None},
+        ("recall",),
         RATE,
         title="recall: how often queries that need the skill open it",
-        bounds=lambda row: row.recall[1] if row.recall else None,
+        bounds="recall",
         priority=66,
-        shown_if=_known,
+        shown_if=_is_known,
     ),
     Number(
         "false-alarms",
         "false alarms",
-        lambda row: {"false_alarms": row.false_alarms[0] if row.false_alarms else None},
+        ("false_alarms",),
         RATE,
         title="false alarms: how often queries that don't need the skill open it",
-        bounds=lambda row: row.false_alarms[1] if row.false_alarms else None,
+        bounds="false_alarms",
         priority=48,
-        shown_if=_known,
+        shown_if=_is_known,
     ),
     TOKENS,
     COST,
     Number(
         "turns",
         "turns",
-        _of_arms("turns", lambda arm: arm.turns, *_COMPARED),
+        _both("turns"),
         SHORT,
         title="turns of an agent with the skill",
         priority=42,
-        shown_if=_known,
+        shown_if=_is_known,
     ),
     Number(
         "tool-calls",
         "tool calls",
-        _of_arms("tool_calls", lambda arm: arm.tool_calls, *_COMPARED),
+        _both("tool_calls"),
         SHORT,
         title="tool calls of an agent with the skill",
         priority=41,
-        shown_if=_known,
+        shown_if=_is_known,
     ),
-    Number(
-        "seconds",
-        "seconds",
-        _of_arms("seconds", lambda arm: arm.seconds, "baseline", "skill"),
-        SECONDS,
-        priority=10,
-        detail=True,
-    ),
-    Number(
-        "errors",
-        "errors",
-        lambda row: {"errored": row.errored},
-        WHOLE,
-        priority=30,
-        alarm=True,
-        detail=True,
-    ),
+    Number("seconds", "seconds", _both("seconds"), SECONDS, priority=10, detail=True),
+    Number("errors", "errors", ("errored",), priority=30, alarm=True, detail=True),
 ]
 
 
-def key_numbers() -> list[Number]:
-    """Those that every report has."""
-    return [number for number in NUMBERS if not number.detail]
-
-
-def shown_numbers(rows: Sequence[Measured], *, details: bool) -> list[Number]:
+def shown_numbers(rows: Sequence[SummaryRow], *, details: bool) -> list[Number]:
     """The columns of a table with these rows, from left to right."""
     numbers = [number for number in NUMBERS if details or number.of_ref or not number.detail]
     return [number for number in numbers if number.is_shown(rows)]
@@ -398,3 +390,53 @@ def shown_numbers(rows: Sequence[Measured], *, details: bool) -> list[Number]:
 def metrics() -> dict[str, Number]:
     """The numbers that can be drawn over time, by name."""
     return {number.name: number for number in NUMBERS if number.title}
+
+
+# Triggers.
+
+
+def instead_text(instead: Iterable[tuple[str, int]]) -> str:
+    """``docs-writer 6, pdf-tools 1``."""
+    ranked = sorted(instead, key=lambda name_and_count: -name_and_count[1])
+    texts = [f"{one_line(name, 40)} {count:,}" for name, count in ranked[:_MOST_NAMES]]
+    hidden = len(ranked) - _MOST_NAMES
+    return ", ".join([*texts, f"{hidden} more"] if hidden > 0 else texts)
+
+
+TRIGGER_NUMBERS: Final = (
+    Number(
+        "recall",
+        "recall",
+        ("recall.rate",),
+        RATE,
+        bounds="recall.interval",
+        interval=95,
+        bar=True,
+        priority=KEEP,
+    ),
+    Number(
+        "false-alarms",
+        "false alarms",
+        ("false_alarms.rate",),
+        RATE,
+        bounds="false_alarms.interval",
+        interval=95,
+        bar=True,
+        priority=KEEP,
+    ),
+    Number(
+        "instead",
+        "opened instead",
+        (),
+        priority=30,
+        write=lambda row, _: instead_text(row.instead.items()),
+    ),
+    Number("tokens", "tokens", ("tokens",), priority=2, shown_if=_is_known),
+    Number("cost", "$/1000", ("cost",), PER_1000, priority=1, shown_if=bool),
+    Number("errors", "errors", ("errored",), alarm=True, shown_if=bool),
+    Number("not-run", "not run", ("not_run",), alarm=True, shown_if=bool),
+)
+
+
+def shown_trigger_numbers(rows: Sequence[TriggerSummary]) -> list[Number]:
+    return [number for number in TRIGGER_NUMBERS if number.is_shown(rows)]

@@ -135,10 +135,7 @@ def summary_rows(
     model_ids: Mapping[str, str],
 ) -> tuple[SummaryRow, ...]:
     """One row per skill and model, with the numbers of its cases, of its triggers, or both."""
-    rows = {
-        (verdict.summary.skill, verdict.summary.model): _row_of_cases(verdict)
-        for verdict in verdicts
-    }
+    rows = {(verdict.summary.skill, verdict.summary.model): row_of(verdict) for verdict in verdicts}
     for summary in triggers:
         row = rows.get(summary.pair) or _row_of_triggers(summary, model_ids)
         recall, alarms = summary.recall, summary.false_alarms
@@ -174,7 +171,7 @@ def _row_of_triggers(summary: TriggerSummary, model_ids: Mapping[str, str]) -> S
     )
 
 
-def _row_of_cases(verdict: Verdict) -> SummaryRow:
+def row_of(verdict: Verdict) -> SummaryRow:
     summary, over = verdict.summary, verdict.over("baseline")
     third: Arm = "trace" if "trace" in summary.arms else "previous"
     since, skill = verdict.over(third), summary.arm("skill")

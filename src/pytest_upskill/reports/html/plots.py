@@ -6,11 +6,11 @@ from math import floor, log10
 from typing import Final
 
 from ..._util.texts import one_line, percent
+from ...results.summary_row import row_of
 from ...results.verdict import Verdict, sweet_choice
 from ...settings import Score
 from ...stats import wilson
 from ...trials.trial import Arm
-from ..measured import Measured
 from ..numbers import COST, LIFT, TOKENS, Number
 from .markup import circle, diamond, drawing, label, line
 
@@ -53,8 +53,7 @@ def _row(verdict: Verdict, top: float) -> list[str]:
     parts = [line(_at(share), y - 14, _at(share), y + 14, "grid faint") for share in _QUARTERS]
     parts.append(label(0, top + 14, _short(row.model), "name"))
     if lift:
-        measured = Measured.of(verdict)
-        words = f"{LIFT.text(measured)} ({LIFT.bounds_text(measured)})"
+        words = LIFT.full_text(row_of(verdict)) or ""
         parts.append(label(100, top + 14, words, "lift", "end"))
     if baseline is not None:
         way = "gain" if skill > baseline else "loss" if skill < baseline else "same"
@@ -154,7 +153,7 @@ def points_of(verdicts: Sequence[Verdict]) -> tuple[list[Point], Scale] | None:
 
 def _points(verdict: Verdict, number: Number) -> list[Point]:
     found = []
-    for arm, amount in zip(_ARMS, number.amounts(Measured.of(verdict)), strict=True):
+    for arm, amount in zip(_ARMS, number.amounts(row_of(verdict)), strict=True):
         rate = verdict.summary.scored(arm)
         if amount is not None and rate is not None:
             found.append(Point(verdict.summary.model, arm, amount, rate))

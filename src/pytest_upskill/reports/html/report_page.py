@@ -11,10 +11,11 @@ from ...results.arm_comparison import SCORE_WORDS, unit_of
 from ...results.case_changes import Changes, Earlier, changes
 from ...results.run import RunResults
 from ...results.summary import case_words
+from ...results.summary_row import SummaryRow, row_of
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
-from ..measured import Measured
-from ..numbers import LIFT, WITH, WITHOUT, Number, cache_words, shown_numbers
+from ..numbers import LIFT, WITH, WITHOUT, Number, shown_numbers
+from ..phrases import cache_words
 from .case_data import NO_BASELINE, Fitted, fitted, shown_name, skill_anchor
 from .case_rows import CaseRow, rows_of
 from .changes import changed_section
@@ -317,24 +318,24 @@ def _arms(skill: SkillInfo, verdicts: Sequence[Verdict]) -> list[str]:
 
 def _numbers(verdicts: Sequence[Verdict]) -> str:
     """All numbers, those of the pictures too."""
-    measured = [Measured.of(verdict) for verdict in verdicts]
-    numbers = shown_numbers(measured, details=True)
-    names = [(number.header_of(measured), "num") for number in numbers]
+    rows = [*map(row_of, verdicts)]
+    numbers = shown_numbers(rows, details=True)
+    names = [(number.header_of(rows), "num") for number in numbers]
     headers: list[Header] = [("model", ""), ("verdict", ""), *names]
-    rows = []
-    for verdict, row in zip(verdicts, measured, strict=True):
+    lines = []
+    for verdict, row in zip(verdicts, rows, strict=True):
         words = f"{_word(verdict)} {_worse(verdict)}"
         cells = [words, *(_number(number, row) for number in numbers)]
         model, model_id = breakable(verdict.summary.model), breakable(verdict.summary.model_id)
-        rows.append((f"{model}<small>{model_id}</small>", cells))
+        lines.append((f"{model}<small>{model_id}</small>", cells))
     about = f"Numbers of {verdicts[0].summary.skill} on each model"
-    return table("numbers", about, headers, rows)
+    return table("numbers", about, headers, lines)
 
 
-def _number(number: Number, row: Measured) -> str:
+def _number(number: Number, row: SummaryRow) -> str:
     bounds = number.bounds_text(row) if number.interval else None
     shown = text(number.text(row) or _UNKNOWN)
-    small = bounds or number.gain_text(row)
+    small = bounds or number.lift_text(row)
     return f"{shown} <small>{text(small)}</small>" if small else shown
 
 
@@ -356,7 +357,7 @@ def _matrix(by_skill: Sequence[tuple[SkillInfo, list[Verdict]]], models: Sequenc
 def _matrix_cell(verdict: Verdict | None) -> str:
     if verdict is None:
         return _UNKNOWN
-    row = Measured.of(verdict)
+    row = row_of(verdict)
     rates = [shown for number in (WITHOUT, WITH) if (shown := number.text(row))]
     lift = f"<b>{LIFT.text(row)}</b> " if verdict.lift else ""
     shown = (" → ".join(rates) or _UNKNOWN) + unit_of(row.score)

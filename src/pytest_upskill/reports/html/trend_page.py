@@ -31,7 +31,7 @@ def trend_page(entries: Sequence[Entry], metric: Number) -> str:
     """A section for each skill: a drawing, then its runs as a table, newest first."""
     title = f"Skills: {metric.title}"
     parts = [f"<main><h1>{escape(title)}</h1>"]
-    if any(metric.bounds(entry.measured) for entry in entries):
+    if any(metric.bounds_of(entry.row) for entry in entries):
         parts.append("<p>Vertical lines are 95 % intervals. +: uncommitted changes.</p>")
     for skill, group in groupby(
         sorted(entries, key=lambda entry: entry.row.skill), key=lambda entry: entry.row.skill
@@ -66,7 +66,7 @@ def _section(skill: str, entries: Sequence[Entry], metric: Number) -> str:
 
 
 def _table(entries: Sequence[Entry]) -> str:
-    numbers = shown_numbers([entry.measured for entry in entries], details=False)
+    numbers = shown_numbers([entry.row for entry in entries], details=False)
     before, after = ("run", "when (UTC)", "commit", "model", "cases"), ("verdict",)
     headers = (*before, *(number.header for number in numbers), *after)
     plain = {"run", "when (UTC)", "commit", "model", "verdict"}
@@ -96,8 +96,8 @@ def _cells(entry: Entry, numbers: Sequence[Number]) -> list[str]:
 
 
 def _cell(number: Number, entry: Entry) -> str:
-    bounds = number.bounds_text(entry.measured) if number.interval else None
-    text = number.skill_text(entry.measured) or _UNKNOWN
+    bounds = number.bounds_text(entry.row) if number.interval else None
+    text = number.skill_text(entry.row) or _UNKNOWN
     text += unit_of(entry.row.score) if number is LIFT else ""
     return f"{text} ({bounds})" if bounds else text
 
@@ -124,10 +124,10 @@ class _Scale:
 def _drawing(entries: Sequence[Entry], metric: Number, title: str) -> str:
     """The drawing of one skill; empty if the metric is not known of any run."""
     lines = {model: own for (_, model), own in by_pair(entries).items()}
-    known = [value for entry in entries if (value := metric.amount(entry.measured)) is not None]
+    known = [value for entry in entries if (value := metric.amount(entry.row)) is not None]
     if not known:
         return ""
-    bounds = [bound for entry in entries for bound in metric.bounds(entry.measured) or ()]
+    bounds = [bound for entry in entries for bound in metric.bounds_of(entry.row) or ()]
     order = sorted(entries, key=lambda entry: (entry.started, entry.id))
     ids = list(dict.fromkeys(entry.id for entry in order))
     low, high = min(0.0, *known, *bounds), max(metric.unit.top or 0.0, *known, *bounds)
@@ -182,19 +182,19 @@ def _labels(entries: Sequence[Entry], scale: _Scale) -> list[str]:
 def _line(
     entries: Sequence[Entry], metric: Number, scale: _Scale, number: int, aside: float
 ) -> list[str]:
-    known = [(e, value) for e in entries if (value := metric.amount(e.measured)) is not None]
+    known = [(e, value) for e in entries if (value := metric.amount(e.row)) is not None]
     places = [(round(scale.x(e) + aside, 1), scale.y(value)) for e, value in known]
     # A run of some cases says little about all of them, so it is not part of the line.
     on_line = [place for (e, _), place in zip(known, places, strict=True) if not e.row.subset]
     path = " ".join(f"{x},{y}" for x, y in on_line)
     parts = [f'<polyline points="{path}"/>'] if on_line else []
     for (entry, value), (x, y) in zip(known, places, strict=True):
-        if bounds := metric.bounds(entry.measured):
+        if bounds := metric.bounds_of(entry.row):
             low, high = map(scale.y, bounds)
             parts.append(f'<line class="interval" x1="{x}" x2="{x}" y1="{low}" y2="{high}"/>')
         title = f"{harmless(entry.row.label)}, {entry.commit_text}, {entry.short}: "
         title += metric.unit.text(value)
-        title += f" ({metric.bounds_text(entry.measured)})" if bounds else ""
+        title += f" ({metric.bounds_text(entry.row)})" if bounds else ""
         title += f", {entry.row.cases} of {entry.row.all_cases} cases" if entry.row.subset else ""
         point = _point(x, y, number, hollow=entry.row.subset)
         parts.append(f"{point}<title>{escape(title)}</title></{_shape(number)}>")

@@ -5,14 +5,8 @@ from typing import Final
 
 from ..._util.texts import counted, percent, shortened
 from ...results.triggers import QueryRate, TriggerSummary
-from ..trigger_numbers import (
-    TriggerNumber,
-    choice_note,
-    instead_text,
-    query_text,
-    shown_columns,
-    size_words,
-)
+from ..numbers import Number, instead_text, shown_trigger_numbers
+from ..phrases import choice_note, query_text, size_words
 from .markup import Header, breakable, table, text
 
 _UNKNOWN: Final = "–"
@@ -53,18 +47,18 @@ def _verdict(row: TriggerSummary, several: bool) -> str:
 
 
 def _numbers(rows: Sequence[TriggerSummary]) -> str:
-    columns = shown_columns(rows)
+    numbers = shown_trigger_numbers(rows)
     several = len({row.skill for row in rows}) > 1
-    headers: list[Header] = [("model", ""), *((one.header, "num") for one in columns)]
+    headers: list[Header] = [("model", ""), *((number.header, "num") for number in numbers)]
     made = []
     for row in rows:
         about = breakable(row.model) + (f"<small>{breakable(row.skill)}</small>" if several else "")
-        made.append((about, [_number(one, row) for one in columns]))
+        made.append((about, [_number(number, row) for number in numbers]))
     return table("numbers", "Triggers of each model", headers, made)
 
 
-def _number(number: TriggerNumber, row: TriggerSummary) -> str:
-    share, bounds = number.share(row), number.bounds(row)
+def _number(number: Number, row: TriggerSummary) -> str:
+    share, bounds = number.amount(row) if number.bar else None, number.bounds_text(row)
     shown = text(number.text(row) or _UNKNOWN)
     drawn = f"{bar(share)} " if share is not None else ""
     return f"{drawn}{shown}" + (f" <small>{text(bounds)}</small>" if bounds else "")

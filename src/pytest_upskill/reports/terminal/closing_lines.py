@@ -16,7 +16,7 @@ from ...results.run import RunResults
 from ...results.triggers import TriggerSummary, trigger_reasons
 from ...results.verdict import Verdict, Word, gate_reasons, missing_words
 from ...stats import Lift
-from ..numbers import cache_words
+from ..phrases import cache_words
 from .layout import Look, cut, cut_middle, distinct_names, text_width, wrapped
 
 _MOST: Final = 5  # skills, and reasons

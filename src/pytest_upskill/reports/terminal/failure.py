@@ -15,7 +15,8 @@ from ...trials.answer import AnswerFile
 from ...trials.records import Record, Span
 from ...trials.transcript import Transcript, Turn
 from ...trials.trial import Arm
-from ..numbers import activity_words, checks_words, short
+from ..numbers import short
+from ..phrases import activity_words, checks_words
 from .layout import Look, Marks, Paint, side_by_side, wrapped
 
 Line = tuple[str, str, str]  # a prefix, the text, the prefix of its other lines if it is wrapped

@@ -1,23 +1,23 @@
 """The summary at the end of a run: tables first, verdicts last, since that is where eyes end."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from ..._util.texts import counted, harmless, one_line, percent
+from ..._util.texts import counted, harmless, one_line
 from ...results.arm_comparison import SCORE_WORDS, Comparison
 from ...results.run import RunResults
 from ...results.summary import Summary, case_words
+from ...results.summary_row import row_of
 from ...results.triggers import TriggerSummary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
-from ..measured import Measured
-from ..numbers import CHANGE, COST, LIFT, WITH, WITHOUT, Number, shown_numbers
-from .layout import Look, Marks, cut, cut_middle, spaced, split_name, text_width, wrapped
+from ..numbers import LIFT, WITH, WITHOUT, shown_numbers
+from .layout import Look, Marks, cut_middle, spaced, split_name, text_width, wrapped
+from .number_tables import lift_style, number_table, word_style
 from .study_lines import study_lines
-from .tables import KEEP, Cell, Column, Style, Table, fitted
+from .tables import Cell, Column, Table
 from .trigger_lines import trigger_tables, trigger_verdicts
 
 MOST_ROWS: Final = 12  # beyond that a matrix is shown
@@ -112,7 +112,7 @@ def _verdict_lines(verdicts: Sequence[Verdict], look: Look) -> list[str]:
 def _verdict(verdict: Verdict, where: str, look: Look) -> list[str]:
     word = f"{verdict.word}: " if verdict.word else ""
     lines = wrapped(f"{where}: {word}{harmless(verdict.sentence)}.", look.width, rest="  ")
-    if style := verdict_style(verdict.word):
+    if style := word_style(verdict.word):
         painted = look.paint(verdict.word, **style)
         lines = _painted_once(lines, f": {verdict.word}:", f": {painted}:")
     if verdict.since:
@@ -126,7 +126,7 @@ def _since(text: str, change: Comparison | None, look: Look) -> list[str]:
     """The skill compared with itself at a git ref, painted like a verdict."""
     lines = wrapped(harmless(text), look.width, first="  ", rest="    ")
     word = change.word if change else ""
-    if style := change_style(word):
+    if style := word_style(word):
         lines = _painted_once(lines, f": {word},", f": {look.paint(word, **style)},")
     return lines
 
@@ -161,109 +161,11 @@ def _counts(verdicts: Sequence[Verdict], look: Look) -> list[str]:
     return [*lines, *(["-v shows the table of each skill."] if look.verbosity <= 0 else [])]
 
 
-# The table of one skill: a row for each model.
-
-_INTERVAL: Final = 5  # the priority of the columns of intervals
-_COLOURS: Final = {"helps": "green", "hurts": "red", "incomplete": "red"}
-
-
-def verdict_style(word: str | None) -> Style:
-    return {_COLOURS[word]: True, "bold": True} if word in _COLOURS else {}
-
-
-def change_style(word: str | None) -> Style:
-    """Of the skill since the git ref."""
-    colours = {"better": "green", "worse": "red"}
-    return {colours[word]: True, "bold": True} if word in colours else {}
-
-
-def lift_style(word: str | None) -> Style:
-    """Painted only if the verdict says that the lift is shown: a lift alone may be chance."""
-    return verdict_style(word) if word != "incomplete" else {}
-
-
-@dataclass(frozen=True)
-class _SkillLayout:
-    bar: int
-    name: int
-    gap: str = ""  # around an arrow
-    between: str = "  "  # the columns
-    stacked: bool = False
-    split: bool = False  # values without and with the skill on lines of their own
-    drop_below: int = 0
-
-
-_LAYOUTS: Final = (
-    *(_SkillLayout(bar, 60, " ") for bar in (20, 16, 12, 10)),
-    *(_SkillLayout(bar, 36, " ", drop_below=_INTERVAL + 1) for bar in (10, 6)),
-    *(
-        _SkillLayout(bar, name, drop_below=limit)
-        for limit in (_INTERVAL + 1, 11, 31, 36, 40)
-        for bar, name in ((6, 24), (5, 16))
-    ),
-    _SkillLayout(8, 14, stacked=True, drop_below=40),
-    _SkillLayout(4, 9, stacked=True, drop_below=40),
-    _SkillLayout(4, 9, stacked=True, split=True, drop_below=40),
-    _SkillLayout(4, 8, between=" ", stacked=True, split=True, drop_below=KEEP),
-)
-
-
 def skill_table(verdicts: Sequence[Verdict], look: Look) -> list[str]:
-    """With as many columns as there is room for."""
-    rows = [Measured.of(verdict) for verdict in verdicts]
-    models = [harmless(verdict.summary.model) for verdict in verdicts]
-    tables = (_layout(models, rows, layout, look) for layout in _LAYOUTS)
-    return fitted(tables, look.width).lines(look)
-
-
-def _layout(
-    models: Sequence[str], rows: Sequence[Measured], layout: _SkillLayout, look: Look
-) -> Table:
-    columns = [Column("model")]
-    cells = [[Cell("\n".join(split_name(model, layout.name)))] for model in models]
-
-    def add(column: Column, texts: Iterable[Cell]) -> None:
-        columns.append(column)
-        for row, cell in zip(cells, texts, strict=True):
-            row.append(cell)
-
-    for number in shown_numbers(rows, details=True):
-        width = layout.bar if layout.stacked else layout.bar + 5
-        header = harmless(number.header_of(rows))
-        if number.of_ref and text_width(header) > width:  # any name of a ref
-            header = number.name if number is CHANGE else cut(header, width, look.marks.cut)
-        right = not number.bar and len(number.values(rows[0])) == 1
-        alarming = number.alarm and any(number.amount(row) for row in rows)
-        priority = KEEP if alarming else number.priority
-        add(Column(header, right, priority), (_cell(number, row, layout, look) for row in rows))
-        bounds = [number.bounds_text(row) for row in rows] if number.interval else []
-        if any(bounds):
-            add(Column("interval", priority=_INTERVAL), (Cell(text or "-") for text in bounds))
-    return Table(columns, cells, layout.between, layout.drop_below)
-
-
-def _cell(number: Number, row: Measured, layout: _SkillLayout, look: Look) -> Cell:
-    marks = look.marks
-    if number.bar:
-        return Cell(_bar(number.amount(row), layout, marks))
-    # Costs are long, so that they are the first to take two lines.
-    split = layout.split or (layout.stacked and number is COST)
-    arrow = f"{marks.arrow}\n" if split else f"{layout.gap}{marks.arrow}{layout.gap}"
-    text = number.text(row, arrow) or "-"
-    if change := number.growth_text(row, marks.times) or number.gain_text(row, bounds=False):
-        text += f"{chr(10) if layout.stacked else ' '}{change}"
-    if number is LIFT:
-        return Cell(text, lift_style(row.verdict))
-    if number is CHANGE:
-        return Cell(text, change_style(row.change_word))
-    return Cell(text, {"red": True} if number.alarm and number.amount(row) else {})
-
-
-def _bar(rate: float | None, layout: _SkillLayout, marks: Marks) -> str:
-    if rate is None:
-        return "-"
-    bar, number = marks.bar(rate, layout.bar), percent(rate).rjust(4)
-    return f"{bar}\n{number.rjust(layout.bar)}" if layout.stacked else f"{bar} {number}"
+    """A row for each model."""
+    rows = [*map(row_of, verdicts)]
+    names = {"model": [row.label for row in rows]}
+    return number_table(names, rows, shown_numbers(rows, details=True), look)
 
 
 # Many skills: rows are skills, columns are models.
@@ -310,7 +212,7 @@ def _matrix_cell(verdict: Verdict | None, marks: Marks) -> Cell:
     """``40→95 +55``; the lift is painted, or the mark of what is incomplete."""
     if verdict is None:
         return Cell("- ")
-    row = Measured.of(verdict)
+    row = row_of(verdict)
     rates = [WITHOUT.amount(row), WITH.amount(row)]
     text = marks.arrow.join(str(round(100 * rate)) for rate in rates if rate is not None) or "-"
     lift = LIFT.text(row) or ""

@@ -10,7 +10,7 @@ from ...results.arm_comparison import SCORE_WORDS, unit_of
 from ..history_entries import Entry, by_pair
 from ..numbers import LIFT, Number, shown_numbers
 from .layout import Look, Marks, distinct_names
-from .summary_text import lift_style, verdict_style
+from .number_tables import lift_style, word_style
 from .tables import KEEP, Cell, Column, Table, fitted
 
 _BY_CHECKS: Final = f"lift and verdict are of the {SCORE_WORDS['checks']}"
@@ -48,7 +48,7 @@ def _version_notes(entries: Sequence[Entry]) -> list[str]:
 def _table(
     entries: Sequence[Entry], longest: int, drop_below: int, look: Look, now: datetime
 ) -> Table:
-    numbers = shown_numbers([entry.measured for entry in entries], details=False)
+    numbers = shown_numbers([entry.row for entry in entries], details=False)
     skills = distinct_names({entry.row.skill: 0 for entry in entries}, longest, look.marks.cut)
     models = distinct_names({entry.row.label: 0 for entry in entries}, longest, look.marks.cut)
     some_cases = any(entry.row.subset for entry in entries)
@@ -73,9 +73,9 @@ def _table(
             "skill": Cell(skills[row.skill]),
             "model": Cell(models[row.label]),
             "cases": Cell(f"{row.cases}/{row.all_cases}" if row.subset else str(row.cases)),
-            "verdict": Cell(_word(entry), verdict_style(row.verdict)),
+            "verdict": Cell(_word(entry), word_style(row.verdict)),
         }
-        cells |= {n.header: Cell(n.skill_text(entry.measured) or "-") for n in numbers}
+        cells |= {n.header: Cell(n.skill_text(entry.row) or "-") for n in numbers}
         mark = _MARK if mixed and row.score == "checks" else ""
         cells[LIFT.header] = Cell(f"{cells[LIFT.header].text}{mark}", lift_style(row.verdict))
         if entry.id == before:
@@ -123,7 +123,7 @@ def plot_lines(entries: Sequence[Entry], metric: Number, look: Look, now: dateti
 
 
 def _bars(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -> list[str]:
-    known = [value for entry in entries if (value := metric.amount(entry.measured)) is not None]
+    known = [value for entry in entries if (value := metric.amount(entry.row)) is not None]
     if not known:
         return ["  not known of any run"]
     top = metric.unit.top or max(known) or 1.0
@@ -136,7 +136,7 @@ def _bars(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -
     table = fitted(tables, look.width - 2)
     lines = [f"  {line}" for line in table.body(look.paint)]
     # A run of some cases says little about all of them.
-    whole = [metric.amount(entry.measured) for entry in entries if not entry.row.subset]
+    whole = [metric.amount(entry.row) for entry in entries if not entry.row.subset]
     ends = [value for value in whole if value is not None]
     if len(ends) < 2:
         return lines
@@ -149,8 +149,8 @@ def _bars(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -
 def _bar_row(
     entry: Entry, metric: Number, scale: tuple[float, float], bar: int, look: Look, now: datetime
 ) -> list[Cell]:
-    row, value = entry.row, metric.amount(entry.measured)
-    bounds = metric.bounds_text(entry.measured)
+    row, value = entry.row, metric.amount(entry.row)
+    bounds = metric.bounds_text(entry.row)
     notes = [f"({bounds})"] if bounds else []
     notes += [unit_of(row.score).strip()] if metric is LIFT and row.score == "checks" else []
     notes += [f"{row.cases}/{row.all_cases} cases"] if row.subset else []

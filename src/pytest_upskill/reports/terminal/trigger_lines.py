@@ -7,27 +7,14 @@ from ..._util.texts import harmless, one_line
 from ...errors import without_commands
 from ...results.triggers import QueryRate, TriggerSummary
 from ...trials.records import Record
-from ..trigger_numbers import (
-    TriggerNumber,
-    choice_note,
-    instead_text,
-    query_text,
-    shown_columns,
-    size_words,
-)
-from .layout import Look, Marks, cut, split_name, wrapped
+from ..numbers import instead_text, shown_trigger_numbers
+from ..phrases import choice_note, query_text, size_words
+from .layout import Look, cut, wrapped
+from .number_tables import number_table
 from .tables import Cell, Column, Style, Table, fitted
 
 _RED: Final[Style] = {"red": True, "bold": True}
 _MOST_VERDICTS: Final = 12
-_INTERVAL: Final = 95  # the priority of the columns of intervals
-# The length of bars and of names, and which columns may be dropped then.
-_LAYOUTS: Final = (
-    *((bar, 60, 0) for bar in (16, 10)),
-    *((bar, name, limit) for limit in (11, 21, 31) for bar in (10, 6, 0) for name in (60, 36, 24)),
-    *((0, name, 91) for name in (60, 36, 24, 16, 10)),
-    (0, 10, _INTERVAL + 1),
-)
 _QUERIES: Final = (100, 80, 70, 60, 50, 44, 38, 32, 26, 20, 14, 10)  # lengths of a query
 
 
@@ -39,37 +26,11 @@ def trigger_tables(rows: Sequence[TriggerSummary], look: Look) -> list[list[str]
     facts = ["triggers", size_words(rows, look.marks.times), choice_note(rows)]
     first, *rest = wrapped(f" {dot} ".join(filter(None, facts)), look.width, rest="  ")
     title = [first.replace("triggers", look.paint("triggers", bold=True), 1), *rest]
-    table = fitted((_table(rows, *layout, look) for layout in _LAYOUTS), look.width)
-    blocks = [title, table.lines(look)]
+    names = {"skill": [row.skill for row in rows], "model": [row.model for row in rows]}
+    if len(set(names["skill"])) == 1:
+        del names["skill"]
+    blocks = [title, number_table(names, rows, shown_trigger_numbers(rows), look)]
     return [*blocks, *(_queries(rows, look) if look.verbosity > 0 else [])]
-
-
-def _table(
-    rows: Sequence[TriggerSummary], bar: int, longest: int, drop_below: int, look: Look
-) -> Table:
-    several = len({row.skill for row in rows}) > 1
-    columns = [*([Column("skill")] if several else []), Column("model")]
-    cells = [
-        [
-            Cell("\n".join(split_name(harmless(name), longest)))
-            for name in ([row.skill, row.model] if several else [row.model])
-        ]
-        for row in rows
-    ]
-    for number in shown_columns(rows):
-        columns.append(Column(number.header, not number.drawn, number.priority))
-        columns += [Column("interval", priority=_INTERVAL)] if number.drawn else []
-        for row, texts in zip(rows, cells, strict=True):
-            texts.append(_cell(number, row, bar, look.marks))
-            texts += [Cell(number.bounds(row) or "-")] if number.drawn else []
-    return Table(columns, cells, drop_below=drop_below)
-
-
-def _cell(number: TriggerNumber, row: TriggerSummary, bar: int, marks: Marks) -> Cell:
-    text, share = number.text(row) or "-", number.share(row)
-    if share is not None and bar:
-        text = f"{marks.bar(share, bar)} {text.rjust(4)}"
-    return Cell(text, _RED if number.alarm and number.text(row) else {})
 
 
 def _queries(rows: Sequence[TriggerSummary], look: Look) -> Iterator[list[str]]:

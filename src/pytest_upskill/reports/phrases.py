@@ -1,0 +1,74 @@
+"""Phrases that several reports use: checks, what an agent did, caching, the queries of triggers."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from .._util.texts import counted, dollars, one_line
+from ..results.summarizing import checks_of
+from ..results.triggers import MODELS_CHOICE, QueryRate, TriggerSummary
+from ..trials.activity import Activity
+from ..trials.records import Record
+from ..trials.subject import CHAT
+from ..trials.trial import Arm
+from .numbers import short
+
+_CENT: Final = 0.01
+_MANY: Final = 3  # checks
+
+
+def checks_words(records: Iterable[Record], arm: Arm) -> str:
+    """``, 6 of 7 checks``: of an answer on average, unless so few are seen at a glance."""
+    counts = checks_of(records, arm)
+    if not counts or counts[1] < _MANY:
+        return ""
+    return f", {short(counts[0])} of {short(counts[1])} checks"
+
+
+def activity_words(activity: Activity) -> str:
+    """``5 turns, 4 tool calls, opened the skill``: what an agent did in a trial."""
+    words = [counted(activity.turns, "turn"), counted(activity.tool_calls, "tool call")]
+    if activity.activated:
+        words.append("opened the skill")
+    elif activity.activated is not None:
+        others = one_line(", ".join(activity.opened), 100)
+        words.append(f"did not open the skill{f', but {others}' if others else ''}")
+    return ", ".join(words)
+
+
+def cache_words(usd: float) -> str:
+    """What the providers' caches saved, or cost; empty if that is not worth a cent."""
+    if usd <= -_CENT:
+        return f"prompt caching cost {dollars(-usd)} more than it saved"
+    return f"prompt caching saved {dollars(usd)}" if usd >= _CENT else ""
+
+
+# Triggers.
+
+
+def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
+    """``20 queries that need pdf, 20 that don't × 3 runs``, over all skills."""
+    most = dict[str, TriggerSummary]()  # of each skill, the row with the most queries
+    for row in rows:
+        most[row.skill] = max(most.get(row.skill, row), row, key=lambda row: len(row.queries))
+    kinds = [query.should_trigger for row in most.values() for query in row.queries]
+    needs, spares = kinds.count(True), kinds.count(False)
+    runs = counted(max(row.runs for row in rows), "run")
+    need, lack = "needs" if needs == 1 else "need", "doesn't" if spares == 1 else "don't"
+    skill = one_line(rows[0].skill, 60) if len(most) == 1 else "their skill"
+    return f"{counted(needs, 'query')} that {need} {skill}, {spares:,} that {lack} {times} {runs}"
+
+
+def choice_note(rows: Sequence[TriggerSummary]) -> str:
+    """What numbers of chat are of; empty if all are of agents."""
+    chats = list(dict.fromkeys(row.model for row in rows if row.agent == CHAT))
+    if not chats:
+        return ""
+    if len(chats) == len({row.model for row in rows}):
+        return MODELS_CHOICE
+    return f"{', '.join(one_line(model, 60) for model in chats)}: {MODELS_CHOICE}"
+
+
+def query_text(query: QueryRate, errors: bool = True) -> str:
+    """``2 of 3``, and what went wrong."""
+    opened = query.count if query.runs else "-"
+    return f"{opened}, {counted(query.errored, 'error')}" if errors and query.errored else opened

@@ -1,0 +1,117 @@
+"""Tables of numbers on the terminal: a row for each model, with bars where there is room."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..._util.texts import harmless, percent
+from ..numbers import CHANGE, COST, Number, Row, field_of
+from .layout import Look, Marks, cut, split_name, text_width
+from .tables import KEEP, Cell, Column, Style, Table, fitted
+
+_COLOURS: Final = {
+    **{"helps": "green", "better": "green"},
+    **{"hurts": "red", "worse": "red", "incomplete": "red"},
+}
+
+
+def word_style(word: str | None) -> Style:
+    """Of a verdict."""
+    return {_COLOURS[word]: True, "bold": True} if word in _COLOURS else {}
+
+
+def lift_style(word: str | None) -> Style:
+    """Painted only if the verdict says that the lift is shown: a lift alone may be chance."""
+    return word_style(word) if word != "incomplete" else {}
+
+
+@dataclass(frozen=True)
+class _Layout:
+    bar: int
+    name: int
+    gap: str = ""  # around an arrow
+    between: str = "  "  # the columns
+    stacked: bool = False
+    split: bool = False  # values without and with the skill on lines of their own
+    drop_below: int = 0
+
+
+_LAYOUTS: Final = (
+    *(_Layout(bar, 60, " ") for bar in (20, 16, 12, 10)),
+    *(_Layout(bar, 36, " ", drop_below=6) for bar in (10, 6)),
+    *(
+        _Layout(bar, name, drop_below=limit)
+        for limit in (6, 11, 31, 36, 40)
+        for bar, name in ((6, 24), (5, 16))
+    ),
+    _Layout(8, 14, stacked=True, drop_below=40),
+    _Layout(4, 9, stacked=True, drop_below=40),
+    _Layout(4, 9, stacked=True, split=True, drop_below=40),
+    _Layout(4, 8, between=" ", stacked=True, split=True, drop_below=KEEP),
+)
+
+
+def number_table(
+    names: Mapping[str, Sequence[str]], rows: Sequence[Row], numbers: Sequence[Number], look: Look
+) -> list[str]:
+    """With as many columns as there is room for; ``names`` are those of the rows, by header."""
+    layouts = (_table(names, rows, numbers, layout, look) for layout in _LAYOUTS)
+    return fitted(layouts, look.width).lines(look)
+
+
+def _table(
+    names: Mapping[str, Sequence[str]],
+    rows: Sequence[Row],
+    numbers: Sequence[Number],
+    layout: _Layout,
+    look: Look,
+) -> Table:
+    columns = [Column(header) for header in names]
+    cells = [
+        [Cell("\n".join(split_name(harmless(name), layout.name))) for name in row_names]
+        for row_names in zip(*names.values(), strict=True)
+    ]
+
+    def add(column: Column, texts: Iterable[Cell]) -> None:
+        columns.append(column)
+        for row, cell in zip(cells, texts, strict=True):
+            row.append(cell)
+
+    for number in numbers:
+        width = layout.bar if layout.stacked else layout.bar + 5
+        header = harmless(number.header_of(rows))
+        if number.of_ref and text_width(header) > width:  # any name of a ref
+            header = number.name if number is CHANGE else cut(header, width, look.marks.cut)
+        right = not number.bar and len(number.fields) == 1
+        alarming = number.alarm and any(number.amount(row) for row in rows)
+        priority = KEEP if alarming else number.priority
+        add(Column(header, right, priority), (_cell(number, row, layout, look) for row in rows))
+        bounds = [number.bounds_text(row) for row in rows] if number.interval else []
+        if any(bounds):
+            column = Column("interval", priority=number.interval)
+            add(column, (Cell(text or "-") for text in bounds))
+    return Table(columns, cells, layout.between, layout.drop_below)
+
+
+def _cell(number: Number, row: Row, layout: _Layout, look: Look) -> Cell:
+    marks = look.marks
+    if number.bar:
+        return Cell(_bar(number.amount(row), layout, marks))
+    # Costs are long, so that they are the first to take two lines.
+    split = layout.split or (layout.stacked and number is COST)
+    arrow = f"{marks.arrow}\n" if split else f"{layout.gap}{marks.arrow}{layout.gap}"
+    text = number.text(row, arrow) or "-"
+    if change := number.growth_text(row, marks.times) or number.lift_text(row, bounds=False):
+        text += f"{chr(10) if layout.stacked else ' '}{change}"
+    if number.painted_by:
+        return Cell(text, lift_style(field_of(row, number.painted_by)))
+    return Cell(text, {"red": True} if number.alarm and number.amount(row) else {})
+
+
+def _bar(rate: float | None, layout: _Layout, marks: Marks) -> str:
+    if rate is None:
+        return "-"
+    bar, number = marks.bar(rate, layout.bar), percent(rate).rjust(4)
+    if not layout.stacked:
+        return f"{bar} {number}"
+    return f"{bar}\n{number.rjust(layout.bar)}"
