@@ -21,8 +21,9 @@ from pytest_upskill.stats import (
     steps,
     weights,
 )
+from pytest_upskill.teach.attempts import Attempt
 from pytest_upskill.teach.distilling import choose
-from pytest_upskill.teach.shortening import Short
+from pytest_upskill.teach.drafts import Draft
 from pytest_upskill.teach.wordings import HELD_OUT, Scores, changes
 
 Chances = list[tuple[float, float]]  # per case: to pass without the skill, and with it
@@ -372,7 +373,7 @@ def chosen_place(
         pairs = rates(ask(draw, chances, runs), runs)
         change = guarded(paired_lift(pairs, runs), [two - one for one, two in pairs])
         found.append(Version(1, None, change))
-    shorts = [Short(number, 1) for number in range(len(losses))]
+    shorts = [Attempt(number, Draft("", "", ""), None) for number in range(len(losses))]
     parts = Parts("skill", "m", 1, None, (), versions=tuple(found))
     taken = choose([parts], shorts, frozenset(range(len(losses))))
     return taken.number if taken else None

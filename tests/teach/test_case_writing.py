@@ -46,7 +46,7 @@ def tried(
         return nobody(questions) if questions else []
 
     good, fallen = try_cases(replies, kept, tmp_path, ask, None)
-    return [one.case.id for one in good], [one.why for one in fallen]
+    return [one.case.id for one in good], [one.reason for one in fallen]
 
 
 @pytest.mark.parametrize(
@@ -393,7 +393,7 @@ def test_cases_for_agents_are_tried_with_the_files_that_they_leave(
         assert [one.data["expected"] for one in good] == [asked]
     else:
         assert not good
-        assert why in fallen[0].why
+        assert why in fallen[0].reason
 
 
 def test_cases_for_agents_are_not_for_plain_questions(tmp_path: Path) -> None:

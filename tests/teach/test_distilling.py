@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from pytest_upskill.results.parts import Parts, Version
+from pytest_upskill.results.run import RunResults
 from pytest_upskill.stats import Lift
+from pytest_upskill.teach.attempts import Attempt
 from pytest_upskill.teach.distilling import choose
 from pytest_upskill.teach.drafts import Draft
-from pytest_upskill.teach.shortening import Short, best_of_sizes, within
+from pytest_upskill.teach.shortening import best_of_sizes, within
 from support.made import made_run
 
 GOOD = Lift(0.0, -0.08, 0.2, 1.0)
@@ -14,12 +16,13 @@ SMALL_LOSS = Lift(-0.05, -0.09, -0.01, 0.01)
 UNKNOWN = Lift(0.0, -0.3, 0.3, 1.0)
 
 
-def short(number: int, body: str, size: int = 500, passed: int = 4) -> Short:
+def short(number: int, body: str, size: int = 500, passed: int = 4) -> Attempt:
     results = made_run(cases=4, passes=lambda case, _, arm, _run: arm == "skill" and case < passed)
-    return Short(number, size, Draft("gate", "About.", body, base=Path()), results)
+    draft = Draft("gate", "About.", body, base=Path())
+    return Attempt(number, draft, results, most_tokens=size)
 
 
-def versions(*lengths: int) -> list[Short]:
+def versions(*lengths: int) -> list[Attempt]:
     return [short(number, "x" * 4 * length) for number, length in enumerate(lengths, start=1)]
 
 
@@ -62,22 +65,19 @@ def test_of_each_size_the_best_version_counts_and_each_text_once() -> None:
         short(2, "y" * 200, size=100, passed=1),
         short(3, "z" * 240, size=100, passed=3),
         short(4, "x" * 400, size=200, passed=2),
-        Short(5, 50, problem="too long"),
+        Attempt(5, Draft("gate", "", ""), None, "too long", most_tokens=50),
     ]
     assert [one.number for one in best_of_sizes(found)] == [1, 3]
 
 
 def test_a_loss_is_that_of_the_student_that_loses_most() -> None:
-    def run(weak: int) -> Short:
-        made = made_run(
+    def run(weak: int) -> RunResults:
+        return made_run(
             models=("a", "b"),
             cases=4,
             passes=lambda case, model, *_: case < (weak if model == "b" else 4),
         )
-        return Short(1, 9, results=made)
 
-    whole, less = run(4).results, run(3).results
-    assert whole
-    assert less
+    whole, less = run(4), run(3)
     assert within(whole, less, 0.25)
     assert not within(whole, less, 0.24)

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.teach.attempts import Attempt, best_of, report_for_teacher, why_stop
+from pytest_upskill.teach.attempts import Attempt, report_for_teacher, why_good_enough
 from pytest_upskill.teach.drafts import Draft
+from pytest_upskill.teach.improvement import best_of
 from pytest_upskill.teach.outcome import Taught, report_lines, sentences
 from pytest_upskill.teach.progress_lines import ProgressScreen, cells_of, row_lines
 from pytest_upskill.teach.sources import TraceText
-from pytest_upskill.teach.teach_settings import TeachSettings
 from pytest_upskill.trials.trial import Arm
 from support.made import checked_run, made_run
 
@@ -138,8 +138,7 @@ def test_cases_of_evals_json_are_taught_by_their_checks() -> None:
     attempts = [Attempt(1, drafts[0], some), Attempt(2, drafts[1], more)]
     assert best_of(attempts).number == 2
     assert attempts[1].lift == attempts[1].worst_score == 6 / 7
-    settings = TeachSettings(task="t", teacher="big", students=("small",), target=0.8)
-    assert why_stop(attempts, settings) == "every student reached 80% of checks"
+    assert why_good_enough(attempts[1], 0.8) == "every student reached 80% of checks"
     assert cells_of(more)[0][1].split() == ["0%", "→", "86%", "of", "checks", "(+86)"]
     told = report_for_teacher(more)
     assert "The share of checks: haiku 0% without the skill, 86% with it." in told

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from pytest_upskill.teach.drafts import Wanted, read_draft
+from pytest_upskill.teach.drafts import DraftSpec, read_draft
 from pytest_upskill.teach.prompts import fenced
 from pytest_upskill.teach.replies import DraftForm, NotUsable, read_reply
 
@@ -58,20 +58,20 @@ def test_no_file_of_a_draft_leaves_its_folders(tmp_path: Path, path: str) -> Non
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with pytest.raises(NotUsable):
-        read_draft(json.dumps(data), Wanted(1500, scratch, "fallback"))
+        read_draft(json.dumps(data), DraftSpec(1500, scratch, "fallback"))
     assert [*tmp_path.rglob("*")] == [scratch]
 
 
 def test_names_are_made_valid(tmp_path: Path) -> None:
     data = {"name": "Über Lamp!!", "description": "d: #x", "body": "b"}
-    draft = read_draft(json.dumps(data), Wanted(1500, tmp_path, "fallback"))
+    draft = read_draft(json.dumps(data), DraftSpec(1500, tmp_path, "fallback"))
     assert draft.name == "uber-lamp"
     data["name"] = "門"
-    assert read_draft(json.dumps(data), Wanted(1500, tmp_path, "fallback")).name == "fallback"
+    assert read_draft(json.dumps(data), DraftSpec(1500, tmp_path, "fallback")).name == "fallback"
     assert draft.text.startswith("---\nname: uber-lamp\ndescription: 'd: #x'\n---\n")
 
 
 def test_control_characters_and_surrogates_are_removed(tmp_path: Path) -> None:
     text = '{"name": "n", "description": "d\\u001b[31m", "body": "a\\ud800b\\u0000\\r\\nc\\td"}'
-    draft = read_draft(text, Wanted(1500, tmp_path, "fallback"))
+    draft = read_draft(text, DraftSpec(1500, tmp_path, "fallback"))
     assert (draft.description, draft.body) == ("d[31m", "ab\nc\td")

@@ -1,4 +1,4 @@
-"""The Python API: what the commands do, sync, and async in a thread."""
+"""The Python API: each command as a function, and an async twin that runs it in a thread."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from ..settings import Settings
 from ..skills.context import load_for_run
 from ..skills.folder import skill_file
 from ..skills.skill import load_skill
-from .attempts import checked
+from .attempts import with_checks
 from .case_file import read_case_file
 from .described import Described
 from .describing import describe_task, improve_description
@@ -29,7 +29,7 @@ from .teach_settings import DEFAULT_CASES, DEFAULT_QUERIES, KINDS, TeachCommand,
 from .trigger_set import TriggerSet, trigger_task, write_triggers
 from .workflow import add_cases, refine_skill, write_skill
 
-Given = ParamSpec("Given")
+Params = ParamSpec("Params")
 Result = TypeVar("Result")
 Tell = Callable[[str], None]
 
@@ -39,7 +39,7 @@ Names = str | Sequence[str]  # one name, or several
 
 
 class TeachOptions(TypedDict, total=False):
-    """The types of the options, for editors and type checkers; see TeachSettings for the rest."""
+    """The types of the options, for editors and type checkers; TeachSettings explains them."""
 
     examples: Names
     source: AnyPath | None
@@ -177,12 +177,12 @@ def evaluate(
         raise SettingsError(
             "students", "no model is named", "Name one, for example students=['haiku']."
         )
-    # There is no teacher here: a student stands in for it, and is not asked as one.
+    # There is no teacher here, and a student takes its place without being asked as one.
     url = settings.student_url or settings.teacher_url
     settings = replace(settings, teacher=settings.students[0], teacher_url=url)
     cases = read_case_file(read.file.parent, agents=settings.only_agents).cases
     with open_models(settings, _context(folder, None, prices)) as models:
-        return models.evaluate(read, checked(cases), models.students)
+        return models.evaluate(read, with_checks(cases), models.students)
 
 
 def _ignore(_: TeachModels) -> None:
@@ -218,11 +218,11 @@ async def _in_thread(work: Callable[[], Result]) -> Result:
         raise
 
 
-def _async_of(function: Callable[Given, Result]) -> Callable[Given, Coroutine[Any, Any, Result]]:
+def _async_of(function: Callable[Params, Result]) -> Callable[Params, Coroutine[Any, Any, Result]]:
     """The async twin of a function; cancelling it stops all questions."""
 
     @wraps(function)
-    async def twin(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+    async def twin(*args: Params.args, **kwargs: Params.kwargs) -> Result:
         return await _in_thread(partial(function, *args, **kwargs))
 
     return twin
@@ -240,35 +240,32 @@ def _settings(command: TeachCommand, task: str, options: TeachOptions) -> TeachS
     defaults = {n: option.default for n, option in options_of(command, TeachSettings).items()}
     values: dict[str, Any] = {**defaults, **options}
     for name, kind in KINDS.items():
-        convert = _paths if kind == PATHS else _path if kind == PATH else _names
-        if name in values and (kind == PATH or kind.repeats):
-            values[name] = convert(values[name])
+        if name in values and kind.repeats:
+            several = _several(values[name])
+            values[name] = tuple(map(Path, several)) if kind == PATHS else several
+        elif kind == PATH and values.get(name) is not None:
+            values[name] = Path(values[name])
     return TeachSettings(task, **values)
 
 
-def _names(given: Names) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _several(value: Any) -> tuple[Any, ...]:
+    """A single name or path, or several."""
+    return (value,) if isinstance(value, str | os.PathLike) else tuple(value)
 
 
-def _paths(given: AnyPath | Sequence[AnyPath]) -> tuple[Path, ...]:
-    return (Path(given),) if isinstance(given, str | os.PathLike) else tuple(map(Path, given))
-
-
-def _path(given: AnyPath | None) -> Path | None:
-    return None if given is None else Path(given)
-
-
-def _context(folder: AnyPath | None, tell: Tell | None, prices: Names, **more: Any) -> TeachContext:
+def _context(
+    folder: AnyPath | None, tell: Tell | None, prices: Names, *, in_place: bool = False
+) -> TeachContext:
     def write(text: str) -> None:
         if tell:
             tell(text.rstrip("\n"))
 
     return TeachContext(
-        root=_path(folder) or Path.cwd(),
+        root=Path(folder) if folder else Path.cwd(),
         screen=ProgressScreen(write),
         opened=_OPENED.get(),
-        prices=parse_prices(_names(prices)),
-        **more,
+        prices=parse_prices(_several(prices)),
+        in_place=in_place,
     )
 
 

@@ -1,6 +1,6 @@
-"""Measure a skill, let the teacher improve it by what fails, measure again; keep the best."""
+"""Versions of a skill, measured on its cases; each is written by what fails with the best one."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -8,7 +8,6 @@ from typing import Final
 
 from .._util.texts import counted, one_line, shortened
 from ..checks import CheckedCase
-from ..errors import BudgetError, UnusableError
 from ..results.arm_comparison import unit_of
 from ..results.run import RunResults
 from ..results.summary import Summary
@@ -18,26 +17,25 @@ from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import ARMS, Arm
 from .case_writing import UsableCase
-from .drafts import Draft, Wanted, ask_for_draft, loaded
-from .progress_lines import ProgressScreen, cells_of
+from .drafts import Draft, DraftSpec, ask_for_draft, loaded
+from .improvement import Improvement
+from .progress_lines import cells_of
 from .prompts import SkillText, fenced, refine_prompt
 from .replies import no_answer
 from .secrets import masked
 from .teach_models import TeachModels
-from .teach_settings import TeachSettings
+from .teach_run import TeachRun
 from .traces import condensed
 from .traces.reading import trace_of
 
 _MOST_TRIED: Final = 8_000  # characters of an earlier version that the teacher is shown
-_PLATEAU: Final = 2  # stop after this many attempts without a better one
-
 MOST_TRACES: Final = 12_000  # tokens of what agents did, in all
 _MOST_FAILURES: Final = 10  # that the teacher is shown
-_MOST_TRACE: Final = 3_000  # tokens of one
+_MOST_TRACE: Final = 3_000  # tokens of one trace
 _MOST_ANSWER: Final = 1_500  # characters
-_MOST_FILES_SHOWN: Final = 5
-_MOST_FILE_SHOWN: Final = 1_000  # characters
-_MOST_MASKED: Final = 20_000  # characters: masking a whole file may take a second
+_MOST_FILES: Final = 5
+_MOST_FILE: Final = 1_000  # characters
+_MOST_MASKED: Final = 20_000  # characters: masking a large file may take a second
 _NOT_OPENED: Final = (
     "It did not open the skill: it saw the name and the description, and no word of the body. So "
     "the body is not the cause. Change the description: say when to use the skill, in words that "
@@ -47,7 +45,7 @@ _NOT_OPENED: Final = (
 
 @dataclass(frozen=True)
 class Attempt:
-    """A version measured on the learning cases, or why it could not be."""
+    """A version of a skill on the learning cases, or why it could not be measured."""
 
     number: int
     draft: Draft
@@ -55,6 +53,7 @@ class Attempt:
     problem: str | None = None
     written: bool = True  # False: the skill as it was before this run
     most_tokens: int | None = None
+    noun: str = "attempt"
 
     @property
     def too_long(self) -> bool:
@@ -63,12 +62,15 @@ class Attempt:
 
     @property
     def label(self) -> str:
-        return f"attempt {self.number}" if self.written else "current"
+        return f"{self.noun} {self.number}" if self.written else "current"
 
     @property
     def lift(self) -> float:
         """Mean over the students."""
-        return mean_lift(self.results) if self.results else float("-inf")
+        if self.results is None:
+            return float("-inf")
+        lifts = [row.lift for row in self.results.summaries if row.lift is not None]
+        return fmean(lifts) if lifts else 0.0
 
     @property
     def worst_score(self) -> float:
@@ -83,42 +85,137 @@ class Attempt:
         return fits, self.lift, -self.draft.tokens, -self.number
 
 
-def mean_lift(results: RunResults) -> float:
-    lifts = [row.lift for row in results.summaries if row.lift is not None]
-    return fmean(lifts) if lifts else 0.0
+@dataclass
+class SkillImprovement(Improvement[Draft, Attempt]):
+    """Versions of a skill, each written by what fails with the best one."""
+
+    spec: DraftSpec
+    cases: Sequence[UsableCase]  # only the learning ones
+
+    def improve(self, first: Draft | None = None) -> str:
+        stop, best = super().improve(first), self.best
+        if len(self.attempts) > 1 and best.number == 1 and best.results:
+            self.run.screen.row(best.label, cells_of(best.results), "best")  # not marked so far
+        return stop
+
+    def propose(self) -> Draft:
+        settings, models, best = self.run.settings, self.run.models, self.best
+        assert best.results, "the best attempt is a measured one"
+        tried = [_tried_text(attempt) for attempt in self.attempts if attempt.number > best.number]
+        prompt = refine_prompt(
+            settings.task,
+            self.run.material.text,
+            SkillText(best.draft.description, best.draft.body, best.draft.files),
+            report_for_teacher(best.results),
+            tried,
+            settings.max_skill_tokens,
+            agents=models.with_agents,
+        )
+        number = len(self.attempts) + 1
+        self.run.screen.begin(f"attempt {number}: {models.teacher} rewrites the skill…")
+        return ask_for_draft(models, prompt, self.spec, self.run.state.session)
+
+    def measure(self, number: int, version: Draft) -> Attempt:
+        attempt = self.unmeasured(number, "", version)
+        self.run.screen.begin(f"{attempt.label}…")
+        models = self.run.models
+        results = measure(models, version, self.cases, models.students, self.spec.scratch)
+        return replace(attempt, results=results, problem=None)
+
+    def unmeasured(self, number: int, problem: str, version: Draft | None) -> Attempt:
+        draft = version or self.best.draft
+        written = version is not self.spec.base or version is None
+        return Attempt(number, draft, None, problem, written, self.spec.most_tokens)
+
+    def is_new(self, version: Draft) -> bool:
+        return not any(self._is_same(version, attempt.draft) for attempt in self.attempts)
+
+    def _is_same(self, version: Draft, other: Draft) -> bool:
+        """Whether students can't tell them apart: only agents see a description."""
+        if self.run.models.with_agents and version.description != other.description:
+            return False
+        return (version.body, version.files) == (other.body, other.files)
+
+    def why_enough(self) -> str | None:
+        return why_good_enough(self.best, self.run.settings.target)
+
+    def show(self, attempt: Attempt) -> None:
+        show_attempt(self.run, attempt, "best" if self._is_better(attempt) else "")
+
+    def _is_better(self, attempt: Attempt) -> bool:
+        return len(self.attempts) > 1 and self.best is attempt
+
+    def keep(self, attempt: Attempt) -> None:
+        self.run.state.keep_attempt(
+            attempt.number, attempt.draft, attempt.results, attempt_text(attempt)
+        )
 
 
-def checked(cases: Sequence[UsableCase]) -> list[CheckedCase]:
-    return [(one.case, one.checks) for one in cases]
+def why_good_enough(best: Attempt, target: float) -> str | None:
+    if best.worst_score < target or best.too_long:
+        return None
+    current = "" if best.written else " with the current skill"
+    unit = unit_of(best.results.skills[0].score) if best.results else ""
+    return f"every student reached {target:.0%}{unit}{current}"
+
+
+def show_attempt(run: TeachRun, attempt: Attempt, mark: str) -> None:
+    if attempt.results:
+        run.screen.row(attempt.label, cells_of(attempt.results), mark)
+    else:
+        run.screen.line(f"{attempt.label:<11}{one_line(attempt.problem or '', 120)}")
+
+
+def attempt_text(attempt: Attempt) -> str:
+    """An attempt as the report.txt that is kept with it."""
+    tokens, limit = counted(attempt.draft.tokens, "token"), attempt.most_tokens
+    lines = [f"{attempt.label}: SKILL.md of {tokens}" + (f" (limit {limit:,})" if limit else "")]
+    if attempt.results:
+        lines += ["  ".join(cell).rstrip() for cell in cells_of(attempt.results)]
+        lines += [f"{v.summary.model}: {v.word}: {v.sentence}" for v in attempt.results.verdicts]
+    else:
+        lines.append(one_line(attempt.problem or "", 500) or "not measured")
+    return "\n".join(lines)
+
+
+def _tried_text(attempt: Attempt) -> str:
+    """A version that was no better, or why there was none."""
+    if attempt.results:
+        return shortened(attempt.draft.body, _MOST_TRIED)
+    return f"(attempt {attempt.number} could not be used: {attempt.problem})"
+
+
+def with_checks(cases: Sequence[UsableCase]) -> list[CheckedCase]:
+    return [(usable.case, usable.checks) for usable in cases]
 
 
 def measure(
     models: TeachModels,
     draft: Draft,
     cases: Sequence[UsableCase],
-    measured: Mapping[Subject, str],
+    students: Mapping[Subject, str],
     scratch: Path,
     *,
     arms: Sequence[Arm] = ARMS,
     trace: str | None = None,
 ) -> RunResults:
-    """All cases on the ``measured`` students; TeachError if one could not be asked.
+    """All cases on the students; TeachError if one could not be asked.
 
     With a trace there is one more arm, which has the trace instead of the skill.
     """
     with loaded(draft, scratch) as skill:
-        return measure_skill(models, replace(skill, trace=trace), cases, measured, arms)
+        return measure_skill(models, replace(skill, trace=trace), cases, students, arms)
 
 
 def measure_skill(
     models: TeachModels,
     skill: Skill,
     cases: Sequence[UsableCase],
-    measured: Mapping[Subject, str],
+    students: Mapping[Subject, str],
     arms: Sequence[Arm] = ARMS,
 ) -> RunResults:
     """The same for a skill in a folder."""
-    results = models.evaluate(skill, checked(cases), measured, arms)
+    results = models.evaluate(skill, with_checks(cases), students, arms)
     require_answers(models, results.records)
     return results
 
@@ -128,6 +225,16 @@ def require_answers(models: TeachModels, records: Iterable[Record]) -> None:
     for record in records:
         if record.outcome == "errored":
             raise no_answer(models, record.error or "no answer")
+
+
+def joined_results(learning: RunResults, held_out: RunResults) -> RunResults:
+    """The results of both parts of the cases."""
+    return replace(
+        learning,
+        tests=(*learning.tests, *held_out.tests),
+        records=(*learning.records, *held_out.records),
+        questions={**learning.questions, **held_out.questions},
+    )
 
 
 def passed_by_all(results: RunResults) -> set[str]:
@@ -140,142 +247,25 @@ def passed_by_all(results: RunResults) -> set[str]:
     return {test.case for test in results.tests} - failed
 
 
-KeepAttempt = Callable[[Attempt, list[Attempt]], None]
-
-
-@dataclass(frozen=True)
-class AttemptLoop:
-    """What all attempts share."""
-
-    models: TeachModels
-    settings: TeachSettings
-    material: str
-    wanted: Wanted
-    cases: Sequence[UsableCase]  # only the learning ones
-    session: int
-    screen: ProgressScreen
-    keep: KeepAttempt
-
-    def run(self, first: Draft) -> tuple[list[Attempt], str]:
-        """All attempts, and why they ended."""
-        attempts, stop = self._attempts(first)
-        best = best_of(attempts)
-        if len(attempts) > 1 and best.number == 1 and best.results:  # its row does not say so yet
-            self.screen.row(best.label, cells_of(best.results), "best")
-        return attempts, stop
-
-    def _attempts(self, first: Draft) -> tuple[list[Attempt], str]:
-        attempts: list[Attempt] = []
-        draft: Draft | None = first
-        while True:
-            attempt = self._measured(draft, attempts) if draft else None
-            if attempt:
-                attempts.append(attempt)
-                self._show(attempts)
-                self.keep(attempt, attempts)
-            if self.models.out_of_budget:
-                return attempts, f"another version {self.models.past_budget()}"
-            if stop := why_stop(attempts, self.settings):
-                return attempts, stop
-            draft = self._next(attempts)
-            if draft and any(self._same(draft, former.draft) for former in attempts):
-                return attempts, "the teacher wrote nothing new"
-
-    def _measured(self, draft: Draft, attempts: Sequence[Attempt]) -> Attempt:
-        written = draft is not self.wanted.base
-        most = self.wanted.most_tokens
-        attempt = Attempt(len(attempts) + 1, draft, None, written=written, most_tokens=most)
-        self.screen.begin(f"{attempt.label}…")
-        try:
-            results = measure(
-                self.models, draft, self.cases, self.models.students, self.wanted.scratch
-            )
-        except BudgetError as error:
-            return replace(attempt, problem=str(error))
-        return replace(attempt, results=results)
-
-    def _next(self, attempts: list[Attempt]) -> Draft | None:
-        """A new version of the best; None if it is unusable, which counts as an attempt."""
-        best = best_of(attempts)
-        assert best.results, "the best attempt is a measured one"
-        tried = [_tried_text(one) for one in attempts if one.number > best.number]
-        prompt = refine_prompt(
-            self.settings.task,
-            self.material,
-            SkillText(best.draft.description, best.draft.body, best.draft.files),
-            report_for_teacher(best.results),
-            tried,
-            self.settings.max_skill_tokens,
-            agents=self.models.with_agents,
-        )
-        number = len(attempts) + 1
-        self.screen.begin(f"attempt {number}: {self.models.teacher} rewrites the skill…")
-        try:
-            return ask_for_draft(self.models, prompt, self.wanted, self.session)
-        except BudgetError:
-            self.screen.drop()
-            return None
-        except UnusableError as error:
-            attempt = Attempt(number, best.draft, None, str(error))
-            attempts.append(attempt)
-            self._show(attempts)
-            self.keep(attempt, attempts)
-            return None
-
-    def _same(self, one: Draft, other: Draft) -> bool:
-        """Whether students could not tell them apart: only agents see a description."""
-        if self.models.with_agents and one.description != other.description:
-            return False
-        return (one.body, one.files) == (other.body, other.files)
-
-    def _show(self, attempts: list[Attempt]) -> None:
-        latest = attempts[-1]
-        if not latest.results:
-            self.screen.line(f"{latest.label:<11}{one_line(latest.problem or '', 120)}")
-            return
-        better = len(attempts) > 1 and best_of(attempts) is latest
-        self.screen.row(latest.label, cells_of(latest.results), "best" if better else "")
-
-
-def best_of(attempts: Sequence[Attempt]) -> Attempt:
-    return max(attempts, key=lambda attempt: attempt.merit)
-
-
-def why_stop(attempts: Sequence[Attempt], settings: TeachSettings) -> str | None:
-    best = best_of(attempts)
-    if best.worst_score >= settings.target and not best.too_long:
-        how = "" if best.written else " with the current skill"
-        unit = unit_of(best.results.skills[0].score) if best.results else ""
-        return f"every student reached {settings.target:.0%}{unit}{how}"
-    if len(attempts) >= settings.attempts:
-        return f"limit of {counted(settings.attempts, 'attempt')} reached"
-    if len(attempts) - best.number >= _PLATEAU:
-        return f"{_PLATEAU} attempts in a row were no better"
-    return None
-
-
-def _tried_text(attempt: Attempt) -> str:
-    """A version that was no better, or why there was none."""
-    if attempt.results:
-        return shortened(attempt.draft.body, _MOST_TRIED)
-    return f"(attempt {attempt.number} could not be used: {attempt.problem})"
+# How students fail, for the teacher
 
 
 def report_for_teacher(results: RunResults) -> str:
     """Pass rates, and failed answers with their questions and reasons: part of a prompt."""
-    skill = results.skills[0].name
+    skill, score = results.skills[0].name, results.skills[0].score
     failing = _failing(results)
-    chosen = failing[:_MOST_FAILURES]
-    room = min(_MOST_TRACE, MOST_TRACES // max(1, sum(one.agent != CHAT for one in chosen)))
-    shown = [_failure(results.questions[skill, one.case], one, room) for one in chosen]
+    examples = failing[:_MOST_FAILURES]
+    by_agents = sum(record.agent != CHAT for record in examples)
+    most_tokens = min(_MOST_TRACE, MOST_TRACES // max(1, by_agents))
     rates = "; ".join(map(_rates, results.summaries))
     failed = {record.case for record in failing}
-    fine = [case.case for case in results.summaries[0].by_case if case.case not in failed]
-    what = "The share that passes" if results.skills[0].score == "pass" else "The share of checks"
-    parts = [f"{what}: {rates}."]
-    parts += [f"These pass with every student: {', '.join(fine)}."] if fine else []
+    passing = [case.case for case in results.summaries[0].by_case if case.case not in failed]
+    share = "The share that passes" if score == "pass" else "The share of checks"
+    parts = [f"{share}: {rates}."]
+    parts += [f"These pass with every student: {', '.join(passing)}."] if passing else []
     if failing:
-        parts += [f"{counted(len(failing), 'answer')} fail; these are some of them.", *shown]
+        parts.append(f"{counted(len(failing), 'answer')} fail; these are some of them.")
+    parts += [_failure(results.questions[skill, one.case], one, most_tokens) for one in examples]
     return "\n\n".join(parts)
 
 
@@ -291,16 +281,16 @@ def _failing(results: RunResults) -> list[Record]:
     for record in results.records:
         if record.arm == "skill" and record.outcome == "failed":
             first.setdefault((record.case, record.label), record)
-    seen = dict[str, int]()
+    by_case = dict[str, int]()
     ranked = []
     for record in first.values():
-        seen[record.case] = seen.get(record.case, 0) + 1
-        ranked.append((seen[record.case], record))
+        by_case[record.case] = by_case.get(record.case, 0) + 1
+        ranked.append((by_case[record.case], record))
     return [record for _, record in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _failure(question: str, record: Record, room: int) -> str:
-    """A failed answer, or what an agent did in ``room`` tokens."""
+def _failure(question: str, record: Record, most_tokens: int) -> str:
+    """A failed answer, or what an agent did."""
     wrong = [grade.reason for grade in record.checks if not grade.passed]
     right = [grade.reason for grade in record.checks if grade.passed]
     parts = [f"Question:\n{fenced('question', question)}"]
@@ -308,21 +298,19 @@ def _failure(question: str, record: Record, room: int) -> str:
         answer = shortened(record.output or "", _MOST_ANSWER)
         parts.append(f"{record.label} answered:\n{fenced('answer', answer)}")
     else:
-        parts += _of_agent(record, room)
+        parts += _agent_failure(record, most_tokens)
     parts.append("What is wrong: " + "; ".join(wrong) + ".")
     parts += ["What is right: " + "; ".join(right) + "."] if right else []
     return "\n".join(parts)
 
 
-def _of_agent(record: Record, room: int) -> list[str]:
-    """What an agent did, in numbered steps, and what it left behind."""
-    done = (turn for turn in record.transcript if turn.reply)  # before that it was asked
-    trace = condensed(trace_of(done), room)
+def _agent_failure(record: Record, most_tokens: int) -> list[str]:
+    """What an agent did, in numbered steps, and the files it left."""
+    replies = (turn for turn in record.transcript if turn.reply)  # not what it was asked
+    trace = condensed(trace_of(replies), most_tokens)
     parts = [f"{record.label}, an agent, did this:\n{fenced('trial', trace.text)}"]
     parts += [trace.left_out] if trace.left_out else []
-    parts.append(_opened(record))
-    parts.append(_files(record.files))
-    return parts
+    return [*parts, _opened(record), _files(record.files)]
 
 
 def _opened(record: Record) -> str:
@@ -331,21 +319,21 @@ def _opened(record: Record) -> str:
         return ""
     if not activity.activated:
         return _NOT_OPENED
-    others = [f"read {', '.join(activity.read)}"] if activity.read else []
-    others += [f"ran {', '.join(activity.scripts)}"] if activity.scripts else []
-    done = f", and {' and '.join(others)}" if others else " and none of its other files"
-    return masked(one_line(f"It opened the skill{done}.", 500))
+    actions = [f"read {', '.join(activity.read)}"] if activity.read else []
+    actions += [f"ran {', '.join(activity.scripts)}"] if activity.scripts else []
+    also = f", and {' and '.join(actions)}" if actions else " and none of its other files"
+    return masked(one_line(f"It opened the skill{also}.", 500))
 
 
 def _files(files: Sequence[AnswerFile]) -> str:
-    """The files that it made, changed or deleted, as far as they are texts and short."""
+    """The files that it made, changed or deleted, with the text of the first ones."""
     if not files:
         return "It left no file behind and changed none."
     names = [f"{one_line(file.path, 100)} ({file.change})" for file in files]
-    more = f", and {len(files) - 20:,} more" if len(files) > 20 else ""
-    parts = [f"Files that it left:\n{fenced('names', masked(', '.join(names[:20]) + more))}"]
-    for file in [one for one in files if one.text is not None][:_MOST_FILES_SHOWN]:
-        text, start = file.text or "", masked((file.text or "")[:_MOST_MASKED])[:_MOST_FILE_SHOWN]
-        start += "…" if len(text) > _MOST_FILE_SHOWN else ""
+    omitted = f", and {len(files) - 20:,} more" if len(files) > 20 else ""
+    parts = [f"Files that it left:\n{fenced('names', masked(', '.join(names[:20]) + omitted))}"]
+    for file in [file for file in files if file.text is not None][:_MOST_FILES]:
+        text, start = file.text or "", masked((file.text or "")[:_MOST_MASKED])[:_MOST_FILE]
+        start += "…" if len(text) > _MOST_FILE else ""
         parts.append(fenced("file", f"{one_line(file.path, 100)}:\n{start}"))
     return "\n".join(parts)

@@ -47,20 +47,20 @@ def read_case_file(folder: Path, *, agents: bool = False) -> CaseFile:
     if file is None or (file.name != CASES_NAME and not has_cases(file)):
         return CaseFile()
     loaded = load_checked_cases(file, folder=folder).whole() if has_cases(file) else []
-    found = _why_not_agents(loaded) if agents else _for_agents(loaded)
-    if problems := [(case.place, why) for case, why in found]:
+    unfit = _unfit_for_agents(loaded) if agents else _only_for_agents(loaded)
+    if problems := [(case.place, problem) for case, problem in unfit]:
         raise cases_error(file, problems)
     data = json.loads(read_file(file).decode("utf-8-sig"))
     return CaseFile(file, data, tuple(UsableCase({}, case, checks) for case, checks in loaded))
 
 
-def _for_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]:
+def _only_for_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]:
     for case, checks in cases:
-        if why := why_agent(case, checks):
-            yield case, f"{why}; {_NO_AGENT}"
+        if reason := why_agent(case, checks):
+            yield case, f"{reason}; {_NO_AGENT}"
 
 
-def _why_not_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]:
+def _unfit_for_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]:
     for case, _ in cases:
         if any(case.sandbox):
             yield case, _NEEDS
@@ -72,8 +72,12 @@ def _why_not_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]:
 
 
 def require_judge(cases: Iterable[UsableCase], judge: str | None) -> None:
-    """SettingsError if a case can't be graded for want of a judge: found before the first call."""
-    judged = [one.case.id for one in cases if rubric_of(one.checks).texts and not one.case.skip]
+    """SettingsError if a case needs a judge and there is none: before the first call."""
+    judged = [
+        usable.case.id
+        for usable in cases
+        if rubric_of(usable.checks).texts and not usable.case.skip
+    ]
     if judged and not judge:
         problem = f"there are cases that need a judge ({one_line(judged[0], 60)})"
         raise SettingsError("judge", problem, "Name one, for example sonnet.")
@@ -88,34 +92,43 @@ def require_growable(cases: CaseFile) -> None:
         )
 
 
-def split_of(cases: Sequence[UsableCase]) -> tuple[set[str], set[str]]:
+def tagged_ids(cases: Iterable[Case]) -> tuple[set[str], set[str]]:
     """The ids that are tagged for learning, and those that are tagged as held out."""
-    return _tagged_in([one.case for one in cases])
-
-
-def _tagged_in(cases: Iterable[Case]) -> tuple[set[str], set[str]]:
     tags = {case.id: case.tags for case in cases}
-    learn = {name for name, own in tags.items() if LEARN in own}
-    return learn, {name for name, own in tags.items() if HOLDOUT in own} - learn
+    learning = {name for name in tags if LEARN in tags[name]}
+    return learning, {name for name in tags if HOLDOUT in tags[name]} - learning
+
+
+def split_cases(
+    cases: Sequence[UsableCase], share: float
+) -> tuple[list[UsableCase], list[UsableCase]]:
+    """The learning and the held-out cases."""
+    held = ids_held_out([usable.case for usable in cases], share)
+    return (
+        [usable for usable in cases if usable.case.id not in held],
+        [usable for usable in cases if usable.case.id in held],
+    )
 
 
 def ids_held_out(cases: Iterable[Case], share: float) -> frozenset[str]:
     """The ids of the held-out cases: as tagged in the file, the others by their share.
 
-    Cases that ask the same stay together: what is learned from one tells of the other.
+    Cases that ask the same stay together: what is learned from one helps with the other.
     """
     groups: dict[str, list[Case]] = {}
     for case in cases:
         groups.setdefault(sample_of(case), []).append(case)
-    held, others = set[str](), dict[str, list[Case]]()
-    for own in groups.values():
-        learn, rest = _tagged_in(own)
-        held |= rest if learn else {case.id for case in own if rest}
-        if not learn and not rest:
-            others[min(case.id for case in own)] = own
-    tags = [(case.id, case.tags) for own in others.values() for case in own if case.id in others]
+    held, untagged = set[str](), dict[str, list[Case]]()
+    for group in groups.values():
+        tagged_learn, tagged_held = tagged_ids(group)
+        held |= tagged_held if tagged_learn else {case.id for case in group if tagged_held}
+        if not tagged_learn and not tagged_held:
+            untagged[min(case.id for case in group)] = group
+    tags = [
+        (case.id, case.tags) for group in untagged.values() for case in group if case.id in untagged
+    ]
     chosen = held_out(tags, share)
-    return frozenset(held | {case.id for name in chosen for case in others[name]})
+    return frozenset(held | {case.id for name in chosen for case in untagged[name]})
 
 
 def held_out(cases: Sequence[tuple[str, tuple[str, ...]]], share: float) -> set[str]:
@@ -123,19 +136,19 @@ def held_out(cases: Sequence[tuple[str, tuple[str, ...]]], share: float) -> set[
 
     Only ids and tags decide, so the same cases are always split the same way.
     """
-    wanted = round(share * len(cases))
+    number = round(share * len(cases))
     if 0 < share < 1:
-        wanted = max(wanted, 2 if len(cases) >= _TWO_HELD_OUT else 1)
-        wanted = min(wanted, len(cases) - 2)
+        number = max(number, 2 if len(cases) >= _TWO_HELD_OUT else 1)
+        number = min(number, len(cases) - 2)
     kinds: dict[str, list[str]] = {}
     for case, tags in cases:
         kinds.setdefault(tags[0] if tags else "", []).append(case)
     placed = [
-        ((number + 0.5) / len(group), digest(case), case)
+        ((place + 0.5) / len(group), digest(case), case)
         for group in kinds.values()
-        for number, case in enumerate(sorted(group, key=digest))
+        for place, case in enumerate(sorted(group, key=digest))
     ]
-    return {case for _, _, case in sorted(placed)[: max(0, wanted)]}
+    return {case for _, _, case in sorted(placed)[: max(0, number)]}
 
 
 def case_file_text(
@@ -149,18 +162,20 @@ def case_file_text(
     key, unused = ("tests", "cases") if data.get("tests") else ("cases", "tests")
     data = {name: value for name, value in data.items() if name != unused}
     written = old.data if isinstance(old.data, list) else data.get(key) or []
-    known = iter(old.cases)  # without queries of triggers that stand among them
-    kept = [
+    old_cases = iter(old.cases)  # without the triggers that may stand among them
+    entries = [
         case
         if is_trigger(case)
-        else {**case, "tags": _tagged(case.get("tags") or [], next(known).case.id in held)}
+        else {**case, "tags": _tagged(case.get("tags") or [], next(old_cases).case.id in held)}
         for case in written
     ]
-    added = [{**one.data, "tags": _tagged(one.data["tags"], one.case.id in held)} for one in new]
+    for usable in new:
+        tags = _tagged(usable.data["tags"], usable.case.id in held)
+        entries.append({**usable.data, "tags": tags})
     before = data.get("metadata")
     about = {**(before if isinstance(before, dict) else {}), **metadata}
-    whole = {**data, **({"metadata": about} if about else {}), key: [*kept, *added]}
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    content = {**data, **({"metadata": about} if about else {}), key: entries}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def _tagged(tags: Sequence[str], is_held: bool) -> list[str]:

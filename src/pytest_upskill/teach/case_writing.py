@@ -38,7 +38,7 @@ from .replies import (
     read_reply,
 )
 from .secrets import masked
-from .teach_models import TeachModels
+from .teach_run import TeachRun
 
 LEARN: Final = "learn"
 HOLDOUT: Final = "holdout"
@@ -51,7 +51,7 @@ _OFF_TOPIC: Final = (
 _TAG: Final[TypeAdapter[str]] = TypeAdapter(CaseTag)
 _SHOWN: Final = 300
 _MOST_TAGS: Final = 3
-_BATCH: Final = 12  # replies with more cases get cut off
+CASE_BATCH: Final = 12  # replies with more cases get cut off
 _ROUNDS: Final = 2  # of replacing rejected cases
 _LONGEST_QUESTION: Final = 20_000  # characters, with its files: it is asked and paid for often
 
@@ -68,42 +68,42 @@ class UsableCase:
 
 @dataclass(frozen=True)
 class RejectedCase:
-    """A case that does not tell right from wrong, and why."""
+    """A case that can't tell right answers from wrong ones, and why."""
 
     question: str
-    why: str
+    reason: str
 
 
 def try_cases(
     replies: Sequence[Any],
-    kept: Sequence[UsableCase],
+    others: Sequence[UsableCase],
     scratch: Path,
     ask: Ask,
     judge_name: str | None,
     *,
     agents: bool = False,
 ) -> tuple[list[UsableCase], list[RejectedCase]]:
-    """Try each case that an author wrote; the ``kept`` ones are only compared with.
+    """Try each case that an author wrote; none may ask the same as the ``others``.
 
     ``agents``: whether they may look at the files that an agent leaves.
     """
     usable, rejected = list[UsableCase](), list[RejectedCase]()
     for reply in replies:
         question = one_line(str(reply.get("input", "")), _SHOWN) if isinstance(reply, dict) else ""
-        known = [*kept, *usable]
+        taken = [*others, *usable]
         try:
             form = read_reply(json.dumps(reply), CaseReply)
             form = form if agents else form.model_copy(update={"leaves": []})
-            found = _parsed(form, {one.case.id for one in known}, scratch, judge_name)
-            for problem in _problems(found, form, ask, judge_name):
+            new = _parsed(form, {one.case.id for one in taken}, scratch, judge_name)
+            for problem in _problems(new, form, ask, judge_name):
                 raise NotUsable([problem])
-            twins = list(near_duplicates([one.case for one in (*known, found)]))
-            if any(second is found.case for _, second in twins):
+            twins = list(near_duplicates([usable.case for usable in (*taken, new)]))
+            if any(second is new.case for _, second in twins):
                 raise NotUsable(["it asks nearly the same as another case"])
         except NotUsable as error:
             rejected.append(RejectedCase(question, one_line("; ".join(error.problems), _SHOWN)))
         else:
-            usable.append(found)
+            usable.append(new)
     return usable, rejected
 
 
@@ -120,7 +120,7 @@ def _parsed(form: CaseReply, taken: set[str], scratch: Path, judge_name: str | N
     if unknown:
         raise NotUsable([f"unknown check {unknown[0]!r}; use only the checks listed"])
     if form.leaves:
-        data["expected"]["files"] = {one.path: _left(one) for one in form.leaves}
+        data["expected"]["files"] = {file.path: _file_checks(file) for file in form.leaves}
     try:
         [(case, checks)] = load_written([data], scratch)
         start_files(case)
@@ -128,7 +128,8 @@ def _parsed(form: CaseReply, taken: set[str], scratch: Path, judge_name: str | N
         raise NotUsable([str(error)]) from None
     except CasesError as error:
         raise NotUsable(
-            [f"{json_path(place[2:])}: {what}" for place, what in error.problems] or [error.problem]
+            [f"{json_path(place[2:])}: {problem}" for place, problem in error.problems]
+            or [error.problem]
         ) from None
     return UsableCase(data, case, checks, form.reference)
 
@@ -159,10 +160,10 @@ def _as_saved(form: CaseReply, taken: set[str]) -> dict[str, Any]:
     }
 
 
-def _left(file: LeftFileForm) -> Any:
-    """What is asked of a file: at least that it is there."""
-    asked = _without_empty({"contains": file.contains, "not_contains": file.not_contains})
-    return asked or {"exists": True}
+def _file_checks(file: LeftFileForm) -> Any:
+    """The checks of a file: at least that it is there."""
+    checks = _without_empty({"contains": file.contains, "not_contains": file.not_contains})
+    return checks or {"exists": True}
 
 
 def _is_tag(tag: str) -> bool:
@@ -175,61 +176,61 @@ def _is_tag(tag: str) -> bool:
 
 
 def _without_empty(expected: dict[str, Any]) -> dict[str, Any]:
-    """Schemas require every check, so models leave those they do not mean empty."""
+    """Schemas require every check, so models leave unused ones empty."""
     return {
         name: value for name, value in expected.items() if value not in (None, "", [], 0, False)
     }
 
 
 def _problems(
-    found: UsableCase, form: CaseReply, ask: Ask, judge_name: str | None
+    usable: UsableCase, form: CaseReply, ask: Ask, judge_name: str | None
 ) -> Iterator[str]:
     """Why a case does not tell right answers from wrong ones, the cheapest reason first."""
     wrong = form.wrong
-    for text, _ in leaked_texts(found.case):
+    for text, _ in leaked_texts(usable.case):
         yield f"the expected text {one_line(text, 60)!r} is in the question itself"
-    failed = _failed(found, found.reference, ask, judge_name, form.reference_files)
-    if failed is not None:
-        yield f"its reference answer fails: {failed}"
+    reason = _why_failed(usable, usable.reference, ask, judge_name, form.reference_files)
+    if reason is not None:
+        yield f"its reference answer fails: {reason}"
     for kind, text in (("a bare Okay", _NOTHING_SAID), ("an off-topic answer", _OFF_TOPIC)):
-        if _failed(found, text, ask, judge_name) is None:
+        if _why_failed(usable, text, ask, judge_name) is None:
             yield f"{kind} passes its checks"
     if not wrong.strip():
         yield "it has no wrong answer"
-    elif _failed(found, wrong, ask, judge_name, form.wrong_files) is None:
+    elif _why_failed(usable, wrong, ask, judge_name, form.wrong_files) is None:
         yield f"its wrong answer passes: {one_line(wrong, 100)!r}"
 
 
-def _failed(
-    found: UsableCase,
+def _why_failed(
+    usable: UsableCase,
     text: str,
     ask: Ask,
     judge_name: str | None,
     files: Sequence[QuestionFileForm] = (),
 ) -> str | None:
     """Why an answer fails; None if it passes. The judge is asked only if all rules pass."""
-    left = tuple(AnswerFile.of(file.name, file.text.encode()) for file in files)
-    activity = Activity(turns=1) if why_agent(found.case, found.checks) else None
+    written = tuple(AnswerFile.of(file.name, file.text.encode()) for file in files)
+    activity = Activity(turns=1) if why_agent(usable.case, usable.checks) else None
     usage = Usage(1, max(1, len(text.split())), 0)
-    answer = Answer(text, usage, files=left, activity=activity)
-    space = Workspace(answer, start_files(found.case))
-    plain = [check for check in found.checks if not rubric_of([check]).texts]
+    answer = Answer(text, usage, files=written, activity=activity)
+    space = Workspace(answer, start_files(usable.case))
+    plain = [check for check in usable.checks if not rubric_of([check]).texts]
     try:
-        for grading in grade(plain, answer, case=found.case, workspace=space):
+        for grading in grade(plain, answer, case=usable.case, workspace=space):
             if grading.required and not grading.passed:
                 return grading.reason
-        if len(plain) == len(found.checks):
+        if len(plain) == len(usable.checks):
             return None
         if text == _NOTHING_SAID:
             return "no rubric is met by it"
-        rubric = rubric_for(found.checks, judge_name)
+        rubric = rubric_for(usable.checks, judge_name)
         assert rubric is not None, "a rubric without a judge is not offered"
-        question = Question("", "", (("user", user_text(found.case)),), 0, 1)
+        question = Question("", "", (("user", user_text(usable.case)),), 0, 1)
         (ruled,) = judge(ask, [(rubric, question, answer)])
         if ruled.problem:
             return masked(ruled.problem)
-        graded = grade(found.checks, answer, ruled.by_text, found.case, space)
-        return next((one.reason for one in graded if one.required and not one.passed), None)
+        graded = grade(usable.checks, answer, ruled.by_text, usable.case, space)
+        return next((g.reason for g in graded if g.required and not g.passed), None)
     except CheckError as error:
         return str(error)
 
@@ -245,71 +246,66 @@ class WrittenCases:
 
 @dataclass(frozen=True)
 class Author:
-    """A model that writes cases, and what it knows about the task."""
+    """A model that writes cases for a skill."""
 
-    models: TeachModels
+    run: TeachRun
     model: str
     system: str
-    task: str
-    material: str
-    body: str
-    scratch: Path
-    session: int
-    agents: bool = False  # whether all students are agents
+    body: str  # of the skill
 
-    def write(self, number: int, known: Sequence[UsableCase] = ()) -> WrittenCases:
-        """Up to ``number`` cases, other than the ``known`` ones."""
+    def write(self, number: int, others: Sequence[UsableCase] = ()) -> WrittenCases:
+        """Up to ``number`` cases that differ from the ``others``."""
         written = WrittenCases()
         while len(written.usable) + len(written.rejected) < number:
-            batch = min(_BATCH, number - len(written.usable) - len(written.rejected))
+            batch = min(CASE_BATCH, number - len(written.usable) - len(written.rejected))
             before = len(written.usable) + len(written.rejected)
-            self._add(written, self._prompt(batch, [*known, *written.usable]), batch, known)
+            self._add(written, self._prompt(batch, [*others, *written.usable]), batch, others)
             if len(written.usable) + len(written.rejected) == before:
                 break
         for _ in range(_ROUNDS):
             if (missing := number - len(written.usable)) <= 0:
                 break
-            self._replace(written, missing, known)
+            self._replace(written, missing, others)
         return written
 
     def replace(
-        self, rejected: Sequence[RejectedCase], known: Sequence[UsableCase]
+        self, rejected: Sequence[RejectedCase], others: Sequence[UsableCase]
     ) -> list[UsableCase]:
-        """Replacements for cases that were rejected later, as far as they are usable at once."""
+        """Replacements for cases that were rejected later; those that are usable at once."""
         written = WrittenCases(rejected=list(rejected))
-        self._replace(written, len(rejected), known)
+        self._replace(written, len(rejected), others)
         return written.usable
 
-    def _replace(self, written: WrittenCases, missing: int, known: Sequence[UsableCase]) -> None:
-        reasons = [(one.question, one.why) for one in written.rejected]
-        before = self._prompt(missing, [*known, *written.usable])
-        kept = len(written.usable)
-        self._add(written, replace_prompt(missing, reasons, before), missing, known)
-        written.replaced += len(written.usable) - kept
+    def _replace(self, written: WrittenCases, missing: int, others: Sequence[UsableCase]) -> None:
+        reasons = [(case.question, case.reason) for case in written.rejected]
+        prompt = self._prompt(missing, [*others, *written.usable])
+        number = len(written.usable)
+        self._add(written, replace_prompt(missing, reasons, prompt), missing, others)
+        written.replaced += len(written.usable) - number
 
     def _add(
-        self, written: WrittenCases, prompt: str, most: int, known: Sequence[UsableCase]
+        self, written: WrittenCases, prompt: str, most: int, others: Sequence[UsableCase]
     ) -> None:
-        judge, agents = self.models.judge, self.agents
-        schema = cases_schema(judge is not None, agents=agents)
-        request = TeachRequest(self.model, self.system, masked(prompt), schema, self.session)
-        replies = ask_for(self.models, request, _read_cases)[:most]
+        models, state, agents = self.run.models, self.run.state, self.run.settings.only_agents
+        schema = cases_schema(models.judge is not None, agents=agents)
+        request = TeachRequest(self.model, self.system, masked(prompt), schema, state.session)
+        replies = ask_for(models, request, _read_cases)[:most]
+        others = [*others, *written.usable]
         usable, rejected = try_cases(
-            replies,
-            [*known, *written.usable],
-            self.scratch,
-            self.models.ask,
-            judge,
-            agents=agents,
+            replies, others, state.folder, models.ask, models.judge, agents=agents
         )
         written.usable += usable
         written.rejected += rejected
 
-    def _prompt(self, number: int, known: Sequence[UsableCase]) -> str:
-        asked = [one.case.input for one in known]
-        judge = self.models.judge is not None
+    def _prompt(self, number: int, others: Sequence[UsableCase]) -> str:
         return cases_prompt(
-            *(self.task, self.material, self.body, number, asked), judge=judge, agents=self.agents
+            self.run.settings.task,
+            self.run.material.text,
+            self.body,
+            number,
+            [usable.case.input for usable in others],
+            judge=self.run.models.judge is not None,
+            agents=self.run.settings.only_agents,
         )
 
 

@@ -1,6 +1,5 @@
 """The result of describe: versions of a description, and whether the best one is better."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from .._util.texts import counted, one_line
 from ..results.arm_comparison import points_words
 from ..skills.triggers import Trigger
 from ..stats import Lift
+from .progress_lines import as_sentence, wrapped
 from .wordings import Scores, Wording
 
 
@@ -76,12 +76,13 @@ def table_lines(described: Described) -> list[str]:
         "characters",
     ]
     rows = [("", heads, "")]
-    for one in described.versions:
-        if one.problem:
-            rows.append((one.label, [one_line(one.problem, 60)], ""))
+    for version in described.versions:
+        if version.problem:
+            rows.append((version.label, [one_line(version.problem, 60)], ""))
             continue
-        cells = [_right(one.learning), _right(one.held_out), f"{len(one.wording.description):,}"]
-        rows.append((one.label, cells, "best" if one is described.winner else ""))
+        length = f"{len(version.wording.description):,}"
+        cells = [_right(version.learning), _right(version.held_out), length]
+        rows.append((version.label, cells, "best" if version is described.winner else ""))
     sizes = [len(head) + 3 for head in heads]
     return [
         (
@@ -98,16 +99,13 @@ def _right(scores: Scores | None) -> str:
 
 
 def described_lines(described: Described, width: int) -> list[str]:
-    lines = ["Right decisions, both kinds of queries weighing the same:", *table_lines(described)]
-    for sentence in sentences(described):
-        lines += textwrap.wrap(sentence, min(width, 100), break_long_words=False)
-    return lines
+    head = "Right decisions, both kinds of queries weighing the same:"
+    return [head, *table_lines(described), *wrapped(sentences(described), width)]
 
 
 def sentences(described: Described) -> list[str]:
     """What to know before the description is used."""
-    found = [*_of_winner(described)]
-    return found + [f"{note[0].upper()}{note[1:]}." for note in described.notes]
+    return [*_of_winner(described), *map(as_sentence, described.notes)]
 
 
 def _of_winner(described: Described) -> Iterator[str]:
@@ -162,7 +160,7 @@ def described_data(described: Described) -> dict[str, Any]:
         "best": described.winner.number if described.winner else None,
         "shown": described.shown,
         "stop": described.stop,
-        "versions": [_version_data(one) for one in described.versions],
+        "versions": [_version_data(version) for version in described.versions],
         "change": change
         and {
             "points": change.lift,
@@ -178,18 +176,18 @@ def described_data(described: Described) -> dict[str, Any]:
 
 
 def _queries(triggers: Sequence[Trigger], part: str) -> Iterator[dict[str, Any]]:
-    for one in triggers:
-        yield {"query": one.query, "should_trigger": one.should_trigger, "part": part}
+    for trigger in triggers:
+        yield {"query": trigger.query, "should_trigger": trigger.should_trigger, "part": part}
 
 
-def _version_data(one: MeasuredWording) -> dict[str, Any]:
+def _version_data(version: MeasuredWording) -> dict[str, Any]:
     return {
-        "number": one.number,
-        "description": None if one.problem else one.wording.description,
-        "characters": None if one.problem else len(one.wording.description),
-        "learning": _scores_data(one.learning),
-        "held_out": _scores_data(one.held_out),
-        "problem": one.problem,
+        "number": version.number,
+        "description": None if version.problem else version.wording.description,
+        "characters": None if version.problem else len(version.wording.description),
+        "learning": _scores_data(version.learning),
+        "held_out": _scores_data(version.held_out),
+        "problem": version.problem,
     }
 
 
@@ -204,10 +202,11 @@ def _scores_data(scores: Scores | None) -> dict[str, Any] | None:
     }
 
 
-def version_text(one: MeasuredWording) -> str:
+def version_text(version: MeasuredWording) -> str:
     """The report.txt that is kept with a version."""
-    lines = [f"{one.label}: a description of {counted(len(one.wording.description), 'character')}"]
-    for part, scores in (("learning", one.learning), ("held out", one.held_out)):
+    length = counted(len(version.wording.description), "character")
+    lines = [f"{version.label}: a description of {length}"]
+    for part, scores in (("learning", version.learning), ("held out", version.held_out)):
         if scores:
             lines.append(f"{part}: {scores.right:.0%} right")
             lines += [

@@ -1,33 +1,24 @@
 """Improve a description from end to end: split, versions, held-out queries, decision."""
 
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from .._util.files import read_file, reason_of, replace_file, resolved, save_file
 from .._util.texts import counted, one_line, shortened
-from ..errors import BudgetError, InputError, UnusableError, shown
+from ..errors import BudgetError, InputError, shown
 from ..skills.folder import SKILL_NAMES, skill_file
 from ..skills.search import find_skills
 from ..skills.skill import LONGEST_DESCRIPTION, Skill, fields_of, load_skill
 from ..skills.triggers import Trigger
 from .described import Described, MeasuredWording, version_text
 from .drafts import draft_of, require_writable
-from .progress_lines import ProgressScreen
+from .improvement import Improvement
 from .prompts import Tried, description_prompt, fenced
 from .sources import Material, size_of
 from .teach_costs import estimate_descriptions, too_few_queries
-from .teach_models import TeachModels
-from .teach_run import (
-    TeachContext,
-    TeachState,
-    open_models,
-    require_consent,
-    require_unfinished,
-    state_of_run,
-)
+from .teach_run import TeachContext, TeachRun, open_models, require_unfinished, start_run
 from .teach_settings import TeachSettings, check
 from .trigger_set import read_queries
 from .wordings import (
@@ -36,18 +27,17 @@ from .wordings import (
     ask_for_description,
     changes,
     measure_queries,
-    others_text,
+    neighbours_text,
     query_report,
     split_queries,
     wording_of,
 )
 
-_PLATEAU: Final = 2  # stop after this many versions without a better one
 _FEWEST: Final = 2  # queries of each kind: one to learn from, one to hold out
 
 
 def describe_task(skill: Skill) -> str:
-    """What tells the run from those of other commands, when it is resumed."""
+    """Tells the run from those of other commands when it is resumed."""
     return f"description of {skill.name}"
 
 
@@ -60,106 +50,33 @@ def improve_description(path: Path, settings: TeachSettings, context: TeachConte
     settings = replace(settings, with_skills=_without(settings.with_skills, folder))
     require_writable(folder)
     with open_models(settings, context) as models:
-        learn, held = split_queries(triggers)
-        material = _material(skill, learn, held)
+        learning, held_out = split_queries(triggers)
+        material = _material(skill, learning, held_out)
         require_unfinished(settings, context, material)
         wording_of(skill, context.root)
-        guess = estimate_descriptions(settings, models, skill, len(triggers))
-        guess = replace(guess, warning=too_few_queries(held, settings.attempts))
-        others = others_text(models, skill)
-        require_consent(context, material, models, guess)
-        state = state_of_run(settings, context, material, skill.name)
-        run = DescribeRun(settings, models, state, context.screen, learn, held, others)
-        described = run.described(wording_of(skill, state.folder))
-        return _saved(described, settings, models, state)
+        estimate = estimate_descriptions(settings, models, skill, len(triggers))
+        estimate = replace(estimate, warning=too_few_queries(held_out, settings.attempts))
+        neighbours = neighbours_text(models, skill)
+        run = start_run(settings, context, models, material, estimate, skill.name)
+        loop = DescriptionImprovement(run, learning, neighbours)
+        stop = loop.improve(wording_of(skill, run.state.folder))
+        described = Described(
+            skill.name, tuple(loop.attempts), tuple(learning), tuple(held_out), stop
+        )
+        return _saved(_decided(described, run), run)
 
 
 @dataclass
-class DescribeRun:
-    """What all steps of a run need, and its versions so far."""
+class DescriptionImprovement(Improvement[Wording, MeasuredWording]):
+    """Versions of a description, each written by what the best one does with learning queries."""
 
-    settings: TeachSettings
-    models: TeachModels
-    state: TeachState
-    screen: ProgressScreen
-    learn: Sequence[Trigger]
-    held: Sequence[Trigger]
-    others: str  # skills that are installed beside it
-    versions: list[MeasuredWording] = field(default_factory=list)
+    queries: Sequence[Trigger]  # only the learning ones
+    neighbours: str  # skills that are installed beside it
 
-    def described(self, current: Wording) -> Described:
-        stop = self._learned(current)
-        name = current.base.name
-        described = Described(name, (), tuple(self.learn), tuple(self.held), stop)
-        measured = [one for one in self.versions if one.learning]
-        if len(measured) < 2:
-            return replace(described, versions=tuple(self.versions))
-        self.screen.begin("held out…")
-        try:
-            for one in measured:
-                scores = measure_queries(self.models, one.wording, self.held)
-                self.versions[one.number - 1] = replace(one, held_out=scores)
-        except BudgetError:
-            note = f"not all held-out queries were asked: it {self.models.past_budget()}"
-            self.screen.drop()
-            return replace(described, versions=tuple(self.versions), notes=(note,))
-        self.screen.drop()
-        for one in self.versions:
-            self._keep(one)
-        return self._decided(replace(described, versions=tuple(self.versions)))
+    noun = "version"
 
-    def _decided(self, described: Described) -> Described:
-        """Versions that beat the current one on learning queries are compared on the others.
-
-        Which these are does not depend on the held-out queries, so only they count as compared.
-        """
-        first = described.current
-        assert first.learning
-        assert first.held_out
-        better = [
-            one
-            for one in described.versions[1:]
-            if one.learning and one.held_out and one.learning.right > first.learning.right
-        ]
-        if not better:
-            return described
-        after = [one.held_out for one in better if one.held_out]
-        runs = self.settings.runs * len(first.held_out.by_student)
-        lifts = changes(first.held_out, after, runs)
-        pairs = zip(better, lifts, strict=True)
-        winner, change = max(pairs, key=lambda pair: (pair[1].lift, *pair[0].merit))
-        described = replace(described, compared=len(better))
-        if change.lift <= 0:
-            return described
-        kept = self._folder(winner)
-        return replace(described, winner=winner, change=change, version_folder=kept)
-
-    def _learned(self, current: Wording) -> str:
-        """Write versions and measure each on the learning queries; return why it ended."""
-        wording: Wording | None = current
-        while True:
-            if wording:
-                self._add(self._measured(wording))
-            if self.models.out_of_budget:
-                return f"another version {self.models.past_budget()}"
-            if stop := self._why_stop():
-                return stop
-            wording = self._next()
-            known = {one.wording.description for one in self.versions if not one.problem}
-            if wording and wording.description in known:
-                return "the teacher wrote nothing new"
-
-    def _measured(self, wording: Wording) -> MeasuredWording:
-        one = MeasuredWording(len(self.versions) + 1, wording)
-        self.screen.begin(f"{one.label}…")
-        try:
-            return replace(one, learning=measure_queries(self.models, wording, self.learn))
-        except BudgetError as error:
-            return replace(one, problem=str(error))
-
-    def _next(self) -> Wording | None:
-        """Another version of the best; None if it is unusable, which counts as a version."""
-        best = self._best
+    def propose(self) -> Wording:
+        models, best = self.run.models, self.best
         assert best.learning, "the best version is a measured one"
         skill = best.wording.base
         prompt = description_prompt(
@@ -167,78 +84,122 @@ class DescribeRun:
             shortened(skill.body, MOST_BODY),
             _tried(best),
             fenced("queries", query_report(best.learning)),
-            self.others,
-            [_tried(one) for one in self.versions if one.number > best.number],
+            self.neighbours,
+            [_tried(version) for version in self.attempts if version.number > best.number],
             LONGEST_DESCRIPTION,
         )
-        number = len(self.versions) + 1
-        self.screen.begin(f"version {number}: {self.models.teacher} rewrites the description…")
-        try:
-            return ask_for_description(
-                self.models, prompt, self.versions[0].wording, self.state.session
-            )
-        except BudgetError:
-            self.screen.drop()
-        except UnusableError as error:
-            self._add(MeasuredWording(number, best.wording, problem=str(error)))
-        return None
+        number = len(self.attempts) + 1
+        self.run.screen.begin(f"version {number}: {models.teacher} rewrites the description…")
+        current = self.attempts[0].wording
+        return ask_for_description(models, prompt, current, self.run.state.session)
 
-    def _add(self, one: MeasuredWording) -> None:
-        self.versions.append(one)
-        length = counted(len(one.wording.description), "character")
-        if one.learning:
-            what = f"learning {one.learning.right:>4.0%} right   {length}"
-        else:
-            what = one_line(one.problem or "", 120)
-        self.screen.line(f"{one.label:<12}{what}")
-        self._keep(one)
+    def measure(self, number: int, version: Wording) -> MeasuredWording:
+        measured = MeasuredWording(number, version)
+        self.run.screen.begin(f"{measured.label}…")
+        scores = measure_queries(self.run.models, version, self.queries)
+        return replace(measured, learning=scores)
 
-    @property
-    def _best(self) -> MeasuredWording:
-        """On the learning queries: what is held out has no part in what the teacher gets."""
-        return max(self.versions, key=lambda one: one.merit)
+    def unmeasured(self, number: int, problem: str, version: Wording | None) -> MeasuredWording:
+        return MeasuredWording(number, version or self.best.wording, problem=problem)
 
-    def _why_stop(self) -> str | None:
-        best, target = self._best, self.settings.target
+    def is_new(self, version: Wording) -> bool:
+        earlier = {one.wording.description for one in self.attempts if not one.problem}
+        return version.description not in earlier
+
+    def why_enough(self) -> str | None:
+        best, target = self.best, self.run.settings.target
         if best.learning is None:
             return "the current description could not be measured"
-        if best.learning.worst >= target:
-            how = "" if best.number > 1 else " with the current description"
-            return f"every student decides {target:.0%} of the learning queries right{how}"
-        if len(self.versions) >= self.settings.attempts:
-            return f"limit of {counted(self.settings.attempts, 'version')} reached"
-        if len(self.versions) - best.number >= _PLATEAU:
-            return f"{_PLATEAU} versions in a row were no better"
-        return None
+        if best.learning.worst < target:
+            return None
+        current = "" if best.number > 1 else " with the current description"
+        return f"every student decides {target:.0%} of the learning queries right{current}"
 
-    def _folder(self, one: MeasuredWording) -> Path:
-        return self.state.folder / f"version-{one.number}"
+    def show(self, attempt: MeasuredWording) -> None:
+        if attempt.learning:
+            length = counted(len(attempt.wording.description), "character")
+            text = f"learning {attempt.learning.right:>4.0%} right   {length}"
+        else:
+            text = one_line(attempt.problem or "", 120)
+        self.run.screen.line(f"{attempt.label:<12}{text}")
 
-    def _keep(self, one: MeasuredWording) -> None:
-        if not one.problem:
-            folder = self._folder(one)
-            save_file(folder / one.wording.base.file.name, one.wording.text.encode())
-            save_file(folder / "report.txt", f"{version_text(one)}\n")
+    def keep(self, attempt: MeasuredWording) -> None:
+        _keep(attempt, self.run)
 
 
-def _tried(one: MeasuredWording) -> Tried:
-    if one.problem:
-        return Tried(
-            f"(it could not be used: {one_line(one.problem, 300)})", f"version {one.number}"
-        )
-    right = one.learning.right if one.learning else 0.0
-    return Tried(one.wording.description, f"{right:.0%} of the queries below decided right")
+def _version_folder(version: MeasuredWording, run: TeachRun) -> Path:
+    return run.state.folder / f"version-{version.number}"
 
 
-def _saved(
-    described: Described, settings: TeachSettings, models: TeachModels, state: TeachState
-) -> Described:
-    """Change the description if that is shown to be better, or asked for all the same."""
-    described = replace(described, cost=models.spent())
+def _keep(version: MeasuredWording, run: TeachRun) -> None:
+    if not version.problem:
+        folder = _version_folder(version, run)
+        save_file(folder / version.wording.base.file.name, version.wording.text.encode())
+        save_file(folder / "report.txt", f"{version_text(version)}\n")
+
+
+def _tried(version: MeasuredWording) -> Tried:
+    if version.problem:
+        problem = f"(it could not be used: {one_line(version.problem, 300)})"
+        return Tried(problem, f"version {version.number}")
+    right = version.learning.right if version.learning else 0.0
+    return Tried(version.wording.description, f"{right:.0%} of the queries below decided right")
+
+
+def _decided(described: Described, run: TeachRun) -> Described:
+    """With the held-out queries, on which versions are compared with the current one."""
+    if sum(version.learning is not None for version in described.versions) < 2:
+        return described
+    run.screen.begin("held out…")
+    versions = list(described.versions)
+    try:
+        for place, version in enumerate(versions):
+            if version.learning:
+                scores = measure_queries(run.models, version.wording, described.held)
+                versions[place] = replace(version, held_out=scores)
+    except BudgetError:
+        run.screen.drop()
+        note = f"not all held-out queries were asked: it {run.models.past_budget()}"
+        return replace(described, versions=tuple(versions), notes=(note,))
+    run.screen.drop()
+    for version in versions:
+        _keep(version, run)
+    return _with_winner(replace(described, versions=tuple(versions)), run)
+
+
+def _with_winner(described: Described, run: TeachRun) -> Described:
+    """With the best of the versions that beat the current one on the learning queries.
+
+    Which these are does not depend on the held-out queries, so only they count as compared.
+    """
+    current = described.current
+    assert current.learning
+    assert current.held_out
+    better = [
+        (version, version.held_out)
+        for version in described.versions[1:]
+        if version.learning and version.held_out and version.learning.right > current.learning.right
+    ]
+    if not better:
+        return described
+    runs = run.settings.runs * len(current.held_out.by_student)
+    lifts = changes(current.held_out, [scores for _, scores in better], runs)
+    pairs = zip([version for version, _ in better], lifts, strict=True)
+    winner, change = max(pairs, key=lambda pair: (pair[1].lift, *pair[0].merit))
+    described = replace(described, compared=len(better))
+    if change.lift <= 0:
+        return described
+    folder = _version_folder(winner, run)
+    return replace(described, winner=winner, change=change, version_folder=folder)
+
+
+def _saved(described: Described, run: TeachRun) -> Described:
+    """Change the description if the winner is shown to be better, or with ``anyway``."""
+    described = replace(described, cost=run.models.spent())
     winner = described.winner
-    if winner and (described.shown or settings.anyway):
+    if winner and (described.shown or run.settings.anyway):
         try:
-            kept = _write(winner.wording, described.current.wording, state)
+            kept = _write(winner.wording, described.current.wording, run)
         except InputError as error:
             unsaved = f"Not saved: {error.where}: {error.problem}."
             if described.version_folder:
@@ -247,24 +208,17 @@ def _saved(
         else:
             folder = winner.wording.base.file.parent
             described = replace(described, folder=folder, kept=kept)
-            with suppress(InputError):  # the skill is saved, and that is what counts
-                state.save(
-                    saved=str(folder.absolute()),
-                    cost=described.cost,
-                    limits=settings.on_resume("limit"),
-                    out_of_budget=models.out_of_budget,
-                )
-    models.close()  # only then it is known what could not be stored
-    return replace(described, notes=(*described.notes, *dict.fromkeys(models.notes)))
+            run.mark_saved(folder, described.cost)
+    return replace(described, notes=(*described.notes, *run.final_notes()))
 
 
-def _write(new: Wording, old: Wording, state: TeachState) -> Path:
+def _write(new: Wording, old: Wording, run: TeachRun) -> Path:
     """Write a SKILL.md, unless somebody changed it meanwhile; return where the old skill is."""
     file = new.base.file
     try:
         if read_file(file) != old.text.encode():
             raise InputError(file, "it was changed while this ran", "Run it again.")
-        kept = state.keep_before(file.parent)
+        kept = run.state.keep_before(file.parent)
         replace_file(file, new.text.encode())
     except OSError as error:
         problem = f"can't be written: {reason_of(error)}"
@@ -274,34 +228,37 @@ def _write(new: Wording, old: Wording, state: TeachState) -> Path:
 
 def _required_queries(folder: Path) -> tuple[Trigger, ...]:
     triggers = read_queries(folder)
-    should = sum(one.should_trigger for one in triggers)
+    should = sum(trigger.should_trigger for trigger in triggers)
     if min(should, len(triggers) - should) < _FEWEST:
         raise InputError(
             folder,
             f"too few queries: {should} that should open the skill, {len(triggers) - should} that "
-            f"should not, and it takes {_FEWEST} of each",
+            f"should not, and at least {_FEWEST} of each are needed",
             "Run pytest-upskill triggers first.",
         )
     return triggers
 
 
 def _without(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
-    """The other skills; a folder of skills may have the one that is described, too."""
-    found = list[Path]()
+    """The other skills: a folder of skills may hold the one that is described, too."""
+    skills = list[Path]()
     for path in paths:
         try:
             files = find_skills(path).files
         except InputError:
-            found.append(path)  # told where all are installed
+            skills.append(path)  # reported where skills are installed
             continue
         others = [file.parent for file in files if resolved(file.parent) != resolved(folder)]
-        found += others if len(others) < len(files) and others else [path]
-    return tuple(found)
+        skills += others if len(others) < len(files) and others else [path]
+    return tuple(skills)
 
 
-def _material(skill: Skill, learn: Sequence[Trigger], held: Sequence[Trigger]) -> Material:
+def _material(skill: Skill, learning: Sequence[Trigger], held_out: Sequence[Trigger]) -> Material:
     """What is sent of the skill; a resumed run has the same queries, sent or not."""
     start = draft_of(skill, fields_of(skill.file))
-    texts = ["\n".join(f"{one.should_trigger} {one.query}" for one in own) for own in (learn, held)]
+    texts = [
+        "\n".join(f"{trigger.should_trigger} {trigger.query}" for trigger in triggers)
+        for triggers in (learning, held_out)
+    ]
     sent = (size_of(SKILL_NAMES[0], start.text), size_of("its queries to learn from", texts[0]))
     return Material("\n".join(texts), start=start, sent=sent)

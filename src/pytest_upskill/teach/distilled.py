@@ -1,12 +1,11 @@
 """The result of distill: plain data, sentences for people, JSON for scripts."""
 
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .._util.texts import counted, dollars, one_line, points
+from .._util.texts import counted, dollars, points
 from ..errors import shown
 from ..reports.terminal.layout import Look
 from ..reports.terminal.study_lines import curve_lines
@@ -14,8 +13,9 @@ from ..results.losses import loss_words, standing_of
 from ..results.parts import Parts, Version
 from ..results.run import RunResults
 from ..stats import Lift
+from .attempts import Attempt
 from .drafts import Draft
-from .shortening import Short
+from .progress_lines import as_sentence, wrapped
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Distilled:
     limit: int  # tokens
     margin: float
     before: RunResults | None = None  # the whole skill, on the learning cases
-    versions: tuple[Short, ...] = ()
-    stop: str = ""  # why there are no more
+    versions: tuple[Attempt, ...] = ()
+    stop: str = ""  # why no more were written
     results: RunResults | None = None  # parts and versions, by student, on the held-out cases
-    measured: tuple[Short, ...] = ()  # the versions of each `Parts`, in their order
-    chosen: Short | None = None
+    measured: tuple[Attempt, ...] = ()  # the versions of each `Parts`, in their order
+    chosen: Attempt | None = None
     problem: str = ""  # why none was looked for, or decided
     folder: Path | None = None  # where it was saved
     unsaved: str = ""  # why it could not be
@@ -52,146 +52,144 @@ class Distilled:
         """0 if the skill is now within the limit, and not shown to be worse."""
         if self.short_enough:
             return 0
-        tokens = self.chosen.draft.tokens if self.chosen and self.chosen.draft else None
-        return 0 if self.folder and tokens is not None and tokens <= self.limit else 1
+        fits = self.chosen is not None and self.chosen.draft.tokens <= self.limit
+        return 0 if self.folder and fits else 1
 
 
-def with_folder(found: Distilled, folder: Path) -> Distilled:
+def with_folder(distilled: Distilled, folder: Path) -> Distilled:
     """With the folder that the chosen version was saved to, for reports too."""
-    found = replace(found, folder=folder)
-    if not found.results or not found.chosen:
-        return found
-    place = found.measured.index(found.chosen)
-    parts = [
-        replace(
-            one,
-            versions=tuple(
-                replace(version, folder=shown(folder)) if number == place else version
-                for number, version in enumerate(one.versions)
-            ),
-        )
-        for one in found.parts
-    ]
-    return replace(found, results=replace(found.results, parts=tuple(parts)))
+    distilled = replace(distilled, folder=folder)
+    if not distilled.results or not distilled.chosen:
+        return distilled
+    place, by_student = distilled.measured.index(distilled.chosen), list[Parts]()
+    for parts in distilled.parts:
+        versions = list(parts.versions)
+        versions[place] = replace(versions[place], folder=shown(folder))
+        by_student.append(replace(parts, versions=tuple(versions)))
+    return replace(distilled, results=replace(distilled.results, parts=tuple(by_student)))
 
 
-def with_conclusion(found: Distilled) -> Distilled:
-    """With what became of it as a note, for reports."""
-    if not found.results:
-        return found
-    end = f"Saved to {shown(found.folder)}" if found.folder else "The skill is unchanged"
-    notes = (*(sentence.rstrip(".") for sentence in _conclusion(found)), end)
-    parts = tuple(replace(one, notes=notes) for one in found.parts)
-    return replace(found, results=replace(found.results, parts=parts))
+def with_conclusion(distilled: Distilled) -> Distilled:
+    """With the conclusion as notes, for reports."""
+    if not distilled.results:
+        return distilled
+    end = f"Saved to {shown(distilled.folder)}" if distilled.folder else "The skill is unchanged"
+    notes = (*(sentence.rstrip(".") for sentence in _conclusion(distilled)), end)
+    by_student = tuple(replace(parts, notes=notes) for parts in distilled.parts)
+    return replace(distilled, results=replace(distilled.results, parts=by_student))
 
 
-def report_lines(found: Distilled, width: int) -> list[str]:
+def report_lines(distilled: Distilled, width: int) -> list[str]:
     """A table for each student, then the sentences."""
     lines = list[str]()
-    for one in found.parts:
-        lines += ["", *curve_lines(one, Look(width))]
+    for parts in distilled.parts:
+        lines += ["", *curve_lines(parts, Look(width))]
     lines += [""] if lines else []
-    for sentence in sentences(found):
-        lines += textwrap.wrap(sentence, min(width, 100), break_long_words=False)
-    return lines
+    return lines + wrapped(sentences(distilled), width)
 
 
-def sentences(found: Distilled) -> list[str]:
+def sentences(distilled: Distilled) -> list[str]:
     """What to know, the conclusion last."""
-    if found.short_enough:
-        size = counted(found.whole.tokens, "token")
-        return [f"{found.whole.name} has about {size}, and {found.limit:,} are allowed."]
-    told = [f"Stopped: {found.stop}."] if found.stop else []
-    told += [*_missing(found), *_conclusion(found)]
-    return [*told, *(f"{note[0].upper()}{note[1:]}." for note in found.notes)]
+    if distilled.short_enough:
+        size = counted(distilled.whole.tokens, "token")
+        return [f"{distilled.whole.name} has about {size}, and {distilled.limit:,} are allowed."]
+    stop = [f"Stopped: {distilled.stop}."] if distilled.stop else []
+    return [
+        *stop,
+        *_unreached(distilled),
+        *_conclusion(distilled),
+        *map(as_sentence, distilled.notes),
+    ]
 
 
-def _missing(found: Distilled) -> Iterator[str]:
+def _unreached(distilled: Distilled) -> Iterator[str]:
     """Sizes that the teacher did not reach."""
-    reached = {one.size for one in found.versions if one.draft}
-    for size in sorted({one.size for one in found.versions} - reached, reverse=True):
+    sizes = {version.most_tokens or 0 for version in distilled.versions}
+    reached = {version.most_tokens for version in distilled.versions if version.results}
+    for size in sorted(sizes - reached, reverse=True):
         yield f"The teacher wrote no usable version of at most {counted(size, 'token')}."
 
 
-def _conclusion(found: Distilled) -> Iterator[str]:
-    if found.problem:
-        yield f"{found.problem[0].upper()}{found.problem[1:]}."
+def _conclusion(distilled: Distilled) -> Iterator[str]:
+    if distilled.problem:
+        yield as_sentence(distilled.problem)
         return
-    margin = points(found.margin).lstrip("+")
-    chosen = found.chosen
-    if chosen and chosen.draft:
-        now, before = chosen.draft.tokens, found.whole.tokens
-        yield from _of_students(found, chosen)
+    margin = points(distilled.margin).lstrip("+")
+    chosen = distilled.chosen
+    if chosen:
+        now, before = chosen.draft.tokens, distilled.whole.tokens
+        yield from _of_students(distilled, chosen)
         yield (
             f"Version {chosen.number} has {now:,} tokens instead of {before:,} "
             f"({1 - now / before:.0%} fewer), and a loss of {margin} points or more is ruled out."
         )
-        if now > found.limit:
+        if now > distilled.limit:
             yield (
-                f"That is above the limit of {found.limit:,}: of no shorter version this is shown."
+                f"That is above the limit of {distilled.limit:,}: no shorter version was shown to "
+                "be as good."
             )
         return
-    if found.measured:
-        yield from _of_students(found, found.measured[-1])
+    if distilled.measured:
+        yield from _of_students(distilled, distilled.measured[-1])
     yield f"No version is shown to lose less than {margin} points."
-    if found.state and any(one.draft for one in found.versions):
-        yield f"All versions are kept in {shown(found.state)}, as attempt-1 and so on."
+    if distilled.state and distilled.measured:
+        yield f"All versions are kept in {shown(distilled.state)}, as attempt-1 and so on."
 
 
-def _of_students(found: Distilled, short: Short) -> Iterator[str]:
+def _of_students(distilled: Distilled, attempt: Attempt) -> Iterator[str]:
     """What a version loses with each student."""
-    place = found.measured.index(short)
-    for one in found.parts:
-        version = one.versions[place]
-        words = loss_words(version.change, one.margin, version.cases_needed)
+    place = distilled.measured.index(attempt)
+    for parts in distilled.parts:
+        version = parts.versions[place]
+        words = loss_words(version.change, parts.margin, version.cases_needed)
         cases = counted(version.cases, "held-out case")
-        yield f"{one.model} with {counted(version.tokens, 'token')}, on {cases}: {words}."
+        yield f"{parts.model} with {counted(version.tokens, 'token')}, on {cases}: {words}."
 
 
-def result_line(found: Distilled) -> str:
-    """What became of the skill."""
-    cost = f"   (cost {dollars(found.cost)})" if found.cost else ""
-    if found.unsaved:
-        return f"{found.unsaved}{cost}"
-    if found.folder:
-        path = shown(found.folder.absolute())
+def result_line(distilled: Distilled) -> str:
+    """Whether the skill was saved, and where."""
+    cost = f"   (cost {dollars(distilled.cost)})" if distilled.cost else ""
+    if distilled.unsaved:
+        return f"{distilled.unsaved}{cost}"
+    if distilled.folder:
+        path = shown(distilled.folder.absolute())
         return f"Saved to {path if path.startswith('/') else f'./{path}'}{cost}"
-    why = " Nobody was asked." if found.short_enough else ""
-    return f"The skill is unchanged.{why}{cost}"
+    unasked = " No model was asked." if distilled.short_enough else ""
+    return f"The skill is unchanged.{unasked}{cost}"
 
 
-def distilled_data(found: Distilled) -> dict[str, Any]:
+def distilled_data(distilled: Distilled) -> dict[str, Any]:
     """The result as JSON: lifts are -1 to 1, costs in USD, unknown values null."""
-    chosen = found.chosen
+    chosen = distilled.chosen
     return {
         "schema": 1,
-        "name": found.whole.name,
-        "folder": str(found.folder) if found.folder else None,
-        "unsaved": found.unsaved or None,
-        "tokens": found.whole.tokens,
-        "max_skill_tokens": found.limit,
-        "margin": found.margin,
+        "name": distilled.whole.name,
+        "folder": str(distilled.folder) if distilled.folder else None,
+        "unsaved": distilled.unsaved or None,
+        "tokens": distilled.whole.tokens,
+        "max_skill_tokens": distilled.limit,
+        "margin": distilled.margin,
         "chosen": chosen.number if chosen else None,
-        "chosen_tokens": chosen.draft.tokens if chosen and chosen.draft else None,
-        "stop": found.stop or None,
-        "problem": found.problem or None,
+        "chosen_tokens": chosen.draft.tokens if chosen else None,
+        "stop": distilled.stop or None,
+        "problem": distilled.problem or None,
         "versions": [
             {
-                "number": one.number,
-                "max_tokens": one.size,
-                "tokens": one.draft.tokens if one.draft else None,
-                "problem": one.problem or None,
-                "learning": _learning(one.results),
-                "held_out": _held_out(found, one),
+                "number": version.number,
+                "max_tokens": version.most_tokens,
+                "tokens": version.draft.tokens if version.results else None,
+                "problem": version.problem,
+                "learning": _learning(version.results),
+                "held_out": _held_out(distilled, version),
             }
-            for one in found.versions
+            for version in distilled.versions
         ],
         "before": {
-            "learning": _learning(found.before),
-            "held_out": {one.model: _lift(one.held_out) for one in found.parts},
+            "learning": _learning(distilled.before),
+            "held_out": {parts.model: _lift(parts.held_out) for parts in distilled.parts},
         },
-        "cost": found.cost,
-        "sentences": sentences(found),
+        "cost": distilled.cost,
+        "sentences": sentences(distilled),
     }
 
 
@@ -200,11 +198,11 @@ def _learning(results: RunResults | None) -> dict[str, float | None] | None:
     return {row.model: row.lift for row in results.summaries} if results else None
 
 
-def _held_out(found: Distilled, short: Short) -> dict[str, Any] | None:
-    if short not in found.measured:
+def _held_out(distilled: Distilled, attempt: Attempt) -> dict[str, Any] | None:
+    if attempt not in distilled.measured:
         return None
-    place = found.measured.index(short)
-    return {one.model: _version(one.versions[place], one.margin) for one in found.parts}
+    place = distilled.measured.index(attempt)
+    return {parts.model: _version(parts.versions[place], parts.margin) for parts in distilled.parts}
 
 
 def _version(version: Version, margin: float) -> dict[str, Any]:
@@ -219,14 +217,3 @@ def _version(version: Version, margin: float) -> dict[str, Any]:
 
 def _lift(lift: Lift | None) -> dict[str, float] | None:
     return lift and {"lift": lift.lift, "low": lift.low, "high": lift.high}
-
-
-def short_text(short: Short) -> str:
-    """A version as the report.txt that is kept with it."""
-    size = short.draft.tokens if short.draft else 0
-    lines = [f"{short.label}: {counted(size, 'token')} (limit {short.size:,})"]
-    if short.results:
-        lines += [f"{v.summary.model}: {v.word}: {v.sentence}" for v in short.results.verdicts]
-    else:
-        lines.append(one_line(short.problem, 500) or "not measured")
-    return "\n".join(lines)

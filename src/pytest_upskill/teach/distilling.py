@@ -33,28 +33,20 @@ from ..skills.skill import Skill, fields_of
 from ..stats import LEVEL, Differences, Lift, cases_needed, cases_within, guarded
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import Subject
-from .attempts import checked, measure_skill, require_answers
-from .case_file import ids_held_out, read_case_file, require_judge
+from .attempts import Attempt, joined_results, measure_skill, require_answers, with_checks
+from .case_file import read_case_file, require_judge, split_cases
 from .case_writing import UsableCase
-from .distilled import Distilled, short_text, with_conclusion, with_folder
+from .distilled import Distilled, with_conclusion, with_folder
 from .drafts import Draft, draft_of, loaded, require_writable
-from .progress_lines import ProgressScreen, cells_of
-from .shortening import Short, Shortening, best_of_sizes, within
+from .progress_lines import cells_of
+from .shortening import Shortening, best_of_sizes, within
 from .sources import Material, size_of
 from .teach_costs import estimate_distillation
 from .teach_models import TeachModels
-from .teach_run import (
-    TeachContext,
-    TeachState,
-    open_models,
-    require_consent,
-    require_unfinished,
-    state_of_run,
-)
+from .teach_run import TeachContext, TeachRun, open_models, require_unfinished, start_run
 from .teach_settings import TeachSettings, check
 
 _FEWEST: Final = 2  # cases to learn from, and to hold out
-
 _WHOLE: Final = "whole"
 _BASELINE: Final = "baseline"
 
@@ -65,172 +57,140 @@ def distill(path: Path, settings: TeachSettings, context: TeachContext) -> Disti
     file = skill_file(path)
     skill = load_for_run(file, Settings())
     whole = draft_of(skill, fields_of(file))
-    limit = settings.max_skill_tokens
-    begun = Distilled(whole, limit, settings.margin)
-    if begun.short_enough:
-        return begun
-    learn, rest = _split(file, settings)
+    distilled = Distilled(whole, settings.max_skill_tokens, settings.margin)
+    if distilled.short_enough:
+        return distilled
+    learning, held_out = _split(file, settings)
     require_writable(file.parent.resolve().parent)
     with open_models(settings, context) as models:
-        material = _material(whole)
+        # The text tells this run from those of other commands when it is resumed.
+        sent = (size_of(SKILL_NAMES[0], whole.text),)
+        material = Material("A shorter version.", start=whole, sent=sent)
         require_unfinished(settings, context, material)
-        cases = (*learn, *rest)
+        cases = (*learning, *held_out)
         parts = {
             student: len(_ablation(models, skill, cases, student, Path()).parts)
             for student in models.students
         }
-        guess = estimate_distillation(settings, models, skill.tokens, parts, learn, rest)
-        require_consent(context, material, models, guess)
-        state = state_of_run(settings, context, material, whole.name)
-        run = DistillRun(settings, models, state, context.screen, skill, whole, learn, rest)
-        found = replace(run.distilled(begun), state=state.folder)
-        spent = models.spent()
-        models.close()  # only then it is known what could not be stored
-        notes = (*found.notes, *dict.fromkeys(models.notes))
-        return _saved(replace(found, cost=spent, notes=notes), settings, models, state)
+        estimate = estimate_distillation(
+            settings, models, skill.tokens, parts, len(learning), held_out
+        )
+        run = start_run(settings, context, models, material, estimate, whole.name)
+        steps = _Distillation(run, skill, whole, learning, held_out)
+        distilled = replace(steps.distilled(distilled), state=run.state.folder, cost=models.spent())
+        return _saved(replace(distilled, notes=(*distilled.notes, *run.final_notes())), run)
 
 
 def _split(file: Path, settings: TeachSettings) -> tuple[list[UsableCase], list[UsableCase]]:
     """The learning and the held-out cases; InputError if there are too few."""
-    known = read_case_file(file.parent, agents=settings.only_agents)
-    cases = [one for one in known.cases if not one.case.skip]
+    case_file = read_case_file(file.parent, agents=settings.only_agents)
+    cases = [usable for usable in case_file.cases if not usable.case.skip]
     require_judge(cases, settings.judge)
-    held = ids_held_out([one.case for one in cases], settings.holdout)
-    parts = (
-        [one for one in cases if one.case.id not in held],
-        [one for one in cases if one.case.id in held],
-    )
-    if min(map(len, parts)) < _FEWEST:
+    learning, held_out = split_cases(cases, settings.holdout)
+    if min(len(learning), len(held_out)) < _FEWEST:
         problem = (
-            f"too few cases: {len(parts[0])} to learn from and {len(parts[1])} held out, and at "
+            f"too few cases: {len(learning)} to learn from and {len(held_out)} held out, and at "
             f"least {_FEWEST} of each are needed"
         )
         hint = ("Write more with pytest-upskill cases, or change ", Setting("holdout"), ".")
-        raise InputError(known.file or file, problem, hint)
-    return parts
+        raise InputError(case_file.file or file, problem, hint)
+    return learning, held_out
 
 
-def _material(whole: Draft) -> Material:
-    # The text tells this run from those of other commands when it is resumed.
-    sent = (size_of(SKILL_NAMES[0], whole.text),)
-    return Material("A shorter version.", start=whole, sent=sent)
+@dataclass(frozen=True)
+class _Distillation:
+    """The steps in order."""
 
-
-@dataclass
-class DistillRun:
-    """What all steps of a run need."""
-
-    settings: TeachSettings
-    models: TeachModels
-    state: TeachState
-    screen: ProgressScreen
+    run: TeachRun
     skill: Skill
     whole: Draft
-    learn: Sequence[UsableCase]
-    rest: Sequence[UsableCase]
+    learning: Sequence[UsableCase]
+    held_out: Sequence[UsableCase]
 
-    def distilled(self, begun: Distilled) -> Distilled:
-        started, clock = datetime.now(UTC), monotonic()
+    def distilled(self, distilled: Distilled) -> Distilled:
+        started, clock, models = datetime.now(UTC), monotonic(), self.run.models
         try:
             parts = self._parts()
             before = self._before()
         except BudgetError:
-            self.screen.drop()
-            return replace(begun, problem=f"the whole skill is not measured: it {self._spent()}")
-        begun = replace(begun, before=before)
+            self.run.screen.drop()
+            problem = f"the whole skill is not measured: it {models.past_budget()}"
+            return replace(distilled, problem=problem)
+        distilled = replace(distilled, before=before)
         if all((row.lift or 0.0) <= 0 for row in before.summaries):
-            why = "the whole skill helps no student on the learning cases, so nothing can be lost"
-            return replace(begun, problem=why)
-        loop = Shortening(
-            self.models,
-            self.settings,
-            self.whole,
-            before,
-            parts,
-            self.learn,
-            self.state.folder,
-            self.state.session,
-            self.screen,
-            self._keep,
-        )
-        versions, stop = loop.run()
-        begun = replace(begun, versions=tuple(versions), stop=stop)
-        measured = tuple(best_of_sizes(versions))
+            problem = "the whole skill helps no student on the learning cases: nothing can be lost"
+            return replace(distilled, problem=problem)
+        loop = Shortening(self.run, self.whole, before, parts, self.learning)
+        stop = loop.improve()
+        measured = tuple(best_of_sizes(loop.attempts))
+        distilled = replace(distilled, versions=tuple(loop.attempts), stop=stop)
         if not measured:
-            return replace(begun, problem="there is no shorter version")
+            return replace(distilled, problem="there is no shorter version")
         try:
-            found, tested = self._held_out(before, measured, parts)
-            whole = self._all_cases(before)
+            by_student, tested = self._held_out(before, measured, parts)
+            held_out = measure_skill(models, self.skill, self.held_out, models.students)
         except BudgetError:
-            self.screen.drop()
-            why = f"no version was measured on the held-out cases: it {self._spent()}"
-            return replace(begun, problem=why)
-        begun = replace(begun, measured=measured, results=self._results(found, started, clock))
-        if not any(verdict.word == "helps" for verdict in whole.verdicts):
-            why = "the whole skill is not shown to help a student, so no loss can be shown either"
-            return replace(begun, problem=why)
-        return replace(begun, chosen=choose(found, measured, tested))
+            self.run.screen.drop()
+            problem = f"no version was measured on the held-out cases: it {models.past_budget()}"
+            return replace(distilled, problem=problem)
+        results = self._results(by_student, started, clock)
+        distilled = replace(distilled, measured=measured, results=results)
+        verdicts = joined_results(before, held_out).verdicts
+        if not any(verdict.word == "helps" for verdict in verdicts):
+            problem = "the whole skill is not shown to help a student: no loss can be shown either"
+            return replace(distilled, problem=problem)
+        return replace(distilled, chosen=choose(by_student, measured, tested))
 
     def _parts(self) -> list[Parts]:
         """What each part earns on the learning cases, by student."""
-        found = list[Parts]()
-        for subject in self.models.students:
-            with TemporaryDirectory(prefix="tmp-", dir=self.state.folder) as folder:
-                cases = (*self.learn, *self.rest)
-                ablation = _ablation(self.models, self.skill, cases, subject, Path(folder))
+        by_student, models, screen = list[Parts](), self.run.models, self.run.screen
+        for subject in models.students:
+            with TemporaryDirectory(prefix="tmp-", dir=self.run.state.folder) as folder:
+                cases = (*self.learning, *self.held_out)
                 ablation = replace(
-                    ablation, cases=tuple(checked(self.learn)), margin=self.settings.margin
+                    _ablation(models, self.skill, cases, subject, Path(folder)),
+                    cases=tuple(with_checks(self.learning)),
+                    margin=self.run.settings.margin,
                 )
                 study = ablation.study() if ablation.parts else None
                 if study is None:
-                    about = Parts(self.skill.name, subject.label, self.skill.tokens, None, ())
-                    found.append(replace(about, agent=subject.agent))
+                    parts = Parts(self.skill.name, subject.label, self.skill.tokens, None, ())
+                    by_student.append(replace(parts, agent=subject.agent))
                     continue
                 number = counted(len(ablation.parts), "part")
-                self.screen.begin(f"{subject.label} without each of {number}…")
-                studied = self.models.lab.run(study)
-            require_answers(self.models, chain.from_iterable(studied.records.values()))
-            found.append(ablation.concluded(studied))
-            self.screen.row("parts", [(subject.label, _standings(found[-1]))])
-        return found
+                screen.begin(f"{subject.label} without each of {number}…")
+                studied = models.lab.run(study)
+            require_answers(models, chain.from_iterable(studied.records.values()))
+            by_student.append(ablation.concluded(studied))
+            screen.row("parts", [(subject.label, _standings(by_student[-1]))])
+        return by_student
 
     def _before(self) -> RunResults:
-        self.screen.begin("whole…")
-        results = measure_skill(self.models, self.skill, self.learn, self.models.students)
-        self.screen.row("whole", cells_of(results), counted(self.whole.tokens, "token"))
+        models, screen = self.run.models, self.run.screen
+        screen.begin("whole…")
+        results = measure_skill(models, self.skill, self.learning, models.students)
+        screen.row("whole", cells_of(results), counted(self.whole.tokens, "token"))
         return results
 
     def _held_out(
-        self, before: RunResults, measured: Sequence[Short], parts: Sequence[Parts]
+        self, before: RunResults, measured: Sequence[Attempt], parts: Sequence[Parts]
     ) -> tuple[list[Parts], frozenset[int]]:
         """All versions there; tested are those that lose little on the learning cases, if any."""
-        margin = self.settings.margin
+        run, margin = self.run, self.run.settings.margin
         good = [one for one in measured if one.results and within(before, one.results, margin)]
-        tested = frozenset(one.number for one in good or measured)
-        held = HeldOut(
-            self.models, self.skill, measured, tested, self.rest, margin, self.state.folder
+        tested = frozenset(attempt.number for attempt in good or measured)
+        held_out = _HeldOut(
+            run.models, self.skill, measured, tested, self.held_out, margin, run.state.folder
         )
-        self.screen.begin("held out…")
-        found = [
-            held.measure(subject, about)
-            for subject, about in zip(self.models.students, parts, strict=True)
-        ]
-        self.screen.drop()
-        return found, tested
+        run.screen.begin("held out…")
+        pairs = zip(run.models.students, parts, strict=True)
+        by_student = [held_out.measure(subject, own_parts) for subject, own_parts in pairs]
+        run.screen.drop()
+        return by_student, tested
 
-    def _all_cases(self, before: RunResults) -> RunResults:
-        """The whole skill on all cases; all answers are known."""
-        held = measure_skill(self.models, self.skill, self.rest, self.models.students)
-        return replace(
-            before,
-            tests=(*before.tests, *held.tests),
-            records=(*before.records, *held.records),
-            questions={**before.questions, **held.questions},
-        )
-
-    def _results(self, found: Sequence[Parts], started: datetime, clock: float) -> RunResults:
+    def _results(self, parts: Sequence[Parts], started: datetime, clock: float) -> RunResults:
         """For reports."""
-        students = self.models.students
+        students = self.run.models.students
         return RunResults(
             started=started,
             seconds=monotonic() - clock,
@@ -238,125 +198,110 @@ class DistillRun:
             model_ids={subject.label: model_id for subject, model_id in students.items()},
             tests=(),
             records=(),
-            parts=tuple(found),
+            parts=tuple(parts),
             versions=versions(),
         )
 
-    def _keep(self, short: Short) -> None:
-        self.state.keep_attempt(
-            short.number, short.draft or self.whole, short.results, short_text(short)
-        )
 
-    def _spent(self) -> str:
-        return self.models.past_budget()
-
-
-def _standings(found: Parts) -> str:
+def _standings(parts: Parts) -> str:
     """How many parts are missed, could go, or neither is known."""
     counts = Counter(
-        "could go" if one.could_go else "missed" if one.standing(found.margin) == "loses" else ""
-        for one in found.parts
+        "could go"
+        if part.could_go
+        else "missed"
+        if part.standing(parts.margin) == "loses"
+        else "not known"
+        for part in parts.parts
     )
-    words = [f"{counts[word]} {word or 'not known'}" for word in ("missed", "could go", "")]
-    return ", ".join(word for word in words if not word.startswith("0 "))
+    words = ("missed", "could go", "not known")
+    return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
 
 
 def _ablation(
     models: TeachModels, skill: Skill, cases: Sequence[UsableCase], subject: Subject, folder: Path
 ) -> Ablation:
     """By section, or by paragraph if there is only one."""
-    own = tuple(checked(cases))
-    score = score_of(models.settings.score, [case for case, _ in own])
-    source = SkillCases(skill.name, skill, own, score)
-    made = Ablation(source, subject, own, folder, models.settings)
-    return made if made.parts else replace(made, by="paragraph")
+    checked = tuple(with_checks(cases))
+    score = score_of(models.settings.score, [case for case, _ in checked])
+    source = SkillCases(skill.name, skill, checked, score)
+    ablation = Ablation(source, subject, checked, folder, models.settings)
+    return ablation if ablation.parts else replace(ablation, by="paragraph")
 
 
-def _saved(
-    found: Distilled, settings: TeachSettings, models: TeachModels, state: TeachState
-) -> Distilled:
-    """Write the chosen version beside the skill, and what was found to the folder of the run."""
-    file = skill_file(found.whole.base or Path())
-    if found.chosen:
+def _saved(distilled: Distilled, run: TeachRun) -> Distilled:
+    """Write the chosen version beside the skill, and the results to the folder of the run."""
+    if distilled.chosen:
+        file = skill_file(distilled.whole.base or Path())
         try:
-            folder = save_beside(file, found.chosen.made.text)
+            folder = save_beside(file, distilled.chosen.draft.text)
         except InputError as error:
-            unsaved = f"Not saved: {error.where}: {error.problem}."
-            return replace(found, unsaved=unsaved)
-        found = with_folder(found, folder)
-    found = with_conclusion(found)
-    with suppress(InputError):  # the skill is saved, and that is what counts
-        if found.results:
-            save_file(state.folder / "results.json", results_bytes(found.results))
-        state.save(
-            **({"saved": str(found.folder.absolute())} if found.folder else {}),
-            cost=found.cost,
-            limits=settings.on_resume("limit"),
-            out_of_budget=models.out_of_budget,
-        )
-    return found
-
-
-# The held-out cases.
+            return replace(distilled, unsaved=f"Not saved: {error.where}: {error.problem}.")
+        distilled = with_folder(distilled, folder)
+    distilled = with_conclusion(distilled)
+    if distilled.results:
+        with suppress(InputError):  # the skill is saved, and that is what counts
+            save_file(run.state.folder / "results.json", results_bytes(distilled.results))
+    run.mark_saved(distilled.folder, distilled.cost)
+    return distilled
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class _HeldOut:
     """The versions that are measured on the held-out cases, and those that are tested there."""
 
     models: TeachModels
     skill: Skill  # the whole one
-    versions: Sequence[Short]  # from long to short
+    versions: Sequence[Attempt]  # from long to short
     tested: frozenset[int]  # their numbers
     cases: Sequence[UsableCase]
     margin: float
     scratch: Path
 
-    def measure(self, subject: Subject, about: Parts) -> Parts:
-        """What is known of the parts, with the lift of the whole skill and of all versions."""
-        cases = tuple(checked(self.cases))
+    def measure(self, subject: Subject, parts: Parts) -> Parts:
+        """The parts, with the lift of the whole skill and of all versions."""
+        cases = tuple(with_checks(self.cases))
         score = score_of(self.models.settings.score, [case for case, _ in cases])
         with ExitStack() as stack:
             skills = {_WHOLE: self.skill}
-            for one in self.versions:
-                skills[one.label] = stack.enter_context(loaded(one.made, self.scratch))
+            for version in self.versions:
+                skills[version.label] = stack.enter_context(loaded(version.draft, self.scratch))
             variants = [Variant(_BASELINE, self.skill, cases, "baseline", score=score)]
-            variants += [Variant(name, own, cases, score=score) for name, own in skills.items()]
-            studied = self.models.lab.run(Study(subject, tuple(variants), (), lambda _: about))
+            variants += [Variant(name, skill, cases, score=score) for name, skill in skills.items()]
+            studied = self.models.lab.run(Study(subject, tuple(variants), (), lambda _: parts))
         require_answers(self.models, chain.from_iterable(studied.records.values()))
         return replace(
-            about,
-            versions=tuple(self._version(one, studied) for one in self.versions),
+            parts,
+            versions=tuple(self._version(version, studied) for version in self.versions),
             held_out=studied.lift(_WHOLE, _BASELINE),
             margin=self.margin,
         )
 
-    def _version(self, short: Short, studied: Studied) -> Version:
-        change = self._change(short, studied)
-        found = self._differences(short, studied)
-        pairs = [(0.0, value) for value in found.values] if found else []
+    def _version(self, attempt: Attempt, studied: Studied) -> Version:
+        change = self._change(attempt, studied)
+        losses = self._differences(attempt, studied)
+        pairs = [(0.0, value) for value in losses.values] if losses else []
         needed = None
         if pairs and standing_of(change, self.margin) == "not known":
-            needed = cases_within(pairs, self.margin) or cases_needed(pairs, self._shared)
-            needed = needed and max(needed, len(pairs) + 1)  # so many did not tell
+            needed = cases_within(pairs, self.margin) or cases_needed(pairs, self._shared_level)
+            needed = needed and max(needed, len(pairs) + 1)  # this many were not enough
         return Version(
-            short.made.tokens,
-            studied.lift(short.label, _BASELINE),
+            attempt.draft.tokens,
+            studied.lift(attempt.label, _BASELINE),
             change,
             cases=len(pairs),
             cases_needed=needed,
         )
 
-    def _differences(self, short: Short, studied: Studied) -> Differences | None:
+    def _differences(self, attempt: Attempt, studied: Studied) -> Differences | None:
         scores = studied.scores
-        return differences([scores[short.label]], [scores[_WHOLE]], self.models.settings.runs)
+        return differences([scores[attempt.label]], [scores[_WHOLE]], self.models.settings.runs)
 
     @property
-    def _shared(self) -> float:
+    def _shared_level(self) -> float:
         """The level of each claim if all versions may be said to lose something."""
         return 1 - (1 - LEVEL) / len(self.versions)
 
-    def _change(self, short: Short, studied: Studied) -> Lift | None:
+    def _change(self, attempt: Attempt, studied: Studied) -> Lift | None:
         """Against the whole skill; the two ends serve two claims.
 
         That a version loses something (the upper end) may be said of each, so all share the error.
@@ -364,28 +309,27 @@ class HeldOut:
         so each has the whole level; see `choose`. Which versions are tested does not depend on
         these cases.
         """
-        shared = studied.lift(short.label, _WHOLE, self._shared)
-        alone = studied.lift(short.label, _WHOLE)
-        if shared is None or alone is None or short.number not in self.tested:
+        shared = studied.lift(attempt.label, _WHOLE, self._shared_level)
+        alone = studied.lift(attempt.label, _WHOLE)
+        if shared is None or alone is None or attempt.number not in self.tested:
             return shared
-        found = self._differences(short, studied)
-        values = found.values if found else ()
-        return shared._replace(low=guarded(alone, values).low)
+        losses = self._differences(attempt, studied)
+        return shared._replace(low=guarded(alone, losses.values if losses else ()).low)
 
 
 def choose(
-    found: Sequence[Parts], versions: Sequence[Short], tested: frozenset[int]
-) -> Short | None:
+    by_student: Sequence[Parts], versions: Sequence[Attempt], tested: frozenset[int]
+) -> Attempt | None:
     """The shortest version that every student was shown to lose no more than the margin with.
 
-    They are looked at from long to short, up to the first one of which it is not shown: tests in
-    a fixed order, each only if the one before it held, err no more often than a single one.
+    They are looked at from long to short, up to the first that is not shown to lose so little:
+    tests in a fixed order, each only if the one before it held, err no more often than one test.
     """
     chosen = None
-    for place, short in enumerate(versions):
-        if short.number not in tested:
+    for place, version in enumerate(versions):
+        if version.number not in tested:
             continue
-        if not all(is_within(one.versions[place].change, one.margin) for one in found):
+        if not all(is_within(parts.versions[place].change, parts.margin) for parts in by_student):
             break
-        chosen = short
+        chosen = version
     return chosen

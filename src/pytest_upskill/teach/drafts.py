@@ -85,7 +85,7 @@ def draft_of(skill: Skill, fields: Mapping[str, Any]) -> Draft:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DraftSpec:
     """What all versions share: the size, a folder to try them in, a base, a name if it is set."""
 
     most_tokens: int
@@ -95,14 +95,14 @@ class Wanted:
     name: str | None = None
 
 
-def ask_for_draft(models: TeachModels, prompt: str, wanted: Wanted, session: int) -> Draft:
+def ask_for_draft(models: TeachModels, prompt: str, wanted: DraftSpec, session: int) -> Draft:
     """A version by the teacher; UnusableError if it is still no valid skill after one repair."""
     system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
     request = TeachRequest(models.teacher, system, masked(prompt), DRAFT_SCHEMA, session)
     return ask_for(models, request, lambda text: read_draft(text, wanted))
 
 
-def read_draft(text: str, wanted: Wanted) -> Draft:
+def read_draft(text: str, wanted: DraftSpec) -> Draft:
     form = form_of(text)
     description, body = " ".join(form.description.split()), form.body.strip()
     name = wanted.name or slug(form.name, LONGEST_NAME) or wanted.fallback_name
@@ -178,7 +178,7 @@ def _file_problems(files: tuple[tuple[str, str], ...]) -> Iterator[str]:
         seen.add(path.lower())
 
 
-def _lint(draft: Draft, wanted: Wanted) -> tuple[list[str], list[str]]:
+def _lint(draft: Draft, wanted: DraftSpec) -> tuple[list[str], list[str]]:
     """Errors, and warnings, which are only advice; no faults that a teacher can't mend."""
     errors, advice = lint_draft(draft, wanted.scratch)
     if draft.tokens > wanted.most_tokens:

@@ -1,9 +1,8 @@
 """The result of a run: plain data, sentences for people, JSON for scripts."""
 
 import json
-import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,9 +12,10 @@ from ..results.run import RunResults
 from ..results.to_json import results_text
 from ..results.verdict import Verdict
 from ..trials.trial import Arm
-from .attempts import Attempt, best_of
-from .case_writing import UsableCase
-from .progress_lines import cell_text, cells_of
+from .attempts import Attempt, joined_results
+from .case_writing import HOLDOUT, LEARN, UsableCase
+from .improvement import best_of
+from .progress_lines import as_sentence, wrapped
 from .sources import TraceText
 
 _LARGE: Final = 0.2  # a lift on learning cases that should show on other cases too
@@ -59,54 +59,33 @@ class Taught:
     @property
     def helps(self) -> bool:
         """Whether all cases together show that it helps at least one student."""
-        whole = self.together
-        return whole is not None and any(verdict.word == "helps" for verdict in whole.verdicts)
+        verdicts = self.together.verdicts if self.together else ()
+        return any(verdict.word == "helps" for verdict in verdicts)
 
     @property
     def together(self) -> RunResults | None:
         """The best attempt on all cases."""
-        learning, held = self.learning, self.held_out
-        if not learning or not held:
-            return learning
-        return replace(
-            learning,
-            tests=(*learning.tests, *held.tests),
-            records=(*learning.records, *held.records),
-            questions={**learning.questions, **held.questions},
-        )
-
-
-def attempt_text(attempt: Attempt) -> str:
-    """An attempt as the report.txt that is kept with it."""
-    lines = [f"attempt {attempt.number}: SKILL.md of {counted(attempt.draft.tokens, 'token')}"]
-    if attempt.results:
-        lines += [cell_text(cell).rstrip() for cell in cells_of(attempt.results)]
-        lines += [f"{v.summary.model}: {v.word}: {v.sentence}" for v in attempt.results.verdicts]
-    else:
-        lines.append(attempt.problem or "not measured")
-    return "\n".join(lines)
+        learning, held_out = self.learning, self.held_out
+        return joined_results(learning, held_out) if learning and held_out else learning
 
 
 def report_lines(taught: Taught, width: int) -> list[str]:
     """The table of lifts, then the sentences."""
-    lines = _lifts(taught, width)
-    for sentence in sentences(taught):
-        lines += textwrap.wrap(sentence, min(width, 100), break_long_words=False)
-    return lines
+    return _lifts(taught, width) + wrapped(sentences(taught), width)
 
 
 def _lifts(taught: Taught, width: int) -> list[str]:
     parts = {"learning": taught.learning, "held out": taught.held_out}
-    known = {name: results for name, results in parts.items() if results}
-    if not known:
+    measured = {name: results for name, results in parts.items() if results}
+    if not measured:
         return []
     rows = {
         verdict.summary.model: list[str]()
-        for results in known.values()
+        for results in measured.values()
         for verdict in results.verdicts
     }
     heads = []
-    for name, results in known.items():
+    for name, results in measured.items():
         cases = len({test.case for test in results.tests})
         heads.append(f"{name} ({counted(cases, 'case')})")
         for verdict in results.verdicts:
@@ -118,10 +97,10 @@ def _lifts(taught: Taught, width: int) -> list[str]:
         for number, head in enumerate(heads)
     ]
     longest = max(len(model) for model in rows) + 2
-    left = max(11, min(longest, width - sum(columns) + 3))
-    table = [("", heads), *((one_line(model, left - 2), cells) for model, cells in rows.items())]
+    first = max(11, min(longest, width - sum(columns) + 3))
+    table = [("", heads), *((one_line(model, first - 2), cells) for model, cells in rows.items())]
     return [
-        f"{name:<{left}}"
+        f"{name:<{first}}"
         + "".join(f"{cell:<{size}}" for cell, size in zip(cells, columns, strict=True)).rstrip()
         for name, cells in table
     ]
@@ -129,19 +108,16 @@ def _lifts(taught: Taught, width: int) -> list[str]:
 
 def sentences(taught: Taught) -> list[str]:
     """What to know before using the skill."""
-    found = [*_of_attempts(taught)]
-    whole = taught.together
-    if whole and taught.learning:
-        for number, verdict in enumerate(whole.verdicts):
+    texts = [*_of_attempts(taught)]
+    if taught.together and taught.learning:
+        for number, verdict in enumerate(taught.together.verdicts):
             held = taught.held_out.verdicts[number] if taught.held_out else None
-            found += _of_student(verdict, taught.learning.verdicts[number], held)
-    found += _of_before(taught)
-    found += _of_teacher(taught)
+            texts += _of_student(verdict, taught.learning.verdicts[number], held)
+    texts += [*_of_before(taught), *_of_teacher(taught)]
     if taught.no_signal:
         names = ", ".join(taught.no_signal)
-        found.append(f"Every student passes these cases even without the skill: {names}.")
-    found += [f"{note[0].upper()}{note[1:]}." for note in taught.notes]
-    return found
+        texts.append(f"Every student passes these cases even without the skill: {names}.")
+    return [*texts, *map(as_sentence, taught.notes)]
 
 
 def _of_attempts(taught: Taught) -> Iterator[str]:
@@ -155,24 +131,24 @@ def _of_attempts(taught: Taught) -> Iterator[str]:
         beaten = winner if best.written else "No version beats the current skill"
         yield f"{beaten}. Stopped: {taught.stop}."
     elif taught.stop:
-        made = "Stopped after one attempt" if best.written else "No new version was written"
-        yield f"{made}: {taught.stop}."
+        end = "Stopped after one attempt" if best.written else "No new version was written"
+        yield f"{end}: {taught.stop}."
     if best.too_long:
         tokens = counted(best.draft.tokens, "token")
         yield f"The skill is still too long: {tokens} (limit {best.most_tokens:,})."
 
 
-def _of_student(whole: Verdict, learning: Verdict, held: Verdict | None) -> Iterator[str]:
-    name, lift = whole.summary.model, whole.summary.lift
-    if whole.word == "not needed":
+def _of_student(total: Verdict, learning: Verdict, held: Verdict | None) -> Iterator[str]:
+    name, lift = total.summary.model, total.summary.lift
+    if total.word == "not needed":
         yield (
-            f"{name} does not need the skill: it passes {whole.summary.scored('baseline'):.0%}"
-            f"{unit_of(whole.summary.score)} without it."
+            f"{name} does not need the skill: it passes {total.summary.scored('baseline'):.0%}"
+            f"{unit_of(total.summary.score)} without it."
         )
     elif lift is not None and lift <= 0:
-        yield f"The skill does not help {name}: {whole.sentence}."
-    elif whole.word:
-        yield f"{name} on all cases: {whole.word}, {whole.sentence}."
+        yield f"The skill does not help {name}: {total.sentence}."
+    elif total.word:
+        yield f"{name} on all cases: {total.word}, {total.sentence}."
     if held is not None:
         yield from _of_overfitting(name, learning, held)
 
@@ -183,16 +159,16 @@ def _of_overfitting(name: str, learning: Verdict, held: Verdict) -> Iterator[str
     With few held-out cases that happens by chance too, so it counts as overfitted only if the two
     intervals do not overlap.
     """
-    seen, unseen = learning.lift, held.lift
-    if seen is None or unseen is None or seen.lift < _LARGE:
+    learned, unseen = learning.lift, held.lift
+    if learned is None or unseen is None or learned.lift < _LARGE:
         return
-    if unseen.lift > _SMALL_SHARE * seen.lift:
+    if unseen.lift > _SMALL_SHARE * learned.lift:
         return
     cases = counted(len(held.summary.by_case), "held-out case")
     unit = unit_of(held.summary.score)
-    if unseen.high < seen.low:
+    if unseen.high < learned.low:
         yield (
-            f"On {name}, the skill overfits: {points_words(seen, unit)} on the learning cases, "
+            f"On {name}, the skill overfits: {points_words(learned, unit)} on the learning cases, "
             f"{points_words(unseen, unit)} on the {cases}."
         )
     else:
@@ -205,11 +181,11 @@ def _of_before(taught: Taught) -> Iterator[str]:
     pairs = zip(taught.before.summaries, taught.learning.summaries, strict=True)
     for was, now in pairs:
         before, after = was.scored("skill"), now.scored("skill") or 0.0
-        what = "learning cases" if now.score == "pass" else "checks of the learning cases"
+        unit = "learning cases" if now.score == "pass" else "checks of the learning cases"
         if before is not None and after < before:
             yield (
                 f"On {now.model} it is worse than the previous skill: {after:.0%} instead of "
-                f"{before:.0%} of the {what}."
+                f"{before:.0%} of the {unit}."
             )
 
 
@@ -263,8 +239,8 @@ def taught_data(taught: Taught) -> dict[str, Any]:
         "teacher": _summary(taught.teacher),
         "trace_tokens": taught.trace.tokens if taught.trace else None,
         "cases": [
-            {"id": one.case.id, "part": "holdout" if one.case.id in taught.held else "learn"}
-            for one in taught.cases
+            {"id": usable.case.id, "part": HOLDOUT if usable.case.id in taught.held else LEARN}
+            for usable in taught.cases
         ],
         "no_signal": list(taught.no_signal),
         "cost": taught.cost,
@@ -273,7 +249,4 @@ def taught_data(taught: Taught) -> dict[str, Any]:
 
 
 def _summary(results: RunResults | None) -> list[dict[str, Any]] | None:
-    if results is None:
-        return None
-    found: list[dict[str, Any]] = json.loads(results_text(results))["summary"]
-    return found
+    return json.loads(results_text(results))["summary"] if results else None

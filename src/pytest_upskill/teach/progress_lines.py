@@ -1,6 +1,7 @@
-"""Show the steps of a run: a line for each, completed when the step is done."""
+"""Show the steps of a run, a line for each, and its sentences."""
 
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from .._util.texts import harmless, one_line, points
@@ -50,11 +51,11 @@ class ProgressScreen:
         for line in row_lines(label, cells, mark, self._width):
             self.line(line, bold=mark == "best")
 
-    def line(self, text: str, **how: bool) -> None:
-        """A whole line; it overwrites a step that is shown."""
+    def line(self, text: str, **markup: bool) -> None:
+        """A line, which overwrites a step that is shown."""
         over = "\r\x1b[K" if self._live and self._begun else ""
         self._begun = ""
-        self._write(f"{over}{self._paint(harmless(text).rstrip(), **how)}\n")
+        self._write(f"{over}{self._paint(harmless(text).rstrip(), **markup)}\n")
 
     def drop(self) -> None:
         """Remove a step that is shown."""
@@ -66,9 +67,9 @@ class ProgressScreen:
 def row_lines(label: str, cells: Sequence[Cell], mark: str, width: int) -> list[str]:
     """All on one line, or one below the other with aligned numbers."""
     end = f"{_GAP}{mark}" if mark else ""
-    whole = f"{label:<{_LABEL}}{_GAP.join(map(cell_text, cells))}{end}"
-    if len(whole) <= width or len(cells) < 2:
-        return [whole.rstrip()]
+    line = f"{label:<{_LABEL}}{_GAP.join(map('  '.join, cells))}{end}"
+    if len(line) <= width or len(cells) < 2:
+        return [line.rstrip()]
     longest = max(len(name) for name, _ in cells)
     lines = [f"{'':<{_LABEL}}{name:<{longest}}  {numbers}" for name, numbers in cells]
     lines[0] = f"{label:<{_LABEL}}{lines[0][_LABEL:]}"
@@ -76,8 +77,16 @@ def row_lines(label: str, cells: Sequence[Cell], mark: str, width: int) -> list[
     return [line.rstrip() for line in lines]
 
 
-def cell_text(cell: Cell) -> str:
-    return "  ".join(cell)
+def wrapped(sentences: Iterable[str], width: int) -> list[str]:
+    """Sentences as lines, each beginning on its own."""
+    lines = list[str]()
+    for sentence in sentences:
+        lines += textwrap.wrap(sentence, min(width, 100), break_long_words=False)
+    return lines
+
+
+def as_sentence(note: str) -> str:
+    return f"{note[0].upper()}{note[1:]}."
 
 
 def cells_of(results: RunResults) -> list[Cell]:

@@ -30,7 +30,7 @@ _COPIED: Final = 0.75  # share of a query's words that stand in the description,
 _FEW: Final = 4  # words that any two texts may have in common
 _ALIKE: Final = 0.85  # share of words that near duplicates have in common, in order
 
-BATCH: Final = 30  # replies with more queries get cut off
+QUERY_BATCH: Final = 30  # replies with more queries get cut off
 _ROUNDS: Final = 3  # of replacing rejected queries
 _MOST_REJECTED: Final = 20  # that the author is told of
 _MOST_READ: Final = 3  # times as many as were asked for
@@ -61,7 +61,7 @@ class QueryRules:
             yield f"it names the skill ({self.names[0]}): a user does not know that name"
         if _copies(words, self._words):
             yield "it copies the description: say what the user wants, in other words"
-        if any(alike(words, words_of(other)) for other in others):
+        if any(alike(words, words_of(text)) for text in others):
             yield "it asks nearly the same as another query"
 
     @cached_property
@@ -76,21 +76,21 @@ class QueryRules:
 def words_of(text: str) -> list[str]:
     """Words in lower case, each Chinese or Japanese character by itself."""
     folded = unicodedata.normalize("NFKD", text).casefold()
-    shown = (char for char in folded if unicodedata.category(char) not in ("Mn", "Cf"))
-    return _WORDS.findall("".join(shown))
+    visible_chars = (char for char in folded if unicodedata.category(char) not in ("Mn", "Cf"))
+    return _WORDS.findall("".join(visible_chars))
 
 
 def _names(words: Sequence[str], name: Sequence[str]) -> bool:
     """Whether the words of a name stand in a row, joined or split, in the singular or plural."""
-    wanted = {"".join(name), "".join(map(_singular, name)), _singular("".join(name))}
-    longest = max(map(len, wanted)) + len(name) * 2  # with plurals
+    forms = {"".join(name), "".join(map(_singular, name)), _singular("".join(name))}
+    longest = max(map(len, forms)) + len(name) * 2  # with plurals
     for start in range(len(words)):
         for end in range(start + 1, min(len(words), start + len(name) + _MORE_WORDS) + 1):
             row = words[start:end]
             joined = "".join(row)
             if len(joined) > longest:
                 break
-            if wanted & {joined, _singular(joined), "".join(map(_singular, row))}:
+            if forms & {joined, _singular(joined), "".join(map(_singular, row))}:
                 return True
     return False
 
@@ -111,13 +111,13 @@ def _copies(words: Sequence[str], description: Sequence[str]) -> bool:
     return shared > _FEW and shared >= _COPIED * len(words)
 
 
-def alike(one: Sequence[str], other: Sequence[str]) -> bool:
+def alike(first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether two queries are nearly the same, by their words."""
-    if not one or not other:
-        return list(one) == list(other)
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
-    enough = matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE
-    return enough and matcher.ratio() >= _ALIKE
+    if not first or not second:
+        return list(first) == list(second)
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    quick = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+    return all(ratio() >= _ALIKE for ratio in quick)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class RejectedQuery:
     """A query that can't be in the set, shortened, and why."""
 
     text: str
-    why: str
+    reason: str
 
 
 class QueryForm(Loose):
@@ -154,13 +154,12 @@ class WrittenQueries:
     stop: str = ""
 
 
-def missing_of(known: Sequence[Query], total: int) -> tuple[int, int]:
-    """How many of each kind make the set ``total``, and as balanced as it can be."""
-    should = sum(one.should_trigger for one in known)
-    more, rest = should, len(known) - should
-    for _ in range(total - len(known)):
-        more, rest = (more + 1, rest) if more <= rest else (more, rest + 1)
-    return more - should, rest - (len(known) - should)
+def missing_of(queries: Sequence[Query], total: int) -> tuple[int, int]:
+    """How many of each kind are missing in a set of ``total``, as balanced as it can be."""
+    old_should = sum(query.should_trigger for query in queries)
+    missing = max(0, total - len(queries))
+    should = min(missing, max(0, (len(queries) + missing + 1) // 2 - old_should))
+    return should, missing - should
 
 
 @dataclass(frozen=True)
@@ -174,17 +173,17 @@ class QueryAuthor:
     rules: QueryRules
     session: int
 
-    def write(self, total: int, known: Sequence[Query]) -> WrittenQueries:
+    def write(self, total: int, old: Sequence[Query]) -> WrittenQueries:
         """The queries that are missing; fewer if the model can't write them in some rounds."""
-        written, told = WrittenQueries(), list[RejectedQuery]()
-        batches = -(-sum(missing_of(known, total)) // BATCH)
+        written, rejected = WrittenQueries(), list[RejectedQuery]()
+        batches = -(-sum(missing_of(old, total)) // QUERY_BATCH)
         for _ in range(batches + _ROUNDS):
-            have = [*known, *written.usable]
-            missing = missing_of(have, total)
+            queries = [*old, *written.usable]
+            missing = missing_of(queries, total)
             if not any(missing):
                 return written
             try:
-                replies = ask_for(self.models, self._request(have, missing, told), _read)
+                replies = ask_for(self.models, self._request(queries, missing, rejected), _read)
             except UnusableError as error:
                 if not written.usable:
                     raise
@@ -195,21 +194,24 @@ class QueryAuthor:
                     raise
                 written.stop = f"another round {self.models.past_budget()}"
                 return written
-            told = self._add(written, replies, missing, known)
-        if any(missing_of([*known, *written.usable], total)):
+            rejected = self._add(written, replies, missing, old)
+        if any(missing_of([*old, *written.usable], total)):
             written.stop = f"{self.models.author} wrote too few that can be used"
         return written
 
     def _request(
-        self, have: Sequence[Query], missing: tuple[int, int], told: Sequence[RejectedQuery]
+        self,
+        queries: Sequence[Query],
+        missing: tuple[int, int],
+        rejected: Sequence[RejectedQuery],
     ) -> TeachRequest:
         prompt = queries_prompt(
             self.name,
             self.skill,
             self.messages,
-            [(one.text, one.should_trigger) for one in have],
+            [(query.text, query.should_trigger) for query in queries],
             _batch_of(missing),
-            [(one.text, one.why) for one in told[-_MOST_REJECTED:]],
+            [(query.text, query.reason) for query in rejected[-_MOST_REJECTED:]],
         )
         return TeachRequest(
             self.models.author, QUERY_AUTHOR, masked(prompt), QUERIES_SCHEMA, self.session
@@ -220,22 +222,22 @@ class QueryAuthor:
         written: WrittenQueries,
         replies: Sequence[Any],
         missing: tuple[int, int],
-        known: Sequence[Query],
+        old: Sequence[Query],
     ) -> list[RejectedQuery]:
         """Add what can be used; return what was rejected of this reply."""
-        left = dict(zip((True, False), missing, strict=True))
+        to_add = dict(zip((True, False), missing, strict=True))
         rejected = list[RejectedQuery]()
-        for reply in islice(replies, _MOST_READ * BATCH):
-            others = [one.text for one in (*known, *written.usable)]
+        for reply in islice(replies, _MOST_READ * QUERY_BATCH):
+            others = [query.text for query in (*old, *written.usable)]
             try:
                 query = self._checked(reply, others, missing)
             except NotUsable as error:
-                said = reply.get("query") if isinstance(reply, dict) else reply
-                shown = one_line(masked(str(said)[: LONGEST_QUERY * 2]), _SHOWN)
-                rejected.append(RejectedQuery(shown, str(error)))
+                text = str(reply.get("query") if isinstance(reply, dict) else reply)
+                text = one_line(masked(text[: LONGEST_QUERY * 2]), _SHOWN)
+                rejected.append(RejectedQuery(text, str(error)))
                 continue
-            if left[query.should_trigger]:
-                left[query.should_trigger] -= 1
+            if to_add[query.should_trigger]:
+                to_add[query.should_trigger] -= 1
                 written.usable.append(query)
         written.rejected += rejected
         return rejected
@@ -245,12 +247,12 @@ class QueryAuthor:
         try:
             form = QueryForm.model_validate(reply)
         except ValidationError:
-            what = 'it is no object with a text "query" and a true or false "should_trigger"'
-            raise NotUsable([what]) from None
+            problem = 'it is no object with a text "query" and a true or false "should_trigger"'
+            raise NotUsable([problem]) from None
         text, should = form.query, form.should_trigger
         if len(text) <= LONGEST_QUERY:  # a longer one is rejected, and takes long to be masked
             text = " ".join(masked(text).split())
-        problem = self.rules.problem(text, others)
+        problem = self.rules.problem(text, others) or ""
         if not problem and not missing[not should]:
             problem = f"only queries with should_trigger {str(not should).lower()} are missing"
         if problem:
@@ -261,10 +263,10 @@ class QueryAuthor:
 def _batch_of(missing: tuple[int, int]) -> tuple[int, int]:
     """As many as one reply can hold, of each kind its share."""
     total = sum(missing)
-    if total <= BATCH:
+    if total <= QUERY_BATCH:
         return missing
-    first = round(BATCH * missing[0] / total)
-    return first, BATCH - first
+    first = round(QUERY_BATCH * missing[0] / total)
+    return first, QUERY_BATCH - first
 
 
 def _read(text: str) -> list[Any]:
@@ -272,7 +274,7 @@ def _read(text: str) -> list[Any]:
     try:
         queries = read_reply(text, QueriesForm).queries
     except NotUsable:
-        queries = [one for one in objects_in(text) if "query" in one]
+        queries = [data for data in objects_in(text) if "query" in data]
         if not queries:
             raise
     if not queries:

@@ -1,6 +1,6 @@
-"""A run of a command that teaches: what it may do, what it costs, how it is resumed.
+"""A run of a command that teaches: its models, its consent, its state.
 
-Its state is in ``.upskill/teach/NAME/``, so that a killed run can be resumed. The engine stores the
+The state is in ``.upskill/teach/NAME/``, so that a killed run can be resumed. The engine stores the
 answers: a resumed run asks the same questions in the same order, and so gets all that was answered
 before from the store. ``session`` is part of each question to a teacher, so that a new run of the
 same settings gets new answers.
@@ -9,22 +9,23 @@ same settings gets new answers.
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from .._util.files import read_file, save_file
 from .._util.texts import digest
 from ..engine.database import make_folder
 from ..engine.store import FOLDER
-from ..errors import Setting, SettingsError, Spell, TeachError
+from ..errors import InputError, Setting, SettingsError, Spell, TeachError
 from ..measure.estimate import Estimate
 from ..models.prices import Price
 from ..results.run import RunResults
 from ..results.to_json import results_bytes
 from ..skills.folder import CASES_NAME, TOOL_FOLDERS, is_skill
-from ..trials.number_types import whole_number
 from .drafts import Draft
 from .progress_lines import ProgressScreen
 from .secrets import masked
@@ -33,121 +34,6 @@ from .teach_models import TeachModels
 from .teach_settings import TeachSettings
 
 _STATE: Final = "state.json"
-_FORM: Final = 1
-
-
-@dataclass
-class TeachState:
-    """The folder of a run, and the content of its state.json."""
-
-    folder: Path
-    data: dict[str, Any]
-
-    @property
-    def session(self) -> int:
-        return int(self.data["session"])
-
-    def save(self, **values: Any) -> None:
-        self.data |= values
-        text = json.dumps(self.data, indent=1, ensure_ascii=False) + "\n"
-        save_file(self.folder / _STATE, text)
-
-    def rename(self, name: str) -> None:
-        """Name the folder after the skill, once its name is known."""
-        if self.data["name"] == name:
-            return
-        self.folder = self.folder.rename(_free(self.folder.with_name(name)))
-        self.save(name=name)
-
-    def keep_attempt(
-        self, number: int, draft: Draft, results: RunResults | None, report: str
-    ) -> None:
-        """Keep a version with its results."""
-        folder = self.folder / f"attempt-{number}"
-        draft.write(folder)
-        save_file(folder / "report.txt", f"{report}\n")
-        if results:
-            save_file(folder / "results.json", results_bytes(results))
-
-    def keep_unsaved(self, number: int, draft: Draft, cases: str) -> Path:
-        """Keep a version that could not be saved to its folder, with its cases."""
-        folder = self.folder / f"attempt-{number}"
-        if not folder.exists():
-            draft.write(folder)
-        save_file(folder / CASES_NAME, cases)
-        return folder
-
-    def keep_before(self, skill: Path) -> Path:
-        """Keep a copy of a skill that is about to be changed or replaced."""
-        kept = _free(self.folder / "before")
-        others = shutil.ignore_patterns(*TOOL_FOLDERS)
-        try:
-            shutil.copytree(skill, kept, symlinks=True, ignore=others)
-        except OSError:
-            shutil.rmtree(kept, ignore_errors=True)  # half a copy is none
-            raise
-        return kept
-
-
-def start_state(root: Path, name: str, digest: str) -> TeachState:
-    """The state of a new run; an earlier one of the same name stays where it is."""
-    top = root / FOLDER / "teach"
-    make_folder(root / FOLDER)
-    same = [state["session"] for _, state in _all(top) if state["digest"] == digest]
-    folder = _free(top / name)
-    folder.mkdir(parents=True)
-    state = {"form": _FORM, "name": name, "digest": digest, "session": 1 + max(same, default=0)}
-    new = TeachState(folder, state)
-    new.save()
-    return new
-
-
-def resume_state(root: Path, digest: str) -> TeachState:
-    """The state of the newest run with the same settings."""
-    top = root / FOLDER / "teach"
-    all_states = [(state["session"], folder, state) for folder, state in _all(top)]
-    same = [one for one in all_states if one[2]["digest"] == digest]
-    if not same:
-        known = ", ".join(sorted(folder.name for _, folder, _ in all_states))
-        raise SettingsError(
-            "resume",
-            "no run with this task and these models was started here"
-            + (f" (there is {known})" if known else ""),
-            ("Use the same task, models and files as before, or drop ", Setting("resume"), "."),
-        )
-    _, folder, data = max(same, key=lambda one: one[0])
-    for left in folder.glob("tmp-*"):  # left by a killed run
-        shutil.rmtree(left, ignore_errors=True)
-    return TeachState(folder, data)
-
-
-def _all(top: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    for file in top.glob(f"*/{_STATE}"):
-        try:
-            state = json.loads(read_file(file))
-        except (OSError, ValueError, RecursionError):
-            continue
-        if isinstance(state, dict) and _is_state(state):
-            yield file.parent, state
-
-
-def _is_state(state: dict[str, Any]) -> bool:
-    session, texts = state.get("session"), ("name", "digest", "saved")
-    return (
-        state.get("form") == _FORM
-        and whole_number(session) == session is not None
-        and all(isinstance(state.get(key, ""), str) for key in texts)
-        and {"name", "digest"} <= state.keys()
-    )
-
-
-def _free(folder: Path) -> Path:
-    """The folder, with a number if its name is taken."""
-    base, number = folder, 1
-    while base.exists():
-        number += 1
-        base = folder.with_name(f"{folder.name}.{number}")
-    return base
 
 
 class Declined(Exception):
@@ -170,10 +56,105 @@ class TeachContext:
     only_unfinished: bool = False  # raise AlreadyFinished rather than replay a finished run
     in_place: bool = False  # the skill to improve may be changed
     screen: ProgressScreen = field(default_factory=ProgressScreen)
-    prices: Mapping[str, Price] = field(default_factory=dict)  # instead of the known ones
+    prices: Mapping[str, Price] = field(default_factory=dict)  # override the built-in prices
     agree: Callable[[Estimate], bool] = lambda _: True
     opened: Callable[[TeachModels], None] = lambda _: None
     spell: Spell = str  # what the user calls a setting
+
+
+@dataclass(frozen=True)
+class RunState:
+    """The content of state.json."""
+
+    name: str
+    digest: str  # of everything that a resumed run must have in common
+    session: Annotated[int, Field(ge=1, strict=True)]
+    form: Literal[1] = 1
+    task: str = ""
+    saved: str = ""  # the folder of the skill, once it is saved
+    cost: float | None = None
+    limits: Mapping[str, Any] = field(default_factory=dict)  # settings that may go further
+    out_of_budget: bool = False
+
+
+_RUN_STATE: Final = TypeAdapter(RunState)
+
+
+@dataclass
+class StateFolder:
+    """The folder of a run, with its versions and its state.json."""
+
+    folder: Path
+    state: RunState
+
+    @property
+    def session(self) -> int:
+        return self.state.session
+
+    def save(self, **changes: Any) -> None:
+        self.state = replace(self.state, **changes)
+        save_file(self.folder / _STATE, _RUN_STATE.dump_json(self.state, indent=1) + b"\n")
+
+    def rename(self, name: str) -> None:
+        """Name the folder after the skill, once its name is known."""
+        if self.state.name != name:
+            self.folder = self.folder.rename(_free(self.folder.with_name(name)))
+            self.save(name=name)
+
+    def keep_attempt(
+        self, number: int, draft: Draft, results: RunResults | None, report: str
+    ) -> None:
+        """Keep a version with its results."""
+        folder = self.folder / f"attempt-{number}"
+        draft.write(folder)
+        save_file(folder / "report.txt", f"{report}\n")
+        if results:
+            save_file(folder / "results.json", results_bytes(results))
+
+    def keep_unsaved(self, number: int, draft: Draft, cases: str) -> Path:
+        """Keep a version that could not be saved to its folder, with its cases."""
+        folder = self.folder / f"attempt-{number}"
+        if not folder.exists():
+            draft.write(folder)
+        save_file(folder / CASES_NAME, cases)
+        return folder
+
+    def keep_before(self, skill: Path) -> Path:
+        """Keep a copy of a skill that is about to be changed or replaced."""
+        copy = _free(self.folder / "before")
+        try:
+            ignored = shutil.ignore_patterns(*TOOL_FOLDERS)
+            shutil.copytree(skill, copy, symlinks=True, ignore=ignored)
+        except OSError:
+            shutil.rmtree(copy, ignore_errors=True)  # half a copy is none
+            raise
+        return copy
+
+
+@dataclass(frozen=True)
+class TeachRun:
+    """What all steps of a run need."""
+
+    settings: TeachSettings
+    models: TeachModels
+    material: Material
+    state: StateFolder
+    screen: ProgressScreen
+
+    def mark_saved(self, folder: Path | None, cost: float | None) -> None:
+        """Remember what was saved; the skill itself is what counts, so this may fail."""
+        with suppress(InputError):
+            self.state.save(
+                saved=str(folder.absolute()) if folder else "",
+                cost=cost,
+                limits=self.settings.on_resume("limit"),
+                out_of_budget=self.models.out_of_budget,
+            )
+
+    def final_notes(self) -> tuple[str, ...]:
+        """Problems of the engine, all of which are known only when it is closed."""
+        self.models.close()
+        return tuple(dict.fromkeys(self.models.notes))
 
 
 @contextmanager
@@ -190,38 +171,88 @@ def open_models(settings: TeachSettings, context: TeachContext) -> Iterator[Teac
         models.close()
 
 
-def require_consent(
-    context: TeachContext, material: Material, models: TeachModels, guess: Estimate
-) -> None:
-    for line in (*material.lines, *models.lines):
-        context.screen.line(line)
-    if not context.agree(guess):
-        raise Declined
-
-
 def require_unfinished(settings: TeachSettings, context: TeachContext, material: Material) -> None:
-    """Raise AlreadyFinished if all was done and saved, and the limits are the same."""
+    """Raise AlreadyFinished if everything was saved and the limits are the same."""
     if not (settings.resume and context.only_unfinished):
         return
-    state = resume_state(context.root, digest_of_run(settings, material)).data
-    folder = Path(state.get("saved", ""))
+    state = resume_state(context.root, _digest_of_run(settings, material)).state
+    folder = Path(state.saved)
     elsewhere = settings.output is not None and settings.output.absolute() != folder
-    further = state.get("limits") != settings.on_resume("limit") or state.get("out_of_budget")
-    if "saved" in state and is_skill(folder) and not elsewhere and not further:
+    further = state.limits != settings.on_resume("limit") or state.out_of_budget
+    if state.saved and is_skill(folder) and not elsewhere and not further:
         raise AlreadyFinished(folder)
 
 
-def state_of_run(
-    settings: TeachSettings, context: TeachContext, material: Material, name: str
-) -> TeachState:
-    """The state of the run to resume, or of a new one."""
-    same, root = digest_of_run(settings, material), context.root
-    state = resume_state(root, same) if settings.resume else start_state(root, name, same)
+def start_run(
+    settings: TeachSettings,
+    context: TeachContext,
+    models: TeachModels,
+    material: Material,
+    estimate: Estimate,
+    name: str,
+) -> TeachRun:
+    """A new run, or the one to resume, once the user agreed to its cost."""
+    for line in (*material.lines, *models.lines):
+        context.screen.line(line)
+    if not context.agree(estimate):
+        raise Declined
+    key = _digest_of_run(settings, material)
+    if settings.resume:
+        state = resume_state(context.root, key)
+    else:
+        state = start_state(context.root, name, key)
     state.save(task=masked(settings.task))
-    return state
+    return TeachRun(settings, models, material, state, context.screen)
 
 
-def digest_of_run(settings: TeachSettings, material: Material) -> str:
+def start_state(root: Path, name: str, digest: str) -> StateFolder:
+    """The state of a new run; an earlier one of the same name stays where it is."""
+    make_folder(root / FOLDER)
+    sessions = [run.session for run in _runs(root) if run.state.digest == digest]
+    folder = _free(root / FOLDER / "teach" / name)
+    folder.mkdir(parents=True)
+    run = StateFolder(folder, RunState(name, digest, 1 + max(sessions, default=0)))
+    run.save()
+    return run
+
+
+def resume_state(root: Path, digest: str) -> StateFolder:
+    """The state of the newest run with the same settings."""
+    runs = list(_runs(root))
+    newest = max(
+        (run for run in runs if run.state.digest == digest),
+        key=lambda run: run.session,
+        default=None,
+    )
+    if newest is None:
+        names = ", ".join(sorted(run.folder.name for run in runs))
+        raise SettingsError(
+            "resume",
+            "no run with this task and these models was started here"
+            + (f" (there is {names})" if names else ""),
+            ("Use the same task, models and files as before, or drop ", Setting("resume"), "."),
+        )
+    for folder in newest.folder.glob("tmp-*"):  # of a killed run
+        shutil.rmtree(folder, ignore_errors=True)
+    return newest
+
+
+def _runs(root: Path) -> Iterator[StateFolder]:
+    for file in (root / FOLDER / "teach").glob(f"*/{_STATE}"):
+        with suppress(OSError, ValidationError):
+            yield StateFolder(file.parent, _RUN_STATE.validate_json(read_file(file)))
+
+
+def _free(folder: Path) -> Path:
+    """The folder, with a number if its name is taken."""
+    path, number = folder, 1
+    while path.exists():
+        number += 1
+        path = folder.with_name(f"{folder.name}.{number}")
+    return path
+
+
+def _digest_of_run(settings: TeachSettings, material: Material) -> str:
     """--resume continues the run with the same digest."""
     same = json.dumps(settings.on_resume("same"), sort_keys=True, default=str)
     return digest(same, material.digest)

@@ -1,9 +1,7 @@
 """Write a trigger set from end to end: queries for a skill that has none, or too few."""
 
 import json
-import textwrap
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,16 +14,16 @@ from ..skills.folder import SKILL_NAMES, read_text, skill_file
 from ..skills.skill import Skill, fields_of, load_skill
 from ..skills.triggers import TRIGGERS_NAME, Trigger, load_triggers
 from .drafts import draft_of
+from .progress_lines import as_sentence, wrapped
 from .query_writing import Query, QueryAuthor, QueryRules, RejectedQuery, missing_of
 from .secrets import masked
 from .sources import Material, UserMessages, read_user_messages, room_of, size_of
 from .teach_costs import estimate_queries
 from .teach_models import TeachModels
-from .teach_run import TeachContext, open_models, require_consent, require_unfinished, state_of_run
+from .teach_run import TeachContext, open_models, require_unfinished, start_run
 from .teach_settings import TeachSettings, check
 
 _MOST_SKILL: Final = 40_000  # characters of SKILL.md that the author is shown
-
 _MORE_NAME: Final = "evals/more-triggers.json"  # if the file has another form than a list
 _FORM: Final = 'Make it a list of {"query": "…", "should_trigger": true}, or remove it.'
 
@@ -36,17 +34,17 @@ class TriggerSet:
 
     name: str  # of the skill
     file: Path  # where the new ones are
-    known: tuple[Query, ...]  # that were there before
+    old: tuple[Query, ...]
     new: tuple[Query, ...]
-    wanted: int  # in all
+    total: int  # that was asked for
     rejected: tuple[RejectedQuery, ...] = ()
-    stop: str = ""  # why there are fewer than wanted
+    stop: str = ""  # why there are fewer
     notes: tuple[str, ...] = ()
     cost: float | None = None
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        return (*self.known, *self.new)
+        return (*self.old, *self.new)
 
 
 def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -> TriggerSet:
@@ -55,27 +53,26 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
     skill = load_skill(skill_file(path))
     folder = skill.file.parent
     file = require_growable_queries(folder)
-    known = queries_of(read_queries(folder))
-    missing = missing_of(known, settings.queries)
+    old = [Query(trigger.query, trigger.should_trigger) for trigger in read_queries(folder)]
+    missing = missing_of(old, settings.queries)
     with open_models(settings, context) as models:
         messages = read_user_messages(settings.traces, room_of(models.provider) // 2)
         material = _material(skill, messages)
         require_unfinished(settings, context, material)
         if not any(missing):
-            raise _complete(file, known)
-        guess = estimate_queries(models, material, sum(missing))
-        require_consent(context, material, models, guess)
-        state = state_of_run(settings, context, material, skill.name)
+            raise _complete(file, old)
+        estimate = estimate_queries(settings, models, material, sum(missing))
+        run = start_run(settings, context, models, material, estimate, skill.name)
         author = QueryAuthor(
             models,
             skill.name,
             read_text(skill.file)[:_MOST_SKILL],
             messages.texts,
             rules_of(skill),
-            state.session,
+            run.state.session,
         )
         context.screen.begin(f"Generating queries with {models.author}…")
-        written = author.write(settings.queries, known)
+        written = author.write(settings.queries, old)
         number, given_up = len(written.usable), sum(missing) - len(written.usable)
         counts = [f"{number} kept"]
         counts += [f"{len(written.rejected)} rejected"] if written.rejected else []
@@ -85,30 +82,22 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
             raise _unusable(models, written.rejected)
         add_queries(file, written.usable)
         spent = models.spent()
-        with suppress(InputError):  # the queries are saved, and that is what counts
-            state.save(
-                saved=str(folder.absolute()),
-                cost=spent,
-                limits=settings.on_resume("limit"),
-                out_of_budget=models.out_of_budget,
-                rejected=[[one.text, one.why] for one in written.rejected],
-            )
-        models.close()  # only then it is known what could not be stored
+        run.mark_saved(folder, spent)
         return TriggerSet(
             skill.name,
             file,
-            tuple(known),
+            tuple(old),
             tuple(written.usable),
             settings.queries,
             tuple(written.rejected),
             written.stop,
-            tuple(dict.fromkeys(models.notes)),
+            run.final_notes(),
             spent,
         )
 
 
 def trigger_task(skill: Skill) -> str:
-    """What tells the run from those of other commands, when it is resumed."""
+    """Tells the run from those of other commands when it is resumed."""
     return f"queries for {skill.name}: {skill.description}"
 
 
@@ -117,65 +106,63 @@ def rules_of(skill: Skill) -> QueryRules:
     return QueryRules(tuple(names), skill.description)
 
 
-def trigger_set_lines(made: TriggerSet, width: int) -> list[str]:
-    lines = list[str]()
-    for sentence in sentences(made):
-        lines += textwrap.wrap(sentence, min(width, 100), break_long_words=False)
-    return lines
+def trigger_set_lines(triggers: TriggerSet, width: int) -> list[str]:
+    return wrapped(sentences(triggers), width)
 
 
-def sentences(made: TriggerSet) -> list[str]:
+def sentences(triggers: TriggerSet) -> list[str]:
     """What to know before the queries are used."""
-    found = [f"{_kinds(made.queries)}; {len(made.new):,} of them new."]
-    if len(made.queries) < made.wanted:
-        missing = made.wanted - len(made.queries)
-        found.append(
-            f"{counted(missing, 'query')} fewer than the {made.wanted} asked for: {made.stop}. "
-            "Run it again to complete the set."
+    total, number = triggers.total, len(triggers.queries)
+    texts = [f"{_kinds(triggers.queries)}; {len(triggers.new):,} of them new."]
+    if number < total:
+        texts.append(
+            f"{counted(total - number, 'query')} fewer than the {total} asked for: "
+            f"{triggers.stop}. Run it again to complete the set."
         )
-    found.append("Read them before you use them: one of the wrong kind counts against the skill.")
-    return found + [f"{note[0].upper()}{note[1:]}." for note in made.notes]
+    texts.append("Read them before you use them: one of the wrong kind counts against the skill.")
+    return [*texts, *map(as_sentence, triggers.notes)]
 
 
-def trigger_set_data(made: TriggerSet) -> dict[str, Any]:
+def trigger_set_data(triggers: TriggerSet) -> dict[str, Any]:
     """The result as JSON."""
-    should = sum(one.should_trigger for one in made.queries)
+    queries = triggers.queries
+    should = sum(query.should_trigger for query in queries)
     return {
         "schema": 1,
-        "name": made.name,
-        "file": str(made.file),
-        "wanted": made.wanted,
+        "name": triggers.name,
+        "file": str(triggers.file),
+        "wanted": triggers.total,
         "should_trigger": should,
-        "should_not_trigger": len(made.queries) - should,
+        "should_not_trigger": len(queries) - should,
         "queries": [
-            {"query": one.text, "should_trigger": one.should_trigger, "new": one in made.new}
-            for one in made.queries
+            {"query": query.text, "should_trigger": query.should_trigger, "new": new}
+            for part, new in ((triggers.old, False), (triggers.new, True))
+            for query in part
         ],
-        "rejected": [{"query": one.text, "why": one.why} for one in made.rejected],
-        "stop": made.stop or None,
-        "cost": made.cost,
-        "sentences": sentences(made),
+        "rejected": [{"query": query.text, "why": query.reason} for query in triggers.rejected],
+        "stop": triggers.stop or None,
+        "cost": triggers.cost,
+        "sentences": sentences(triggers),
     }
 
 
 def _kinds(queries: Sequence[Query]) -> str:
-    should = sum(one.should_trigger for one in queries)
-    rest = len(queries) - should
-    return f"{counted(should, 'query')} should open the skill, {rest:,} should not"
+    should = sum(query.should_trigger for query in queries)
+    return f"{counted(should, 'query')} should open the skill, {len(queries) - should:,} should not"
 
 
-def _complete(file: Path, known: Sequence[Query]) -> InputError:
-    should = sum(one.should_trigger for one in known)
-    balanced = 2 * max(should, len(known) - should)
+def _complete(file: Path, queries: Sequence[Query]) -> InputError:
+    should, total = sum(query.should_trigger for query in queries), len(queries)
+    balanced = 2 * max(should, total - should)
     return CasesError(
         file,
-        f"this skill has {counted(len(known), 'query')} already ({_kinds(known)})",
-        ("Ask for more with ", Setting("queries"), f" {max(balanced, len(known) + 2)}."),
+        f"this skill has {counted(total, 'query')} already ({_kinds(queries)})",
+        ("Ask for more with ", Setting("queries"), f" {max(balanced, total + 2)}."),
     )
 
 
 def _unusable(models: TeachModels, rejected: Sequence[RejectedQuery]) -> TeachError:
-    reasons = "; ".join(f"{one.text!r}: {one.why}" for one in rejected[-3:])
+    reasons = "; ".join(f"{query.text!r}: {query.reason}" for query in rejected[-3:])
     return TeachError(
         f"{models.author}: no query could be used. Rejected: {reasons}\n  Try a stronger model."
     )
@@ -183,38 +170,34 @@ def _unusable(models: TeachModels, rejected: Sequence[RejectedQuery]) -> TeachEr
 
 def _material(skill: Skill, messages: UserMessages) -> Material:
     """What is sent: the skill, and what users said."""
-    heard = messages.material
+    asked_before = messages.material
     start = draft_of(skill, fields_of(skill.file))
     text = masked(read_text(skill.file)[:_MOST_SKILL])
-    sent = (size_of(SKILL_NAMES[0], text), *heard.sent)
-    return Material(heard.text, start=start, sent=sent, unsent=heard.unsent)
+    sent = (size_of(SKILL_NAMES[0], text), *asked_before.sent)
+    return Material(asked_before.text, start=start, sent=sent, unsent=asked_before.unsent)
 
 
 def read_queries(folder: Path) -> tuple[Trigger, ...]:
     """All queries of a skill, wherever they are; CasesError if one can't be read."""
     loaded = load_triggers(folder)
-    for one in loaded.broken:
-        if one.error.problems or not _is_empty(folder / TRIGGERS_NAME):
-            raise one.error
+    for broken in loaded.broken:
+        if broken.error.problems or not _is_empty(folder / TRIGGERS_NAME):
+            raise broken.error
     return loaded.triggers
-
-
-def queries_of(triggers: Sequence[Trigger]) -> list[Query]:
-    return [Query(one.query, one.should_trigger) for one in triggers]
 
 
 def require_growable_queries(folder: Path) -> Path:
     """The file that queries are added to; InputError if they can't be."""
-    file = _own(folder, TRIGGERS_NAME)
+    file = _file_within(folder, TRIGGERS_NAME)
     if file.is_file() and isinstance(read_json(file, CasesError, _FORM)[1], dict):
-        file = _own(folder, _MORE_NAME)
+        file = _file_within(folder, _MORE_NAME)
     if problem := why_unwritable(file):
         raise InputError(file, problem, "Check the file and its folder.")
     _entries(file)
     return file
 
 
-def _own(folder: Path, name: str) -> Path:
+def _file_within(folder: Path, name: str) -> Path:
     file = folder / name
     if not resolved(file).is_relative_to(resolved(folder)):
         raise InputError(file, "this is a link out of the skill's folder", "Remove the link.")
@@ -223,7 +206,7 @@ def _own(folder: Path, name: str) -> Path:
 
 def add_queries(file: Path, queries: Sequence[Query]) -> None:
     """Add queries to those that the file has now; it is written whole or not at all."""
-    new = [{"query": one.text, "should_trigger": one.should_trigger} for one in queries]
+    new = [{"query": query.text, "should_trigger": query.should_trigger} for query in queries]
     text = json.dumps([*_entries(file), *new], indent=2, ensure_ascii=False)
     save_file(file, f"{text}\n")
 

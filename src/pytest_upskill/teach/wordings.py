@@ -76,51 +76,54 @@ class Scores:
     @property
     def by_query(self) -> dict[str, tuple[bool, float]]:
         """The kind of each query, and its share of right decisions over all students."""
-        found: dict[str, list[tuple[bool, float]]] = {}
+        by_query: dict[str, list[tuple[bool, float]]] = {}
         for rates in self.by_student.values():
             for query, pair in _right_by_query(rates).items():
-                found.setdefault(query, []).append(pair)
-        return {query: (own[0][0], fmean(one for _, one in own)) for query, own in found.items()}
+                by_query.setdefault(query, []).append(pair)
+        return {
+            query: (pairs[0][0], fmean(right for _, right in pairs))
+            for query, pairs in by_query.items()
+        }
 
 
 def scores_of(decided: Iterable[tuple[Trigger, Record]], skill: str) -> Scores:
     """The rates of all queries; the records must not have errors."""
-    found: dict[tuple[str, str], list[tuple[Trigger, Record]]] = {}
+    by_query: dict[tuple[str, str], list[tuple[Trigger, Record]]] = {}
     for trigger, record in decided:
-        found.setdefault((record.label, trigger.id), []).append((trigger, record))
+        by_query.setdefault((record.label, trigger.id), []).append((trigger, record))
     rates: dict[str, list[QueryRate]] = {}
-    for (student, _), own in found.items():
-        rates.setdefault(student, []).append(_rate(own, skill))
-    return Scores({student: tuple(own) for student, own in rates.items()})
+    for (student, _), runs in by_query.items():
+        rates.setdefault(student, []).append(_rate(runs, skill))
+    return Scores({student: tuple(rates[student]) for student in rates})
 
 
-def _rate(own: Sequence[tuple[Trigger, Record]], skill: str) -> QueryRate:
-    trigger, opened, instead = own[0][0], 0, Counter[str]()
-    for _, record in own:
+def _rate(runs: Sequence[tuple[Trigger, Record]], skill: str) -> QueryRate:
+    trigger, opened, instead = runs[0][0], 0, Counter[str]()
+    for _, record in runs:
         activity = record.activity
         if activity and activity.activated:
             opened += 1
         elif activity:
             instead.update(name for name in activity.opened if name != skill)
     return QueryRate(
-        trigger.id, trigger.query, trigger.should_trigger, opened, len(own), 0, dict(instead)
+        trigger.id, trigger.query, trigger.should_trigger, opened, len(runs), 0, dict(instead)
     )
 
 
 def _right_by_query(rates: Iterable[QueryRate]) -> dict[str, tuple[bool, float]]:
     return {
-        one.case: (
-            one.should_trigger,
-            (one.rate or 0.0) if one.should_trigger else 1 - (one.rate or 0.0),
+        query.case: (
+            query.should_trigger,
+            (query.rate or 0.0) if query.should_trigger else 1 - (query.rate or 0.0),
         )
-        for one in rates
+        for query in rates
     }
 
 
 def _balanced(right: Mapping[str, tuple[bool, float]]) -> float:
     """The mean of both kinds, so that a set with few of one kind does not hide them."""
     kinds = {should for should, _ in right.values()}
-    return fmean(fmean(one for kind, one in right.values() if kind == should) for should in kinds)
+    return fmean(fmean(rate for kind, rate in right.values() if kind == should) for should in kinds)
 
 
 def split_queries(triggers: Sequence[Trigger]) -> tuple[list[Trigger], list[Trigger]]:
@@ -130,12 +133,12 @@ def split_queries(triggers: Sequence[Trigger]) -> tuple[list[Trigger], list[Trig
     """
     held = set[str]()
     for should in (True, False):
-        own = sorted((one for one in triggers if one.should_trigger == should), key=_by_text)
-        number = min(max(1, round(HELD_OUT * len(own))), len(own) - 1)
-        held |= {one.id for one in own[: max(0, number)]}
+        kind = [trigger for trigger in triggers if trigger.should_trigger == should]
+        number = min(max(1, round(HELD_OUT * len(kind))), len(kind) - 1)
+        held |= {trigger.id for trigger in sorted(kind, key=_by_text)[: max(0, number)]}
     return (
-        [one for one in triggers if one.id not in held],
-        [one for one in triggers if one.id in held],
+        [trigger for trigger in triggers if trigger.id not in held],
+        [trigger for trigger in triggers if trigger.id in held],
     )
 
 
@@ -150,7 +153,7 @@ def changes(before: Scores, after: Sequence[Scores], runs: int) -> list[Lift]:
     hold together, and p values are adjusted (Holm).
     """
     level = 1 - (1 - LEVEL) / max(1, len(after))
-    lifts = [paired_lift(_pairs(before, one), runs, level) for one in after]
+    lifts = [paired_lift(_pairs(before, scores), runs, level) for scores in after]
     adjusted = holm([lift.p_value for lift in lifts])
     return [lift._replace(p_value=p) for lift, p in zip(lifts, adjusted, strict=True)]
 
@@ -179,7 +182,7 @@ class Wording:
     base: Skill
     scratch: Path
 
-    def with_other(self, description: str) -> "Wording":
+    def with_description(self, description: str) -> "Wording":
         text = with_description(self.text, description)
         if text is None:
             raise InputError(
@@ -191,10 +194,10 @@ class Wording:
 
     @contextmanager
     def loaded(self) -> Iterator[Skill]:
-        """The skill with this description, in a folder that is there as long."""
+        """The skill with this description, in a temporary folder."""
         folder = self.base.file.parent
-        with tempfile.TemporaryDirectory(prefix="tmp-", dir=self.scratch) as made:
-            copy = Path(made, folder.absolute().name)
+        with tempfile.TemporaryDirectory(prefix="tmp-", dir=self.scratch) as temporary:
+            copy = Path(temporary, folder.absolute().name)
             copy.mkdir()
             copy_taught(folder, copy)
             file = copy / self.base.file.name
@@ -207,7 +210,7 @@ def wording_of(skill: Skill, scratch: Path) -> Wording:
     read_text(skill.file)  # a SkillError if it is no text, or lies elsewhere
     exact = read_file(skill.file).decode()  # with its own line ends
     now = Wording(skill.description.strip(), exact, skill, scratch)
-    now.with_other("Do something else.")
+    now.with_description("Do something else.")
     return now
 
 
@@ -221,32 +224,26 @@ def ask_for_description(
 
 def read_description(text: str, current: Wording) -> Wording:
     """The description of a reply, never shortened; NotUsable says what is wrong with it."""
-    said = " ".join(read_reply(text, DescriptionForm).description.split())
-    if not said:
+    description = " ".join(read_reply(text, DescriptionForm).description.split())
+    if not description:
         raise NotUsable(["the description is empty"])
-    if len(said) > LONGEST_DESCRIPTION:
-        what = f"the description has {len(said):,} characters (limit {LONGEST_DESCRIPTION:,})"
-        raise NotUsable([f"{what}: say it in fewer words"])
-    if visible(said) != said or "<" in said or ">" in said:
+    if (length := len(description)) > LONGEST_DESCRIPTION:
+        problem = f"the description has {length:,} characters (limit {LONGEST_DESCRIPTION:,})"
+        raise NotUsable([f"{problem}: say it in fewer words"])
+    if visible(description) != description or "<" in description or ">" in description:
         raise NotUsable(["the description has markup, or characters that can't be seen"])
-    if masked(said) != said:
+    if masked(description) != description:
         raise NotUsable(["the description has something that looks like a secret or an address"])
-    other = current.with_other(said)
-    if problems := _new_errors(current, other):
+    new, old_errors = current.with_description(description), _errors(current)
+    if problems := [error for error in _errors(new) if error not in old_errors]:
         raise NotUsable(problems)
-    return other
-
-
-def _new_errors(current: Wording, other: Wording) -> list[str]:
-    """What the linter minds about the new one and not about the current one."""
-    before, after = (_errors(one) for one in (current, other))
-    return [text for text in after if text not in before]
+    return new
 
 
 def _errors(wording: Wording) -> list[str]:
     with wording.loaded() as skill:
-        found = [one for one in lint_skill_file(skill.file) if one.level == "error"]
-    return [one_line(f"{one.message}. {spelled(one.hint)}", 300) for one in found]
+        errors = [finding for finding in lint_skill_file(skill.file) if finding.level == "error"]
+    return [one_line(f"{error.message}. {spelled(error.hint)}", 300) for error in errors]
 
 
 def measure_queries(models: TeachModels, wording: Wording, triggers: Sequence[Trigger]) -> Scores:
@@ -260,9 +257,10 @@ def measure_queries(models: TeachModels, wording: Wording, triggers: Sequence[Tr
     return scores_of(decided, name)
 
 
-def others_text(models: TeachModels, skill: Skill) -> str:
+def neighbours_text(models: TeachModels, skill: Skill) -> str:
     """The skills that are installed beside it, as a list for the teacher."""
-    lines = [f"- {one.name}: {one_line(one.description, 300)}" for one in models.others(skill)]
+    others = models.others(skill)
+    lines = [f"- {other.name}: {one_line(other.description, 300)}" for other in others]
     return masked("\n".join(lines)[:_MOST_NEIGHBOURS])
 
 
@@ -271,16 +269,15 @@ def query_report(scores: Scores) -> str:
     rows = list[tuple[float, str]]()
     students = list(scores.by_student.values())
     for number, (query, (should, right)) in enumerate(scores.by_query.items()):
-        own = [rate for rates in students for rate in rates if rate.case == query]
-        opened, runs = sum(one.opened for one in own), sum(one.runs for one in own)
-        instead: dict[str, int] = {}
-        for one in own:
-            for name, times in one.instead.items():
-                instead[name] = instead.get(name, 0) + times
+        by_student = [rate for rates in students for rate in rates if rate.case == query]
+        opened = sum(rate.opened for rate in by_student)
+        runs = sum(rate.runs for rate in by_student)
+        instead = Counter[str]()
+        for rate in by_student:
+            instead.update(rate.instead)
         wish = "should open the skill" if should else "should not open the skill"
         others = "".join(f"; {name} was opened instead {times}x" for name, times in instead.items())
-        text = one_line(own[0].query, _MOST_QUERY)
-        rows.append(
-            (right + number / 1e6, f"- {wish}; opened in {opened} of {runs}{others}: {text}")
-        )
+        text = one_line(by_student[0].query, _MOST_QUERY)
+        line = f"- {wish}; opened in {opened} of {runs}{others}: {text}"
+        rows.append((right + number / 1e6, line))
     return "\n".join(line for _, line in sorted(rows))

@@ -1,6 +1,6 @@
 """Generate, refine and cases from end to end: draft, cases, split, attempts, held-out cases."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from ..errors import BudgetError, InputError, Setting, SettingsError, TeachError
 from ..measure.estimate import Estimate
 from ..skills.folder import SKILL_NAMES, is_skill, skill_file
 from ..skills.skill import fields_of, load_skill
-from .attempts import Attempt, AttemptLoop, best_of, measure, passed_by_all
+from .attempts import Attempt, SkillImprovement, measure, passed_by_all
 from .case_file import (
     CaseFile,
     case_file_text,
@@ -22,10 +22,10 @@ from .case_file import (
     require_growable,
     require_judge,
 )
-from .case_writing import HOLDOUT, LEARN, Author, RejectedCase, UsableCase
+from .case_writing import LEARN, Author, RejectedCase, UsableCase
 from .drafts import (
     Draft,
-    Wanted,
+    DraftSpec,
     ask_for_draft,
     checked_name,
     draft_of,
@@ -34,246 +34,27 @@ from .drafts import (
     require_writable,
     save_skill,
 )
-from .outcome import Taught, attempt_text
-from .progress_lines import ProgressScreen, cells_of
+from .outcome import Taught
+from .progress_lines import cells_of
 from .prompts import ADVERSARY, AUTHOR, draft_prompt
 from .secrets import masked
 from .sources import Material, gather, size_of
-from .teach_costs import estimate_teaching, too_few
+from .teach_costs import estimate_teaching, too_few_cases
 from .teach_models import TeachModels
 from .teach_run import (
+    StateFolder,
     TeachContext,
-    TeachState,
+    TeachRun,
     open_models,
-    require_consent,
     require_unfinished,
-    state_of_run,
+    start_run,
 )
 from .teach_settings import FEWEST_CASES, TeachSettings, check
 
 _FORMAT_VERSION: Final = "1.0"  # of the format, as upskill writes it
-
-
-@dataclass
-class Steps:
-    """The steps, and what they all need."""
-
-    settings: TeachSettings
-    models: TeachModels
-    material: Material
-    state: TeachState
-    screen: ProgressScreen
-
-    def draft(self, free_name: Callable[[str], str]) -> Draft:
-        """The first version; ``free_name`` gives it another name if its own is taken."""
-        settings, start, trace = self.settings, self.material.start, self.material.trace
-        if trace:
-            left_out = f"; {trace.left_out}" if trace.left_out else ""
-            self.screen.line(f"Trace of {counted(trace.tokens, 'token')}{left_out}")
-        self.screen.begin(f"Generating skill with {self.models.teacher}…")
-        prompt = draft_prompt(
-            settings.task,
-            self.material.text,
-            settings.max_skill_tokens,
-            improves=start is not None,
-            agents=self.models.with_agents,
-        )
-        name = settings.name or (start.name if start else None)
-        draft = ask_for_draft(self.models, prompt, self._wanted(name), self.state.session)
-        draft = replace(draft, name=free_name(draft.name))
-        limit = settings.max_skill_tokens
-        over = f" (limit {limit:,})" if draft.tokens > limit else ""
-        self.screen.done(f"SKILL.md  {counted(draft.tokens, 'token')}{over}")
-        self.state.rename(draft.name)
-        return draft
-
-    def write_cases(
-        self, draft: Draft, known: Sequence[UsableCase], number: int, fewest: int = 0
-    ) -> tuple[list[UsableCase], tuple[str, ...]]:
-        """New cases, and the ids of those that show nothing: every student passes them anyway.
-
-        TeachError if fewer than ``fewest`` are usable, or too few together with the known ones.
-        """
-        if number <= 0:
-            return [], ()
-        self.screen.begin("Generating cases…")
-        author = self._author(self.models.author, AUTHOR, draft)
-        written = author.write(number, known)
-        cases, replaced = written.usable[:number], written.replaced
-        no_signal: set[str] = set()
-        if self.models.students and cases:
-            with suppress(BudgetError):  # the attempts will report it, and the cases are usable
-                cases, no_signal, others = self._with_signal(author, draft, cases, known)
-                replaced += others
-        counts = f"{len(cases)} kept" + (f", {replaced} replaced" if replaced else "")
-        if len(cases) < number:
-            counts += f", {number - len(cases)} given up"
-        self.screen.done(counts)
-        if len(cases) < max(fewest, FEWEST_CASES - len(known)):
-            reasons = "; ".join(f"{one.question!r}: {one.why}" for one in written.rejected[-3:])
-            problem = (
-                f"{self.models.author}: only {len(cases)} of {counted(number, 'case')} usable. "
-                f"Rejected: {one_line(reasons, 400)}\n  Try a stronger model with "
-            )
-            raise TeachError((problem, Setting("author"), ", or describe the task more precisely."))
-        return cases, tuple(sorted(no_signal))
-
-    def write_adversarial_cases(
-        self, draft: Draft, known: Sequence[UsableCase]
-    ) -> list[UsableCase]:
-        """Usable cases by the adversary; the teacher learns from them."""
-        if not self.models.adversary:
-            return []
-        self.screen.begin(f"Generating adversarial cases with {self.models.adversary}…")
-        author = self._author(self.models.adversary, ADVERSARY, draft)
-        number = max(2, round(self.settings.cases / 4))
-        written = author.write(number, known)
-        cases = [_with_tag(one, "adversary") for one in written.usable[:number]]
-        self.screen.done(f"{len(cases)} kept")
-        return cases
-
-    def split(self, cases: Sequence[UsableCase]) -> frozenset[str]:
-        """The ids of the held-out cases."""
-        return ids_held_out([one.case for one in cases], self.settings.holdout)
-
-    def teach(
-        self,
-        draft: Draft,
-        cases: Sequence[UsableCase],
-        held: frozenset[str],
-        no_signal: tuple[str, ...] = (),
-        before: Draft | None = None,
-    ) -> Taught:
-        """Attempts on the learning cases, then the best one on the held-out cases."""
-        learn = [one for one in cases if one.case.id not in held]
-        rest = [one for one in cases if one.case.id in held]
-        models, scratch = self.models, self.state.folder
-        self.state.save(cases=[_case_data(one, held) for one in cases])
-        taught = Taught((), tuple(cases), held, "", trace=self.material.trace)
-        if before:
-            results = measure(models, before, learn, models.students, scratch)
-            self.screen.row("before", cells_of(results))
-            taught = replace(taught, before=results)
-        loop = AttemptLoop(
-            models,
-            self.settings,
-            self.material.text,
-            self._wanted(draft.name),
-            learn,
-            self.state.session,
-            self.screen,
-            self._keep,
-        )
-        attempts, stop = loop.run(draft)
-        self.state.save(stop=stop, best=best_of(attempts).number)
-        taught = replace(taught, attempts=tuple(attempts), stop=stop, no_signal=no_signal)
-        return self._decided(taught, rest) if taught.learning else taught
-
-    def _with_signal(
-        self,
-        author: Author,
-        draft: Draft,
-        cases: list[UsableCase],
-        known: Sequence[UsableCase],
-    ) -> tuple[list[UsableCase], set[str], int]:
-        """Replace, once, the cases that every student passes without the skill."""
-        passed = self._passed_without(draft, cases)
-        if not passed:
-            return cases, passed, 0
-        telling = [one for one in cases if one.case.id not in passed]
-        easy = [one for one in cases if one.case.id in passed]
-        why = (
-            "every student passes it without the skill: ask about something only the skill explains"
-        )
-        rejected = [RejectedCase(one_line(one.case.input, 300), why) for one in easy]
-        new = author.replace(rejected, [*known, *cases])
-        still_passed = self._passed_without(draft, new)
-        better = [one for one in new if one.case.id not in still_passed]
-        kept = easy[len(better) :]
-        return [*telling, *better, *kept], {one.case.id for one in kept}, len(better)
-
-    def _passed_without(self, draft: Draft, cases: Sequence[UsableCase]) -> set[str]:
-        if not cases:
-            return set()
-        models, scratch = self.models, self.state.folder
-        results = measure(models, draft, cases, models.students, scratch, arms=("baseline",))
-        return passed_by_all(results)
-
-    def _decided(self, taught: Taught, rest: Sequence[UsableCase]) -> Taught:
-        models, scratch, best = self.models, self.state.folder, taught.best
-        try:
-            if rest:
-                self.screen.begin("held out…")
-                results = measure(models, best.draft, rest, models.students, scratch)
-                self.screen.row("held out", cells_of(results))
-                taught = replace(taught, held_out=results)
-            plain = [one for one in taught.cases if not why_agent(one.case, one.checks)]
-            if taught.trace and plain:
-                self.screen.begin(f"Comparing the skill with the trace on {models.teacher}…")
-                results = measure(
-                    models,
-                    best.draft,
-                    plain,
-                    models.as_student,
-                    scratch,
-                    trace=taught.trace.text,
-                )
-                self.screen.drop()
-                taught = replace(taught, teacher=results)
-        except BudgetError:
-            self.screen.drop()
-            note = f"not all of the last step was measured: it {models.past_budget()}"
-            return replace(taught, notes=(*taught.notes, note))
-        return taught
-
-    def _keep(self, attempt: Attempt, attempts: list[Attempt]) -> None:
-        self.state.keep_attempt(
-            attempt.number, attempt.draft, attempt.results, attempt_text(attempt)
-        )
-        self.state.save(attempts=[_attempt_data(one) for one in attempts])
-
-    def _wanted(self, name: str | None) -> Wanted:
-        fallback = slug(self.settings.task, 64) or "my-skill"
-        settings, start = self.settings, self.material.start
-        return Wanted(settings.max_skill_tokens, self.state.folder, fallback, start, name)
-
-    def _author(self, model: str, system: str, draft: Draft) -> Author:
-        return Author(
-            self.models,
-            model,
-            system,
-            self.settings.task,
-            self.material.text,
-            draft.body,
-            self.state.folder,
-            self.state.session,
-            self.settings.only_agents,
-        )
-
-
-def all_cases(known: CaseFile, new: Sequence[UsableCase]) -> list[UsableCase]:
-    return [*(one for one in known.cases if not one.case.skip), *new]
-
-
-def _with_tag(case: UsableCase, tag: str) -> UsableCase:
-    """The case with a tag, marked for learning."""
-    tags = [*case.data["tags"], tag, LEARN]
-    own = replace(case.case, tags=tuple(tags))
-    return replace(case, data={**case.data, "tags": tags}, case=own)
-
-
-def _case_data(one: UsableCase, held: frozenset[str]) -> dict[str, Any]:
-    part = HOLDOUT if one.case.id in held else LEARN
-    return {"id": one.case.id, "part": part, "case": one.data, "reference": one.reference}
-
-
-def _attempt_data(attempt: Attempt) -> Mapping[str, Any]:
-    return {
-        "number": attempt.number,
-        "tokens": attempt.draft.tokens,
-        "lift": attempt.lift if attempt.results else None,
-        "problem": attempt.problem,
-    }
+_NOT_TELLING: Final = (
+    "every student passes it without the skill: ask about something only the skill explains"
+)
 
 
 def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
@@ -288,152 +69,148 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
     with open_models(settings, context) as models:
         material = gather(settings, models.provider)
         start = material.start
-        known = CaseFile()
+        old = CaseFile()
         if start and start.base:
-            known = read_case_file(start.base, agents=settings.only_agents)
-        require_growable(known)
+            old = read_case_file(start.base, agents=settings.only_agents)
+        require_growable(old)
         require_unfinished(settings, context, material)
-        in_place = start is not None and settings.output is None and settings.name is None
-        if in_place and not context.in_place:
-            raise SettingsError(
-                "source",
-                "this would change the skill in place",
-                (
-                    *("Allow it with ", Setting("force"), " (the old version is kept), "),
-                    *("or choose another folder with ", Setting("output"), "."),
-                ),
-                value=shown(settings.source or parent),
-            )
-        target = settings.output or (parent / settings.name if settings.name else None)
-        if target:
-            setting = "output" if settings.output else "name"
-            require_free(setting, target, force=settings.force)
-            place = target.resolve().parent if target.is_dir() else target
-            require_writable(place, setting)
-        else:
-            require_writable(start.base if in_place and start and start.base else parent)
-        missing = max(0, settings.cases - len(known.cases))
-        guess = estimate_teaching(
-            settings, models, material, missing, len(known.cases), drafts=True
+        target = _target_folder(settings, context, start, parent)
+        missing = max(0, settings.cases - len(old.cases))
+        estimate = estimate_teaching(
+            settings, models, material, missing, len(old.cases), drafts=True
         )
-        guess = _with_warning(guess, known, missing, settings, models)
-        require_consent(context, material, models, guess)
+        estimate = _with_warning(estimate, old, missing, settings, models)
         first_name = settings.name or (start.name if start else slug(settings.task) or "my-skill")
-        steps = _steps(settings, context, models, material, first_name)
+        run = start_run(settings, context, models, material, estimate, first_name)
+        steps, taken = _Steps(run), list[Path]()
 
-        taken = list[Path]()
-
-        def named(name: str) -> str:
-            if target or in_place:
+        def unused_name(name: str) -> str:
+            if target:
                 return name
-            found = _free_name(parent, name, steps.state, force=settings.force)
-            taken.extend([parent / name] if found != name else [])
-            return found
+            free = _free_name(parent, name, run.state, force=settings.force)
+            taken.extend([parent / name] if free != name else [])
+            return free
 
-        draft = steps.draft(named)
-        new, no_signal = steps.write_cases(draft, known.cases, missing)
-        new += steps.write_adversarial_cases(draft, [*known.cases, *new]) if models.students else []
-        cases = all_cases(known, new)
-        held = steps.split(cases)
+        draft = steps.draft(unused_name)
+        new, no_signal = steps.write_cases(draft, old.cases, missing)
+        new += steps.write_adversarial_cases(draft, [*old.cases, *new]) if models.students else []
+        cases = _active_cases(old, new)
+        held = ids_held_out([usable.case for usable in cases], settings.holdout)
         if models.students:
             taught = steps.teach(draft, cases, held, no_signal, start)
         else:
             taught = Taught((Attempt(1, draft, None),), tuple(cases), held, "")
-        folder = start.base if in_place and start else target or parent / draft.name
-        taught = _saved(steps, taught, known, folder or parent / draft.name)
-        for other in taken if taught.folder else ():
-            context.screen.line(f"{shown(other)} already exists: saved as {draft.name}")
+        taught = _saved(run, taught, old, target or parent / draft.name)
+        for folder in taken if taught.folder else ():
+            context.screen.line(f"{shown(folder)} already exists: saved as {draft.name}")
         return taught
+
+
+def _target_folder(
+    settings: TeachSettings, context: TeachContext, start: Draft | None, parent: Path
+) -> Path | None:
+    """Where to save the skill; None if its name is not known yet. An error if that can't be."""
+    if settings.output or settings.name:
+        setting = "output" if settings.output else "name"
+        target = settings.output or parent / (settings.name or "")
+        require_free(setting, target, force=settings.force)
+        require_writable(target.resolve().parent if target.is_dir() else target, setting)
+        return target
+    if start is None:
+        require_writable(parent)
+        return None
+    if not context.in_place:
+        raise SettingsError(
+            "source",
+            "this would change the skill in place",
+            (
+                *("Allow it with ", Setting("force"), " (the old version is kept), "),
+                *("or choose another folder with ", Setting("output"), "."),
+            ),
+            value=shown(settings.source or parent),
+        )
+    require_writable(start.base or parent)
+    return start.base
 
 
 def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """Improve a skill that has cases; unchanged if no version does better."""
     check(settings)
-    start, known = _skill_with_cases(path, settings)
-    if len(known.cases) < 2:
+    start, old = _skill_with_cases(path, settings)
+    if len(old.cases) < 2:
         problem = "this skill has too few cases"
         raise InputError(path, problem, "Run pytest-upskill cases first.")
-    require_judge(known.cases, settings.judge)
+    require_judge(old.cases, settings.judge)
     if settings.adversary:
-        require_growable(known)
-    _require_writable_base(start)
+        require_growable(old)
+    require_writable(start.base or path)
     with open_models(settings, context) as models:
         material = Material(start=start, sent=(size_of(SKILL_NAMES[0], start.text),))
         require_unfinished(settings, context, material)
-        guess = estimate_teaching(settings, models, material, 0, len(known.cases))
-        guess = _with_warning(guess, known, 0, settings, models)
-        require_consent(context, material, models, guess)
-        steps = _steps(settings, context, models, material, start.name)
-        new = steps.write_adversarial_cases(start, known.cases)
-        cases = all_cases(known, new)
-        taught = steps.teach(start, cases, steps.split(cases))
+        estimate = estimate_teaching(settings, models, material, 0, len(old.cases))
+        estimate = _with_warning(estimate, old, 0, settings, models)
+        run = start_run(settings, context, models, material, estimate, start.name)
+        steps = _Steps(run)
+        new = steps.write_adversarial_cases(start, old.cases)
+        cases = _active_cases(old, new)
+        held = ids_held_out([usable.case for usable in cases], settings.holdout)
+        taught = steps.teach(start, cases, held)
         if taught.best.number == 1 and not new:
-            return replace(taught, cost=models.spent(), notes=_notes(taught, models))
-        return _saved(steps, taught, known, start.base or path)
+            return _with_costs(taught, run)
+        return _saved(run, taught, old, start.base or path)
 
 
 def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """Write cases for a skill; the skill itself is unchanged."""
     check(settings, fewest_cases=1)
-    start, known = _skill_with_cases(path, settings)
-    require_growable(known)
-    missing = FEWEST_CASES - len(known.cases)
+    start, old = _skill_with_cases(path, settings)
+    require_growable(old)
+    missing = FEWEST_CASES - len(old.cases)
     if settings.cases < missing:
         problem = f"a skill needs at least {FEWEST_CASES} cases"
-        hint = f"It has {len(known.cases)}: write at least {missing}."
+        hint = f"It has {len(old.cases)}: write at least {missing}."
         raise SettingsError("cases", problem, hint, value=settings.cases)
-    _require_writable_base(start)
+    require_writable(start.base or path)
     with open_models(settings, context) as models:
         material = gather(settings, models.provider)
-        own = size_of(SKILL_NAMES[0], start.text)
-        material = replace(material, sent=(own, *material.sent))
+        sent = (size_of(SKILL_NAMES[0], start.text), *material.sent)
+        material = replace(material, sent=sent)
         require_unfinished(settings, context, material)
         once = replace(settings, attempts=1)
-        guess = estimate_teaching(once, models, material, settings.cases, len(known.cases))
-        require_consent(context, material, models, guess)
-        steps = _steps(settings, context, models, material, start.name)
-        new, no_signal = steps.write_cases(start, known.cases, settings.cases, fewest=1)
-        cases = all_cases(known, new)
-        held = steps.split(cases)
+        estimate = estimate_teaching(once, models, material, settings.cases, len(old.cases))
+        run = start_run(settings, context, models, material, estimate, start.name)
+        steps = _Steps(run)
+        new, no_signal = steps.write_cases(start, old.cases, settings.cases, fewest=1)
+        cases = _active_cases(old, new)
+        held = ids_held_out([usable.case for usable in cases], settings.holdout)
         unmeasured = Attempt(1, start, None)
         taught = Taught((unmeasured,), tuple(cases), held, "", no_signal=no_signal)
-        saved = _saved(steps, taught, known, start.base or path, wrote_skill=False)
+        saved = _saved(run, taught, old, start.base or path, wrote_skill=False)
         return replace(saved, kept=None)  # the skill was not changed
-
-
-def _require_writable_base(skill: Draft) -> None:
-    if skill.base:
-        require_writable(skill.base)
-
-
-def _with_warning(
-    guess: Estimate, known: CaseFile, new: int, settings: TeachSettings, models: TeachModels
-) -> Estimate:
-    if not models.students:  # nothing is measured
-        return guess
-    return replace(guess, warning=too_few(known.cases, new, settings.holdout, len(models.students)))
 
 
 def _skill_with_cases(path: Path, settings: TeachSettings) -> tuple[Draft, CaseFile]:
     file = skill_file(path)
-    known = read_case_file(file.parent, agents=settings.only_agents)
-    return draft_of(load_skill(file), fields_of(file)), known
+    cases = read_case_file(file.parent, agents=settings.only_agents)
+    return draft_of(load_skill(file), fields_of(file)), cases
 
 
-def _steps(
-    settings: TeachSettings,
-    context: TeachContext,
-    models: TeachModels,
-    material: Material,
-    name: str,
-) -> Steps:
-    state = state_of_run(settings, context, material, name)
-    return Steps(settings, models, material, state, context.screen)
+def _active_cases(old: CaseFile, new: Sequence[UsableCase]) -> list[UsableCase]:
+    return [*(usable for usable in old.cases if not usable.case.skip), *new]
 
 
-def _free_name(parent: Path, name: str, state: TeachState, *, force: bool) -> str:
+def _with_warning(
+    estimate: Estimate, old: CaseFile, new: int, settings: TeachSettings, models: TeachModels
+) -> Estimate:
+    if not models.students:  # nothing is measured
+        return estimate
+    warning = too_few_cases(old.cases, new, settings.holdout, len(models.students))
+    return replace(estimate, warning=warning)
+
+
+def _free_name(parent: Path, name: str, state: StateFolder, *, force: bool) -> str:
     """A name that is not taken, unless by what this run saved or by a skill to replace."""
-    saved = Path(state.data.get("saved", ""))
+    saved = Path(state.state.saved)
     if saved.parent == parent.absolute() and saved.exists():
         return saved.name
     if force and is_skill(parent / name):
@@ -441,57 +218,211 @@ def _free_name(parent: Path, name: str, state: TeachState, *, force: bool) -> st
     return free_name(parent, name)
 
 
-def _saved(
-    steps: Steps, taught: Taught, known: CaseFile, folder: Path, *, wrote_skill: bool = True
-) -> Taught:
-    models, state = steps.models, steps.state
-    metadata = metadata_of(taught, steps.settings.task, models.teacher) if wrote_skill else {}
-    text = saved_cases(known, taught, metadata)
-    spent = models.spent()
-    taught = replace(taught, cost=spent, notes=_notes(taught, models))
-    try:
-        kept = save_skill(taught.best.draft, text, folder, state.keep_before)
-    except InputError as error:
-        return replace(taught, unsaved=_unsaved(error, taught.best, text, steps))
-    with suppress(InputError):  # the skill is saved, and that is what counts
-        state.save(
-            saved=str(folder.absolute()),
-            cost=spent,
-            limits=steps.settings.on_resume("limit"),
-            out_of_budget=models.out_of_budget,
+@dataclass(frozen=True)
+class _Steps:
+    """The steps that generate, refine and cases have in common."""
+
+    run: TeachRun
+
+    def draft(self, unused_name: Callable[[str], str]) -> Draft:
+        """The first version; ``unused_name`` gives it another name if its own is taken."""
+        settings, models, screen = self.run.settings, self.run.models, self.run.screen
+        start, trace = self.run.material.start, self.run.material.trace
+        if trace:
+            left_out = f"; {trace.left_out}" if trace.left_out else ""
+            screen.line(f"Trace of {counted(trace.tokens, 'token')}{left_out}")
+        screen.begin(f"Generating skill with {models.teacher}…")
+        limit = settings.max_skill_tokens
+        prompt = draft_prompt(
+            settings.task,
+            self.run.material.text,
+            limit,
+            improves=start is not None,
+            agents=models.with_agents,
         )
+        spec = self._spec(settings.name or (start.name if start else None))
+        draft = ask_for_draft(models, prompt, spec, self.run.state.session)
+        draft = replace(draft, name=unused_name(draft.name))
+        over = f" (limit {limit:,})" if draft.tokens > limit else ""
+        screen.done(f"SKILL.md  {counted(draft.tokens, 'token')}{over}")
+        self.run.state.rename(draft.name)
+        return draft
+
+    def write_cases(
+        self, draft: Draft, old: Sequence[UsableCase], number: int, fewest: int = 0
+    ) -> tuple[list[UsableCase], tuple[str, ...]]:
+        """New cases, and the ids of those that show nothing: every student passes them anyway.
+
+        TeachError if fewer than ``fewest`` are usable, or too few together with the old ones.
+        """
+        if number <= 0:
+            return [], ()
+        models, screen = self.run.models, self.run.screen
+        screen.begin("Generating cases…")
+        author = self._author(models.author, AUTHOR, draft)
+        written = author.write(number, old)
+        cases, replaced = written.usable[:number], written.replaced
+        no_signal: set[str] = set()
+        if models.students and cases:
+            with suppress(BudgetError):  # the attempts will report it, and the cases are usable
+                cases, no_signal, exchanged = self._with_signal(author, draft, cases, old)
+                replaced += exchanged
+        counts = f"{len(cases)} kept" + (f", {replaced} replaced" if replaced else "")
+        if len(cases) < number:
+            counts += f", {number - len(cases)} given up"
+        screen.done(counts)
+        if len(cases) < max(fewest, FEWEST_CASES - len(old)):
+            reasons = "; ".join(
+                f"{case.question!r}: {case.reason}" for case in written.rejected[-3:]
+            )
+            problem = (
+                f"{models.author}: only {len(cases)} of {counted(number, 'case')} usable. "
+                f"Rejected: {one_line(reasons, 400)}\n  Try a stronger model with "
+            )
+            raise TeachError((problem, Setting("author"), ", or describe the task more precisely."))
+        return cases, tuple(sorted(no_signal))
+
+    def write_adversarial_cases(self, draft: Draft, old: Sequence[UsableCase]) -> list[UsableCase]:
+        """Usable cases by the adversary; the teacher learns from them."""
+        adversary = self.run.models.adversary
+        if not adversary:
+            return []
+        self.run.screen.begin(f"Generating adversarial cases with {adversary}…")
+        number = max(2, round(self.run.settings.cases / 4))
+        written = self._author(adversary, ADVERSARY, draft).write(number, old)
+        cases = [_with_tags(usable, "adversary", LEARN) for usable in written.usable[:number]]
+        self.run.screen.done(f"{len(cases)} kept")
+        return cases
+
+    def teach(
+        self,
+        draft: Draft,
+        cases: Sequence[UsableCase],
+        held: frozenset[str],
+        no_signal: tuple[str, ...] = (),
+        before: Draft | None = None,
+    ) -> Taught:
+        """Attempts on the learning cases, then the best one on the held-out cases."""
+        learning = [usable for usable in cases if usable.case.id not in held]
+        held_out = [usable for usable in cases if usable.case.id in held]
+        run, trace = self.run, self.run.material.trace
+        previous = None
+        if before:
+            folder = run.state.folder
+            previous = measure(run.models, before, learning, run.models.students, folder)
+            run.screen.row("before", cells_of(previous))
+        loop = SkillImprovement(run, self._spec(draft.name), learning)
+        stop = loop.improve(draft)
+        attempts = tuple(loop.attempts)
+        taught = Taught(
+            attempts, tuple(cases), held, stop, before=previous, trace=trace, no_signal=no_signal
+        )
+        return self._decided(taught, held_out) if taught.learning else taught
+
+    def _with_signal(
+        self,
+        author: Author,
+        draft: Draft,
+        cases: list[UsableCase],
+        old: Sequence[UsableCase],
+    ) -> tuple[list[UsableCase], set[str], int]:
+        """Replace, once, the cases that every student passes without the skill."""
+        passed = self._passed_without(draft, cases)
+        if not passed:
+            return cases, passed, 0
+        telling = [usable for usable in cases if usable.case.id not in passed]
+        easy = [usable for usable in cases if usable.case.id in passed]
+        rejected = [RejectedCase(one_line(one.case.input, 300), _NOT_TELLING) for one in easy]
+        new = author.replace(rejected, [*old, *cases])
+        still_passed = self._passed_without(draft, new)
+        better = [usable for usable in new if usable.case.id not in still_passed]
+        still_easy = easy[len(better) :]
+        no_signal = {usable.case.id for usable in still_easy}
+        return [*telling, *better, *still_easy], no_signal, len(better)
+
+    def _passed_without(self, draft: Draft, cases: Sequence[UsableCase]) -> set[str]:
+        if not cases:
+            return set()
+        models, folder = self.run.models, self.run.state.folder
+        results = measure(models, draft, cases, models.students, folder, arms=("baseline",))
+        return passed_by_all(results)
+
+    def _decided(self, taught: Taught, held_out: Sequence[UsableCase]) -> Taught:
+        """With the best attempt on the held-out cases, and compared with the trace."""
+        models, screen, folder = self.run.models, self.run.screen, self.run.state.folder
+        draft = taught.best.draft
+        try:
+            if held_out:
+                screen.begin("held out…")
+                results = measure(models, draft, held_out, models.students, folder)
+                screen.row("held out", cells_of(results))
+                taught = replace(taught, held_out=results)
+            plain = [one for one in taught.cases if not why_agent(one.case, one.checks)]
+            if taught.trace and plain:
+                screen.begin(f"Comparing the skill with the trace on {models.teacher}…")
+                trace = taught.trace.text
+                results = measure(models, draft, plain, models.as_student, folder, trace=trace)
+                screen.drop()
+                taught = replace(taught, teacher=results)
+        except BudgetError:
+            screen.drop()
+            note = f"not all of the last step was measured: it {models.past_budget()}"
+            return replace(taught, notes=(*taught.notes, note))
+        return taught
+
+    def _spec(self, name: str | None) -> DraftSpec:
+        settings, start = self.run.settings, self.run.material.start
+        fallback = slug(settings.task, 64) or "my-skill"
+        return DraftSpec(settings.max_skill_tokens, self.run.state.folder, fallback, start, name)
+
+    def _author(self, model: str, system: str, draft: Draft) -> Author:
+        return Author(self.run, model, system, draft.body)
+
+
+def _with_tags(usable: UsableCase, *added: str) -> UsableCase:
+    tags = [*usable.data["tags"], *added]
+    case = replace(usable.case, tags=tuple(tags))
+    return replace(usable, data={**usable.data, "tags": tags}, case=case)
+
+
+def _saved(
+    run: TeachRun, taught: Taught, old: CaseFile, folder: Path, *, wrote_skill: bool = True
+) -> Taught:
+    metadata = _metadata(taught, run) if wrote_skill else {}
+    new = [usable for usable in taught.cases if usable.data]
+    cases = case_file_text(old, new, taught.held, metadata)
+    taught = _with_costs(taught, run)
+    try:
+        kept = save_skill(taught.best.draft, cases, folder, run.state.keep_before)
+    except InputError as error:
+        return replace(taught, unsaved=_why_unsaved(error, taught.best, cases, run))
+    run.mark_saved(folder, taught.cost)
     return replace(taught, folder=folder, kept=kept)
 
 
-def _unsaved(error: InputError, best: Attempt, cases: str, steps: Steps) -> str:
-    """Why the skill was not saved, and where its best version is."""
-    text = f"Not saved: {error.where}: {error.problem}."
-    with suppress(InputError, OSError):
-        kept = steps.state.keep_unsaved(best.number, best.draft, cases)
-        text += f"\nThe best version is kept in {shown(kept)}"
-    resume = steps.models.spell("resume")
-    return f"{text}\nOnce that is fixed, {resume} saves it without asking anything again."
+def _with_costs(taught: Taught, run: TeachRun) -> Taught:
+    spent = run.models.spent()
+    return replace(taught, cost=spent, notes=(*taught.notes, *run.final_notes()))
 
 
-def _notes(taught: Taught, models: TeachModels) -> tuple[str, ...]:
-    models.close()  # only then it is known what could not be stored
-    return (*taught.notes, *dict.fromkeys(models.notes))
-
-
-def metadata_of(taught: Taught, task: str, teacher: str) -> dict[str, Any]:
+def _metadata(taught: Taught, run: TeachRun) -> dict[str, Any]:
     """As upskill writes it."""
-    whole = taught.together
-    known = [row.arm("skill").rate for row in whole.summaries] if whole else []
-    rates = [rate for rate in known if rate is not None]
+    rows = taught.together.summaries if taught.together else []
+    rates = [rate for row in rows if (rate := row.arm("skill").rate) is not None]
     return {
         "version": _FORMAT_VERSION,
-        "generated_by": teacher,
+        "generated_by": run.models.teacher,
         "generated_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "source_task": masked(task),
+        "source_task": masked(run.settings.task),
         "test_pass_rate": round(sum(rates) / len(rates), 4) if rates else None,
     }
 
 
-def saved_cases(old: CaseFile, taught: Taught, metadata: dict[str, Any]) -> str:
-    new = [one for one in taught.cases if one.data]
-    return case_file_text(old, new, taught.held, metadata)
+def _why_unsaved(error: InputError, best: Attempt, cases: str, run: TeachRun) -> str:
+    """Why the skill was not saved, and where its best version is."""
+    text = f"Not saved: {error.where}: {error.problem}."
+    with suppress(InputError, OSError):
+        kept = run.state.keep_unsaved(best.number, best.draft, cases)
+        text += f"\nThe best version is kept in {shown(kept)}"
+    resume = run.models.spell("resume")
+    return f"{text}\nOnce that is fixed, {resume} saves it without asking anything again."
