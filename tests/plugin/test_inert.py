@@ -38,7 +38,6 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
         "pytest_upskill.plugin",
         "pytest_upskill.plugin.arguments",
         "pytest_upskill.plugin.hookspecs",
-        "pytest_upskill.plugin.plain_imports",
         "pytest_upskill.plugin.pytest_options",
         "pytest_upskill.plugin.skill_code",
         "pytest_upskill.settings",
@@ -49,42 +48,21 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
 
 HEAVY = {"anthropic", "openai", "xllamacpp", "aiohttp", "regex", "jsonschema", "opentelemetry"}
 
-REWRITTEN = """
-        from _pytest.assertion.rewrite import AssertionRewritingHook
-
-        modules = {name: sys.modules[name] for name in sys.modules if "upskill" in name}
-        by_pytest = [name for name, module in modules.items()
-            if isinstance(module.__loader__, AssertionRewritingHook)]
-        changed = [name for name, module in modules.items() if "@pytest_ar" in vars(module)]
-        compiled = [name for name in modules if modules[name].__cached__ and
-            not modules[name].__cached__.endswith(f"{sys.implementation.cache_tag}.pyc")]
-        found = [sorted(by_pytest), changed, compiled]
-        (config.rootpath / "rewritten.json").write_text(json.dumps(found))
-"""
-
 
 @pytest.fixture(autouse=True)
 def found_by_entry_point(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
-    """As users have the plugin, where pytest marks its modules to be rewritten."""
+    """As users have the plugin."""
     monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     monkeypatch.delenv("PYTEST_ADDOPTS")
 
 
-def test_a_scripted_model_needs_no_sdk_and_pytest_rewrites_none_of_our_modules(
-    pytester: pytest.Pytester, workers: str
-) -> None:
+def test_a_scripted_model_needs_no_sdk(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate")
-    pytester.makeconftest(LOADED + REWRITTEN)
+    pytester.makeconftest(LOADED)
     model = write_script(pytester.path / "a.json")
     run = run_skills(pytester, model, "-n", workers, subprocess=True)
     assert run.status == 0
     assert not set(loaded(pytester)) & {*HEAVY, "genai_prices", "httpx2"}
-    by_pytest, changed, compiled = json.loads((pytester.path / "rewritten.json").read_text())
-    # pytest has these before our finder is there, and leaves them as they are.
-    first = ["pytest_upskill", "pytest_upskill.plugin", "pytest_upskill.plugin.plain_imports"]
-    assert by_pytest == first
-    assert not changed
-    assert not compiled
 
 
 @pytest.mark.nightly
@@ -94,22 +72,6 @@ def test_no_sdk_is_loaded_to_collect(pytester: pytest.Pytester) -> None:
     run = run_skills(pytester, "haiku", "--collect-only", subprocess=True)
     assert run.status == 0
     assert not set(loaded(pytester)) & HEAVY
-
-
-def test_pytest_rewrites_the_modules_of_others(pytester: pytest.Pytester) -> None:
-    pytester.makeconftest(
-        """
-        import pytest
-        pytest.register_assert_rewrite("helpers")
-        pytest_plugins = ["helpers"]
-        """
-    )
-    pytester.makepyfile(
-        helpers="def same(one, other):\n    assert one == other",
-        test_it="import helpers\n\ndef test_it():\n    helpers.same([1, 2], [1, 3])",
-    )
-    result = pytester.runpytest_inprocess("--skill-runs", "1")
-    result.stdout.fnmatch_lines(["*At index 1 diff: 2 != 3*"])
 
 
 def test_an_option_without_a_skill_is_reported_as_ignored(

@@ -195,7 +195,7 @@ def test_a_worker_that_finds_no_controller_says_so(pytester: pytest.Pytester) ->
     config.workerinput = {"upskill_link": ("/nowhere/link", "00" * 32)}  # type: ignore[attr-defined]
     asking = Asking(config, None, lambda _: None)
     asking.connect()
-    asking.start(Plan((), ()), nothing_else_runs=False)
+    asking.start(Plan((), ()))
     [reply] = asking.ask([Question("m", "", (("user", "q"),), 9, 1)])
     assert isinstance(reply, NoAnswer)
     assert reply.reason.startswith("not asked: can't connect to the controller's engine: ")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_upskill.plugin.session import UpskillRun
+from pytest_upskill.plugin.session import SkillSession
 
 
 def usage_error(pytester: pytest.Pytester, *args: str) -> str:
@@ -14,5 +14,5 @@ def usage_error(pytester: pytest.Pytester, *args: str) -> str:
 
 def _start_session(pytester: pytest.Pytester, *args: str) -> None:
     config = pytester.parseconfig(*args)
-    run = UpskillRun(config)
+    run = SkillSession(config)
     next(run.pytest_sessionstart(pytest.Session.from_config(config)))

@@ -1,25 +1,16 @@
 """The pytest plugin: it does nothing until a skill or a model is given.
 
 Every pytest run in an environment that has it imports this module, so it imports very little.
-
-PYTEST_DONT_REWRITE
 """
 
-import gc
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
-from . import plain_imports as plain_imports
-
-# isort: split
 from . import hookspecs
 from .arguments import is_asked_for, split_args
 from .pytest_options import add_options, cli_flags, cli_gates
 from .skill_code import keep_code_of_skills_out
-
-if TYPE_CHECKING:
-    from .session import UpskillRun
 
 _RUN: Final = "upskill-run"
 
@@ -45,21 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "skill(path): test an Agent Skill on the models of the run.")
     config.addinivalue_line("markers", "trigger: a query that should, or should not, open a skill.")
     if is_asked_for(config):
-        config.pluginmanager.register(_run_type()(config), _RUN)
+        from .session import SkillSession
+
+        config.pluginmanager.register(SkillSession(config), _RUN)
     elif gates := cli_gates(config):
         raise pytest.UsageError(f"{gates[0]}: no skill is tested. Add --skill PATH.")
-
-
-def _run_type() -> "type[UpskillRun]":
-    """Two hundred modules that stay: to look for garbage meanwhile takes a fifth more time."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        from .session import UpskillRun
-    finally:
-        if collects:
-            gc.enable()
-    return UpskillRun
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

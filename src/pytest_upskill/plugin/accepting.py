@@ -33,12 +33,12 @@ from ..results.unmatched import Present, State, unmatched_in
 from ..settings import Settings
 from ..trials.plan import PlannedCase, Unmatched
 from ..trials.subject import Subject
-from .calls import accepted_of, planned_of
+from .items import is_skipped
 from .ledger import Ledger
-from .nodes import SkillFile
-from .outcomes import is_passed_by
 from .paths import SkillSource
+from .planning import accepted_of, planned_of
 from .pytest_options import spell
+from .skill_files import SkillFile
 
 _MOST_NAMES: Final = 10
 
@@ -110,7 +110,7 @@ def unmatched_of(
 
     Those of queries only on models that are asked queries.
     """
-    known: dict[_Place, _Known] = {}
+    known: dict[_Place, _AcceptedOfModel] = {}
     for file in files:
         for model in asked_queries:
             if one := _known_queries(file, model):
@@ -118,7 +118,7 @@ def unmatched_of(
         for model in file.accepted.keys() & subjects.keys():
             listed = bool(file.siblings)
             runnable = file.runnable.get(model, 0)  # none if only triggers are tested
-            one = _Known(file.accepted[model], file.source.folder, runnable, listed)
+            one = _AcceptedOfModel(file.accepted[model], file.source.folder, runnable, listed)
             known[file.source.label, model, False] = one
             for case in file.cases:
                 state: State = "left out" if file.fits(case, model) else "for other models"
@@ -132,9 +132,9 @@ def unmatched_of(
         name = name if planned.should_trigger is None else of_triggers(name)
         if name in accepted:
             folder = Path(planned.folder)
-            one = known.setdefault(_place(planned), _Known(accepted[name], folder))
+            one = known.setdefault(_place(planned), _AcceptedOfModel(accepted[name], folder))
             state = "tested" if planned.compared else "marked xfail"
-            state = "skipped" if is_passed_by(item) else state
+            state = "skipped" if is_skipped(item) else state
             one.present[planned.case] = Present(planned.digest, state)
     for source in without_cases:
         there = _read_if_good(source.folder)
@@ -143,7 +143,7 @@ def unmatched_of(
         for (model, trigger), name in names.items():
             if name in there:
                 place = (source.label, model, trigger)
-                one = known.setdefault(place, _Known(there[name], source.folder))
+                one = known.setdefault(place, _AcceptedOfModel(there[name], source.folder))
                 one.all_listed = True
     return tuple(
         Unmatched(
@@ -165,7 +165,7 @@ def unmatched_of(
 
 
 @dataclass
-class _Known:
+class _AcceptedOfModel:
     """The accepted results of a skill on a model, and the cases that it has now."""
 
     accepted: ModelResults
@@ -175,13 +175,13 @@ class _Known:
     present: dict[str, Present] = field(default_factory=dict)
 
 
-def _known_queries(file: SkillFile, model: str) -> _Known | None:
+def _known_queries(file: SkillFile, model: str) -> _AcceptedOfModel | None:
     """The accepted results of queries on a model, and the queries that there are now."""
     if not (accepted := file.accepted.get(of_triggers(model))):
         return None
     queries = file.queries
     of = len(queries.triggers) + len(queries.broken)
-    found = _Known(accepted, file.source.folder, of, all_listed=True)
+    found = _AcceptedOfModel(accepted, file.source.folder, of, all_listed=True)
     for trigger in queries.triggers:
         found.present[trigger.id] = Present(trigger_digest(trigger), "left out")
     for broken in queries.broken:
@@ -206,7 +206,7 @@ def _results(ledger: Ledger, tests: Sequence[PlannedCase]) -> dict[str, CaseResu
     return {nodeid: result for nodeid, result in found.items() if result}
 
 
-def writer(settings: Settings, ledger: Ledger, notes: list[str]) -> Iterator[Writer]:
+def acceptance_writer(settings: Settings, ledger: Ledger, notes: list[str]) -> Iterator[Writer]:
     """Accepts the results, if --skill-accept is given, and adds what it did to the notes."""
 
     def write() -> list[Path]:
@@ -253,7 +253,7 @@ def _accepted(group: _Group, folder: Path, dropped: Sequence[str]) -> str:
     return text + (f"; dropped: {_names(dropped)}" if dropped else "")
 
 
-def notes(results: RunResults, config: pytest.Config) -> list[str]:
+def acceptance_notes(results: RunResults, config: pytest.Config) -> list[str]:
     """How the results compare with the accepted ones, and how to accept them."""
     lines = results.notes(spell)
     for comparison in results.comparisons:

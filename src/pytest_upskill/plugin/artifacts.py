@@ -31,8 +31,8 @@ from ..results.run import RunResults
 from ..settings import Score, Settings
 from ..skills.triggers import trigger_files
 from ..trials.records import dump_records
+from .items import RECORDS_PROPERTY
 from .ledger import Ledger
-from .outcomes import RECORDS_PROPERTY
 from .paths import SkillSource, relative
 from .pytest_options import FLAGS
 
@@ -53,7 +53,9 @@ _WHERE: Final = (
 )
 
 
-def require_apart(settings: Settings, skills: Iterable[SkillSource], config: pytest.Config) -> None:
+def require_own_paths(
+    settings: Settings, skills: Iterable[SkillSource], config: pytest.Config
+) -> None:
     """Every file of a run has a path of its own."""
     outputs = report_paths(settings) | {"record_file": settings.record_file}
     others = list[tuple[str, Path]]()
@@ -95,7 +97,9 @@ def require_outputs(settings: Settings) -> None:
         load_recording(settings.record_file, "record_file")  # nothing else is overwritten
 
 
-def recording(settings: Settings, ledger: Ledger, engine: Engine, root: Path) -> Iterator[Writer]:
+def recording_writer(
+    settings: Settings, ledger: Ledger, engine: Engine, root: Path
+) -> Iterator[Writer]:
     if file := settings.record_file:
 
         def write() -> list[Path]:
@@ -118,7 +122,7 @@ def command_that_records(config: pytest.Config, file: Path | None) -> str:
     return shown_command(["pytest", *kept, record, shown(file or Path())])
 
 
-def keep(settings: Settings, results: RunResults, root: Path) -> str | None:
+def keep_in_history(settings: Settings, results: RunResults, root: Path) -> str | None:
     """Keep the run in the history; the error if that fails."""
     if not settings.history or not history.worth_keeping(results):
         return None

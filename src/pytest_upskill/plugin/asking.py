@@ -4,7 +4,6 @@ The controller of an xdist run has an engine and the server of the link, a worke
 that link, and a process without xdist has just an engine.
 """
 
-import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -22,7 +21,6 @@ from ..trials.trial import Question
 from .status_line import ProgressLine, Tally
 
 _LINK: Final = "upskill_link"
-_FREEZE_EVERY: Final = 200  # tests
 _NO_ENGINE: Final = "not asked: this xdist worker is not connected to the engine"
 
 
@@ -37,9 +35,6 @@ class Asking:
         self._client: LinkClient | None = None
         self._progress: ProgressLine | None = None
         self._refusal: str | None = None
-        self._let_garbage_lie = False
-        self._freezes = False
-        self._asked = 0
         controls = config.pluginmanager.hasplugin("dsession")
         self._link = LinkServer(engine, on_plan) if engine and controls else None
 
@@ -60,10 +55,7 @@ class Asking:
         """Ask nothing; give this reason in place of every answer."""
         self._refusal = reason
 
-    def start(self, plan: Plan, *, nothing_else_runs: bool) -> None:
-        if nothing_else_runs and gc.isenabled():  # other tests may look at garbage themselves
-            self._let_garbage_lie = self._freezes = True
-            gc.disable()
+    def start(self, plan: Plan) -> None:
         asker = self._client or self.engine
         if asker:
             try:
@@ -72,7 +64,7 @@ class Asking:
                 self.refuse(f"not asked: {error}")
 
     def step(self) -> Waiting | None:
-        """Go as far as can be without waiting for a batch; what there is to wait for."""
+        """Ask what needs no waiting for a batch; returns the batches to wait for."""
         asker = self._client or self.engine
         try:
             return asker.step() if asker and not self._refusal else None
@@ -87,30 +79,10 @@ class Asking:
         waits = self.engine and not self.engine.has_settled(questions)
         with self._progress.waiting() if self._progress and waits else nullcontext():
             try:
-                replies = asker.ask(questions)
+                return asker.ask(questions)
             except UpskillError as error:
                 self.refuse(f"not asked: {error}")
                 return self.ask(questions)
-        self._collect_garbage()
-        return replies
-
-    def _collect_garbage(self) -> None:
-        """Look for garbage again, in what is new.
-
-        Whatever exists when the first answer came, an SDK included, stays until the end, and to
-        look for garbage in it (pytest alone does so five times at the end) takes 0.3 s in all.
-        The results of tests stay, too: to look in all of them again and again takes a tenth of a
-        run of thousands.
-        """
-        if self._let_garbage_lie:
-            self._let_garbage_lie = False
-            gc.freeze()
-            gc.enable()
-        elif self._freezes:
-            self._asked += 1
-            if self._asked % _FREEZE_EVERY == 0:
-                gc.collect(1)  # of the tests since then
-                gc.freeze()
 
     @contextmanager
     def progress_shown(self, tally_of: Callable[[Engine], Tally]) -> Iterator[None]:
@@ -131,7 +103,6 @@ class Asking:
             self.engine.stop(reason)
 
     def close(self) -> None:
-        self._collect_garbage()
         if self._client:
             self._client.close()
         if self.engine:

@@ -1,20 +1,38 @@
 """What came of a run: its results, judged and written once the last answer is there."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from .._util.texts import counted, dollars, harmless, printed
 from ..engine import Engine
+from ..engine.budget import UnansweredCall
 from ..errors import InputError
+from ..models import ModelSpec
+from ..models.local import LABEL, LocalProvider
+from ..models.prices import Price, cost
 from ..reports.markdown import markdown_summary
+from ..reports.terminal.layout import Look
+from ..reports.terminal.summary_text import results_lines
 from ..reports.writers import Finished, report_paths, report_writers, write_all, written_line
 from ..results.causes import cause_lines
 from ..results.run import RunResults
 from ..settings import Gates, Settings
-from . import accepting, artifacts, display, hooks, last_lines
+from ..trials.plan import SkillInfo
+from .accepting import acceptance_notes, acceptance_writer, how_to_accept, worse_notes
+from .artifacts import (
+    add_to_suite,
+    keep_in_history,
+    recording_writer,
+    run_before,
+    write_job_summary,
+)
+from .display import screen_of
+from .hooks import call_finished
+from .last_lines import Ended, is_unsettled, saved_by_caches, write_closing
 from .ledger import Ledger
 from .pytest_options import cli_gates, message_of
 from .run_settings import rerun_of
@@ -55,35 +73,35 @@ class Conclusion:
         settings, ledger, root = self._settings, self._ledger, self._config.rootpath
         try:
             self.results = results = self._final_results(session, stopped)
-            artifacts.add_to_suite(results, self._config)
+            add_to_suite(results, self._config)
         except InputError as error:
             self.problems.append(message_of(error, self._config))
             return False
-        done = [write_all(accepting.writer(settings, ledger, self._accepted))]
+        done = [write_all(acceptance_writer(settings, ledger, self._accepted))]
 
         @cache
         def text() -> str:
-            notes = [*accepting.notes(results, self._config), *self._accepted]
+            notes = [*acceptance_notes(results, self._config), *self._accepted]
             return markdown_summary(results, notes, session.testsfailed)
 
         told = self._notes(results)
-        earlier, damaged = artifacts.run_before(settings, results, root)
+        earlier, damaged = run_before(settings, results, root)
         self._lines += damaged
         workspaces = ledger.workspaces(self._engine)
         run = Finished(results, text, [*told, *damaged], workspaces, earlier)
         done.append(write_all(report_writers(run, report_paths(settings))))
-        done.append(write_all(artifacts.recording(settings, ledger, self._engine, root)))
+        done.append(write_all(recording_writer(settings, ledger, self._engine, root)))
         self._written = [path for one in done for path in one.paths]
         problems = [problem for one in done for problem in one.problems]
         self.problems += [message_of(problem, self._config) for problem in problems]
         if results.verdicts or results.triggers:
-            self.problems += artifacts.write_job_summary(text)
-        if problem := artifacts.keep(settings, results, root):
+            self.problems += write_job_summary(text)
+        if problem := keep_in_history(settings, results, root):
             self.problems.append(problem)
         good = not (problems or results.gate or results.lost)
         if not ledger.has_plan:
             return good
-        lines, errors = hooks.finish(self._config, results)
+        lines, errors = call_finished(self._config, results)
         self._lines += lines
         self.problems += errors
         return good and not errors
@@ -101,7 +119,7 @@ class Conclusion:
             results,
             bundled={name: own for name, own in known.items() if own},
             rerun=rerun_of(self._config),
-            prompt_cache_saved=last_lines.saved_by_caches(self._engine, cache(models.price_of)),
+            prompt_cache_saved=saved_by_caches(self._engine, cache(models.price_of)),
         )
         return self._studies.added_to(results) if self._studies else results
 
@@ -111,22 +129,22 @@ class Conclusion:
         price_of = self._subjects.models.price_of
         trouble = [
             *cause_lines(results.causes),
-            *display.retry_notes(engine.retries()),
+            *_retry_notes(engine.retries()),
             *([engine.agents_note] if engine.agents_note else []),
-            *display.unanswered_notes(engine.budget.unanswered, price_of),
+            *_unanswered_notes(engine.budget.unanswered, price_of),
             *(self._studies.notes if self._studies else []),
             *self._lines,
         ]
         if brief:
-            return [*accepting.worse_notes(results.comparisons), *self._accepted, *trouble]
+            return [*worse_notes(results.comparisons), *self._accepted, *trouble]
         return [
-            *accepting.notes(results, self._config),
+            *acceptance_notes(results, self._config),
             *self._accepted,
             *([] if settings.replay_file else ledger.stored_notes()),
             *ledger.judge_notes(settings.judge, engine),
-            *display.new_skill_notes(ledger.skills, settings.against),
+            *_new_skill_notes(ledger.skills, settings.against),
             *trouble,
-            *display.small_model_notes(self._subjects.specs.values()),
+            *_small_model_notes(self._subjects.specs.values()),
         ]
 
     def write_summary(self, reporter: pytest.TerminalReporter, session: pytest.Session) -> None:
@@ -135,10 +153,10 @@ class Conclusion:
         if not results:
             return
         notes = self._notes(results)
-        if not last_lines.is_unsettled(session, self._ledger):
-            how = accepting.how_to_accept(results, self._config)
+        if not is_unsettled(session, self._ledger):
+            how = how_to_accept(results, self._config)
             notes = [note for note in notes if note not in how]  # it is the next command
-        display.write_summary(reporter, self._config, results, notes)
+        _write_tables(reporter, self._config, results, notes)
         if not results.verdicts and not results.triggers:  # nothing was asked
             for line in self._accepted:
                 reporter.write_line(line)
@@ -155,8 +173,8 @@ class Conclusion:
     ) -> None:
         """The last lines; ``problems`` are those from before, ``selected`` the names of skills."""
         results, specs = self.results, self._subjects.specs
-        last_lines.write_closing(
-            last_lines.Ended(
+        write_closing(
+            Ended(
                 config=self._config,
                 session=session,
                 settings=self._settings,
@@ -168,9 +186,70 @@ class Conclusion:
                 notes=self._notes(results, brief=True) if results else [],
                 written=self._written,
                 selected=selected,
-                accept=bool(results and accepting.how_to_accept(results, self._config)),
-                telling=not display.small_model_notes(specs.values()),
+                accept=bool(results and how_to_accept(results, self._config)),
+                telling=not _small_model_notes(specs.values()),
                 stored=any(spec.provider.identity(spec) for spec in specs.values()),
                 price_of=cache(self._subjects.models.price_of),
             )
         )
+
+
+def _write_tables(
+    reporter: pytest.TerminalReporter,
+    config: pytest.Config,
+    results: RunResults,
+    notes: Sequence[str],
+) -> None:
+    """The tables of a run; with -q there are none."""
+    if not results.verdicts and not results.triggers:
+        return
+    writer = config.get_terminal_writer()
+    screen = screen_of(config)
+    look = Look(screen.width, screen.marks, writer.markup, config.get_verbosity())
+    reporter.write_sep("=", "skills")
+    for line in results_lines(results, look, notes):
+        reporter.write_line(printed(line))
+
+
+def _new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[str]:
+    return [
+        f"{harmless(skill.name)} is new since {harmless(against)}: nothing to compare."
+        for skill in skills
+        if against and not skill.against
+    ]
+
+
+def _retry_notes(retries: Mapping[str, int]) -> list[str]:
+    return [
+        f"{harmless(model)}: {number:,} {'retry' if number == 1 else 'retries'} after rate limits "
+        "or errors."
+        for model, number in retries.items()
+        if number
+    ]
+
+
+def _unanswered_notes(
+    unanswered: Sequence[UnansweredCall], price_of: Callable[[str], Price | None]
+) -> list[str]:
+    """What was paid for calls that brought no answer."""
+    notes = []
+    for model in dict.fromkeys(call.model for call in unanswered):
+        calls = [call for call in unanswered if call.model == model]
+        tokens = sum((call.usage.input or 0) + (call.usage.output or 0) for call in calls)
+        usd = sum(cost(price_of(model), call.usage) or 0.0 for call in calls)
+        about = "" if all(call.counted for call in calls) else "about "
+        price = f" ({dollars(usd)})" if usd else ""
+        notes.append(
+            f"{harmless(model)}: {counted(len(calls), 'call')} without an answer used {about}"
+            f"{counted(tokens, 'token')}{price}; not in the table."
+        )
+    return notes
+
+
+def _small_model_notes(specs: Iterable[ModelSpec]) -> list[str]:
+    """A warning that the numbers of the embedded model mean little."""
+    return [
+        f"{spec.name} is {LABEL}, a small model for trying things out; don't judge a skill by it."
+        for spec in specs
+        if isinstance(spec.provider, LocalProvider) and not spec.file
+    ]

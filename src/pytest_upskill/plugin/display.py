@@ -1,42 +1,31 @@
-"""What a run shows on the terminal, from the header to the last line."""
+"""The terminal of a run, and what its header says."""
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from .._util.texts import counted, dollars, harmless, one_line, printed
+from .._util.texts import counted, harmless, one_line
 from ..agents.roster import Roster
-from ..engine.budget import UnansweredCall
 from ..errors import InputError, shown
+from ..measure.assembly import Assembly
 from ..models import ModelSpec
-from ..models.local import LABEL, LocalProvider
 from ..models.model import Download, Progress
-from ..models.prices import Price, cost
-from ..reports.terminal.failure import painted_failure
-from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Look, Marks, marks_for, text_width
-from ..reports.terminal.live import item_numbers
-from ..reports.terminal.summary_text import results_lines
+from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for
 from ..results.arm_comparison import SCORE_WORDS
-from ..results.run import RunResults
 from ..settings import Score, Settings
 from ..skills.case_loading import are_evals
 from ..skills.context import load_for_run
 from ..skills.search import left_out_lines
 from ..skills.skill import estimated_tokens
-from ..trials.plan import SkillInfo
-from ..trials.records import load_records
 from ..trials.subject import CHAT
-from .outcomes import RECORDS_PROPERTY
 from .paths import COMMAND_FOR_CASES, COMMAND_FOR_TRIGGERS, Selected, SkillSource, lacking
 from .pytest_options import FLAGS
 
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # without a terminal
-_PERCENT: Final = len(" [100%]")
 _NAMES: Final = 48  # characters of names in a line of the header
-_INDENT: Final = "    "
 _BAR: Final = 30
 _MB: Final = 1_000_000.0
 _NO_SANDBOX: Final = (
@@ -45,7 +34,6 @@ _NO_SANDBOX: Final = (
 _OTHER_SCORE: Final = "evals.json; or --skill-score pass"
 
 Specs = Mapping[str, ModelSpec]
-Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
 
 @dataclass(frozen=True)
@@ -136,6 +124,16 @@ def unasked_lines(sources: Iterable[SkillSource], settings: Settings) -> list[st
     return [f"upskill: {asked} ({how} asks them)"] if number else []
 
 
+def batch_lines(models: Assembly, settings: Settings) -> list[str]:
+    """Which models are asked by batch, and which are not."""
+    batched = models.batched(settings)
+    if not batched:
+        return []
+    names = [name for name in models.specs if name not in batched]
+    others = f"; not by batch: {', '.join(map(harmless, names))}" if names else ""
+    return [f"upskill: by batch, at half the price: {', '.join(map(harmless, batched))}{others}"]
+
+
 def agent_lines(agents: Sequence[str], roster: Roster, sandbox: str) -> list[str]:
     """Who carries out the cases, and where."""
     where = f", sandbox: {sandbox}" if sandbox else ""
@@ -218,70 +216,6 @@ def reference_lines(sources: Iterable[SkillSource], settings: Settings) -> list[
     return [f"upskill: references: {counted(files, 'file')}{size}"]
 
 
-class ItemLines:
-    """With -v, adds the numbers of a test to its line."""
-
-    def __init__(self, config: pytest.Config, against: str | None) -> None:
-        self._config = config
-        self._against = against
-        self._shown = config.get_verbosity(pytest.Config.VERBOSITY_TEST_CASES) > 0
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_report_teststatus(self, report: Any) -> Generator[None, Status, Status]:
-        """Keep the status word first: people and programs look for it there."""
-        category, letter, word = yield
-        numbers = self._numbers(report) if self._shown else None
-        if not numbers or not word:
-            return category, letter, word
-        if isinstance(word, tuple):
-            return category, letter, (self._joined(word[0], numbers, report), word[1])
-        return category, letter, self._joined(word, numbers, report)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        """The short summary uses the same words, and has no room for numbers."""
-        self._shown = False
-
-    def _numbers(self, report: Any) -> str | None:
-        if getattr(report, "when", None) != "call":
-            return None
-        dumped = dict(report.user_properties).get(RECORDS_PROPERTY)
-        if dumped is None:
-            return None
-        records, marks = load_records(dumped), screen_of(self._config).marks
-        return item_numbers(records, marks, self._against)
-
-    def _joined(self, word: str, numbers: str, report: Any) -> str:
-        """On a narrow terminal, the numbers get a line of their own.
-
-        Not in a log, where lines may be long, nor under xdist, where the test's name comes last.
-        """
-        line = f"{word} {numbers}"
-        reporter = self._config.pluginmanager.getplugin("terminalreporter")
-        if reporter is None or not reporter.isatty or hasattr(report, "node"):
-            return line
-        writer = self._config.get_terminal_writer()
-        fits = writer.width_of_current_line + text_width(line) + _PERCENT < writer.fullwidth
-        return line if fits else f"{word}\n{_INDENT}{numbers}"
-
-
-def write_summary(
-    reporter: pytest.TerminalReporter,
-    config: pytest.Config,
-    results: RunResults,
-    notes: Sequence[str],
-) -> None:
-    """The tables of a run; with -q there are none."""
-    if not results.verdicts and not results.triggers:
-        return
-    writer = config.get_terminal_writer()
-    screen = screen_of(config)
-    look = Look(screen.width, screen.marks, writer.markup, config.get_verbosity())
-    reporter.write_sep("=", "skills")
-    for line in results_lines(results, look, notes):
-        reporter.write_line(printed(line))
-
-
 def write_annotations(config: pytest.Config, lines: Sequence[str]) -> None:
     """What GitHub shows at the lines of a pull request; in the log, above pytest's summary."""
     reporter = config.pluginmanager.getplugin("terminalreporter")
@@ -291,80 +225,3 @@ def write_annotations(config: pytest.Config, lines: Sequence[str]) -> None:
             reporter.write_line("")
         for line in lines:
             reporter.write_line(line)
-
-
-def paint_failures(config: pytest.Config) -> None:
-    """Give the texts of failed tests of skills their colours, where they are shown."""
-    reporter = config.pluginmanager.getplugin("terminalreporter")
-    for kind in ("failed", "error", "xfailed") if reporter else ():
-        for report in reporter.stats.get(kind, ()):
-            own = dict(getattr(report, "user_properties", ()))
-            if RECORDS_PROPERTY in own and hasattr(report.longrepr, "reprcrash"):
-                report.longrepr = PaintedText(report.longrepr, screen_of(config).marks)
-
-
-class PaintedText:
-    """What pytest shows of a failure, painted on a terminal that takes colours."""
-
-    def __init__(self, plain: Any, marks: Marks) -> None:
-        self._plain = plain
-        self._marks = marks
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # of a copy that is being made
-            raise AttributeError(name)
-        return getattr(self._plain, name)
-
-    def __str__(self) -> str:
-        return str(self._plain)
-
-    def toterminal(self, writer: Any) -> None:
-        if not writer.hasmarkup:
-            self._plain.toterminal(writer)
-            return
-        for line in painted_failure(str(self._plain), self._marks, writer.markup):
-            writer.line(line)
-
-
-def new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[str]:
-    return [
-        f"{harmless(skill.name)} is new since {harmless(against)}: nothing to compare."
-        for skill in skills
-        if against and not skill.against
-    ]
-
-
-def retry_notes(retries: Mapping[str, int]) -> list[str]:
-    return [
-        f"{harmless(model)}: {number:,} {'retry' if number == 1 else 'retries'} after rate limits "
-        "or errors."
-        for model, number in retries.items()
-        if number
-    ]
-
-
-def unanswered_notes(
-    unanswered: Sequence[UnansweredCall], price_of: Callable[[str], Price | None]
-) -> list[str]:
-    """What was paid for calls that brought no answer."""
-    notes = []
-    for model in dict.fromkeys(call.model for call in unanswered):
-        calls = [call for call in unanswered if call.model == model]
-        tokens = sum((call.usage.input or 0) + (call.usage.output or 0) for call in calls)
-        usd = sum(cost(price_of(model), call.usage) or 0.0 for call in calls)
-        about = "" if all(call.counted for call in calls) else "about "
-        price = f" ({dollars(usd)})" if usd else ""
-        notes.append(
-            f"{harmless(model)}: {counted(len(calls), 'call')} without an answer used {about}"
-            f"{counted(tokens, 'token')}{price}; not in the table."
-        )
-    return notes
-
-
-def small_model_notes(specs: Iterable[ModelSpec]) -> list[str]:
-    """A warning that the numbers of the embedded model mean little."""
-    return [
-        f"{spec.name} is {LABEL}, a small model for trying things out; don't judge a skill by it."
-        for spec in specs
-        if isinstance(spec.provider, LocalProvider) and not spec.file
-    ]

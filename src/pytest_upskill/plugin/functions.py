@@ -32,20 +32,21 @@ from ..trials.records import Grade, Record, dump_records, errored_record, graded
 from ..trials.subject import Subject
 from ..trials.transcript import Transcript
 from ..trials.trial import Prompt, Question, Trial, agent_questions, open_trials, user_text
-from .again import link_to, what_to_do
+from .asked_items import link_to, next_steps
 from .display import screen_of
 from .hooks import prompts
-from .nodes import Run, info_of
-from .outcomes import (
+from .items import (
     ASKED_PROPERTY,
     RECORDS_PROPERTY,
     NotAnswered,
+    Run,
     is_expected_to_fail,
     judge_present,
 )
 from .paths import relative
 from .pytest_options import message_of
-from .sandboxing import require_allowed
+from .run_subjects import require_allowed
+from .skill_files import info_of
 
 Messages = tuple[tuple[Role, str], ...]
 
@@ -80,7 +81,7 @@ class AnswerText(str):
         return self.answer.activity
 
 
-class Unanswered(BaseException):
+class AskFailed(BaseException):
     """No answer. Not an Exception, so that no ``except`` of a test catches it."""
 
 
@@ -90,7 +91,7 @@ class Asker:
     def __init__(
         self,
         run: Run,
-        known: "_Known",
+        known: "_MarkedSkill",
         planned: PlannedCase,
         prompt: Prompt,
         config: pytest.Config,
@@ -140,7 +141,7 @@ class Asker:
         asked = self._question(case, agent or trial.agent)
         (reply,) = self._run.ask([asked])
         if isinstance(reply, NoAnswer):
-            raise Unanswered(reply.reason)
+            raise AskFailed(reply.reason)
         self.asked.append((trial, asked, reply))
         if reply.nothing and not allow_empty:
             self._failure = pytest.fail.Exception(f"{reply.nothing} ({_EXPECTED_EMPTY})")
@@ -164,9 +165,9 @@ class Asker:
                 raise InputError("ask", problem, 'Add agent="loop".')
             text = self._prompt(self._skill, trial.arm, case)
         except InputError as error:
-            raise Unanswered(message_of(error, self._config)) from None
+            raise AskFailed(message_of(error, self._config)) from None
         except ValueError as error:
-            raise Unanswered(str(error)) from None
+            raise AskFailed(str(error)) from None
         turns = (*case.earlier, ("user", user_text(case)))
         return Question(model, text, turns, settings.answer_output, trial.run)
 
@@ -178,13 +179,13 @@ class Asker:
         self._trial, self._failure = trial, None
         try:
             function()
-        except (Exception, pytest.fail.Exception, Unanswered) as failure:
+        except (Exception, pytest.fail.Exception, AskFailed) as failure:
             return failure
         return self._failure  # that a bare "except" of the test has caught
 
     def record(self, trial: Trial, failure: BaseException | None) -> Record:
         """One record of everything that was asked in a trial."""
-        if isinstance(failure, Unanswered):
+        if isinstance(failure, AskFailed):
             return errored_record(trial, str(failure))
         answers = [answer for own, _, answer in self.asked if own is trial]
         if not answers:
@@ -224,7 +225,7 @@ def _reason(failure: BaseException) -> str:
     return text if isinstance(failure, AssertionError) and text else repr(failure)
 
 
-class _Known(NamedTuple):
+class _MarkedSkill(NamedTuple):
     """A skill that a mark names."""
 
     skill: Skill
@@ -240,7 +241,7 @@ class MarkedTests:
     def __init__(self, run: Run, label_of: Callable[[Path], str]) -> None:
         self._run = run
         self._label_of = label_of
-        self._skills: dict[Path, _Known] = {}
+        self._skills: dict[Path, _MarkedSkill] = {}
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "ask" in metafunc.fixturenames and _path_in(metafunc.definition):
@@ -273,7 +274,7 @@ class MarkedTests:
             raise failure
         return True
 
-    def _skill_of(self, node: pytest.Item) -> _Known:
+    def _skill_of(self, node: pytest.Item) -> _MarkedSkill:
         path = Path(_path_in(node) or "")
         places = [node.path.parent / path, node.config.rootpath / path]
         folder = next((place for place in places if place.exists()), places[-1]).resolve()
@@ -288,7 +289,7 @@ class MarkedTests:
                 raise pytest.Collector.CollectError(reason) from None
             shown = relative(file.parent, node.config.rootpath)
             info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)
-            self._skills[folder] = _Known(skill, file.parent, info, accepted, needs)
+            self._skills[folder] = _MarkedSkill(skill, file.parent, info, accepted, needs)
         return self._skills[folder]
 
 
@@ -321,7 +322,7 @@ def _case_of(item: pytest.Function, label: str) -> str:
 
 
 def _planned(
-    item: pytest.Function, known: _Known, subject: Subject, settings: Settings
+    item: pytest.Function, known: _MarkedSkill, subject: Subject, settings: Settings
 ) -> PlannedCase:
     """A test changes when its source does."""
     path, line, _ = item.reportinfo()
@@ -354,7 +355,7 @@ def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseExc
         (RECORDS_PROPERTY, dump_records(records)),
         (ASKED_PROPERTY, json.dumps(asked)),
     ]
-    errors = [str(failure) for _, failure in outcomes if isinstance(failure, Unanswered)]
+    errors = [str(failure) for _, failure in outcomes if isinstance(failure, AskFailed)]
     if not any(failure for _, failure in outcomes) and not asker.asked:
         errors.append(_NOTHING_ASKED)
     if errors:
@@ -367,5 +368,5 @@ def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseExc
         failures[0].add_note(harmless(standing.reason))
     if standing:
         link = link_to(asker.planned, settings)
-        failures[0].add_note("\n".join(what_to_do(item, link, screen_of(item.config).width)))
+        failures[0].add_note("\n".join(next_steps(item, link, screen_of(item.config).width)))
     return failures[0] if standing else None

@@ -5,7 +5,6 @@ no question is asked twice, and nothing has to be sent around.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import pytest
@@ -16,11 +15,9 @@ from ..results.summarizing import alike, summarize
 from ..settings import Settings
 from ..stats import look, look_plan, rest_after, steps
 from ..trials.plan import PlannedCase
-from .asked_item import AskedItem
-from .calls import plan_of
-from .case_items import CaseItem, records_of_items
-from .outcomes import is_passed_by
-from .trigger_items import TriggerItem, records_of_queries
+from .asked_items import CaseItem, TriggerItem, records_of_items, records_of_queries
+from .items import is_skipped
+from .planning import plan_of
 
 Pair = tuple[str, str]
 
@@ -44,32 +41,31 @@ class Groups:
         self._ask = ask
         self._items = {item.nodeid: item for item in items if isinstance(item, CaseItem)}
         queries = [item for item in items if isinstance(item, TriggerItem)]
-        self._queries = [item for item in queries if not is_passed_by(item)]
+        self._queries = [item for item in queries if not is_skipped(item)]
         self._all = items
         self._runs: dict[Pair, dict[str, int]] = {}  # by node id
         self._compared: dict[tuple[Pair, bool], AcceptedComparison | None] = {}
 
     @cached_property
     def _tests(self) -> dict[Pair, list[PlannedCase]]:
-        found: dict[Pair, list[PlannedCase]] = {}
+        groups: dict[Pair, list[PlannedCase]] = {}
         for test in plan_of(self._all).tests:
-            found.setdefault(test.pair, []).append(test)
-        return found
+            groups.setdefault(test.pair, []).append(test)
+        return groups
 
-    def runs_of(self, item: CaseItem) -> int:
+    def runs_of(self, test: PlannedCase) -> int:
         """How many of ``--skill-runs 3..12`` a case gets."""
         if not self._looks:
             return self._most
-        pair = item.planned.pair
-        if pair not in self._runs:
-            self._decide(self._tests if self._together else [pair])
-        return self._runs[pair][item.nodeid]
+        if test.pair not in self._runs:
+            self._decide(self._tests if self._together else [test.pair])
+        return self._runs[test.pair][test.nodeid]
 
     def _decide(self, pairs: Iterable[Pair]) -> None:
         groups = [self._rounds(*pair) for pair in pairs if self._items_of(pair)]
-        while wanted := {key: most for one in groups for key, most in next(one, {}).items()}:
-            asked = [self._items[nodeid] for nodeid in wanted]
-            records_of_items(asked, list(wanted.values()), self._ask)
+        while runs := {key: most for group in groups for key, most in next(group, {}).items()}:
+            items = [self._items[nodeid] for nodeid in runs]
+            records_of_items(items, list(runs.values()), self._ask)
 
     def _rounds(self, skill: str, model: str) -> Iterator[Mapping[str, int]]:
         """The runs that each item needs for the next look, until one decides."""
@@ -104,31 +100,33 @@ class Groups:
                 }
         self._runs[skill, model] = most
 
-    def regression_of(self, item: AskedItem) -> Standing | None:
+    def regression_of(self, test: PlannedCase) -> Standing | None:
         """The standing of a case that regressed, alone or as a part of its group.
 
         None also if there are tests in Python in the group: what they answer is only known in the
         end. Queries of triggers are a group of their own.
         """
-        key = pair, is_query = item.planned.pair, isinstance(item, TriggerItem)
+        key = pair, is_query = test.pair, test.should_trigger is not None
         if key not in self._compared:
             compare_all = self._compare_queries if is_query else self._compare
             self._compared[key] = compare_all(pair)
-        found = self._compared[key]
-        own = [case for case in found.regressed if case.test.nodeid == item.nodeid] if found else []
-        return found.standing(own[0]) if found and own else None
+        comparison = self._compared[key]
+        for case in comparison.regressed if comparison else ():
+            if comparison and case.test.nodeid == test.nodeid:
+                return comparison.standing(case)
+        return None
 
     def _compare(self, pair: Pair) -> AcceptedComparison | None:
         tests, items = self._tests[pair], self._items_of(pair)
         if len(items) < len(tests):
             return None
-        records = records_of_items(items, [self.runs_of(one) for one in items], self._ask)
+        records = records_of_items(items, [self.runs_of(item.planned) for item in items], self._ask)
         cases = [compared(test, own) for test, own in zip(tests, records, strict=True)]
         return compare(*pair, [case for case in cases if case])
 
     def _compare_queries(self, pair: Pair) -> AcceptedComparison | None:
-        items = [one for one in self._queries if one.planned.pair == pair]
-        tests = [replace(one.planned, nodeid=one.nodeid) for one in items]
+        items = [item for item in self._queries if item.planned.pair == pair]
+        tests = [item.planned for item in items]
         records = records_of_queries(items, self._ask)
         cases = [compared(test, own) for test, own in zip(tests, records, strict=True)]
         return compare(*pair, [case for case in cases if case])

@@ -98,7 +98,7 @@ class _FunctionProvider(Provider):
         raise ModelError(made, "Subclass pytest_upskill.Model", fatal=True)
 
 
-def providers(config: pytest.Config) -> dict[str, Provider]:
+def registered_providers(config: pytest.Config) -> dict[str, Provider]:
     """The providers of pytest_upskill_models, by their prefixes."""
     found = dict[str, Provider]()
     for given in call(config.hook.pytest_upskill_models, config=config):
@@ -114,7 +114,7 @@ def providers(config: pytest.Config) -> dict[str, Provider]:
     return found
 
 
-def agents(config: pytest.Config) -> dict[str, Callable[[], Agent]]:
+def registered_agents(config: pytest.Config) -> dict[str, Callable[[], Agent]]:
     """The agents of pytest_upskill_agents, by their names."""
     found = dict[str, Callable[[], Agent]]()
     wanted = "a dict of names and classes of agents"
@@ -189,7 +189,7 @@ def _parts(skill: Skill) -> Iterator[str]:
     yield from (text for text in files if len(text) >= _TOO_LONG_FOR_CHANCE)
 
 
-def finish(config: pytest.Config, results: RunResults) -> tuple[list[str], list[str]]:
+def call_finished(config: pytest.Config, results: RunResults) -> tuple[list[str], list[str]]:
     """The lines and the errors of pytest_upskill_finished; every implementation is called."""
     lines, errors = list[str](), list[str]()
     plugins = [found.plugin for found in config.hook.pytest_upskill_finished.get_hookimpls()]

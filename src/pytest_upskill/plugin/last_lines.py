@@ -3,28 +3,31 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from .._util.credentials import shown_words
-from .._util.texts import harmless, printed
+from .._util.texts import harmless, one_line, printed
 from ..engine import Engine
+from ..engine.batches import Waiting
+from ..engine.lane import GOES_ON, STOPPED
 from ..errors import shown
 from ..models.prices import FREE, Price, cost, saved_by_cache
-from ..reports.terminal.closing_lines import Ending, Spent, closing_lines
-from ..reports.terminal.layout import Look
+from ..reports.terminal.closing_lines import Ending, Spent, closing_lines, spent_words
+from ..reports.terminal.layout import Look, wrapped
 from ..results.run import NOTHING_TESTED, RunResults
-from ..settings import Settings
+from ..settings import Gates, Settings
 from ..trials.answer import Answer, NoAnswer, Usage
 from ..trials.plan import PlannedCase
-from . import again
+from .asked_items import link_to
 from .display import screen_of
 from .ledger import Ledger
-from .pytest_options import FLAGS
+from .pytest_options import FLAGS, OPTIONS
+from .status_line import batches_of
 
 _KEPT: Final = "all answers so far are kept: the same command continues"
 _IN_BATCH: Final = "the batch goes on at the provider: the same command collects its answers"
@@ -32,7 +35,24 @@ _IN_ANOTHER: Final = "the same command submits again what failed in its batch"
 _FIX: Final = "fix the errors, then the same command asks only what is missing"
 _NOT_KEPT: Final = "the same command starts over: answers of scripted models are not kept"
 _FIX_FIRST: Final = "fix the errors, then the same command starts"
+TRY_LATER: Final = 75  # the exit status of a run whose batches have not ended: EX_TEMPFAIL
+_MOST_REASONS: Final = 3
 _HELPS: Final = "to have later runs fail if it gets worse, accept these results:"
+_WITH_VALUE: Final = {option.flag for option in OPTIONS.values() if option.kind.constant is None}
+_WRITING: Final = (
+    *("json_file", "html_file", "csv_file", "markdown_file", "benchmark_folder"),
+    *("transcripts_folder", "record_file"),
+)
+# What a run of some tests is better without: it would overwrite reports of all, or decide gates
+# by a few cases, or spend much more.
+_OF_ALL: Final = (
+    *(field.name for field in fields(Gates)),
+    *("accept", "fresh", "matrix", "ablate"),
+    *_WRITING,
+)
+_LF: Final = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first")
+_OTHER_VALUES: Final = ("--junitxml", "--junit-xml", "-k", "-m")
+_PAGE: Final = "skills.html"
 
 
 @dataclass(frozen=True)
@@ -135,7 +155,7 @@ def _page(ended: Ended) -> str:
     failed: Sequence[PlannedCase] = ended.results.failed if ended.results else ()
     first = [test for test in failed if test.should_trigger is None][:1]
     if first:
-        return again.link_to(first[0], ended.settings)
+        return link_to(first[0], ended.settings)
     return "" if ended.failed is False and opener(os.environ) else shown(ended.settings.html_file)
 
 
@@ -148,33 +168,33 @@ def _next(ended: Ended) -> tuple[str, list[str]]:
     """What to know before the next command, and its words."""
     config, session, results, ledger = ended.config, ended.session, ended.results, ended.ledger
     if ended.stopped and not ledger.has_plan:
-        return _FIX_FIRST if session.testsfailed else "", again.same(config)
+        return _FIX_FIRST if session.testsfailed else "", _same_command(config)
     if results and results.interrupted and not session.shouldfail:
         kept = _KEPT if ended.stored else _NOT_KEPT
         if ended.engine.waiting:
             kept = _IN_BATCH
-        return "" if ended.settings.replay_file else kept, again.same(config)
+        return "" if ended.settings.replay_file else kept, _same_command(config)
     if ledger.has_errors and not session.shouldfail:
         if ended.engine.budget.refused:
             return _raise(ended), []
         missing = [one for _, one in ended.engine.settled() if isinstance(one, NoAnswer)]
         if missing and len(missing) == ended.engine.failed_in_batches:
-            return _IN_ANOTHER, again.same(config)
-        return _FIX if ended.stored else _FIX_FIRST, again.same(config)
+            return _IN_ANOTHER, _same_command(config)
+        return _FIX if ended.stored else _FIX_FIRST, _same_command(config)
     if session.testsfailed:
         cached = config.pluginmanager.hasplugin("lfplugin")
-        return "", again.only_failures(config) if cached else again.same(config, "-vv")
+        return "", _only_failures(config) if cached else _same_command(config, "-vv")
     if ended.accept:
-        return "", again.accepting(config)
+        return "", _accepting(config)
     if not results or not results.all_records:
-        return "", again.listing(config)
+        return "", _listing(config)
     file = ended.settings.html_file
     if file and file in ended.written:
         command = opener(os.environ)
         return "", [command, shown(file)] if command else []
     if not ended.failed and ended.telling and _worth_accepting(results, ended.settings):
-        return _HELPS, again.accepting(config)
-    return "", again.with_page(config)
+        return _HELPS, _accepting(config)
+    return "", _with_page(config)
 
 
 def _raise(ended: Ended) -> str:
@@ -248,3 +268,86 @@ def saved_by_caches(engine: Engine, price_of: Callable[[str], Price | None]) -> 
 
 def _tokens(usage: Usage) -> int:
     return (usage.input or 0) + (usage.output or 0)
+
+
+def write_submitted(
+    config: pytest.Config,
+    waiting: Waiting,
+    engine: Engine,
+    spent: Spent | None,
+    problems: Sequence[str],
+) -> None:
+    """The last lines of a run that only submits: there is nothing to report so far."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if not reporter:
+        return
+    replies = [reply for _, reply in engine.settled() if isinstance(reply, NoAnswer)]
+    failed = (reply.reason for reply in replies if reply.reason not in (STOPPED, GOES_ON))
+    reasons = dict.fromkeys(failed)
+    for reason in [*problems, *list(reasons)[:_MOST_REASONS]]:
+        reporter.write_line(f"upskill: {one_line(harmless(reason), 500)}", red=True)
+    if spent and spent.calls:
+        reporter.write_line(spent_words(spent))
+    text = f"upskill: {batches_of(waiting)}: nothing is tested yet, and the same command collects "
+    text += f"the answers (exit status {TRY_LATER})"
+    for line in wrapped(harmless(text), screen_of(config).width, rest="  "):
+        reporter.write_line(line)
+
+
+# Commands to paste.
+
+
+def _same_command(config: pytest.Config, *options: str) -> list[str]:
+    """The same command, which finds the answers of this run in the cache."""
+    return ["pytest", *_without(_args(config), {FLAGS["fresh"]}), *options]
+
+
+def _only_failures(config: pytest.Config) -> list[str]:
+    """The tests that failed, with more of their answers."""
+    dropped = {*_LF, *(FLAGS[setting] for setting in _OF_ALL), "--no-summary", "--junitxml"}
+    words = _without(_args(config), {*dropped, "--junit-xml"})
+    verbose = [word for word in words if word == "--verbose" or _is_short(word, "v")]
+    words = [word for word in words if word not in verbose and not _is_quiet(word)]
+    return ["pytest", "--lf", "-vv" if verbose else "-v", *words]
+
+
+def _with_page(config: pytest.Config) -> list[str]:
+    """The same as a page; what was accepted is not accepted again."""
+    return [*_without(_same_command(config), {FLAGS["accept"]}), FLAGS["html_file"], _PAGE]
+
+
+def _listing(config: pytest.Config) -> list[str]:
+    """What there is to select, if nothing was."""
+    return [*_without(_same_command(config), {"-k", "-m"}), "--collect-only", "-q"]
+
+
+def _accepting(config: pytest.Config) -> list[str]:
+    return _same_command(config, FLAGS["accept"])
+
+
+def _args(config: pytest.Config) -> list[str]:
+    return [str(word) for word in config.invocation_params.args]
+
+
+def _without(args: Iterable[str], flags: Collection[str]) -> list[str]:
+    return [word for flag, words in _grouped(args) if flag not in flags for word in words]
+
+
+def _grouped(args: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Each option with its value, by its flag; other words by themselves."""
+    words = iter(args)
+    for word in words:
+        flag, equals, _ = word.partition("=")
+        takes = flag in _WITH_VALUE or flag in _OTHER_VALUES
+        if takes and not equals and (following := next(words, None)) is not None:
+            yield flag, (word, following)
+        else:
+            yield flag, (word,)
+
+
+def _is_quiet(word: str) -> bool:
+    return word == "--quiet" or _is_short(word, "q")
+
+
+def _is_short(word: str, letter: str) -> bool:
+    return word.startswith("-") and set(word[1:]) == {letter}

@@ -30,7 +30,7 @@ from ..trials.answer import Answer, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in, errored_record, load_records
 from ..trials.trial import Arm, Trial
-from .outcomes import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY, REGRESSION_PROPERTY
+from .items import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY, REGRESSION_PROPERTY
 from .paths import relative
 
 CRASHED: Final = "the xdist worker of this test crashed. Run again, or without -n"

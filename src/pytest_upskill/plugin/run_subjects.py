@@ -1,27 +1,31 @@
 """The agents and models of a run: which are asked, and what they need before the first call."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from ..agents.roster import AGENTS, Roster, subjects_of
-from ..errors import InputError
+from ..errors import InputError, SettingsError
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
 from ..measure.outfits import Outfits
 from ..models.prices import parse_prices
 from ..models.providers import PROVIDERS
 from ..settings import Settings
-from ..skills.case import Case
+from ..skills.case import Case, SandboxNeeds
+from ..skills.case_loading import load_cases
 from ..skills.skill import Skill
 from ..trials.choice import Choice
 from ..trials.outfit import Outfit
 from ..trials.subject import CHAT, Subject
-from . import display, hooks
+from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
+from .hooks import registered_agents, registered_providers
 from .paths import Selected, SkillSource
-from .sandboxing import prepare
 
-_VERSIONS = "upskill_versions"  # of agents, that xdist workers are told
+_VERSIONS: Final = "upskill_versions"  # of agents, sent to xdist workers
+_TOOL_FOLDERS: Final = ("/opt", "/usr")  # anyone may read these
 
 
 class RunSubjects:
@@ -43,7 +47,7 @@ class RunSubjects:
         self._config = config
         self._asks = asks
         self.judges, self.sandbox = {}, ""
-        roster = Roster({**AGENTS, **hooks.agents(config)})
+        roster = Roster({**AGENTS, **registered_agents(config)})
         agents = dict.fromkeys(map(roster.named, settings.agents))
         roster.tell(getattr(config, "workerinput", {}).get(_VERSIONS, {}))
         models = _usual_models(config, settings, selected)
@@ -55,7 +59,7 @@ class RunSubjects:
             file = settings.models_file if models else None
             settings = replace(settings, models=names, models_file=file)
         self.settings = settings
-        providers = {**PROVIDERS, **hooks.providers(config)}
+        providers = {**PROVIDERS, **registered_providers(config)}
         self.models = Assembly(parse_prices(settings.prices), providers, roster)
         self.specs = self.models.add_models(settings)
         fit, self.unfit = roster.pairs(asked.values(), self.specs, named, providers)
@@ -98,14 +102,14 @@ class RunSubjects:
             subjects = list(self.by_label.values())
             models.require_tools(subjects)
             elsewhere = models.asked_elsewhere(settings, subjects)
-            models.require(display.download_bar(self._config), subjects, elsewhere=elsewhere)
+            models.require(download_bar(self._config), subjects, elsewhere=elsewhere)
             if self.agents and settings.cluster:
                 tell(f"upskill: looking at the workers of {settings.cluster}")
                 self._config.add_cleanup(models.leave_cluster)
                 models.join_cluster(settings, subjects)
             models.roster.find_out(self.agents)
             if self.agents:
-                self.sandbox = prepare(sources, settings, tell)
+                self.sandbox = _prepare_sandbox(sources, settings, tell)
         models.require_prices(settings.max_cost)
 
     def require_fit(self, agent: str, model: str) -> None:
@@ -144,13 +148,13 @@ class RunSubjects:
         lines = list[str]()
         if self.agents:
             names = list(dict.fromkeys(one.agent for one in self.by_label.values()))
-            lines += display.agent_lines(names, self.models.roster, self.sandbox)
+            lines += agent_lines(names, self.models.roster, self.sandbox)
             if cluster := self.models.cluster:
                 lines += [f"upskill: {line}" for line in cluster.lines]
             verbose = self._config.get_verbosity() > 0
-            lines += display.unfit_lines([one.label for one in self.unfit], verbose=verbose)
+            lines += unfit_lines([one.label for one in self.unfit], verbose=verbose)
         if self.has_other_skills:
-            lines += display.other_skill_lines(self._outfits.others, self.settings.noise)
+            lines += other_skill_lines(self._outfits.others, self.settings.noise)
         return lines
 
 
@@ -159,3 +163,63 @@ def _usual_models(config: pytest.Config, settings: Settings, selected: Selected)
     if not selected.labels or selected.on_usual_models:
         return settings.models or (DEFAULT_MODEL,)
     return settings.models if config.args else ()  # without, there are no tests in Python either
+
+
+def _prepare_sandbox(
+    sources: Iterable[SkillSource], settings: Settings, tell: Callable[[str], None]
+) -> str:
+    """The name of the sandbox; InputError if none works, or not with what these skills need.
+
+    With a cluster, its workers look at their own.
+    """
+    from ..agents.needs import python_packages, why_no_path
+    from ..agents.sandboxes.kinds import kind_of
+    from ..agents.sandboxes.sandbox import SandboxError
+
+    sandbox = "" if settings.cluster else kind_of(settings.sandbox, settings.image).name
+    needs = {source.label: _needs_of(source) for source in sources if source.asks_cases(settings)}
+    require_allowed(needs, settings)
+    if settings.cluster:
+        return sandbox
+    for label, own in needs.items():
+        for path in (path for one in own for path in one.paths):
+            if problem := why_no_path(path):
+                raise InputError(f"{label}: sandbox.paths", problem, "Name the folder of a tool.")
+    for packages in dict.fromkeys(one.python for own in needs.values() for one in own):
+        if packages:
+            tell(f"upskill: Python packages for agents: {', '.join(packages)}")
+            try:
+                python_packages(packages)
+            except SandboxError as error:
+                raise InputError("sandbox.python", str(error)) from None
+    return sandbox
+
+
+def require_allowed(needs: Mapping[str, Sequence[SandboxNeeds]], settings: Settings) -> None:
+    """SettingsError if skills need what is only there with --skill-allow-code."""
+    if settings.allow_code:
+        return
+    told = list[str]()
+    for label, own in needs.items():
+        if packages := dict.fromkeys(name for one in own for name in one.python):
+            told.append(f"{label} needs Python packages, which are code: {', '.join(packages)}")
+        if paths := dict.fromkeys(path for one in own for path in _unusual(one.paths)):
+            told.append(f"{label} lets agents read {', '.join(paths)}")
+    if told:
+        raise SettingsError("allow_code", "; ".join(told), "Add it if you trust them.")
+
+
+def _unusual(paths: Iterable[str]) -> list[str]:
+    return [
+        path for path in paths if not any(Path(path).is_relative_to(one) for one in _TOOL_FOLDERS)
+    ]
+
+
+def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
+    """What the cases of a skill need that a run may ask."""
+    try:
+        cases = load_cases(source.cases_file or source.file, source.folder).cases
+    except InputError:  # which collection reports
+        return []
+    picked = dict(source.picks)
+    return [case.sandbox for case in cases if not case.skip and (not picked or case.id in picked)]

@@ -1,11 +1,15 @@
 """The state of a run, as one object registered with pytest: its hooks in the order of calls."""
 
 import linecache
+import os
+import signal
 import warnings
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from threading import current_thread, main_thread
+from typing import Final
 
 import pytest
 
@@ -19,43 +23,59 @@ from ..skills.at_ref import require_ref
 from ..skills.folder import skill_file
 from ..skills.labels import labels_of
 from ..trials.answer import Reply
-from ..trials.plan import Plan, Unmatched
+from ..trials.plan import Plan, PlannedCase, Unmatched
 from ..trials.subject import CHAT
 from ..trials.trial import Question
-from . import accepting, artifacts, display, last_lines, paths
-from .announcing import Announcement
-from .asked_item import AskedItem
+from .accepting import fail_late, unmatched_of
+from .artifacts import (
+    add_to_test,
+    annotation_lines,
+    command_that_records,
+    require_outputs,
+    require_own_paths,
+)
 from .asking import Asking
-from .batch_lines import TRY_LATER, batch_lines, write_submitted
-from .calls import lacking_lines, plan_of, untested
-from .case_items import CaseItem
 from .concluding import Conclusion
-from .ctrl_c import end_in_peace
+from .display import (
+    batch_lines,
+    header_lines,
+    reference_lines,
+    score_lines,
+    screen_of,
+    send_screen,
+    write_annotations,
+)
 from .functions import MarkedTests
 from .groups import Groups, looks_of
-from .items import BrokenCaseItem, ItemOfFile, Unrunnable
+from .item_lines import ItemLines, SameErrors, paint_failures
+from .items import BrokenCaseItem, NotAnswered, Unrunnable
+from .last_lines import TRY_LATER, spent_of, write_problems, write_submitted
 from .ledger import Ledger
-from .nodes import SkillFile, SkillWarning
 from .otel import OtelExport
-from .outcomes import NotAnswered
-from .paths import Selected
+from .paths import Selected, ini_folder, lacking, select_skills
+from .planning import Announcement, lacking_lines, plan_of, untested
 from .pytest_options import cli_agent_flags, cli_value, message_of, spell
 from .run_settings import read_settings, with_upskill_config
 from .run_subjects import RunSubjects
-from .runnable import require_judge
-from .same_errors import SameErrors
 from .skill_code import code_kept_out
+from .skill_files import SkillFile, SkillWarning, require_judge
 from .status_line import Tally
 from .studies import Studies, require_studies, wanted_studies
 
-_NO_SKILL = (
+_ENDING: Final = (
+    b"\nupskill: the run is ending, which may take some seconds;"
+    b" Ctrl-C again ends it at once, without its reports\n"
+)
+_NO_SKILL: Final = (
     "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
 )
-_LONGEST_LINE = 100  # of a file that a warning is about
-_COLLECTION_FAILED = "not asked: collection failed. Fix it, or add --continue-on-collection-errors"
+_LONGEST_LINE: Final = 100  # of a file that a warning is about
+_COLLECTION_FAILED: Final = (
+    "not asked: collection failed. Fix it, or add --continue-on-collection-errors"
+)
 
 
-class UpskillRun:
+class SkillSession:
     """One pytest run that tests skills."""
 
     settings: Settings
@@ -75,7 +95,6 @@ class UpskillRun:
         self._asking = Asking(config, None, self._begin)
         self._announcement: Announcement | None = None
         self._ledger: Ledger | None = None
-        self._groups: Groups | None = None
         self._studies: Studies | None = None
         self._required = False
         self._waiting: Waiting | None = None  # batches of a run that only submits
@@ -88,15 +107,15 @@ class UpskillRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None]:
         self._session = session
-        display.screen_of(self._config)
+        screen_of(self._config)
         # An option is missing if its plugin is disabled.
         looks = ("collectonly", "setuponly", "setupplan")
         self.asks = not any(getattr(self._config.option, look, False) for look in looks)
         try:
-            folder = paths.ini_folder(self._config)
+            folder = ini_folder(self._config)
             self.settings = with_upskill_config(read_settings(self._config), folder, self._code)
             self._find_skills()
-            artifacts.require_apart(self.settings, self._selected.all, self._config)
+            require_own_paths(self.settings, self._selected.all, self._config)
             if self.asks and not self.settings.judge:
                 require_judge(self._selected.sources, self.settings)
             self._name_subjects()
@@ -108,7 +127,7 @@ class UpskillRun:
         return (yield)
 
     def _find_skills(self) -> None:
-        self._selected = paths.select_skills(self._config, self.settings)
+        self._selected = select_skills(self._config, self.settings)
         if self.settings.against:
             for source in self._selected.sources:
                 require_ref(self.settings.against, source.folder.resolve())
@@ -135,13 +154,13 @@ class UpskillRun:
             self._note,
             spell=spell,
             budget_hint="raise it, or select fewer tests with -k",
-            how_to_record=artifacts.command_that_records(config, settings.replay_file),
+            how_to_record=command_that_records(config, settings.replay_file),
         )
         self._asking = Asking(config, engine, self._begin)
         price_of = subjects.models.price_of
         self._ledger = ledger = Ledger(subjects.model_ids, price_of, looks_of(settings))
         self._conclusion = Conclusion(config, subjects, ledger, engine, self._studies)
-        lines = display.ItemLines(config, settings.against)
+        lines = ItemLines(config, settings.against)
         config.pluginmanager.register(lines, "upskill-item-lines")
         config.pluginmanager.register(self._announcement, "upskill-announcement")
         SameErrors(ledger.records_of).register(config.pluginmanager)
@@ -155,7 +174,7 @@ class UpskillRun:
         return Lab(self.settings, looks, self.ask, version_of, price_of, stop=self._asking.close)
 
     def _require_models(self) -> None:
-        artifacts.require_outputs(self.settings)
+        require_outputs(self.settings)
         self.subjects.require(self._selected.sources, self._tell)
         self._required = True
 
@@ -178,7 +197,7 @@ class UpskillRun:
     def pytest_report_header(self) -> list[str]:
         verbose, sources = self._config.get_verbosity() > 0, self._selected.sources
         subjects = self.subjects
-        lines = display.header_lines(
+        lines = header_lines(
             self._selected, subjects.specs, subjects.judges, self.settings, verbose=verbose
         )
         lines += batch_lines(subjects.models, self.settings)
@@ -188,8 +207,8 @@ class UpskillRun:
         lines += subjects.header_lines()
         if sources:
             if self.settings.triggers != "only":
-                lines += display.score_lines(sources, self.settings.score)
-            lines += display.reference_lines(sources, self.settings)
+                lines += score_lines(sources, self.settings.score)
+            lines += reference_lines(sources, self.settings)
         if self._studies and self._session and self._config.pluginmanager.hasplugin("dsession"):
             lines += self._studies.lines(self._session, None)  # xdist's controller collects nothing
         if self._code:
@@ -200,7 +219,7 @@ class UpskillRun:
     def pytest_configure_node(self, node: object) -> None:
         self._asking.send_link(node)
         self.subjects.send_versions(node)
-        display.send_screen(self._config, node)
+        send_screen(self._config, node)
 
     # Collecting.
 
@@ -257,10 +276,10 @@ class UpskillRun:
             for label, subject in self.subjects.by_label.items()
             if self.settings.asks_triggers(subject.agent)
         ]
-        self._unmatched = accepting.unmatched_of(
+        self._unmatched = unmatched_of(
             items, self._files, self._selected.without_cases, self.subjects.by_label, asked
         )
-        reason = f"no {paths.lacking(self.settings)}"
+        reason = f"no {lacking(self.settings)}"
         without = {source.label: reason for source in self._selected.without_cases}
         self._untested = untested(collected, items, self._files, without, self.subjects.model_ids)
 
@@ -293,8 +312,7 @@ class UpskillRun:
             )
             # Not in the controller, which collects nothing.
             if plan.nodeids or plan.untested or plan.unmatched:
-                only_cases = all(isinstance(item, ItemOfFile) for item in session.items)
-                self._begin(plan, nothing_else_runs=only_cases)
+                self._begin(plan)
                 if self.settings.batch == "submit":
                     self._waiting = self._asking.step()
         models = self.subjects.models
@@ -305,17 +323,17 @@ class UpskillRun:
             if self._ledger and self._studies:
                 self._studies.carry_out(session, self._ledger)
         if self._ledger:
-            accepting.fail_late(self._ledger, self._config)
+            fail_late(self._ledger, self._config)
         return result
 
-    def _begin(self, plan: Plan, *, nothing_else_runs: bool = False) -> None:
+    def _begin(self, plan: Plan) -> None:
         if self._ledger:
             self._ledger.add_plan(plan)
             if self._announcement and self._config.pluginmanager.hasplugin("dsession"):
                 self._announcement.keep(plan)
             if plan.tests or plan.triggers:
                 self._require_late()
-        self._asking.start(plan, nothing_else_runs=nothing_else_runs)
+        self._asking.start(plan)
 
     def _require_late(self) -> None:
         """With only tests in Python, check the models now; perhaps on a thread of the link."""
@@ -328,16 +346,16 @@ class UpskillRun:
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)
 
-    def runs_of(self, item: CaseItem) -> int:
-        return self._groups_of(item).runs_of(item)
+    def runs_of(self, test: PlannedCase) -> int:
+        return self._groups.runs_of(test)
 
-    def regression_of(self, item: AskedItem) -> Standing | None:
-        return self._groups_of(item).regression_of(item)
+    def regression_of(self, test: PlannedCase) -> Standing | None:
+        return self._groups.regression_of(test)
 
-    def _groups_of(self, item: AskedItem) -> Groups:
-        if self._groups is None:
-            self._groups = Groups(self.settings, self.ask, item.session.items)
-        return self._groups
+    @cached_property
+    def _groups(self) -> Groups:
+        assert self._session
+        return Groups(self.settings, self.ask, self._session.items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self) -> bool | None:
@@ -364,27 +382,27 @@ class UpskillRun:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if self._ledger:
             self._ledger.add_report(report)
-            artifacts.add_to_test(report, self._ledger, self._config)
+            add_to_test(report, self._ledger, self._config)
         if self._session and (self._session.shouldfail or self._session.shouldstop):
             self._asking.stop()
 
     @pytest.hookimpl(tryfirst=True)  # before pytest takes its time to describe the interrupt
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Ctrl-C, pytest.exit, or a stop by pytest or a plugin."""
-        self._end_in_peace()
+        self._expect_interrupts()
         self._stopped = str(excinfo.value) or excinfo.typename
         self._asking.stop()
 
-    def _end_in_peace(self) -> None:
+    def _expect_interrupts(self) -> None:
         if self._ledger and self._ledger.concerns_skills:
-            end_in_peace(self._config)
+            _stop_on_second_interrupt(self._config)
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._stopped = f"internal error: {excinfo.exconly()}"
 
     @pytest.hookimpl(tryfirst=True)  # before xdist ends its workers, which may wait for a reply
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        self._end_in_peace()
+        self._expect_interrupts()
         engine = self._asking.engine
         if engine and self.settings.batch == "submit" and not self._stopped:
             self._waiting = engine.waiting  # with xdist, only workers know so far
@@ -407,11 +425,10 @@ class UpskillRun:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
             elif not good:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-        display.paint_failures(self._config)
+        paint_failures(self._config)
         if self._ledger and self._conclusion and (results := self._conclusion.results):
             root = self._config.rootpath
-            found = artifacts.annotation_lines(results, self._ledger, root)
-            display.write_annotations(self._config, found)
+            write_annotations(self._config, annotation_lines(results, self._ledger, root))
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
@@ -429,11 +446,31 @@ class UpskillRun:
         """What came of the run is the last thing shown, also without a summary."""
         engine = self._asking.engine
         if not (self._conclusion and engine and self._session):
-            last_lines.write_problems(config, self._problems)
+            write_problems(config, self._problems)
         elif self._waiting:
             price_of = cache(self.subjects.models.price_of)
-            spent = last_lines.spent_of(engine, price_of, self.settings)
+            spent = spent_of(engine, price_of, self.settings)
             write_submitted(config, self._waiting, engine, spent, self._problems)
         else:
             selected = [source.label for source in self._selected.sources]
             self._conclusion.write_closing(self._session, self._stopped, self._problems, selected)
+
+
+def _stop_on_second_interrupt(config: pytest.Config) -> None:
+    """Answer the next Ctrl-C with a line: a run may take seconds to stop agents and workers.
+
+    One more Ctrl-C ends the run before its reports.
+    """
+    usual = signal.default_int_handler
+    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not usual:
+        return
+
+    def restore() -> None:
+        signal.signal(signal.SIGINT, usual)
+
+    def warn(_number: int, _frame: object) -> None:
+        restore()
+        os.write(2, _ENDING)  # a stream may be in use just now
+
+    signal.signal(signal.SIGINT, warn)
+    config.add_cleanup(restore)

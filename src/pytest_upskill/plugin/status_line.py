@@ -15,12 +15,13 @@ from typing import Any, Final, TextIO
 
 import pytest
 
+from .._util.texts import counted, one_line
 from ..engine import Engine
+from ..engine.batches import Waiting
 from ..models.prices import Price, cost
 from ..reports.terminal.live import Progress, progress_line
 from ..trials.answer import Answer
-from .batch_lines import batches_of
-from .calls import planned_of
+from .planning import planned_of
 
 DRAW_EVERY: Final = 0.25
 LOG_EVERY: Final = 30.0
@@ -30,6 +31,17 @@ _MOST_SKIPPED: Final = 20  # lines of a log that say the same
 # Make room for a line below (index, cursor up), save the cursor, go down and clear; then back.
 _BELOW: Final = "\x1bD\x1b[1A\x1b7\x1b[1B\r\x1b[2K"
 _BACK: Final = "\x1b8"
+
+
+def batches_of(waiting: Waiting) -> str:
+    """``120 questions in 2 batches, 45 done, since 14:05``."""
+    when = time.localtime(waiting.since)
+    today = when[:3] == time.localtime()[:3]
+    since = time.strftime("%H:%M" if today else "%Y-%m-%d %H:%M", when)
+    batches = "a batch" if waiting.batches == 1 else f"{waiting.batches:,} batches"
+    questions = f"{counted(waiting.questions, 'question')} in {batches}"
+    trouble = f" ({one_line(waiting.trouble, 100)})" if waiting.trouble else ""
+    return f"{questions}, {waiting.done:,} done, since {since}{trouble}"
 
 
 class Tally:

@@ -22,8 +22,8 @@ from ..stats import look_plan
 from ..trials.plan import PlannedCase, score_of
 from ..trials.subject import CHAT, Subject
 from .hooks import prompts, registered_checks
+from .items import Run
 from .ledger import Ledger
-from .nodes import Run
 from .paths import Selected, SkillSource
 from .pytest_options import cli_value, is_of_ini_file, message_of, spell
 

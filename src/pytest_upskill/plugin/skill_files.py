@@ -1,57 +1,37 @@
-"""A skill's file as a pytest node: its cases and triggers, and what they need of the run."""
+"""A skill's file as pytest collects it: which of its cases and triggers can run, and why not."""
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final
 
 import pytest
 
+from .._util.json_forms import Location, cases_error
 from .._util.texts import guess, harmless, one_line
-from ..checks import CheckedCase, load_checked_cases, why_agent
-from ..errors import InputError, printable, shown
-from ..results.accepted import Results, read_results
-from ..results.regressions import Standing
+from ..checks import AnyCheck, CheckedCase, load_checked_cases, rubric_of, why_agent
+from ..errors import InputError, SettingsError, printable, shown
+from ..results.accepted import read_results
 from ..settings import Settings
 from ..skills.case import Case
+from ..skills.case_loading import broken_case
 from ..skills.context import load_for_run
 from ..skills.loaded import BrokenCase, LoadedCases
 from ..skills.skill import Skill
-from ..skills.triggers import LoadedTriggers
-from ..trials.answer import Reply
+from ..trials.outfit import start_files
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT
-from ..trials.trial import Question
-from .asked_item import AskedItem
-from .case_items import CaseItem
+from .asked_items import CaseItem, TriggerItem
 from .hooks import prompts, registered_checks
-from .items import BrokenCaseItem, Unrunnable
+from .items import BrokenCaseItem, Run, SkillNode, Unrunnable
 from .paths import SkillSource, relative
 from .pytest_options import message_of, spell
-from .run_subjects import RunSubjects
-from .runnable import only_runnable, why_not
-from .trigger_items import TriggerItem
 
-
-class Run(Protocol):
-    """What nodes need from their run."""
-
-    settings: Settings
-    subjects: RunSubjects
-    asks: bool  # False with --collect-only and the like
-
-    def load_conftests(self, folder: Path) -> None: ...
-
-    def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
-
-    def runs_of(self, item: "CaseItem") -> int:
-        """How many runs to make: more than the first few only if the verdict is open."""
-        ...
-
-    def regression_of(self, item: AskedItem) -> Standing | None:
-        """The standing of a case that regressed, seen with all others of its skill and model."""
-        ...
+_NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
+_NO_AGENT: Final = "add --skill-agent loop"
+_NO_NETWORK: Final = "this needs the network; add --skill-allow-network"
+_NAME_ONE: Final = "Name one: --skill-judge MODEL. To see the cases: --collect-only."
 
 
 class SkillWarning(pytest.PytestWarning):
@@ -65,22 +45,14 @@ def info_of(
     return SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
 
 
-class SkillFile(pytest.File):
+class SkillFile(SkillNode):
     """The file of a skill's cases.
 
     Its parent is the session: pytest imports the conftest.py of every folder that it enters, but
     testing a skill must not run its code.
     """
 
-    source: SkillSource
-    run: Run
-    info: SkillInfo
-    accepted: Results = {}  # noqa: RUF012 - replaced, never changed
-    cases_path: str  # relative to the rootdir
     cases: tuple[Case, ...] = ()
-    queries: LoadedTriggers = LoadedTriggers()
-    siblings: tuple[str, ...] = ()  # ids of all cases in the skill's own file
-    runnable: dict[str, int]  # by label: the number of its cases that are not skipped
     collected: int | None = None  # how many tests it has; None if --lf passed it by
     unfit: str | None = None  # why no case can be asked
     for_agents: Collection[str] = ()  # cases that are not for chat, if there are others
@@ -91,22 +63,14 @@ class SkillFile(pytest.File):
         nodeid = printable(relative(source.file, session.config.rootpath))
         node: SkillFile = cls.from_parent(session, path=source.file, name=nodeid, nodeid=nodeid)
         node.source, node.run, node.runnable = source, run, {}
+        node.printable_path = Path(printable(str(source.file)))
+        node.has_lines = source.file == source.cases_file
         return node
 
     @property
     def ihook(self) -> Any:
         folder = self.source.conftests
         return self.session.gethookproxy(folder) if folder else self.session.ihook
-
-    @cached_property
-    def told_path(self) -> Path:
-        """As pytest shows it."""
-        return Path(printable(str(self.path)))
-
-    @cached_property
-    def has_lines(self) -> bool:
-        """Whether it is the file that has the cases."""
-        return self.path == self.source.cases_file
 
     def collect(self) -> Iterator[pytest.Item]:
         if self.source.conftests:
@@ -142,9 +106,9 @@ class SkillFile(pytest.File):
             what = "case" if loaded.cases else "query"
             self.unfit = f"no {what} is for {', '.join(self.run.subjects.by_label)}"
             self._warn(self._cases_file, [(1, self.unfit)])
-        known = {case.id: case.line for case, _ in loaded.cases}
-        known |= {one.id: one.line for one in self.queries.triggers}
-        return [*refused, *items, *([] if refused else self._missing(items, known))]
+        lines = {case.id: case.line for case, _ in loaded.cases}
+        lines |= {query.id: query.line for query in self.queries.triggers}
+        return [*refused, *items, *([] if refused else self._missing(items, lines))]
 
     def _of_cases(self, skill: Skill, loaded: LoadedCases[CheckedCase]) -> list[pytest.Item]:
         self._warn(loaded.file, loaded.warnings)
@@ -185,24 +149,24 @@ class SkillFile(pytest.File):
         }
         if not labels:
             return []
-        for one in queries.warnings:
-            self._warn(one.file, [(one.line, one.message)])
+        for warning in queries.warnings:
+            self._warn(warning.file, [(warning.line, warning.message)])
         among = {
             subject.agent: self.run.subjects.among(subject.agent, skill, self.cases or None)
             for subject in (labels.values() if queries.triggers else ())
         }
-        found: list[pytest.Item] = [
+        items: list[pytest.Item] = [
             TriggerItem.make(self, trigger, subject, among[subject.agent])
             for trigger in queries.triggers
             for label, subject in labels.items()
             if source.wants(trigger.id, label, self.run.subjects.usual)
         ]
-        return [*found, *self._broken(queries.broken, "trigger")]
+        return [*items, *self._broken(queries.broken, "trigger")]
 
     def _broken(self, broken: Iterable[BrokenCase], *marks: str) -> list[BrokenCaseItem]:
         picks = dict(self.source.picks)
-        wanted = [one for one in broken if not picks or one.name in picks]
-        return [BrokenCaseItem.make(self, one, *marks) for one in wanted]
+        picked = [case for case in broken if not picks or case.name in picks]
+        return [BrokenCaseItem.make(self, case, *marks) for case in picked]
 
     def fits(self, case: Case, label: str) -> bool:
         """Whether a case is for an agent on a model."""
@@ -227,16 +191,18 @@ class SkillFile(pytest.File):
         if agents != {CHAT}:
             self.for_agents = {case.id for case, checks in loaded.cases if why_agent(case, checks)}
         settings, asks = self.run.settings, self.run.asks
-        return only_runnable(loaded, partial(why_not, settings=settings, agents=agents, asks=asks))
+        return _only_runnable(
+            loaded, partial(_why_not, settings=settings, agents=agents, asks=asks)
+        )
 
-    def _warn(self, file: Path, found: Sequence[tuple[int, str]]) -> None:
-        """Make one warning of all that is wrong with a file; lint shows everything."""
-        if not found:
+    def _warn(self, file: Path, problems: Sequence[tuple[int, str]]) -> None:
+        """Make one warning of all problems of a file; lint shows everything."""
+        if not problems:
             return
-        (line, text), *more = found
-        if more:
+        line, text = problems[0]
+        if len(problems) > 1:
             lint = f"pytest-upskill lint {shown(self.source.folder)}"
-            text = f"{len(more) + 1} problems with its form ({lint}), first: {text}"
+            text = f"{len(problems)} problems with its form ({lint}), first: {text}"
         text = one_line(text, None)  # pytest shows it as it is
         try:
             warnings.warn_explicit(SkillWarning(text), None, printable(str(file)), line)
@@ -246,10 +212,10 @@ class SkillFile(pytest.File):
     def _missing(self, items: Sequence[pytest.Item], lines: dict[str, int]) -> Iterator[Unrunnable]:
         """The node ids on the command line that the file has no test for."""
         broken = {item.name for item in items if isinstance(item, BrokenCaseItem)}
-        found = {name for item in items for name in (item.name, item.name.partition("[")[0])}
+        names = {name for item in items for name in (item.name, item.name.partition("[")[0])}
         for case, label in dict.fromkeys(self.source.picks):
             name = f"{case}[{label}]" if label else case
-            if name in found or case in broken:
+            if name in names or case in broken:
                 continue
             where = shown(self._cases_file)
             what = f"no case {case!r}{guess(case, [*lines, *broken])}"
@@ -257,3 +223,66 @@ class SkillFile(pytest.File):
                 labels = [label] if label else self.run.subjects.usual
                 where, what = f"{where}:{lines[case]}", f"this case is not for {', '.join(labels)}"
             yield Unrunnable.make(self, harmless(f"{where}: {what}"), name)
+
+
+def require_judge(sources: Sequence[SkillSource], settings: Settings) -> None:
+    """One error for all skills, if none of several can be tested without a judge."""
+    asks_triggers = any(source.asks_triggers(settings, *settings.agents) for source in sources)
+    if len(sources) > 1 and not asks_triggers and all(map(_needs_judge, sources)):
+        problem = f"all cases of these {len(sources):,} skills need a judge"
+        raise SettingsError("judge", problem, _NAME_ONE)
+
+
+def _needs_judge(source: SkillSource) -> bool:
+    """Whether every case has a rubric; False if the file has other problems to report."""
+    try:
+        loaded = load_checked_cases(source.cases_file or source.file, folder=source.folder)
+    except InputError:
+        return False
+    judged = _with_rubric(loaded)
+    return bool(judged) and not loaded.broken and len(judged) == len(loaded.cases)
+
+
+def _with_rubric(loaded: LoadedCases[CheckedCase]) -> list[Case]:
+    return [case for case, checks in loaded.cases if rubric_of(checks).texts]
+
+
+def _why_not(
+    case: Case,
+    checks: Sequence[AnyCheck],
+    *,
+    settings: Settings,
+    agents: Collection[str],
+    asks: bool,
+) -> tuple[Location, str] | None:
+    """Why a case can't run with these settings and agents, and where that is written."""
+    if asks and rubric_of(checks).texts and not settings.judge:
+        return case.place, _NO_JUDGE
+    if agents == {CHAT}:
+        reason = why_agent(case, checks) if asks else ""
+        return (case.place, f"{reason}; {_NO_AGENT}") if reason else None
+    if asks and case.sandbox.network and not settings.allow_network:
+        return case.place, _NO_NETWORK
+    try:
+        start_files(case)
+    except ValueError as error:
+        return case.place_of("context", "files"), str(error)
+    return None
+
+
+def _only_runnable(
+    loaded: LoadedCases[CheckedCase],
+    why_not: Callable[[Case, Sequence[AnyCheck]], tuple[Location, str] | None],
+) -> LoadedCases[CheckedCase]:
+    """Without cases that can't run; if no other can either, that is one error for the file."""
+    refused = {
+        case.place: (case, problem)
+        for case, checks in loaded.cases
+        if (problem := why_not(case, checks))
+    }
+    if refused and len(refused) == len(loaded.cases):
+        raise cases_error(loaded.file, [next(iter(refused.values()))[1]])
+    return loaded.only(
+        [checked for checked in loaded.cases if checked[0].place not in refused],
+        [broken_case(loaded.file, case, [problem]) for case, problem in refused.values()],
+    )

@@ -1,29 +1,32 @@
-"""Which calls a run makes: the tests that it plans, and how many that are."""
+"""What a run is going to ask: its tests, and the lines that say so before the first call."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Final, NamedTuple
 
 import pytest
 
 from .._util.texts import counted, harmless
+from ..measure.assembly import Assembly
+from ..measure.estimate import cost_bound
 from ..results.accepted import Results
+from ..settings import Settings
 from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.subject import CHAT
-from .asked_item import AskedItem
-from .case_items import CaseItem
+from .asked_items import AskedItem, CaseItem
 from .functions import asker_of
-from .items import ItemOfFile
-from .nodes import SkillFile
-from .outcomes import is_passed_by
+from .items import ItemOfFile, is_skipped
+from .pytest_options import FLAGS
+from .skill_files import SkillFile
 
 
 def plan_of(items: Sequence[pytest.Item]) -> Plan:
     """The tests that ask a model."""
     known = [(item, _of_skill(item)) for item in items]
-    found = [own for item, own in known if own and not is_passed_by(item)]
+    found = [own for item, own in known if own and not is_skipped(item)]
     skills: dict[str, SkillInfo] = {}
     for skill, _ in found:
         # A test in Python does not know how its skill's cases are scored.
@@ -71,7 +74,7 @@ def untested(
 
     ``items`` are what is left of those collected, ``without`` the skills that have no tests.
     """
-    skipped = all_skipped(items)
+    skipped = _all_skipped(items)
     found = Counter(item.parent for item in collected)
     narrowed = len(items) < len(collected) or any(
         # --lf leaves out files, and tests of a file.
@@ -81,17 +84,17 @@ def untested(
     if narrowed:
         return skipped
     unfit = {file.source.label: file.unfit for file in files if file.unfit}
-    return {**without, **unfit, **without_cases(items, models), **skipped}
+    return {**without, **unfit, **_without_cases(items, models), **skipped}
 
 
-def without_cases(items: Iterable[pytest.Item], models: Iterable[str]) -> dict[str, str]:
+def _without_cases(items: Iterable[pytest.Item], models: Iterable[str]) -> dict[str, str]:
     """The models that no case is for, with that as the reason; none if no model has cases."""
     used = {labels.model for labels in map(_labels, items) if labels and labels.model}
     unused = [model for model in models if model not in used] if used else []
     return dict.fromkeys(unused, "no case is for this model")
 
 
-def all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
+def _all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
     """The skills whose tests are all skipped, else the models, with that as the reason."""
     skills, models = dict[str, bool](), dict[str, bool]()
     edited = set[str | None]()
@@ -99,7 +102,7 @@ def all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
         if labels := _labels(item):
             if not item.get_closest_marker(EDIT_ME):
                 edited |= {labels.skill, labels.model}
-            asks = not is_passed_by(item)
+            asks = not is_skipped(item)
             skills[labels.skill] = skills.get(labels.skill, False) or asks
             if labels.model:
                 models[labels.model] = models.get(labels.model, False) or asks
@@ -110,20 +113,6 @@ def all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
         for name, some in named.items()
         if not some
     }
-
-
-def repeat_lines(plan: Plan) -> list[str]:
-    """Skills with cases that ask the same: for the statistics these are one."""
-    asked: dict[str, dict[str, str]] = {}
-    for test in plan.tests:
-        if test.sample:
-            asked.setdefault(test.skill, {})[test.case] = test.sample
-    return [
-        f"upskill: {harmless(skill)}: {counted(len(cases), 'case')} ask "
-        f"{counted(questions, 'question')}: cases that ask the same count as one"
-        for skill, cases in asked.items()
-        if (questions := len(set(cases.values()))) < len(cases)
-    ]
 
 
 def planned_of(item: pytest.Item) -> PlannedCase | None:
@@ -138,6 +127,93 @@ def accepted_of(item: pytest.Item) -> Results:
     if isinstance(item, AskedItem):
         return item.parent.accepted
     return asker.accepted if asker else {}
+
+
+class Announcement:
+    """The lines about calls: after collection, or with xdist when a worker has sent its plan."""
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        models: Assembly,
+        settings: Settings,
+        notify: Callable[[str], None],
+        *,
+        asks: bool,
+    ) -> None:
+        self._config = config
+        self._models = models
+        self._settings = settings
+        self._notify = notify
+        self._asks = asks
+        self._kept: list[str] = []
+
+    def lines(self, plan: Plan) -> list[str]:
+        cost = ["", ""] if self._settings.replay_file else self._cost(plan)
+        lines = collected_lines(plan, asks=self._asks, cost=cost)
+        return [*lines, *repeat_lines(plan), *self._in_batches(plan)]
+
+    def _in_batches(self, plan: Plan) -> list[str]:
+        """What an earlier run has submitted; it will be paid for twice if nobody collects it."""
+        settings, root = self._settings, self._config.rootpath
+        number = self._models.in_batches(settings, root, plan.trials())
+        if not number:
+            return []
+        questions = counted(number, "question")
+        if settings.batch:
+            how = "their answers are" if number > 1 else "its answer is"
+            return [
+                f"upskill: {questions} in a batch already: {how} collected, not asked for again"
+            ]
+        collect = f"{FLAGS['batch']} collects the answers"
+        return [f"upskill: {questions} in a batch that was not collected: {collect}"]
+
+    def _cost(self, plan: Plan) -> list[str]:
+        tests = (*plan.tests, *plan.triggers)
+        trials = [trial for test in tests for trial in test.trials if not trial.is_open]
+        settings, root = self._settings, self._config.rootpath
+        models = self._models
+        stored = models.stored_trials(settings, root, trials, self._notify)
+        bound = cost_bound(trials, stored, cache(models.price_of), models.batched(settings))
+        return bound.words(
+            limit=settings.max_cost,
+            suggest=FLAGS["max_cost"] if self._is_seen else "",
+            python=any(test.trials[0].is_open for test in tests),
+        )
+
+    @property
+    def _is_seen(self) -> bool:
+        """Whether somebody may read it in time: on a terminal."""
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        return bool(reporter and reporter.isatty)
+
+    def keep(self, plan: Plan) -> None:
+        """In the controller of xdist, which collects nothing itself; on a thread of the link."""
+        if self._config.get_verbosity() >= -1:
+            self._kept += self.lines(plan)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        """Write what was kept, in the thread that writes all else, and in no row of dots."""
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if self._kept and reporter and not self._config.get_terminal_writer().width_of_current_line:
+            lines, self._kept = self._kept, []
+            for line in lines:
+                reporter.write_line(line)
+
+
+def repeat_lines(plan: Plan) -> list[str]:
+    """Skills with cases that ask the same: for the statistics these are one."""
+    asked: dict[str, dict[str, str]] = {}
+    for test in plan.tests:
+        if test.sample:
+            asked.setdefault(test.skill, {})[test.case] = test.sample
+    return [
+        f"upskill: {harmless(skill)}: {counted(len(cases), 'case')} ask "
+        f"{counted(questions, 'question')}: cases that ask the same count as one"
+        for skill, cases in asked.items()
+        if (questions := len(set(cases.values()))) < len(cases)
+    ]
 
 
 def collected_lines(plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")) -> list[str]:
