@@ -24,12 +24,11 @@ def test_answers_sets_a_damaged_store_aside(
     write_damaged_store(tmp_path / ".upskill/answers.sqlite")
     monkeypatch.chdir(tmp_path)
     main(["answers", *more])
-    assert "set aside as" in (first := capsys.readouterr().out)
+    assert "set aside as" in capsys.readouterr().out
     main(["answers"])
     shown = capsys.readouterr().out
     assert "set aside" not in shown
-    assert (": 0 answers," in shown) == bool(more)
-    assert "answers carried over" in first
+    assert ": 0 answers," in shown
 
 
 def test_answers_that_can_not_be_deleted_are_not_called_deleted(

@@ -158,7 +158,10 @@ def disk_full(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize(("part", "name"), [(Store, "_write"), (batches.Batches, "_answer")])
+@pytest.mark.parametrize(
+    ("part", "name", "broken"),
+    [(Store, "_save", lambda _: None), (batches.Batches, "_answer", disk_full)],
+)
 def test_what_can_not_be_stored_or_read_stays_to_be_collected(
     tmp_path: Path,
     server: BatchServer,
@@ -166,10 +169,11 @@ def test_what_can_not_be_stored_or_read_stays_to_be_collected(
     monkeypatch: pytest.MonkeyPatch,
     part: type,
     name: str,
+    broken: object,
 ) -> None:
     asked = questions(model, "one", "two")
     with monkeypatch.context() as patch:
-        patch.setattr(part, name, disk_full)
+        patch.setattr(part, name, broken)
         ask(tmp_path, asked)
     assert texts(ask(tmp_path, asked)) == ["ONE", "TWO"]
     assert len(server.batches) == 1

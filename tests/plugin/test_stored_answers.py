@@ -118,6 +118,6 @@ def test_a_broken_store_is_reported_and_the_run_goes_on(
     (pytester.path / ".upskill/answers.sqlite").write_text("no database " * 200)
     run = run_skills(pytester, server)
     assert run.outcomes == {"passed": 1}
-    assert "! stored answers damaged " in run.screen
+    assert "! stored answers set aside as " in run.screen
     (pytester.path / ".upskill/answers.sqlite").write_text("no database " * 200)
-    assert "! stored answers damaged " in run_skills(pytester, server, "--no-summary").screen
+    assert "! stored answers set aside as " in run_skills(pytester, server, "--no-summary").screen

@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -84,9 +85,9 @@ def skill_or_error(file: Path) -> Skill | SkillError:
 
 def write_damaged_store(file: Path) -> None:
     """A store of answers that opens without an error but can't be read."""
-    store = Store(file)
+    store, random = Store(file), Random(1)
     for number in range(200):
-        store.put(f"k{number}", "m", Answer("gate up " * 40))
+        store.put(f"k{number}", "m", Answer(random.randbytes(200).hex()))  # hardly compressible
     store.close()
     data = bytearray(file.read_bytes())
     data[30_000:41_000] = b"x" * 11_000  # some of the answers; not what comes first, the indexes

@@ -13,12 +13,15 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from .._util.files import read_file, reason_of, replace_file
+from .._util.json_forms import FormError, form_of, json_values, read_form
 from .._util.texts import one_line
 from ..errors import ModelError, shown
-from .database import make_folder
+from .store import make_folder
 
 FOLDER: Final = "batches"
 _DAY: Final = 86_400.0
@@ -32,8 +35,8 @@ _DIGITS: Final = 40  # of a key
 class SavedBatch:
     """A batch, perhaps submitted: ``id`` is empty as long as that is not known."""
 
-    file: Path
-    mark: str
+    file: Annotated[Path, Field(exclude=True)]
+    mark: Annotated[str, Field(min_length=1)]
     model: str  # its name in the run
     address: str
     created: float  # time.time()
@@ -45,11 +48,6 @@ class SavedBatch:
 
     def request_id(self, key: str) -> str:
         return f"{self.mark}-{key[:_DIGITS]}"
-
-    def to_json(self) -> dict[str, Any]:
-        data = {**vars(self)}
-        del data["file"]
-        return data
 
 
 class BatchFiles:
@@ -92,20 +90,14 @@ class BatchFiles:
 
     def all(self) -> list[SavedBatch]:
         """Those that can still be collected, the newest last."""
-        batches, self.unreadable = [], ""
+        batches, self.unreadable = list[SavedBatch](), ""
         for file in sorted(self._folder.glob("*.json")):
             try:
-                batch = _read(file)
+                data = json.loads(read_file(file))
+                batch: SavedBatch = read_form(form_of(SavedBatch), {**data, "file": file})
             except FileNotFoundError:  # another run has just collected it
                 continue
-            except (
-                OSError,
-                ValueError,
-                TypeError,
-                KeyError,
-                AttributeError,
-                RecursionError,
-            ) as error:
+            except (OSError, ValueError, TypeError, RecursionError, FormError) as error:
                 reason = one_line(str(error), 100)
                 self.unreadable = f"{shown(file)}: this saved batch can't be read ({reason})"
                 continue
@@ -131,7 +123,7 @@ class BatchFiles:
             self.forget(batch)
             return
         try:
-            replace_file(batch.file, json.dumps(batch.to_json(), indent=1) + "\n")
+            replace_file(batch.file, json.dumps(json_values(batch), indent=1) + "\n")
         except OSError as error:
             raise self._unsaved(error) from None
 
@@ -143,19 +135,3 @@ class BatchFiles:
         reason = reason_of(error) if isinstance(error, OSError) else str(error)
         problem = f"a batch can't be saved in {shown(self._folder)}: {reason}"
         return ModelError(problem, "Make the folder writable", fatal=True)
-
-
-def _read(file: Path) -> SavedBatch:
-    data = json.loads(read_file(file))
-    texts = {name: data[name] for name in ("mark", "model", "address", "id")}
-    if not all(isinstance(text, str) for text in texts.values()) or not texts["mark"]:
-        raise ValueError("its texts are none")
-    return SavedBatch(
-        file,
-        created=float(data["created"]),
-        number=int(data["number"]),
-        keys={str(request): str(key) for request, key in data["keys"].items()},
-        confirmed=bool(data["confirmed"]),
-        excluded_ids=[str(batch_id) for batch_id in data["excluded_ids"]],
-        **texts,
-    )

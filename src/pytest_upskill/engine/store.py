@@ -1,37 +1,56 @@
-"""Stored answers, so that none is paid for twice.
+"""Stored answers, so that none is paid for twice: a SQLite cache in write-ahead mode.
 
-SQLite in write-ahead mode, used by the engine's thread only. Each answer is committed as it
-arrives: a killed run loses nothing, and two runs can share the store. What can't be read is asked
-again, what can't be written is tried again at the end, and the run says so.
+Each answer is committed as it arrives, so a killed run loses nothing, and several runs may share a
+store. An answer that can't be read is asked for again; one that can't be written is tried again at
+the end. A damaged file, or one of another version, is set aside and a new one begun.
 """
 
 import json
+import os
+import shutil
 import sqlite3
+import tempfile
 import time
 import zlib
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.json_forms import form_of, json_values
+from .._util.files import replace_file, why_unwritable
+from .._util.json_forms import form_of
 from .._util.texts import counted, digest
 from ..errors import shown
-from ..trials.answer import (
-    Answer,
-    Reply,
-)
+from ..trials.answer import Answer, Reply
 from ..trials.trial import Question
-from . import database
-from .database import Row
 
 FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
-_WORTH_PACKING: Final = 1000  # characters
-_MOST_DAMAGES: Final = 3  # of one run; then the disk is broken, not the store
-_UNKNOWN: Final = -1.0  # seconds, in a column that is never null
-_ERRORS: Final = (sqlite3.Error, OSError, OverflowError, UnicodeEncodeError)
+_VERSION: Final = 2
+_TIMEOUT: Final = 10.0  # seconds to wait for another run
+_DISK_FULL: Final = 100_000  # bytes that SQLite needs for the files beside a store
+_SCHEMA: Final = """
+CREATE TABLE answers (
+    key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL NOT NULL, answer BLOB NOT NULL
+)
+"""
+# An answer that is written late replaces no newer one, unless that has a date in the future.
+_INSERT: Final = """
+INSERT INTO answers VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
+SET model = excluded.model, created = excluded.created, answer = excluded.answer
+WHERE NOT (answers.created > excluded.created AND answers.created <= ?)
+"""
+_DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_ERRORS: Final = (sqlite3.Error, OSError, OverflowError)
+
+_Row = tuple[Any, ...]
+
+
+class _OtherVersion(sqlite3.Error):
+    pass
 
 
 @dataclass(frozen=True)
@@ -39,51 +58,40 @@ class StoreSize:
     """What a store holds."""
 
     answers: dict[str, int]  # by model
-    size: int
-    oldest: float | None
+    size: int  # in bytes
+    oldest: float | None  # time.time()
 
 
 class Store:
     """The answers of a project, by key. Opened and used by one thread."""
 
-    def __init__(self, file: Path, tell: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, file: Path, notify: Callable[[str], None] = lambda _: None) -> None:
         self._file = file
-        self._tell = tell
+        self._notify = notify
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None  # of the file that is open
-        self._keeps = False  # whether it can be written
-        self._unsaved: dict[str, Row] = {}  # to be tried again
-        self._carried: set[str] = set()  # of a damaged store; they replace no newer answer
-        self._lost = 0  # answers that no store can take
-        self._reason: Exception | None = None  # why the last one was not stored
-        self._unread = False  # whether that was told
-        self._damages = 0
+        self._unsaved: dict[str, _Row] = {}  # to be tried again
+        self._unusable = 0  # answers that can't be written as JSON
+        self._error: Exception | None = None  # the last one
+        self._replaced = False  # at most once per run; then the disk is broken, not the file
+        self._warned = False  # that answers can't be read
         self._open()
 
     def get(self, key: str) -> Answer | None:
-        if row := self._unsaved.get(key):
-            return _answer(row)
-        rows = self._read(f"{database.SELECT} WHERE key=?", key)
-        if row := self._unsaved.get(key):  # the store was damaged, and this was carried over
-            return _answer(row)
-        return _answer(rows[0]) if rows else None
+        if key in self._unsaved:
+            return _unpacked(self._unsaved[key][-1])
+        rows = self._read("SELECT CAST(answer AS BLOB) FROM answers WHERE key=?", key)
+        return _unpacked(rows[0][0]) if rows else None
 
     def put(self, key: str, model: str, answer: Answer) -> bool:
-        """Store an answer; whether it is. Never an error, since the answer itself is good."""
-        usage = answer.usage
-        other_usage = replace(usage, input=None, output=None, cached=None)
-        columns = {"text", "stop", "seconds", "workspace"}
-        extras = json_values(replace(answer, usage=other_usage), brief=True, without=columns)
-        text = answer.text
-        if not _is_encodable(text):  # SQLite takes no lone surrogate, JSON does
-            extras["text"], text = text, ""
-        counts = (usage.input, usage.output, usage.cached)
-        seconds = _UNKNOWN if answer.seconds is None else answer.seconds
-        self._unsaved[key] = (
-            *(key, model, text, *counts, answer.stop, seconds, time.time()),
-            _packed(extras, answer.workspace),
-        )
-        self._carried.discard(key)
+        """Store an answer; returns whether it was written. Never an error: the answer is good."""
+        try:
+            data = _packed(answer)
+        except ValueError as error:
+            self._error = error
+            self._unusable += 1
+            return False
+        self._unsaved[key] = (key, model, time.time(), data)
         self._save()
         return key not in self._unsaved
 
@@ -99,53 +107,82 @@ class Store:
         return StoreSize(models, size, oldest[0][0] if oldest else None)
 
     def prune(self, before: float) -> int | None:
-        """Forget answers from before this time.time(); returns how many, or None if it can't."""
-        self._read("SELECT COUNT(*) FROM answers WHERE created < ?", before)  # finds damage first
-        if self._connection is None:
-            return None  # which was told
-        try:
-            with closing(self._connection.cursor()) as cursor:
-                # VACUUM leaves nothing of them; wiping each one before takes as long again.
-                cursor.execute("PRAGMA secure_delete=OFF")
-                cursor.execute("DELETE FROM answers WHERE created < ?", (before,))
-                forgotten = cursor.rowcount
-                cursor.execute("DELETE FROM extras WHERE created < ?", (before,))
-            with suppress(sqlite3.Error):  # which needs room on the disk
-                self._connection.execute("VACUUM")
-        except sqlite3.Error as error:
-            self._tell(f"stored answers can't be deleted: {self._told(error)}")
+        """Delete answers from before this time.time(); returns how many, None if that fails."""
+        if self._execute("DELETE FROM answers WHERE created < ?", before) is None:
+            self._notify(f"stored answers can't be deleted: {self._problem}")
             return None
-        return forgotten
+        [(deleted,)] = self._execute("SELECT changes()") or [(0,)]
+        self._execute("VACUUM")  # may fail: it needs space on the disk
+        return int(deleted)
 
     def close(self) -> None:
-        """Store what could not be stored so far, and say what can't be stored at all."""
+        """Store what could not be stored so far, and report what can't be stored at all."""
         if self._unsaved:
             self._disconnect()
             self._open()
             self._save()
         self._disconnect()
-        if (missing := len(self._unsaved) + self._lost) and self._reason:
-            what = counted(missing, "answer")
-            self._tell(f"{what} could not be stored: {self._told(self._reason)}")
-        self._unsaved, self._lost = {}, 0
+        if missing := len(self._unsaved) + self._unusable:
+            self._notify(f"{counted(missing, 'answer')} could not be stored: {self._problem}")
+        self._unsaved, self._unusable = {}, 0
+
+    def _save(self) -> None:
+        if self._connection and _identity(self._file) != self._identity:
+            self._disconnect()  # another run set the file aside, or somebody deleted it
+            self._open()
+        for key, row in list(self._unsaved.items()):
+            if self._execute(_INSERT, *row, time.time()) is None:
+                break
+            del self._unsaved[key]
+
+    def _read(self, sql: str, *values: object) -> list[_Row]:
+        rows = self._execute(sql, *values)
+        if rows is None and self._file.exists() and not self._warned:
+            self._warned = True
+            self._notify(f"stored answers can't be read: {self._problem}")
+        return rows or []
+
+    def _execute(self, sql: str, *values: object) -> list[_Row] | None:
+        """The rows of a statement; None after an error."""
+        while self._connection:
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            except _ERRORS as error:
+                self._error = error
+                if _is_unusable(error) and self._replace(error):
+                    continue
+                if self._connection and _code(error) in _BUSY:  # wait once, not for each answer
+                    self._connection.execute("PRAGMA busy_timeout=0")
+                break
+        return None
 
     def _open(self) -> None:
-        self._identity = database.identity(self._file)
+        self._identity = _identity(self._file)
         try:
-            self._connection, self._keeps = database.opened(self._file), True
-            self._identity = database.identity(self._file)
+            self._connection = _connected(self._file)
+            self._identity = _identity(self._file)
         except _ERRORS as error:
-            self._reason = error
-            if not (database.is_damage(error) and self._replace_damaged(error)):
-                self._open_for_reading(error)
+            self._error = error
+            if _is_unusable(error):
+                self._replace(error)
+            elif _code(error) not in _BUSY:
+                with suppress(*_ERRORS):
+                    self._connection = _connected_read_only(self._file)
 
-    def _open_for_reading(self, reason: Exception) -> None:
-        self._connection, self._keeps = None, False
-        with suppress(*_ERRORS):
-            if not (database.is_busy(reason) or isinstance(reason, database.LaterVersion)):
-                self._connection = database.opened_for_reading(self._file)
-        if self._connection is None and self._file.exists():
-            self._say_unread(reason)
+    def _replace(self, reason: Exception) -> bool:
+        """Set the file aside and begin a new one; returns whether that worked."""
+        self._disconnect()
+        if self._replaced:
+            return False
+        self._replaced = True
+        try:
+            if _identity(self._file) == self._identity:  # else another run did it
+                aside = _set_aside(self._file)
+                self._notify(f"stored answers set aside as {shown(aside)}: {reason}")
+        except OSError:
+            return False
+        self._open()
+        return self._connection is not None
 
     def _disconnect(self) -> None:
         if self._connection:
@@ -153,140 +190,118 @@ class Store:
                 self._connection.close()
             self._connection = None
 
-    def _read(self, sql: str, *values: object) -> list[Row]:
-        while self._connection:
-            try:
-                return self._connection.execute(sql, values).fetchall()
-            except _ERRORS as error:
-                if database.is_damage(error) and self._replace_damaged(error):
-                    continue
-                if not database.is_of_a_row(error):
-                    self._say_unread(error)
-                    self._hurry(error)
-                break
-        return []
+    @property
+    def _problem(self) -> str:
+        """The last error, with its cause where SQLite only says that something failed."""
+        cause = why_unwritable(self._file)
+        with suppress(OSError):
+            if shutil.disk_usage(self._file.parent).free < _DISK_FULL:
+                cause = "no space left on the disk"
+        return f"{shown(self._file)}: {cause or self._error}"
 
-    def _save(self) -> None:
-        """Write what is not written yet; what fails for a reason that may pass stays."""
-        if self._connection and database.identity(self._file) != self._identity:
-            self._disconnect()  # another run set it aside, or somebody deleted it
-            self._open()
-        while self._connection and self._keeps and self._unsaved:
-            try:
-                self._write(self._connection)
-            except _ERRORS as error:
-                self._reason = error
-                if database.is_damage(error) and self._replace_damaged(error):
-                    continue
-                self._hurry(error)
-                break
 
-    def _write(self, connection: sqlite3.Connection) -> None:
-        """All or nothing, but for rows that no store can take."""
-        lost = 0
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            for key, row in self._unsaved.items():
-                try:
-                    database.insert(connection, row, replace=key not in self._carried)
-                except _ERRORS as error:
-                    if not database.is_of_a_row(error):
-                        raise
-                    self._reason = error
-                    lost += 1
+def make_folder(folder: Path) -> None:
+    """Make the folder that a project keeps between runs, ignored by git."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        replace_file(ignore, "# Made by pytest-upskill: nothing here belongs in git.\n*\n")
+
+
+def _connected(file: Path) -> sqlite3.Connection:
+    make_folder(file.parent)
+    connection = _connection(str(file.absolute()))
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        if _version(connection) == 0:
+            connection.execute("BEGIN IMMEDIATE")
+            if _version(connection) == 0:  # no other run was faster
+                connection.execute(_SCHEMA)
+                connection.execute(f"PRAGMA user_version={_VERSION}")
             connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-        self._lost += lost
-        self._unsaved.clear()
-        self._carried.clear()
-
-    def _replace_damaged(self, damage: Exception) -> bool:
-        """Set the store aside, begin a new one with all that can be read; whether it worked."""
-        self._damages += 1
-        if self._damages > _MOST_DAMAGES:
-            return False
-        connection = self._connection
-        rows = database.readable_rows(connection) if connection else []
-        rows = rows or database.rows_of_truncated(self._file)
-        aside = None
-        try:
-            with database.alone(self._file):
-                self._disconnect()
-                if database.identity(self._file) == self._identity:  # else another run did it
-                    aside = database.set_aside(self._file)
-                self._carry_over(rows)
-                self._open()
-        except _ERRORS as error:
-            self._reason = error
-            self._open_for_reading(damage)
-            return False
-        self._save()
-        if aside:
-            carried = counted(len(rows) - len(self._carried), "answer")
-            self._tell(
-                f"stored answers damaged ({damage}); set aside as {shown(aside)}, "
-                f"{carried} carried over"
-            )
-        return True
-
-    def _carry_over(self, rows: list[Row]) -> None:
-        carried = {row[0]: row for row in rows if row[0] not in self._unsaved}
-        self._unsaved.update(carried)
-        self._carried.update(carried)
-
-    def _hurry(self, error: Exception) -> None:
-        """Wait for a locked store once, not once per answer."""
-        if self._connection and database.is_busy(error):
-            self._connection.execute("PRAGMA busy_timeout=0")
-
-    def _say_unread(self, reason: Exception) -> None:
-        if not self._unread:
-            self._unread = True
-            self._tell(f"stored answers can't be read: {self._told(reason)}")
-
-    def _told(self, error: Exception) -> str:
-        return f"{shown(self._file)}: {database.cause(self._file) or error}"
+        if _version(connection) != _VERSION:
+            raise _OtherVersion("written by another version of pytest-upskill")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
-def _answer(row: Row) -> Answer | None:
-    """The answer of a row; None if another version wrote it, or nobody did."""
-    _, _, text, tokens_in, tokens_out, cached, stop, seconds, _, extras = row
-    columns = {"text": text, "stop": stop, "seconds": seconds}
-    counts = {"input": tokens_in, "output": tokens_out, "cached": cached}
-    try:  # SQLite keeps any type in any column
-        extras, workspace = _unpacked(extras)
-        usage = {**extras.get("usage", {}), **counts}
-        answer = form_of(Answer).validate_python({**columns, **extras, "usage": usage})
-    except (ValueError, TypeError, AttributeError, RecursionError, zlib.error):
+def _connected_read_only(file: Path) -> sqlite3.Connection | None:
+    """A store on a disk that is full or read-only, where SQLite can't make its usual files."""
+    log = Path(f"{file}-wal")
+    if log.exists() and log.stat().st_size:
+        return None  # it would be ignored
+    connection = _connection(f"{file.absolute().as_uri()}?mode=ro&immutable=1")
+    if _version(connection) != _VERSION:
+        connection.close()
         return None
-    return replace(answer, stored=True, workspace=workspace)
+    connection.execute("PRAGMA temp_store=MEMORY")
+    return connection
 
 
-def _is_encodable(text: object) -> bool:
-    if isinstance(text, str) and not text.isascii():
-        with suppress(UnicodeEncodeError):
-            return bool(text.encode())
-        return False
-    return True
+def _connection(address: str) -> sqlite3.Connection:
+    """A connection that commits each statement, and reads any text."""
+    uri = address.startswith("file:")
+    connection = sqlite3.connect(address, _TIMEOUT, isolation_level=None, uri=uri)
+    connection.text_factory = lambda data: data.decode(errors="replace")
+    return connection
 
 
-def _packed(extras: dict[str, Any], workspace: bytes) -> str | bytes | None:
-    """What goes into the column of extras; what an agent leaves is long, so it is compressed."""
-    text = json.dumps(extras) if extras else ""
-    if len(text) < _WORTH_PACKING and not workspace:
-        return text or None
-    packed = zlib.compress(text.encode())
-    return len(packed).to_bytes(8, "big") + packed + workspace
+def _version(connection: sqlite3.Connection) -> int:
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
 
 
-def _unpacked(data: str | bytes | None) -> tuple[dict[str, Any], bytes]:
-    if not isinstance(data, bytes):
-        return json.loads(data or "{}"), b""
-    end = 8 + int.from_bytes(data[:8], "big")
-    return json.loads(zlib.decompress(data[8:end]) or b"{}"), data[end:]
+def _set_aside(file: Path) -> Path:
+    """Rename a store rather than delete it: its answers were paid for."""
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    handle, name = tempfile.mkstemp(".old", f"answers-{stamp}-", file.parent)
+    os.close(handle)
+    try:
+        for suffix in ("-wal", "-shm"):  # first, or a new store would take them for its own
+            with suppress(FileNotFoundError):
+                Path(f"{file}{suffix}").replace(f"{name}{suffix}")
+        return file.replace(name)
+    except OSError:
+        Path(name).unlink()
+        raise
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """Which file is there now; another run may have set ours aside."""
+    with suppress(OSError):
+        status = file.stat()
+        return status.st_dev, status.st_ino
+    return None
+
+
+def _is_unusable(error: Exception) -> bool:
+    return isinstance(error, _OtherVersion) or _code(error) in _DAMAGED
+
+
+def _code(error: Exception) -> int | None:
+    """SQLite's code of an error, without its details."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def _packed(answer: Answer) -> bytes:
+    """An answer as compressed JSON; ValueError if it could not be read again."""
+    form = form_of(Answer)
+    values = form.dump_python(answer, mode="json", exclude_defaults=True, warnings=False)
+    form.validate_python(values)
+    return zlib.compress(json.dumps(values).encode())
+
+
+def _unpacked(data: bytes) -> Answer | None:
+    """The answer of a row; None if it can't be read."""
+    try:
+        answer = form_of(Answer).validate_python(json.loads(zlib.decompress(data)))
+    except (ValueError, TypeError, RecursionError, zlib.error):
+        return None
+    return replace(answer, stored=True)
 
 
 class KnownAnswers:
@@ -296,11 +311,11 @@ class KnownAnswers:
         return None
 
     def key_of(self, _question: Question) -> str | None:
-        """What an answer is stored under; None if it is not."""
+        """What an answer is stored under; None if it is not stored."""
         return None
 
     def put(self, _question: Question, _answer: Answer) -> bool:
-        """Keep an answer; whether that is done already."""
+        """Keep an answer; returns whether that is done already."""
         return False
 
     def close(self) -> None:
@@ -334,9 +349,7 @@ class StoredAnswers(KnownAnswers):
 
     def put(self, question: Question, answer: Answer) -> bool:
         key = self.key_of(question)
-        if key is None:
-            return False
-        return self._opened().put(key, question.model, answer)
+        return key is not None and self._opened().put(key, question.model, answer)
 
     def close(self) -> None:
         if self._store:

@@ -24,8 +24,7 @@ from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 from .._util.files import open_file
 from .._util.git import Commit
 from .._util.texts import counted, one_line
-from ..engine.database import make_folder
-from ..engine.store import FOLDER
+from ..engine.store import FOLDER, make_folder
 from ..errors import ResultsError
 from ..trials.number_types import Seconds
 from .from_json import read_run

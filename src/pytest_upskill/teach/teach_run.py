@@ -18,8 +18,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from .._util.files import read_file, save_file
 from .._util.texts import digest
-from ..engine.database import make_folder
-from ..engine.store import FOLDER
+from ..engine.store import FOLDER, make_folder
 from ..errors import InputError, Setting, SettingsError, Spell, TeachError
 from ..measure.estimate import Estimate
 from ..models.prices import Price
