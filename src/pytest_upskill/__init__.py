@@ -84,12 +84,12 @@ if TYPE_CHECKING:
         refine,
         refine_async,
     )
-    from .trials.activity import Activity
     from .trials.answer import Answer, AnswerFile, Usage
     from .trials.records import Grade, Record
+    from .trials.subject import Arm
     from .trials.tools import ToolCall
-    from .trials.transcript import Turn
-    from .trials.trial import Arm, Question
+    from .trials.transcript import Activity, Turn
+    from .trials.trial import Question
 
 _HOMES: Final = {
     "agents.command_agent": ["AgentJob", "CommandAgent", "Launch"],
@@ -101,12 +101,12 @@ _HOMES: Final = {
     "results.summary": ["Summary"],
     "results.verdict": ["Verdict"],
     "skills.case": ["Case"],
-    "trials.activity": ["Activity"],
     "trials.answer": ["Answer", "AnswerFile", "Usage"],
     "trials.records": ["Grade", "Record"],
+    "trials.subject": ["Arm"],
     "trials.tools": ["ToolCall"],
-    "trials.transcript": ["Turn"],
-    "trials.trial": ["Arm", "Question"],
+    "trials.transcript": ["Activity", "Turn"],
+    "trials.trial": ["Question"],
 }
 
 

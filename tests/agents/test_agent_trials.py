@@ -19,8 +19,7 @@ from pytest_upskill.agents.sandboxes.sandbox import (
 from pytest_upskill.agents.snapshot import unpack
 from pytest_upskill.errors import NoAnswerError
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
-from pytest_upskill.trials.installing import installed
-from pytest_upskill.trials.task import StartFile
+from pytest_upskill.trials.task import StartFile, installed
 from pytest_upskill.trials.trial import Question
 from support.agents import ScriptedCall
 from support.kit import write_skill

@@ -10,7 +10,7 @@ import pytest
 from pytest_upskill.agents.sandboxes.sandbox import HOME
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
-from pytest_upskill.trials.installing import installed
+from pytest_upskill.trials.task import installed
 from support import loopback
 from support.endpoints import KEY
 from support.kit import write_skill

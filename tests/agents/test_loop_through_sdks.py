@@ -21,8 +21,7 @@ from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.prices import Price
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
-from pytest_upskill.trials.installing import installed
-from pytest_upskill.trials.task import Task
+from pytest_upskill.trials.task import Task, installed
 from pytest_upskill.trials.trial import Question
 from support.agents import BODY, CODES, SCRIPT, write_files
 from support.loopback import Asked, Fault, LoopbackServer

@@ -11,8 +11,7 @@ from pytest_upskill.agents.loop import LoopAgent
 from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Mount, SandboxSpec
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.trials.answer import Answer, Reply
-from pytest_upskill.trials.installing import installed
-from pytest_upskill.trials.task import Task
+from pytest_upskill.trials.task import Task, installed
 from pytest_upskill.trials.trial import Question
 from support.agents import BODY, CODES, SCRIPT, ScriptedCall, calls, write_files
 from support.trials import spec_of

@@ -9,7 +9,7 @@ from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.case_data import case_anchor
 from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
 from support.axe import violations
 from support.browser import Page
 from support.made import made_run

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.reports.html.case_data import anchor
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
 from support.axe import violations
 from support.browser import Page
 from support.chromium import ChromiumPage

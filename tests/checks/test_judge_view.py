@@ -10,10 +10,9 @@ import pytest
 from pytest_upskill.checks import KINDS, parse_checks
 from pytest_upskill.checks.grading import rubric_for
 from pytest_upskill.checks.judging import first_questions
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile
 from pytest_upskill.trials.task import Installed, StartFile, Task
-from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.transcript import Activity, Turn
 from pytest_upskill.trials.trial import Hidden, Question, Rubric
 from support.checking import agent_answer, refused
 

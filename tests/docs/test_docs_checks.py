@@ -12,10 +12,9 @@ from pytest_upskill.agents.sandboxes.sandbox import CommandResult
 from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks
 from pytest_upskill.checks.parse import RESERVED, GroupForm
 from pytest_upskill.checks.workspace import Workspace
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.task import StartFile
-from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.transcript import Activity, Turn
 from support.kit import write_skill
 from support.runs import run_skills
 

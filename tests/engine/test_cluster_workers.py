@@ -20,7 +20,7 @@ from pytest_upskill.engine.cluster.dispatch import Dispatch, DispatchedTrial
 from pytest_upskill.engine.cluster.on_worker import WorkerRun
 from pytest_upskill.engine.cluster.workers import Workers
 from pytest_upskill.trials.answer import NoAnswer, Reply, Usage
-from pytest_upskill.trials.installing import installed
+from pytest_upskill.trials.task import installed
 from support.simulated_clock import SimulatedLoop
 from support.trials import trial_question
 

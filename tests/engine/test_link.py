@@ -14,10 +14,9 @@ from pytest_upskill.engine import Engine, LinkClient, LinkServer
 from pytest_upskill.errors import UpskillError
 from pytest_upskill.models import Model
 from pytest_upskill.models.scripted import ScriptedModel
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Reply
 from pytest_upskill.trials.plan import Plan, PlannedCase
-from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.transcript import Activity, Turn
 from pytest_upskill.trials.trial import Question, Trial
 
 FILES = (AnswerFile.of("a.txt", b"one"),)

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 
 from pytest_upskill.engine.store import Store
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, Usage
-from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.transcript import Activity, Turn
 from support.folders import new_folder
 from support.stored_answers import ANSWER, WITH_EXTRAS, stored
 from support.strategies import ANSWERS

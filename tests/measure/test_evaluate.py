@@ -13,10 +13,10 @@ from pytest_upskill.models.prices import Price
 from pytest_upskill.settings import Score, Settings
 from pytest_upskill.skills.case_loading import find_cases
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage
-from pytest_upskill.trials.subject import CHAT, Subject
-from pytest_upskill.trials.trial import Arm, Question
+from pytest_upskill.trials.subject import CHAT, Arm, Subject
+from pytest_upskill.trials.transcript import Activity
+from pytest_upskill.trials.trial import Question
 from support.kit import case, write_skill
 
 CASES = [

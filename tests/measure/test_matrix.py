@@ -17,11 +17,10 @@ from pytest_upskill.measure.matrix import (
 from pytest_upskill.measure.study import SkillCases, load_skill_cases
 from pytest_upskill.results.neighbours import Matrix
 from pytest_upskill.settings import Settings
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
-from pytest_upskill.trials.installing import installed
 from pytest_upskill.trials.subject import CHAT, Subject
-from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.task import installed
+from pytest_upskill.trials.transcript import Activity, Turn
 from pytest_upskill.trials.trial import Question
 from support.kit import case, write_skill
 

@@ -14,7 +14,7 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.triggers import Trigger
 from pytest_upskill.trials.choice import BY_JSON, Choice, Listed
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.triggers import trigger_record, trigger_trials
+from pytest_upskill.trials.trigger_trials import trigger_record, trigger_trials
 from support.endpoints import KEY, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 

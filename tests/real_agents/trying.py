@@ -22,8 +22,7 @@ from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.model import ProtocolName
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, Reply
-from pytest_upskill.trials.installing import installed
-from pytest_upskill.trials.task import Task
+from pytest_upskill.trials.task import Task, installed
 from pytest_upskill.trials.trial import Question
 from support import loopback
 from support.agents import BODY, CODES, SCRIPT, write_files

@@ -14,8 +14,8 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import Count
 from pytest_upskill.trials.records import Record
+from pytest_upskill.trials.subject import Arm
 from pytest_upskill.trials.transcript import Turn
-from pytest_upskill.trials.trial import Arm
 from support.agent_runs import agent_run
 from support.made import accepted_count, made_record, made_run
 from support.pages import data_of, large_run, readable_run

@@ -14,7 +14,7 @@ from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
 from support.made import STARTED, made_run, made_triggers
 from support.pages import PAYLOADS, Elements, data_of, hostile_run, large_run, readable_run
 

@@ -8,10 +8,9 @@ import pytest
 
 from pytest_upskill.reports.terminal.failure import expected_lines, failure_text, painted_failure
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Look, text_width
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Grade, Record
-from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.transcript import Activity, Turn
 from support.agent_runs import agent_run
 
 

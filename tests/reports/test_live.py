@@ -9,7 +9,7 @@ import pytest
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS
 from pytest_upskill.reports.terminal.live import Progress, item_numbers, progress_line
 from pytest_upskill.trials.records import Outcome, Record
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
 from support.agent_runs import agent_run
 
 

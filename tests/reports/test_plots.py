@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.plots import Point, efficient, frontier, points_of
 from pytest_upskill.results.verdict import sweet_spot
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
 from support.made import made_run
 from support.pages import readable_run
 

@@ -15,7 +15,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.verdict import signal_lines, sweet_spot
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.records import Grade
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
 from support.made import accepted_count, made_run
 from support.pages import PAYLOADS, Elements, data_of, hostile_run, readable_run
 

@@ -27,7 +27,8 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.trial import Arm, Question, Trial
+from pytest_upskill.trials.subject import Arm
+from pytest_upskill.trials.trial import Question, Trial
 from support.made import made_records
 
 A = CaseResult(5, 5, 1, 640, "0123456789ab")

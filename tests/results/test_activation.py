@@ -9,8 +9,8 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import wilson
-from pytest_upskill.trials.activity import UNTOLD
 from pytest_upskill.trials.records import Record
+from pytest_upskill.trials.transcript import UNTOLD
 from support.agent_runs import Opens, agent_run
 from support.made import Passes, made_run
 from support.words import HELPS, HURTS, NO_EFFECT, NOT_NEEDED

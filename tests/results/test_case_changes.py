@@ -9,7 +9,7 @@ from pytest_upskill.results.case_changes import Changes, Earlier, changes
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import Count
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
 from support.made import STARTED, made_run
 
 SAME = ("case-0", "case-1", "case-2", "case-3")

@@ -21,7 +21,7 @@ from pytest_upskill.skills.skill import UnseenFile
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import Count, SkillInfo, Unmatched
 from pytest_upskill.trials.records import Grade, Record
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
 from support.agent_runs import agent_run
 from support.made import accepted_count, made_record, made_run, made_triggers
 

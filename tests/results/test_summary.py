@@ -10,7 +10,7 @@ from pytest_upskill.models.prices import FREE, Price, cost
 from pytest_upskill.results.summarizing import summarize
 from pytest_upskill.results.summary import Summary
 from pytest_upskill.trials.records import Grade, Record
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
 from support.made import made_records
 
 

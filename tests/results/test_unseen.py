@@ -7,8 +7,8 @@ import pytest
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.unseen import unseen_notes
 from pytest_upskill.skills.skill import UnseenFile
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.plan import SkillInfo
+from pytest_upskill.trials.transcript import Activity
 from support.agent_runs import agent_run
 from support.made import made_run
 

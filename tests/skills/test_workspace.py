@@ -13,8 +13,7 @@ from pytest_upskill.skills import workspace
 from pytest_upskill.skills.case import Case, SandboxNeeds
 from pytest_upskill.skills.case_loading import load_cases
 from pytest_upskill.skills.workspace import WorkspaceFile, is_path, workspace_files
-from pytest_upskill.trials.outfit import start_files
-from pytest_upskill.trials.task import StartFile
+from pytest_upskill.trials.task import StartFile, start_files
 from pytest_upskill.trials.trial import sample_of, user_text
 
 PNG = b"\x89PNG\r\n\0"

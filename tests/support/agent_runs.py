@@ -5,11 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.transcript import Transcript, Turn
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
+from pytest_upskill.trials.transcript import Activity, Transcript, Turn
 
 from .made import Passes, helps, made_run
 

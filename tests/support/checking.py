@@ -8,10 +8,9 @@ import pytest
 
 from pytest_upskill._util.json_forms import FormError
 from pytest_upskill.checks import KINDS, grade, parse_checks
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile
 from pytest_upskill.trials.records import Grade
-from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.transcript import Activity, Turn
 
 
 def graded(expected: Any, answer: str | Answer) -> tuple[Grade, ...]:

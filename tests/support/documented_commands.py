@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pytest_upskill.results.history import default_folder, keep
 from pytest_upskill.results.to_json import results_bytes
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
 
 from . import wick_models
 from .clouds import login

@@ -15,11 +15,11 @@ from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
 from pytest_upskill.results.summary_row import SummaryRow
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.settings import Gates, Score
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from pytest_upskill.trials.records import Grade, Outcome, Record
-from pytest_upskill.trials.subject import CHAT
-from pytest_upskill.trials.trial import ARMS, Arm, sample_of_texts
+from pytest_upskill.trials.subject import ARMS, CHAT, Arm
+from pytest_upskill.trials.transcript import Activity
+from pytest_upskill.trials.trial import sample_of_texts
 
 from .words import HELPS
 

@@ -16,12 +16,11 @@ from pytest_upskill.reports.html import html_report
 from pytest_upskill.results.rerun import Rerun
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import PlannedCase
 from pytest_upskill.trials.records import Grade, Record
-from pytest_upskill.trials.transcript import Turn, TurnKind
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
+from pytest_upskill.trials.transcript import Activity, Turn, TurnKind
 from support.made import Passes, accepted_count, made_record, made_run
 
 SKILL = "release-notes"

@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 from pytest_upskill.skills import evals
 from pytest_upskill.skills.case_forms import CaseForm, DefaultsForm, MetaForm
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile, Change, Usage
 from pytest_upskill.trials.number_types import MOST
-from pytest_upskill.trials.transcript import Turn, TurnKind
+from pytest_upskill.trials.transcript import Activity, Turn, TurnKind
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
 NAMES = ["contains", "not_contains", "files", "file", "role", "content", "user", "text", "a.txt"]

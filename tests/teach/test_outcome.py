@@ -9,7 +9,7 @@ from pytest_upskill.teach.improvement import best_of
 from pytest_upskill.teach.outcome import Taught, report_lines, sentences
 from pytest_upskill.teach.progress_lines import ProgressScreen, cells_of, row_lines
 from pytest_upskill.teach.sources import TraceText
-from pytest_upskill.trials.trial import Arm
+from pytest_upskill.trials.subject import Arm
 from support.made import checked_run, made_run
 
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill._util.json_forms import form_of, json_values
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import MAX_FILE_BYTES, Answer, AnswerFile, Usage, joined
-from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.transcript import Activity, Turn
 from support.strategies import ANSWERS
 
 

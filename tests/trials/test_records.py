@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill._util.json_forms import form_of, json_values
-from pytest_upskill.trials.activity import Activity
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage, joined
 from pytest_upskill.trials.number_types import MOST, MOST_SECONDS
 from pytest_upskill.trials.records import (
@@ -20,7 +19,7 @@ from pytest_upskill.trials.records import (
     load_records,
     with_judge,
 )
-from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.trials.transcript import Activity, Turn
 from pytest_upskill.trials.trial import Question, Trial
 from support.strategies import ACTIVITIES, ANSWER_FILES, ANY_TEXT, TRANSCRIPTS
 

@@ -16,10 +16,9 @@ from .._util.texts import one_line
 from ..errors import NoAnswerError
 from ..models import ModelSpec
 from ..models.prices import Price, cost
-from ..trials.activity import Activity
 from ..trials.answer import Answer, NoAnswer, Reply
-from ..trials.installing import files_to_install
-from ..trials.task import Needs, Task
+from ..trials.task import Needs, Task, files_to_install
+from ..trials.transcript import Activity
 from ..trials.trial import Question
 from .agent import Agent, Call, Send
 from .needs import mounts_for

@@ -20,8 +20,7 @@ from ..errors import ModelError, SettingsError
 from ..models import ModelSpec
 from ..models.scripted import ScriptedModel, ScriptedProvider
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
-from ..trials.installing import installed
-from ..trials.task import Task
+from ..trials.task import Task, installed
 from ..trials.tools import Tool, ToolCall
 from ..trials.trial import Question
 from .agent import Agent, Send

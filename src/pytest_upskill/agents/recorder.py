@@ -7,10 +7,9 @@ from typing import Final
 from .._util.keys import without_keys
 from .._util.texts import digest, shortened
 from ..skills.case import Role
-from ..trials.activity import GIVEN, Activity
 from ..trials.answer import Answer, Usage, total_usage
 from ..trials.tools import ToolCall
-from ..trials.transcript import Transcript, Turn, TurnKind
+from ..trials.transcript import GIVEN, Activity, Transcript, Turn, TurnKind
 from ..trials.trial import Question
 from .skill_use import SkillUse
 from .staging import InstalledSkill

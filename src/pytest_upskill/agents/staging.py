@@ -13,8 +13,7 @@ from .._util.texts import digest, one_line, plain, slug
 from ..errors import InputError, NoAnswerError
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
-from ..trials.installing import digest_of_copy, files_to_install
-from ..trials.task import Installed, StartFile, Task
+from ..trials.task import Installed, StartFile, Task, digest_of_copy, files_to_install
 from .sandboxes.sandbox import SKILLS, Sandbox, SandboxKind, SandboxSpec
 from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapshot, unpack
 

@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from .._util.texts import counted, one_line
-from ..trials.activity import Activity
-from ..trials.transcript import Transcript, Turn
+from ..trials.transcript import Activity, Transcript, Turn
 from .check import COUNT, TEXTS, CheckContext, Evaluate, Kind, Result, quoted
 from .matching import folded, search
 from .text_checks import PATTERNS, YES_OR_NO

@@ -12,7 +12,7 @@ from ..checks.check import quoted
 from ..checks.workspace import matches
 from ..skills.case import Case
 from ..skills.folder import installed_files
-from ..trials.outfit import start_files
+from ..trials.task import start_files
 from .finding import Level
 
 _LOADER: Final = "skill"  # our agent's tool that loads a skill

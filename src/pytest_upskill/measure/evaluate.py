@@ -15,10 +15,10 @@ from ..results.run import RunResults, versions
 from ..settings import Score, Settings
 from ..skills.case import Case
 from ..skills.skill import Skill
-from ..trials.outfit import Outfit
 from ..trials.plan import PlannedCase, SkillInfo, score_of
-from ..trials.subject import Subject
-from ..trials.trial import ARMS, Arm, trials_of, user_text
+from ..trials.subject import ARMS, Arm, Subject
+from ..trials.task import Outfit
+from ..trials.trial import trials_of, user_text
 
 PriceOf = Callable[[str], Price | None]
 OutfitOf = Callable[[str, Skill, Sequence[Case]], Outfit | None]  # of an agent, by its name

@@ -15,11 +15,9 @@ from ..errors import InputError, SettingsError, shown
 from ..results.neighbours import MATTERS, Alone, Matrix, Neighbour, Openings, pair_name
 from ..skills.skill import Skill, estimated_tokens
 from ..stats import Lift, cases_to_tell, family_level
-from ..trials.installing import installed
 from ..trials.records import Record
-from ..trials.subject import CHAT, Subject
-from ..trials.task import Installed
-from ..trials.trial import Arm
+from ..trials.subject import CHAT, Arm, Subject
+from ..trials.task import Installed, installed
 from .outfits import files_of_cases
 from .study import Contrast, SkillCases, Studied, Study, Variant, differences
 

@@ -17,11 +17,9 @@ from ..skills.search import find_skills
 from ..skills.skill import Skill, name_of
 from ..skills.workspace import is_path
 from ..trials.choice import Choice
-from ..trials.installing import bundled, installed
-from ..trials.outfit import Outfit
 from ..trials.subject import CHAT
-from ..trials.task import Installed
-from ..trials.triggers import choice_of
+from ..trials.task import Installed, Outfit, bundled, installed
+from ..trials.trigger_trials import choice_of
 
 FIXTURES: Final = "fixtures"  # in a skill's folder: what cases start from, by its name
 _DEEPEST: Final = 20  # that files are looked for in checks

@@ -21,9 +21,9 @@ from ..skills.skill import Skill
 from ..stats import LEVEL, Differences, Lift, paired_lift
 from ..trials.plan import SkillInfo, score_of
 from ..trials.records import Record
-from ..trials.subject import CHAT, Subject
+from ..trials.subject import CHAT, Arm, Subject
 from ..trials.task import Installed
-from ..trials.trial import Arm, Prompt, default_prompt, sample_of
+from ..trials.trial import Prompt, default_prompt, sample_of
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,10 @@ from dataclasses import astuple, replace
 
 from .._util.texts import one_line
 from ..errors import ModelError, Setting
-from ..trials.activity import Activity
 from ..trials.answer import Answer
-from ..trials.transcript import Turn
+from ..trials.transcript import Activity, Turn
 from ..trials.trial import Question
-from ..trials.triggers import by_schema
+from ..trials.trigger_trials import by_schema
 from .model import Model
 from .sdk_errors import empty_reply
 

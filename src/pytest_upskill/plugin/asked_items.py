@@ -25,12 +25,12 @@ from ..skills.case import Case
 from ..skills.skill import Skill
 from ..skills.triggers import Trigger
 from ..trials.choice import Choice
-from ..trials.outfit import Outfit
 from ..trials.plan import PlannedCase
 from ..trials.records import Record, dump_records
 from ..trials.subject import CHAT, Subject
+from ..trials.task import Outfit
 from ..trials.trial import Prompt, Trial, trials_of
-from ..trials.triggers import trigger_record, trigger_trials
+from ..trials.trigger_trials import trigger_record, trigger_trials
 from .display import screen_of
 from .items import (
     RECORDS_PROPERTY,

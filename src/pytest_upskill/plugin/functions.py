@@ -25,12 +25,11 @@ from ..skills.folder import is_skill, skill_file
 from ..skills.search import find_skills
 from ..skills.skill import Skill
 from ..skills.workspace import WorkspaceFile
-from ..trials.activity import Activity
 from ..trials.answer import Answer, AnswerFile, NoAnswer, joined
 from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
 from ..trials.subject import Subject
-from ..trials.transcript import Transcript
+from ..trials.transcript import Activity, Transcript
 from ..trials.trial import Prompt, Question, Trial, agent_questions, open_trials, user_text
 from .asked_items import link_to, next_steps
 from .display import screen_of

@@ -23,8 +23,8 @@ from ..models.providers import ALIASES, PROVIDERS
 from ..results.run import RunResults
 from ..skills.case import Case
 from ..skills.skill import Skill
-from ..trials.subject import CHAT
-from ..trials.trial import BASE_SYSTEM, Arm, Prompt, default_prompt, text_in_arm
+from ..trials.subject import CHAT, Arm
+from ..trials.trial import BASE_SYSTEM, Prompt, default_prompt, text_in_arm
 
 _CHECKS: Final = "pytest_upskill_checks"
 _MODELS: Final = "pytest_upskill_models"

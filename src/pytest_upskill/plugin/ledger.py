@@ -29,7 +29,8 @@ from ..settings import Settings
 from ..trials.answer import Answer, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in, errored_record, load_records
-from ..trials.trial import Arm, Trial
+from ..trials.subject import Arm
+from ..trials.trial import Trial
 from .items import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY, REGRESSION_PROPERTY
 from .paths import relative
 

@@ -18,8 +18,8 @@ from ..skills.case import Case, SandboxNeeds
 from ..skills.case_loading import load_cases
 from ..skills.skill import Skill
 from ..trials.choice import Choice
-from ..trials.outfit import Outfit
 from ..trials.subject import CHAT, Subject
+from ..trials.task import Outfit
 from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
 from .hooks import registered_agents, registered_providers
 from .paths import Selected, SkillSource

@@ -19,9 +19,9 @@ from ..skills.case_loading import broken_case
 from ..skills.context import load_for_run
 from ..skills.loaded import BrokenCase, LoadedCases
 from ..skills.skill import Skill
-from ..trials.outfit import start_files
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT
+from ..trials.task import start_files
 from .asked_items import CaseItem, TriggerItem
 from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, Run, SkillNode, Unrunnable

@@ -21,7 +21,7 @@ from ..results.triggers import TriggerSummary
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
-from ..trials.trial import Arm
+from ..trials.subject import Arm
 from .numbers import instead_text, shown_numbers, shown_trigger_numbers
 from .phrases import activity_words, checks_words, choice_note, query_text, size_words
 from .study_tables import (

@@ -6,10 +6,9 @@ from typing import Final
 from .._util.texts import counted, dollars, one_line
 from ..results.summarizing import checks_of
 from ..results.triggers import MODELS_CHOICE, QueryRate, TriggerSummary
-from ..trials.activity import Activity
 from ..trials.records import Record
-from ..trials.subject import CHAT
-from ..trials.trial import Arm
+from ..trials.subject import CHAT, Arm
+from ..trials.transcript import Activity
 from .numbers import short
 
 _CENT: Final = 0.01

@@ -14,7 +14,7 @@ from .._util.texts import one_line, points
 from ..settings import Score
 from ..stats import Interval, Lift, paired_lift, wilson
 from ..trials.records import Record
-from ..trials.trial import Arm
+from ..trials.subject import Arm
 
 ENOUGH: Final = 5  # samples with an opened skill: fewer say nothing of a lift among them
 _SELDOM: Final = 0.5

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from .._util.texts import points, times_as_much
 from ..settings import Score
 from ..stats import LEVEL, Change, Lift, holm, paired_lift, paired_ratio
-from ..trials.trial import Arm
+from ..trials.subject import Arm
 from .summary import Summary
 
 _ABOUT_THE_SAME: Final = 0.02

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from ..settings import Score
 from ..stats import rest_after, weights
 from ..trials.records import Record, agents_in
-from ..trials.subject import CHAT
-from ..trials.trial import ARMS, Arm
+from ..trials.subject import ARMS, CHAT, Arm
 from .activation import activation_of
 from .summary import ArmSummary, CaseSummary, Summary, cases_by_sample
 

@@ -8,8 +8,7 @@ from typing import Final, Literal
 from .._util.texts import counted, one_line
 from ..settings import Score
 from ..stats import Interval, wilson
-from ..trials.subject import CHAT
-from ..trials.trial import Arm
+from ..trials.subject import CHAT, Arm
 from .activation import Activation
 
 

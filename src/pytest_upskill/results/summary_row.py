@@ -11,8 +11,7 @@ from typing import Any, Final
 from ..settings import Score
 from ..stats import Change, Interval, Lift
 from ..trials.number_types import Number, Whole
-from ..trials.subject import CHAT, Subject
-from ..trials.trial import Arm
+from ..trials.subject import CHAT, Arm, Subject
 from .summary import ArmSummary, Summary
 from .triggers import TriggerSummary
 from .verdict import Verdict, Word

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 from .._util.texts import apart, counted, dollars, one_line
 from ..settings import Gates, Score
 from ..stats import LEVEL, Lift, cases_needed, detectable_lift, normalised_gain, runs_needed
-from ..trials.trial import ARMS, Arm
+from ..trials.subject import ARMS, Arm
 from .activation import activation_words
 from .arm_comparison import Comparison, compare_arms, token_words, unit_of
 from .summary import Summary

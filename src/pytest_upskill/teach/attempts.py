@@ -14,8 +14,7 @@ from ..results.summary import Summary
 from ..skills.skill import Skill
 from ..trials.answer import AnswerFile
 from ..trials.records import Record
-from ..trials.subject import CHAT, Subject
-from ..trials.trial import ARMS, Arm
+from ..trials.subject import ARMS, CHAT, Arm, Subject
 from .case_writing import UsableCase
 from .drafts import Draft, DraftSpec, ask_for_draft, loaded
 from .improvement import Improvement

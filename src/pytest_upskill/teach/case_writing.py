@@ -19,9 +19,9 @@ from ..errors import CasesError, CheckError
 from ..lint.case_rules import leaked_texts, near_duplicates, written_checks
 from ..skills.case import Case
 from ..skills.case_forms import CaseTag
-from ..trials.activity import Activity
 from ..trials.answer import Answer, AnswerFile, Usage
-from ..trials.outfit import start_files
+from ..trials.task import start_files
+from ..trials.transcript import Activity
 from ..trials.trial import Question, user_text
 from .prompts import cases_prompt, replace_prompt
 from .replies import (

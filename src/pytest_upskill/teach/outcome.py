@@ -11,7 +11,7 @@ from ..results.arm_comparison import points_words, unit_of
 from ..results.run import RunResults
 from ..results.to_json import results_text
 from ..results.verdict import Verdict
-from ..trials.trial import Arm
+from ..trials.subject import Arm
 from .attempts import Attempt, joined_results
 from .case_writing import HOLDOUT, LEARN, UsableCase
 from .improvement import best_of

@@ -23,9 +23,9 @@ from ..skills.triggers import Trigger
 from ..trials.answer import Answer, Reply
 from ..trials.choice import Choice, Listed
 from ..trials.records import Record
-from ..trials.subject import CHAT, Subject
-from ..trials.trial import ARMS, Arm, Question
-from ..trials.triggers import trigger_record, trigger_trials
+from ..trials.subject import ARMS, CHAT, Arm, Subject
+from ..trials.trial import Question
+from ..trials.trigger_trials import trigger_record, trigger_trials
 from .teach_settings import TeachSettings
 
 _TIMEOUT: Final = 600.0  # seconds: a teacher that writes a dozen cases takes minutes

@@ -12,10 +12,9 @@ from pydantic import Base64Bytes, Field, SkipValidation
 
 from .._util.keys import without_keys
 from .._util.texts import counted, plain
-from .activity import Activity, joined_activity
 from .number_types import MOST, LenientSeconds, Whole, whole_number
 from .tools import ToolCall
-from .transcript import Transcript
+from .transcript import Activity, Transcript, joined_activity
 
 MAX_FILE_BYTES: Final = 1_000_000  # larger files are kept by size and digest only
 # Why a server or its filter withheld an answer, in the words of several providers.

@@ -12,9 +12,9 @@ from typing import Final
 
 from .._util.keys import without_keys
 from .._util.texts import one_line
-from .activity import Activity
 from .answer import Answer, without_reasoning
 from .tools import Tool, ToolCall
+from .transcript import Activity
 
 SKILLS_INTRO: Final = (
     "These skills are installed. If one fits the task by its description, load its instructions "

@@ -8,12 +8,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from .._util.json_forms import form_of, json_values
-from .activity import Activity
 from .answer import Answer, AnswerFile, Usage
 from .number_types import Amount, Flag, Seconds, Share, Whole
-from .subject import CHAT, WithSubject
-from .transcript import Transcript
-from .trial import Arm, Trial
+from .subject import CHAT, Arm, WithSubject
+from .transcript import Activity, Transcript
+from .trial import Trial
 
 Span = tuple[Whole, Whole]
 Outcome = Literal["passed", "failed", "errored"]

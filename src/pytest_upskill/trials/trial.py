@@ -1,4 +1,4 @@
-"""Arms, trials and the prompt of each arm."""
+"""Trials, their questions, and the prompt of each arm."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -13,20 +13,9 @@ from ..settings import Settings
 from ..skills.case import Case, Role
 from ..skills.skill import Skill
 from .choice import Choice
-from .outfit import Outfit
-from .subject import CHAT, WithSubject
-from .task import Task
+from .subject import ARMS, CHAT, Arm, WithSubject
+from .task import Outfit, Task
 from .tools import Step, Tool
-
-# ``previous`` is the skill at a git ref; ``trace``, in teach, is a trace in place of the skill's
-# text; ``earlier`` is the other run in a comparison of two, and never asked.
-Arm = Literal["baseline", "previous", "trace", "skill", "earlier"]
-ARMS: Final[tuple[Arm, ...]] = (
-    "baseline",
-    "previous",
-    "trace",
-    "skill",
-)  # in this order
 
 Turns = tuple[tuple[Role, str], ...]
 # What other questions start with as well: the system text with the tools, the messages too, or

@@ -21,8 +21,8 @@ from ...models import ModelSpec
 from ...models.model import ProtocolName
 from ...models.reply_size import TooLarge, check_values
 from ...models.sdk import Upstream
-from ...trials.activity import UNTOLD
 from ...trials.answer import Answer, NoAnswer, Reply
+from ...trials.transcript import UNTOLD
 from ...trials.trial import Question
 from ..agent import Call
 from ..recorder import Recorder

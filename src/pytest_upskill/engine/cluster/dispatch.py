@@ -13,8 +13,7 @@ from ..._util.texts import one_line
 from ...agents.staging import setup_key
 from ...errors import InputError
 from ...trials.answer import Usage
-from ...trials.installing import digest_of_copy, files_to_install
-from ...trials.task import Installed
+from ...trials.task import Installed, digest_of_copy, files_to_install
 from ...trials.trial import Question
 from ..agent_jobs import TrialCalls
 from ..budget import Allowance

@@ -16,8 +16,7 @@ from ..._util.texts import one_line, percent, seconds, slug, whole
 from ...results.run import Pair, RunResults
 from ...results.verdict import Verdict, signal_lines
 from ...trials.records import Record
-from ...trials.subject import CHAT
-from ...trials.trial import Arm
+from ...trials.subject import CHAT, Arm
 from ..markdown import escaped
 from .benchmark_run import (
     File,

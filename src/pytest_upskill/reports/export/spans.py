@@ -14,8 +14,8 @@ from ...models import ModelSpec
 from ...results.run import RunResults
 from ...trials.answer import Answer
 from ...trials.records import Record
-from ...trials.subject import CHAT
-from ...trials.trial import Arm, Trial
+from ...trials.subject import CHAT, Arm
+from ...trials.trial import Trial
 
 Value = str | bool | int | float | list[str]
 

@@ -11,10 +11,9 @@ from ..._util.texts import digest, harmless, one_line, shortened, slug
 from ...checks.judging import JUDGE
 from ...results.case_changes import ChangedCase, Earlier
 from ...results.run import RunResults
-from ...trials.activity import Activity
 from ...trials.answer import AnswerFile
 from ...trials.records import Record
-from ...trials.transcript import Transcript
+from ...trials.transcript import Activity, Transcript
 from .case_rows import CaseRow
 from .marked import marked_checks
 from .markup import packed

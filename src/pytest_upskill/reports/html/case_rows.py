@@ -12,7 +12,7 @@ from ...results.summary import CaseSummary
 from ...settings import Score
 from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
-from ...trials.trial import Arm
+from ...trials.subject import Arm
 
 _ROUNDING: Final = 1e-9
 _PAIR: Final[tuple[Arm, ...]] = ("baseline", "skill")

@@ -10,7 +10,7 @@ from ...results.summary_row import row_of
 from ...results.verdict import Verdict, sweet_choice
 from ...settings import Score
 from ...stats import wilson
-from ...trials.trial import Arm
+from ...trials.subject import Arm
 from ..numbers import COST, LIFT, TOKENS, Number
 from .markup import circle, diamond, drawing, label, line
 

@@ -13,8 +13,8 @@ from ...errors import without_commands
 from ...results.summarizing import checks_of
 from ...trials.answer import AnswerFile
 from ...trials.records import Record, Span
+from ...trials.subject import Arm
 from ...trials.transcript import Transcript, Turn
-from ...trials.trial import Arm
 from ..numbers import short
 from ..phrases import activity_words, checks_words
 from .layout import Look, Marks, Paint, side_by_side, wrapped

@@ -8,8 +8,8 @@ from statistics import fmean
 from ..._util.texts import counted, dollars, one_line, whole
 from ...results.summarizing import checks_of
 from ...trials.records import Record
-from ...trials.trial import Arm
-from ...trials.triggers import TRIGGER
+from ...trials.subject import Arm
+from ...trials.trigger_trials import TRIGGER
 from ..numbers import short
 from .layout import Marks
 

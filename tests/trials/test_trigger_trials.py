@@ -9,13 +9,12 @@ import pytest
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.skill import Skill, load_skill
 from pytest_upskill.skills.triggers import Trigger
-from pytest_upskill.trials.activity import GIVEN, UNTOLD, Activity
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.choice import Choice
-from pytest_upskill.trials.installing import installed
-from pytest_upskill.trials.outfit import Outfit
+from pytest_upskill.trials.task import Outfit, installed
+from pytest_upskill.trials.transcript import GIVEN, UNTOLD, Activity
 from pytest_upskill.trials.trial import Trial
-from pytest_upskill.trials.triggers import (
+from pytest_upskill.trials.trigger_trials import (
     by_schema,
     choice_of,
     trigger_record,

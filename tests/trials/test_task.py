@@ -1,12 +1,17 @@
-"""The copy of a skill that agents get, from disk and from a git ref."""
+"""What agents get: the copy of a skill, and the tasks of a case."""
 
+import pickle
 from pathlib import Path
 
 import pytest
 
 from pytest_upskill.errors import SkillError
-from pytest_upskill.trials import installing
-from pytest_upskill.trials.installing import digest_of_copy, installed, skill_files
+from pytest_upskill.settings import Settings
+from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.trials import task
+from pytest_upskill.trials.task import Outfit, digest_of_copy, installed, skill_files
+from pytest_upskill.trials.trial import trials_of
 from support.kit import commit_all, write_skill
 
 
@@ -63,6 +68,43 @@ def test_the_digest_is_of_paths_contents_and_modes(folder: Path) -> None:
 
 
 def test_a_skill_may_be_too_large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installing, "MOST_FILES", 3)
+    monkeypatch.setattr(task, "MOST_FILES", 3)
     with pytest.raises(SkillError, match="too much to install"):
         skill_files(folder)
+
+
+def test_files_of_a_case_cross_to_another_process_once(tmp_path: Path) -> None:
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    settings = Settings(runs=5)
+    case = Case("one", "Go.", files=(("data.txt", "x" * 100_000),))
+    outfit = Outfit.of("loop", "1", skill, settings)
+    trials = trials_of("gate", skill, case, "m", settings, outfit=outfit)
+    assert len(trials) == 10
+    assert len(pickle.dumps(trials)) < 200_000
+
+
+def test_arms_differ_by_the_tested_skill_alone(tmp_path: Path) -> None:
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    case = Case("one", "Go.", files=(("data.txt", "x"),), setup="make it")
+    outfit = Outfit.of("loop", "1", skill, Settings())
+    base, own = outfit.tasks(case)["baseline"], outfit.tasks(case)["skill"]
+    assert base.tested is None
+    assert own.tested is not None
+    assert {**vars(base), "skills": ()} == {**vars(own), "skills": ()}
+
+
+def test_a_trial_without_a_sandbox_is_not_taken_for_one_in_a_sandbox(tmp_path: Path) -> None:
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    kinds = ("auto", "bwrap", "none")
+    outfits = [Outfit.of("loop", "1", skill, Settings(sandbox=kind)) for kind in kinds]
+    auto, bwrap, none = (outfit.tasks(Case("one", "Go.")) for outfit in outfits)
+    for arm, unconfined in none.items():
+        assert auto[arm].content == bwrap[arm].content != unconfined.content
+
+
+def test_the_tested_skill_has_no_better_place_than_others(tmp_path: Path) -> None:
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    others = tuple(installed(name, write_skill(tmp_path / name)) for name in ("lamp", "boat"))
+    tasks = Outfit.of("loop", "1", skill, Settings(), others).tasks(Case("one", "Go."))
+    assert [one.name for one in tasks["baseline"].skills] == ["boat", "lamp"]
+    assert [one.name for one in tasks["skill"].skills] == ["boat", "gate", "lamp"]

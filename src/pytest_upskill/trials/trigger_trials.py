@@ -11,13 +11,12 @@ from ..skills.case import Case
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import Skill, summary_of
 from ..skills.triggers import Trigger
-from .activity import GIVEN, UNTOLD, Activity
 from .answer import Answer, NoAnswer, Reply
 from .choice import Choice, Listed, skill_tool
-from .outfit import Outfit
 from .records import Grade, Record, errored_record, graded_record
 from .subject import CHAT
-from .task import Installed
+from .task import Installed, Outfit
+from .transcript import GIVEN, UNTOLD, Activity
 from .trial import BASE_SYSTEM, Question, Trial
 
 TRIGGER: Final = "trigger"  # the check of a query's record
