@@ -80,7 +80,7 @@ def test_a_name_of_any_form_is_told_as_one_harmless_line() -> None:
 
 
 def test_a_flood_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_upskill.agents.sandboxes.hosts._MOST_ASKED", 30)
+    monkeypatch.setattr("pytest_upskill.agents.sandboxes.hosts._MOST_REQUESTS", 30)
     many = [request(14, b"h%d.example.com" % number) for number in range(30)]
     _, findings = findings_after(*many)
     assert len(findings) == 21

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.agents.loop_tools import (
-    LITTLE,
+    CUT_RESULT,
     LONGEST_RESULT,
     LONGEST_TRIAL,
     LONGEST_TURN,
@@ -84,7 +84,7 @@ def test_results_fit_into_a_context_together() -> None:
     assert sum(asyncio.run(lengths(32, 32))) < LONGEST_TURN
     long = asyncio.run(lengths(1, 40))
     assert sum(long[:14]) > LONGEST_TRIAL
-    assert max(long[14:]) <= LITTLE
+    assert max(long[14:]) <= CUT_RESULT
 
 
 @given(st.text(max_size=200), st.integers(0, 100))

@@ -39,7 +39,7 @@ def probe(agent: Agent, kind: SandboxKind) -> Probe:
 @needs_bwrap
 def test_loop_works_in_a_sandbox() -> None:
     found = probe(LoopAgent(), Bwrap())
-    assert found.done == dict.fromkeys(STEPS, True)
+    assert found.outcomes == dict.fromkeys(STEPS, True)
     assert found.works
     assert (found.version, found.problem) == (LoopAgent().version(), "")
 
@@ -47,14 +47,14 @@ def test_loop_works_in_a_sandbox() -> None:
 def test_without_a_sandbox_the_probe_sees_key_and_network() -> None:
     before = dict(os.environ)
     found = probe(LoopAgent(), Unconfined())
-    assert [step for step, done in found.done.items() if not done] == list(OUTSIDE)
+    assert [step for step, done in found.outcomes.items() if not done] == list(OUTSIDE)
     assert not found.works
     assert dict(os.environ) == before
 
 
 def test_a_sandbox_that_does_not_open_is_told() -> None:
     found = probe(LoopAgent(), Broken())
-    assert not any(found.done.values())
+    assert not any(found.outcomes.values())
     assert "no room left" in found.problem
 
 
@@ -78,7 +78,7 @@ def test_what_an_agent_has_no_tool_for_is_told(
     found = probe(LoopAgent(), Bwrap())
     after = STEPS[STEPS.index(lacking) + 1 :] if lacking else ()
     expected = {step: None if step in after else step != lacking for step in STEPS}
-    assert found.done == expected
+    assert found.outcomes == expected
     assert found.works is (lacking is None)
     assert ("no tool for" in found.problem) is (lacking is not None)
 
@@ -91,7 +91,7 @@ def test_a_program_of_the_host_is_really_started(
     agent = ClaudeCode()
     assert is_installed(agent)
     found = probe(agent, Bwrap())
-    assert found.done == dict.fromkeys(STEPS, True)
+    assert found.outcomes == dict.fromkeys(STEPS, True)
     assert (found.version, found.problem) == (VERSION, "")
 
 
@@ -102,7 +102,7 @@ def test_a_program_that_breaks_is_told_with_its_last_words(
     folder = fake_cli(tmp_path, breaks="echo 'node 20 is too old' >&2; exit 3")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     found = probe(ClaudeCode(), Bwrap())
-    assert not any(found.done.values())
+    assert not any(found.outcomes.values())
     assert "node 20 is too old" in found.problem
 
 
@@ -114,7 +114,7 @@ def test_a_program_without_a_version_is_told(
     found = probe(ClaudeCode(), Broken())
     assert found.version == ""
     assert "needs node 22" in found.problem
-    assert found.done["starts"] is False
+    assert found.outcomes["starts"] is False
 
 
 def test_a_program_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,8 +162,8 @@ def test_what_can_not_be_named(names: list[str], told: str) -> None:
 @pytest.mark.parametrize(
     ("version", "told"),
     [
-        (lambda: 1 // 0, "agent ant: telling its version raised ZeroDivisionError: *"),
-        (lambda: Path("x"), "agent ant: its version is *Path('x'), not a text"),
+        (lambda: 1 // 0, "agent ant: its version() raised ZeroDivisionError: *"),
+        (lambda: Path("x"), "agent ant: its version is *Path('x'), not a string"),
     ],
 )
 def test_a_broken_agent_is_one_line(version: Callable[[], Any], told: str) -> None:

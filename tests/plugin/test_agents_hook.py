@@ -73,10 +73,10 @@ def test_the_example_of_the_docs(
         (made("CommandAgent"), "pytest_upskill_agents: 'acme' raised TypeError: Can't instant"),
         (made(more="protocols = 'chat'"), "pytest_upskill_agents: 'acme': speaks 'chat'"),
         (made(more="protocols = ('smtp',)"), "pytest_upskill_agents: 'acme': speaks ('smtp',)"),
-        (made(more="def version(self): return 7"), "agent acme: its version is 7, not a text"),
+        (made(more="def version(self): return 7"), "agent acme: its version is 7, not a string"),
         (
             made(more="def version(self): return self.x"),
-            "agent acme: telling its version raised AttributeError: ",
+            "agent acme: its version() raised AttributeError: ",
         ),
         (
             made(more="program = 'no-such-acme'"),

@@ -15,9 +15,9 @@ Send = Callable[[Model], Awaitable[Answer]]
 
 
 class Call(Protocol):
-    """One call of a trial's model, through the engine: its limits, retries and budget apply.
+    """A call of the trial's model by the engine, with its limits, retries and budget.
 
-    ``send`` makes the call in place of ``Model.ask``: the gateway passes a request on as it is.
+    ``send`` replaces ``Model.ask``: the gateway passes a request on as it is.
     """
 
     async def __call__(self, question: Question, send: Send | None = None) -> Reply: ...
@@ -27,8 +27,8 @@ class Agent(ABC):
     """What carries out a case; one object serves all trials of a run."""
 
     name: str
-    memory: int = 50  # megabytes that a trial takes, about
-    protocols: tuple[ProtocolName, ...] = PROTOCOLS  # it can ask models by
+    memory: int = 50  # megabytes of a trial, about
+    protocols: tuple[ProtocolName, ...] = PROTOCOLS  # that it speaks with models
     skills_folder: str = SKILLS  # where it looks for skills
     bundled: tuple[str, ...] = ()  # skills of its own that can't be switched off
 
@@ -38,14 +38,14 @@ class Agent(ABC):
 
     @abstractmethod
     def version(self) -> str:
-        """Part of the key of stored answers; SettingsError if it can't be told."""
+        """Part of the key of stored answers; SettingsError if it can't be found out."""
 
     def how_to_install(self, version: str) -> str:  # noqa: ARG002
-        """The command that installs a version of it; empty if nobody knows."""
+        """The command that installs a version of it; empty if unknown."""
         return ""
 
     def mounts(self) -> tuple[Mount, ...]:
-        """What of the host it needs inside."""
+        """Files and folders of the host that it needs inside."""
         return ()
 
     @abstractmethod
@@ -55,10 +55,10 @@ class Agent(ABC):
         """Carry out ``recorder.question`` with ``recorder.skills``: ``recorder.answer(stop)``.
 
         ``spec`` is its model, which is asked by ``call`` or through the gateway.
-        All that goes between the agent and its model is told to the recorder as it happens, so the
-        caller, which adds the files, may cancel this when the time is up and take what is there:
-        ``recorder.answer("time")``. ``max_turns`` is the stop of an agent that reached that limit.
-        NoAnswerError with the reason if its model gave no answer, SandboxError if that broke.
+        Messages, replies and results go to the recorder as they happen, so the caller may cancel
+        this when the time is up, and use ``recorder.answer("time")``. The caller adds the files.
+        An agent that reached its limit of turns stops with ``max_turns``. NoAnswerError if its
+        model gave no answer, SandboxError if the sandbox broke.
         """
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How a trial is carried out: stage skills, open a sandbox, run the agent, keep what it left."""
+"""A trial of an agent: stage skills, open a sandbox, run the agent, keep its workspace."""
 
 import asyncio
 import time
@@ -29,18 +29,18 @@ from .skill_use import keys_of
 from .snapshot import WorkspaceChanges, collect_changes, fill
 from .staging import FilesOf, Setups, Staging, StartState, close_sandbox
 
-_GRACE: Final = 5.0  # seconds for an agent to end
-_COLLECTING: Final = 120.0  # seconds to furnish a sandbox, and to read what is left in it
-_LOOK: Final = 0.05
-_AT_ONCE: Final = 2
-_NO_WORDS: Final = "the skill has no words, so nothing would tell whether it is opened"
-_ENDED: Final = ("decided", "max_turns", "time")  # by us
+_END_SECONDS: Final = 5.0  # for an agent to end
+_FILES_SECONDS: Final = 120.0  # to prepare a sandbox, and to read its files at the end
+_POLL: Final = 0.05
+_SNAPSHOTS_AT_ONCE: Final = 2
+_NO_TEXT: Final = "the skill has no words, so nothing would show whether it is opened"
+_STOPPED_BY_US: Final = ("decided", "max_turns", "time")
 
 
 class AgentTrials:
     """Carries out the trials of a run, in the engine's loop."""
 
-    places: Final = None  # as many as there is room for
+    places: Final = None  # as many as fit into memory
     at_work: Final = None  # all
     note: Final = ""
 
@@ -60,47 +60,47 @@ class AgentTrials:
         self._price_of = price_of
         self._files_of = files_of
         self._agents: dict[str, Agent] = {}
-        self._workshop: TrialResources | None = None
+        self._resources: TrialResources | None = None
 
     def memory_of(self, agent: str) -> int:
         """Megabytes that a trial takes."""
         return self._agent(agent).memory
 
     async def run(self, question: Question, call: Call) -> Reply:
-        """What came of a trial; nothing is raised but cancellation."""
+        """Carry out a trial. Raises nothing but cancellation."""
         assert question.task
         agent = self._agent(question.task.agent)
         price = partial(cost, self._price_of(question.model))
         spec = self._spec_of(question.model)
-        return await run_trial(agent, question, call, self._open_workshop(), spec, price)
+        return await run_trial(agent, question, call, self._open_resources(), spec, price)
 
     async def close(self) -> None:
         for agent in self._agents.values():
-            with suppress(Exception):  # an agent that can't close must not lose the run
+            with suppress(Exception):  # an agent of a conftest.py may raise anything
                 await agent.close()
-        if self._workshop:
-            await self._workshop.close()
+        if self._resources:
+            await self._resources.close()
 
     async def set_up(self, task: Task) -> Reply:
-        """Run the setup of a task, for trials on other machines: the workspace that it made."""
+        """Run the setup of a task for trials on other machines; the answer has the workspace."""
         try:
-            start = await self._open_workshop().setups.start_of(task)
-            made = await asyncio.to_thread(read_file, start.file) if start.file else b""
+            start = await self._open_resources().setups.start_of(task)
+            workspace = await asyncio.to_thread(read_file, start.file) if start.file else b""
         except NoAnswerError as error:
             return NoAnswer(str(error))
         except SandboxError as error:
             return NoAnswer(f"{task.agent}: {one_line(without_keys(str(error)), 500)}")
-        return Answer("", seconds=start.seconds, workspace=made)
+        return Answer("", seconds=start.seconds, workspace=workspace)
 
-    def start_from(self, task: Task, made: Answer) -> None:
-        """Trials of a task start from what its setup made on another machine."""
-        setups = self._open_workshop().setups
-        setups.know(task, made.workspace, made.seconds or 0.0)
+    def start_from(self, task: Task, prepared: Answer) -> None:
+        """Let trials of a task start from the workspace of ``set_up`` on another machine."""
+        setups = self._open_resources().setups
+        setups.add(task, prepared.workspace, prepared.seconds or 0.0)
 
-    def _open_workshop(self) -> "TrialResources":
-        if self._workshop is None:
-            self._workshop = TrialResources(self._sandbox_kind(), self._timeout, self._files_of)
-        return self._workshop
+    def _open_resources(self) -> "TrialResources":
+        if self._resources is None:
+            self._resources = TrialResources(self._sandbox_kind(), self._timeout, self._files_of)
+        return self._resources
 
     def _agent(self, name: str) -> Agent:
         if name not in self._agents:
@@ -118,13 +118,13 @@ class TrialResources:
         self.timeout = timeout
         self._folder = Path(mkdtemp(dir=run_folder()))
         self.staging = Staging(self._folder, files_of)
-        self.setups = Setups(kind, self._folder, timeout, self.room_of)
-        # Workspaces that are read at once: each may take a hundred megabytes.
-        self.collecting = asyncio.Semaphore(_AT_ONCE)
+        self.setups = Setups(kind, self._folder, timeout, self.spec_for)
+        # Each snapshot may take a hundred megabytes.
+        self.snapshots = asyncio.Semaphore(_SNAPSHOTS_AT_ONCE)
         self._mounts: dict[Needs, asyncio.Future[tuple[Mount, ...]]] = {}
 
-    async def room_of(self, task: Task) -> SandboxSpec:
-        """A sandbox as a task needs it, without a skill. SandboxError if that can't be had."""
+    async def spec_for(self, task: Task) -> SandboxSpec:
+        """The sandbox that a task needs, without a skill. SandboxError if a need can't be met."""
         needs = task.needs
         if needs not in self._mounts:
             self._mounts[needs] = asyncio.ensure_future(mounts_for(needs))
@@ -141,22 +141,22 @@ async def run_trial(
     agent: Agent,
     question: Question,
     call: Call,
-    workshop: TrialResources,
+    resources: TrialResources,
     spec: ModelSpec,
     price: PriceOf,
 ) -> Reply:
     asked_at, task = time.time(), question.task
     assert task
     try:
-        async with asyncio.timeout(workshop.timeout + _COLLECTING):
-            staged = [await workshop.staging.installed_skill(one) for one in task.skills]
-            start = await workshop.setups.start_of(task)
-        skills = [replace(skill, among=agent.skills_folder) for skill in staged]
+        async with asyncio.timeout(resources.timeout + _FILES_SECONDS):
+            staged = [await resources.staging.installed_skill(skill) for skill in task.skills]
+            start = await resources.setups.start_of(task)
+        skills = [replace(skill, skills_folder=agent.skills_folder) for skill in staged]
         tested = (skill for skill in skills if skill.installed.tested)
         if task.until_opened and not any(keys_of(skill.body) for skill in tested):
-            return NoAnswer(_NO_WORDS)
+            return NoAnswer(_NO_TEXT)
         recorder = Recorder(question, skills, price)
-        answer = await _in_sandbox(agent, spec, call, workshop, recorder, start)
+        answer = await _in_sandbox(agent, spec, call, resources, recorder, start)
         return replace(answer, asked_at=asked_at)
     except NoAnswerError as error:
         return NoAnswer(str(error))
@@ -165,13 +165,13 @@ async def run_trial(
     except TimeoutError:
         return NoAnswer(f"{task.agent}: the sandbox was not ready in time")
     except Exception as bug:  # an agent of a conftest.py may raise anything
-        return NoAnswer(f"{task.agent}: the agent raised {_told(bug)}")
+        return NoAnswer(f"{task.agent}: the agent raised {_shown_bug(bug)}")
 
 
-def _told(bug: BaseException) -> str:
+def _shown_bug(bug: BaseException) -> str:
     try:
         return one_line(without_keys(repr(bug)), 300)
-    except Exception:  # foreign code may raise what can't even be shown
+    except Exception:  # its repr may raise, too
         return type(bug).__name__
 
 
@@ -179,60 +179,67 @@ async def _in_sandbox(
     agent: Agent,
     spec: ModelSpec,
     call: Call,
-    workshop: TrialResources,
+    resources: TrialResources,
     recorder: Recorder,
     start: StartState,
 ) -> Answer:
     task = recorder.question.task
     assert task
-    room = await workshop.room_of(task)
-    own = [Mount(skill.host, skill.inside) for skill in recorder.skills]
-    mounts = (*room.mounts, *await asyncio.to_thread(agent.mounts), *own)
-    sandbox = await workshop.kind.open(replace(room, mounts=mounts))
+    sandbox_spec = await resources.spec_for(task)
+    skill_mounts = [Mount(skill.host, skill.inside) for skill in recorder.skills]
+    mounts = (*sandbox_spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
+    sandbox = await resources.kind.open(replace(sandbox_spec, mounts=mounts))
     try:
-        async with asyncio.timeout(_COLLECTING):
+        async with asyncio.timeout(_FILES_SECONDS):
             await fill(sandbox, await start.workspace())
             before = () if task.until_opened else await sandbox.tree()
-        clock = _Clock(call, max(0.0, workshop.timeout - start.seconds))
+        clock = _Clock(call, max(0.0, resources.timeout - start.seconds))
         answer = await _within(clock, agent.run(sandbox, clock, recorder, spec))
         answer = answer or recorder.answer("time")
         answer = replace(answer, seconds=clock.seconds + start.seconds)
         if answer.stop == "time":
-            answer = replace(answer, seconds=workshop.timeout)
-        if task.until_opened and _is_void(answer):
+            answer = replace(answer, seconds=resources.timeout)
+        if task.until_opened and _is_undecided(answer):
             raise NoAnswerError(f"{task.agent}: {answer.nothing}")
-        left = WorkspaceChanges()  # nobody asks what an agent left that was to open a skill, or not
+        changes = WorkspaceChanges()  # of no use if only opening the skill was tested
         if not task.until_opened:
-            async with workshop.collecting:
-                left = await _left(sandbox, before, answer)
+            async with resources.snapshots:
+                changes = await _changes(sandbox, before, answer)
         refused = tuple(map(without_keys, sandbox.findings))
     finally:
         await close_sandbox(sandbox)
     activity = answer.activity or Activity()
-    findings, by = (*activity.findings, *refused, *left.findings), (task.agent, task.version)
-    activity = replace(activity, findings=findings, agents=(by,))
-    return replace(answer, files=left.files, workspace=left.workspace, activity=activity)
+    findings, version = (
+        (*activity.findings, *refused, *changes.findings),
+        (task.agent, task.version),
+    )
+    activity = replace(activity, findings=findings, agents=(version,))
+    return replace(answer, files=changes.files, workspace=changes.workspace, activity=activity)
 
 
-def _is_void(answer: Answer) -> bool:
-    """Whether a model said nothing at all, or thought until it was cut off: that decides nothing.
+def _is_undecided(answer: Answer) -> bool:
+    """Whether the model said nothing at all, or only thought until it was cut off.
 
-    After a call, many a model ends without a word.
+    After a tool call, an empty reply is normal.
     """
     activity = answer.activity
     if activity is None or activity.activated or answer.refused or not answer.is_empty:
         return False
-    return answer.stop == "length" or (answer.stop not in _ENDED and not activity.tool_calls)
+    return answer.stop == "length" or (
+        answer.stop not in _STOPPED_BY_US and not activity.tool_calls
+    )
 
 
-async def _left(sandbox: Sandbox, before: Sequence[TreeEntry], answer: Answer) -> WorkspaceChanges:
+async def _changes(
+    sandbox: Sandbox, before: Sequence[TreeEntry], answer: Answer
+) -> WorkspaceChanges:
     try:
-        async with asyncio.timeout(_COLLECTING):
+        async with asyncio.timeout(_FILES_SECONDS):
             return await collect_changes(sandbox, before)
     except (SandboxError, TimeoutError) as error:
         if answer.stop != "time":
             raise
-        # It was ended, whatever it was doing: what it did before counts.
+        # It was stopped by the time limit: what it did before that counts.
         return WorkspaceChanges(
             findings=(f"its files could not be read: {one_line(str(error), 200)}",)
         )
@@ -240,10 +247,10 @@ async def _left(sandbox: Sandbox, before: Sequence[TreeEntry], answer: Answer) -
 
 @dataclass
 class _Clock:
-    """A trial's time. The wait for a place among the calls is not the agent's, so not in it.
+    """The time of a trial, without the time that a single call waits for its turn.
 
-    Of calls side by side nobody can say who waits for whom: all their time counts. Once the time
-    is up, no call is begun any more, or an agent that always has one would never end.
+    Of parallel calls, all time counts. Once the time is up, no call is begun, so that an agent
+    with a steady stream of calls ends, too.
     """
 
     call: Call
@@ -261,7 +268,7 @@ class _Clock:
         loop = asyncio.get_running_loop()
         if self.seconds >= self.limit:
             await loop.create_future()  # until the agent is ended
-        began, others = loop.time(), self.calling
+        began, parallel = loop.time(), self.calling
         self.calling += 1
         self._begun += 1
         number = self._begun
@@ -269,7 +276,7 @@ class _Clock:
             reply = await self.call(question, send)
         finally:
             self.calling -= 1
-        alone = not others and number == self._begun
+        alone = not parallel and number == self._begun
         if alone and isinstance(reply, Answer) and reply.seconds is not None:
             self._waited += max(0.0, loop.time() - began - reply.seconds)
         return reply
@@ -278,28 +285,28 @@ class _Clock:
 async def _within(clock: _Clock, running: Coroutine[None, None, Answer]) -> Answer | None:
     """The agent's answer; None if its time is over.
 
-    A call has a time limit of its own: it ends before the agent's limit is looked at. NoAnswerError
-    if the agent knows that its model is why it took so long.
+    A running call has its own time limit, and is waited for. NoAnswerError if the agent says that
+    its model took all the time.
     """
     task = asyncio.get_running_loop().create_task(running)
-    # Of a run that is stopped nobody asks what an agent raised, and asyncio would print it.
+    # Retrieve the exception, or asyncio would print it when a run is stopped.
     task.add_done_callback(lambda task: task.cancelled() or task.exception())
     try:
         while not task.done():
-            left = clock.limit - clock.seconds
-            if left <= 0 and not clock.calling:
-                await _ended(task)
+            remaining = clock.limit - clock.seconds
+            if remaining <= 0 and not clock.calling:
+                await _cancelled(task)
                 failed = task.done() and not task.cancelled() and task.exception()
                 if isinstance(failed, NoAnswerError):
                     raise failed
                 return None
-            await asyncio.wait({task}, timeout=max(left, _LOOK))
+            await asyncio.wait({task}, timeout=max(remaining, _POLL))
         return task.result()
     finally:
-        await _ended(task)
+        await _cancelled(task)
 
 
-async def _ended(task: "asyncio.Task[Answer]") -> None:
+async def _cancelled(task: "asyncio.Task[Answer]") -> None:
     task.cancel()
     with suppress(Exception, asyncio.CancelledError):
-        await asyncio.wait({task}, timeout=_GRACE)
+        await asyncio.wait({task}, timeout=_END_SECONDS)

@@ -1,4 +1,4 @@
-"""Agents that are commands: they run in the sandbox and reach their model by an endpoint."""
+"""Agents that are programs: they run in the sandbox and reach their model by the gateway."""
 
 import asyncio
 import json
@@ -21,38 +21,38 @@ from .program import Program, find_program, version_of
 from .recorder import Recorder
 from .sandboxes.sandbox import HOME, CommandResult, Mount, Sandbox
 
-_NO_END: Final = 7 * 86_400.0  # seconds; the trial has its own time, and ends the command with it
+_UNLIMITED: Final = 7 * 86_400.0  # seconds; the time limit of the trial ends the program
 _NOT_FOUND: Final = 127  # the exit status of a shell that did not find a program
-CONTEXT: Final = 128_000  # tokens, for agents that want to know: most models take as many
+CONTEXT: Final = 128_000  # tokens, for agents that need a number: most models take as many
 
 
 @dataclass(frozen=True)
 class AgentJob:
-    """What an agent is to do, and where it finds its model."""
+    """The task of an agent, and the address of its model."""
 
     prompt: str
-    model: str  # what it asks for
-    url: str  # of its server, without the version
-    key: str  # that it sends
+    model: str
+    url: str  # of the gateway, without a version such as /v1
+    key: str  # for the gateway
     protocol: ProtocolName
     max_turns: int
-    max_output: int  # tokens of a reply
+    max_output: int  # tokens
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How an agent is started in its workspace."""
+    """How to start an agent in its workspace."""
 
     arguments: Sequence[str]  # after its name
     env: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)  # texts by paths in its home
+    files: Mapping[str, str] = field(default_factory=dict)  # text by path in its home
     stdin: bytes = b""
 
 
 class CommandAgent(Agent):
-    """A program with an endpoint. What it did is told by what went through the endpoint alone.
+    """A program. Its transcript is what went through the gateway.
 
-    Its exit status counts only where it left no answer: some agents exit with 0 after an error.
+    Its exit status counts only without an answer: some agents exit with 0 after an error.
     """
 
     program: str  # its name on PATH
@@ -62,11 +62,11 @@ class CommandAgent(Agent):
 
     def __init__(self) -> None:
         self._gateway = Gateway()
-        self._found: Program | None = None
+        self._located: Program | None = None
 
     @abstractmethod
     def launch(self, job: AgentJob) -> Launch:
-        """How to start it for a job."""
+        """How to start it."""
 
     def require(self) -> None:
         self.version()
@@ -80,7 +80,7 @@ class CommandAgent(Agent):
             raise self.error(problem, f"Try {self.program} --version.") from None
 
     def cache(self) -> str:
-        """A folder of the host for what it unpacks when it is first started; none by default."""
+        """A folder of the host for what it unpacks at its first start; none by default."""
         return ""
 
     def how_to_install(self, version: str) -> str:
@@ -101,10 +101,10 @@ class CommandAgent(Agent):
                 for path, text in launch.files.items():
                     await sandbox.write(f"{HOME}/{path}", text.encode())
                 try:
-                    ran = await self._ran(sandbox, launch, endpoint)
+                    ran = await self._run_program(sandbox, launch, endpoint)
                 finally:  # also if its time is up
                     final = endpoint.write_to(recorder)
-        except asyncio.CancelledError:  # its time is up, which may be why
+        except asyncio.CancelledError:  # its time is up, perhaps because of its model
             if endpoint and endpoint.no_answer:
                 raise NoAnswerError(endpoint.no_answer) from None
             if endpoint is None or not endpoint.has_requests:
@@ -114,13 +114,13 @@ class CommandAgent(Agent):
         return self._answer(endpoint, ran, recorder, final)
 
     def _job(self, question: Question, spec: ModelSpec, endpoint: Endpoint) -> AgentJob:
-        speaks = spec.provider.protocols(spec)  # what its server does best comes first
+        speaks = spec.provider.protocols(spec)  # the best one first
         return AgentJob(
             prompt_of(question),
             endpoint.model,
             endpoint.url,
             endpoint.token,
-            next(one for one in speaks if one in self.protocols),
+            next(protocol for protocol in speaks if protocol in self.protocols),
             question.task.max_turns if question.task else 1,
             question.max_output,
         )
@@ -128,15 +128,15 @@ class CommandAgent(Agent):
     async def _start(self, sandbox: Sandbox, launch: Launch) -> CommandResult:
         program = self._program()
         arguments = [sandbox.path(program.path), *launch.arguments]
-        if program.folders:  # before those of the system
+        if program.folders:  # to be found before those of the system
             path = ":".join(map(sandbox.path, program.folders))
             arguments = ["/bin/sh", "-c", 'PATH="$0:$PATH" exec "$@"', path, *arguments]
-        return await sandbox.run(arguments, timeout=_NO_END, env=launch.env, stdin=launch.stdin)
+        return await sandbox.run(arguments, timeout=_UNLIMITED, env=launch.env, stdin=launch.stdin)
 
-    async def _ran(
+    async def _run_program(
         self, sandbox: Sandbox, launch: Launch, endpoint: Endpoint
     ) -> CommandResult | None:
-        """How it ended; None if it went on and on though there was no more to ask."""
+        """How it ended; None if it went on after the gateway refused all further requests."""
         running = asyncio.ensure_future(self._start(sandbox, launch))
         over = asyncio.ensure_future(endpoint.finished.wait())
         try:
@@ -155,9 +155,9 @@ class CommandAgent(Agent):
             return recorder.answer(endpoint.stop, final)
         if endpoint.no_answer:
             raise NoAnswerError(endpoint.no_answer)
-        assert ran  # or the endpoint would know why not
+        assert ran  # or the endpoint has a reason
         if last is None:
-            how = (
+            problem = (
                 "ended before its model answered"
                 if endpoint.has_requests
                 else "asked its model nothing"
@@ -165,7 +165,7 @@ class CommandAgent(Agent):
             refused = (
                 () if endpoint.has_requests else recorder.activity.findings[:2]
             )  # which may be why
-            reason = f"{self.name} {how} ({'; '.join([_ending(ran), *refused])})"
+            reason = f"{self.name} {problem} ({'; '.join([_ending(ran), *refused])})"
             if (
                 ran.exit == _NOT_FOUND and not endpoint.has_requests
             ):  # mostly a script of the user's own
@@ -175,26 +175,26 @@ class CommandAgent(Agent):
                 )
             raise NoAnswerError(reason)
         if last.calls:
-            how = "ended after a tool call, without an answer"
-            raise NoAnswerError(f"{self.name} {how} ({_ending(ran)})")
+            problem = "ended after a tool call, without an answer"
+            raise NoAnswerError(f"{self.name} {problem} ({_ending(ran)})")
         return recorder.answer(last.stop, final)
 
     def with_needs(self, program: Program) -> Program:
-        """Its program with others that it starts; SettingsError if one of them is missing."""
+        """Add programs that it starts; SettingsError if one of them is missing."""
         return program
 
     def _program(self) -> Program:
-        if self._found is None:
+        if self._located is None:
             try:
-                found = find_program(self.program)
+                program = find_program(self.program)
             except ValueError as error:
                 hint = "Put the folder of the program itself before that of the shim on PATH."
                 raise self.error(str(error), hint) from None
-            if found is None:
+            if program is None:
                 hint = f"Install it: {self.install}"
                 raise self.error(f"{self.program} is not installed", hint)
-            self._found = self.with_needs(found)
-        return self._found
+            self._located = self.with_needs(program)
+        return self._located
 
     def error(self, problem: str, hint: str) -> SettingsError:
         return SettingsError("agents", problem, hint, value=self.name)
@@ -204,27 +204,27 @@ class CommandAgent(Agent):
 
 
 def prompt_of(question: Question) -> str:
-    """All that a question says as one text: agents take no more. Most questions are one."""
+    """All messages of a question as one text, as agents take only one."""
     *before, (_, last) = question.messages
-    said = [f"{'You' if role == 'assistant' else 'I'} said: {text}" for role, text in before]
-    return "\n\n".join(filter(None, [question.system, *said, last]))
+    earlier = [f"{'You' if role == 'assistant' else 'I'} said: {text}" for role, text in before]
+    return "\n\n".join(filter(None, [question.system, *earlier, last]))
 
 
 def _ending(ran: CommandResult) -> str:
-    """How a command ended, and its last words."""
-    words = last_error(ran.output)
-    return f"{ran.how}: {words}" if words else ran.how
+    """How a program ended, and its last error."""
+    error = last_error(ran.output)
+    return f"{ran.status}: {error}" if error else ran.status
 
 
-_LINES: Final = 60  # from the end, that are looked at
+_LINES: Final = 60  # at the end
 _LONGEST_LINE: Final = 20_000
 _LONGEST: Final = 250
-_SEARCHED: Final = 2_000  # characters of what a line says: patterns take long on hostile ones
+_SEARCHED: Final = 2_000  # characters of a message: patterns take long on hostile ones
 _DEEPEST: Final = 6  # levels of an event
-_CODES: Final = re.compile(
+_ESCAPES: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_=>()].?)"
 )
-_BY_SANDBOX: Final = re.compile(r"\[(?:The sandbox stopped|Stopped:|A file grew)")
+_SANDBOX_NOTE: Final = re.compile(r"\[(?:The sandbox stopped|Stopped:|A file grew)")
 _TRACE: Final = re.compile(
     r"\s+at |\s*File \"|Node\.js v|Bun v|\s*\d+ \||note: run with|Traceback \(|[\W_]*$|throw "
 )
@@ -234,10 +234,10 @@ _TROUBLE: Final = re.compile(
     r"require|missing|exceed|expired|too old|log ?in|limit|timed out",
     re.I,
 )
-# What an event tells an error in, the likeliest first.
+# Keys of errors in events, the likeliest first.
 _KEYS: Final = ("error", "errors", "errorMessage", "error_message", "message", "result", "reason")
 _KEYS_WITHIN: Final = (*_KEYS, "data", "details", "detail", "description", "name", "text", "code")
-_CHANGING: Final = (  # what differs from trial to trial
+_VARIABLE_PARTS: Final = (  # different in each trial
     (re.compile(r"^[\[(]?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?[\])]?\s*"), ""),
     (re.compile(r"\btrialkey-[\w-]{20,}"), HIDDEN),
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d+"), r"\1"),
@@ -249,24 +249,28 @@ _CHANGING: Final = (  # what differs from trial to trial
 
 
 def last_error(output: bytes) -> str:
-    """The line that says most about why a command ended; empty if there is none."""
+    """The most telling line about why a program ended; empty if there is none.
+
+    CLIs print events as JSON, stack traces, colours and progress, all of it hostile text. The same
+    cause gives the same line.
+    """
     text = output.decode("utf-8", "replace")[-_LINES * _LONGEST_LINE :]
     lines = [line[:_LONGEST_LINE] for line in text.splitlines() if line.strip()][-_LINES:]
-    told = [one for one in map(_told, lines) if one]
-    by_sandbox = (one for one in reversed(told) if _BY_SANDBOX.match(one))
-    troubled = (one for one in reversed(told) if _TROUBLE.search(one))
-    return next(by_sandbox, None) or next(troubled, None) or (told[-1] if told else "")
+    messages = [message for message in map(_message, lines) if message]
+    by_sandbox = (message for message in reversed(messages) if _SANDBOX_NOTE.match(message))
+    troubled = (message for message in reversed(messages) if _TROUBLE.search(message))
+    return next(by_sandbox, None) or next(troubled, None) or (messages[-1] if messages else "")
 
 
-def _told(line: str) -> str:
-    """What a line says; empty if it is only a part of a trace, or an event of no error."""
-    line = _CODES.sub("", line)
+def _message(line: str) -> str:
+    """The message of a line; empty for a part of a trace, or an event that is no error."""
+    line = _ESCAPES.sub("", line)
     if line.lstrip().startswith("{"):
         line = next(_in_event(line), "")
     elif _TRACE.match(line):
         return ""
     line = without_keys(line.strip())[:_SEARCHED]
-    for pattern, instead in _CHANGING:
+    for pattern, instead in _VARIABLE_PARTS:
         line = pattern.sub(instead, line)
     return one_line(line, _LONGEST)
 
@@ -275,7 +279,7 @@ def _in_event(line: str) -> Iterator[str]:
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):
-        yield line  # cut, or no event at all
+        yield line  # cut off, or no JSON
         return
     if isinstance(event, dict) and _is_error(event):
         yield from _texts(event, (*_KEYS, "data"), _DEEPEST)
@@ -285,16 +289,16 @@ def _is_error(event: dict[str, object]) -> bool:
     kinds = " ".join(
         str(event.get(key, ""))[:100] for key in ("type", "subtype", "status", "level")
     )
-    known = ("error", "errors", "errorMessage", "error_message", "is_error")
-    return any(event.get(key) for key in known) or bool(re.search("error|fail|fatal", kinds, re.I))
+    keys = ("error", "errors", "errorMessage", "error_message", "is_error")
+    return any(event.get(key) for key in keys) or bool(re.search("error|fail|fatal", kinds, re.I))
 
 
 def _texts(value: object, keys: tuple[str, ...], depth: int) -> Iterator[str]:
     if isinstance(value, str) and value.strip():
         yield " ".join(value.split())
     elif isinstance(value, list) and depth:
-        for one in value[:5]:
-            yield from _texts(one, keys, depth - 1)
+        for item in value[:5]:
+            yield from _texts(item, keys, depth - 1)
     elif isinstance(value, dict) and depth:
         for key in keys:
             yield from _texts(value.get(key), _KEYS_WITHIN, depth - 1)

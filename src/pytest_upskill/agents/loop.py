@@ -18,7 +18,7 @@ from .recorder import Recorder
 from .sandboxes.sandbox import Sandbox
 from .staging import InstalledSkill
 
-VERSION: Final = "1"  # to be raised with any change of what the model sees: a test says when
+VERSION: Final = "1"  # raise it with any change of what the model sees; a test fails otherwise
 MOST_CALLS: Final = 32  # of a turn that are run
 SYSTEM: Final = (
     "You are an agent with tools. Commands run in your workspace, the folder with the files of "
@@ -57,25 +57,25 @@ class LoopAgent(Agent):
             recorder.message(role, text)
         box = Toolbox(sandbox, skills)
         clock = asyncio.get_running_loop().time
-        most = question.task.max_turns if question.task else 1
+        max_turns = question.task.max_turns if question.task else 1
         until_opened = bool(question.task and question.task.until_opened)
-        for left in reversed(range(most)):
-            asked, before = clock(), recorder.opened
+        for remaining in reversed(range(max_turns)):
+            asked_at, before = clock(), recorder.opened
             reply = await call(ask)
             if isinstance(reply, NoAnswer):
                 raise NoAnswerError(reply.reason)
-            seconds = clock() - asked if reply.seconds is None else reply.seconds
+            seconds = clock() - asked_at if reply.seconds is None else reply.seconds
             recorder.reply(reply.thinking, reply.text, reply.calls, reply.usage, seconds)
             if reply.refused or not reply.calls:
                 return recorder.answer(reply.stop)
-            if not left and not until_opened:
+            if not remaining and not until_opened:
                 break
             results = await _results(box, reply, recorder)
             if until_opened and recorder.is_decided(before):
                 return recorder.answer("decided")
-            if (more := len(reply.calls) - MOST_CALLS) > 0:
+            if (skipped := len(reply.calls) - MOST_CALLS) > 0:
                 recorder.add_finding(
-                    f"calls of one turn that were not run: {more} of {len(reply.calls)}"
+                    f"calls of one turn that were not run: {skipped} of {len(reply.calls)}"
                 )
             if box.is_full:
                 recorder.add_finding(
@@ -87,14 +87,14 @@ class LoopAgent(Agent):
 
 
 def tools_for(skills: Sequence[InstalledSkill]) -> tuple[Tool, ...]:
-    """The tools, and one that loads skills if there are any."""
+    """The tools, with one that opens skills if there are any."""
     if not skills:
         return TOOLS
-    return (*TOOLS, skill_tool([one.installed.name for one in skills]))
+    return (*TOOLS, skill_tool([skill.installed.name for skill in skills]))
 
 
 def skill_list(skills: Sequence[InstalledSkill], sandbox: Sandbox) -> str:
-    """The skills with the places of their files."""
+    """The skills with the paths of their files."""
     return choice.skill_list(
         [
             Listed(
@@ -112,7 +112,7 @@ def _file_of(skill: InstalledSkill) -> str:
 
 
 async def _results(box: Toolbox, reply: Answer, recorder: Recorder) -> tuple[ToolResult, ...]:
-    """Run the calls of a reply side by side; what is written is there for the calls after it."""
+    """Run the calls of a reply in parallel, but each after earlier writes."""
     clock = asyncio.get_running_loop().time
     tasks = list[asyncio.Task[ToolResult]]()
     writing = list[asyncio.Task[ToolResult]]()
@@ -120,14 +120,14 @@ async def _results(box: Toolbox, reply: Answer, recorder: Recorder) -> tuple[Too
     async def run(call: ToolCall, earlier: Sequence[asyncio.Task[ToolResult]]) -> ToolResult:
         if earlier:
             await asyncio.wait(earlier)
-        begun = clock()
+        started = clock()
         result = await box.run(call, min(len(reply.calls), MOST_CALLS))
-        recorder.result(call, result.text, result.failed, clock() - begun)
+        recorder.result(call, result.text, result.failed, clock() - started)
         return result
 
-    async def refuse(call: ToolCall, why: str) -> ToolResult:
-        recorder.result(call, why, failed=True)
-        return ToolResult(call.id, why, failed=True)
+    async def refuse(call: ToolCall, reason: str) -> ToolResult:
+        recorder.result(call, reason, failed=True)
+        return ToolResult(call.id, reason, failed=True)
 
     for number, call in enumerate(reply.calls):
         if reply.stop == "length" and number == len(reply.calls) - 1:
@@ -143,4 +143,4 @@ async def _results(box: Toolbox, reply: Answer, recorder: Recorder) -> tuple[Too
         return tuple(await asyncio.gather(*tasks))
     finally:
         for task in tasks:
-            task.cancel()  # the others, if one broke
+            task.cancel()  # the others, if one failed

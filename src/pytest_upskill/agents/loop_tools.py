@@ -1,4 +1,4 @@
-"""The tools of our own agent, over a sandbox. Whatever a model sends, it gets a result."""
+"""The tools of our own agent. Whatever a model sends gets a result."""
 
 import json
 import signal
@@ -13,19 +13,19 @@ from ..trials.tools import Tool, ToolCall, ToolResult
 from .sandboxes.sandbox import WORKSPACE, Sandbox, TreeEntry
 from .staging import InstalledSkill
 
-# Characters that a model is given: of one result, of all of a turn, and of all of a trial before
-# each is cut to little, since a conversation has to fit into the model's context.
+# Characters of a result, of all results of a turn, and of a trial, after which each result is cut:
+# a conversation has to fit into the model's context.
 LONGEST_RESULT: Final = 30_000
 LONGEST_TURN: Final = 100_000
 LONGEST_TRIAL: Final = 400_000
-LITTLE: Final = 2_000
-_STATUS: Final = 200  # for what is told of a result besides its text
+CUT_RESULT: Final = 2_000
+_STATUS_LENGTH: Final = 200  # for the status besides the text
 LONGEST_SKILL: Final = 200_000
 DEFAULT_TIMEOUT: Final = 120
 LONGEST_TIMEOUT: Final = 600
 MOST_LINES: Final = 2_000
 MOST_LISTED: Final = 500
-MOST_BYTES: Final = 2_000_000  # of a file that is read or edited
+MOST_BYTES: Final = 2_000_000  # of a file
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 1}
@@ -33,7 +33,7 @@ _TYPES: Final = {"string": (str, "a string"), "integer": (int, "a whole number")
 
 
 class _Failure(Exception):
-    """What is wrong with a call, in words for the model."""
+    """What is wrong with a call, for the model."""
 
 
 def _tool(name: str, description: str, required: dict[str, Any], **optional: Any) -> Tool:
@@ -74,7 +74,7 @@ TOOLS: Final = (
     _tool("list", "List all files below a folder, with their sizes in bytes.", {}, path=_TEXT),
 )
 
-# From arguments, and the most characters of a text, to the text and whether it failed.
+# From arguments, and the longest text, to the text and whether the call failed.
 Run = Callable[[dict[str, Any], int], Awaitable[tuple[str, bool]]]
 
 
@@ -83,7 +83,7 @@ class Toolbox:
 
     def __init__(self, sandbox: Sandbox, skills: Sequence[InstalledSkill]) -> None:
         self._sandbox = sandbox
-        self._given = 0  # characters so far
+        self._used = 0  # characters so far
         self._skills = {skill.installed.name: skill for skill in skills}
         self._tools: dict[str, Run] = {
             "bash": self._bash,
@@ -99,32 +99,34 @@ class Toolbox:
 
     @property
     def is_full(self) -> bool:
-        """Whether the model was given so much that further results are cut to little."""
-        return self._given > LONGEST_TRIAL
+        """Whether results were so long that further ones are cut."""
+        return self._used > LONGEST_TRIAL
 
     def writes(self, call: ToolCall) -> bool:
-        """Whether later calls of the same turn should see what it does."""
+        """Whether later calls of the same turn must wait for it."""
         return call.name in ("write", "edit")
 
     async def run(self, call: ToolCall, beside: int = 1) -> ToolResult:
-        """The result of one of several calls. Only a broken sandbox is an exception."""
-        longest = max(LITTLE, min(LONGEST_RESULT, LONGEST_TURN // beside))
+        """The result of one of ``beside`` calls. Only a broken sandbox raises."""
+        longest = max(CUT_RESULT, min(LONGEST_RESULT, LONGEST_TURN // beside))
         if call.name == "skill":
             longest = LONGEST_SKILL
         elif self.is_full:
-            longest = LITTLE
+            longest = CUT_RESULT
         try:
             tool = self._tools.get(call.name)
             if tool is None:
                 name = cut(call.name, 100)
                 raise _Failure(f"No such tool: {name!r}. There are {', '.join(self._tools)}.")
-            text, failed = await tool(_arguments(call, self._schemas[call.name]), longest - _STATUS)
+            text, failed = await tool(
+                _arguments(call, self._schemas[call.name]), longest - _STATUS_LENGTH
+            )
         except _Failure as failure:
             text, failed = str(failure), True
-        # Servers reject null characters, and half characters can't be sent at all.
+        # Servers reject null characters, and surrogates can't be encoded.
         text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
         text = cut(text, longest)
-        self._given += len(text)
+        self._used += len(text)
         return ToolResult(call.id, text, failed)
 
     async def _bash(self, args: dict[str, Any], longest: int) -> tuple[str, bool]:
@@ -144,14 +146,14 @@ class Toolbox:
         first = args.get("offset", 1)
         if first > max(1, len(lines)):
             raise _Failure(f"{path}: has only {counted(len(lines), 'line')}")
-        shown = lines[first - 1 : first - 1 + args.get("limit", MOST_LINES)]
-        text = cut("".join(shown), longest)
-        last = first - 1 + len(shown)
+        selected = lines[first - 1 : first - 1 + args.get("limit", MOST_LINES)]
+        text = cut("".join(selected), longest)
+        last = first - 1 + len(selected)
         if len(data) > MOST_BYTES:
             text += (
                 f"\n[lines {first:,} to {last:,}; of the file, only {MOST_BYTES:,} bytes are read]"
             )
-        elif len(shown) < len(lines):
+        elif len(selected) < len(lines):
             text += f"\n[lines {first:,} to {last:,} of {len(lines):,}]"
         return text or "[an empty file]", False
 
@@ -175,8 +177,10 @@ class Toolbox:
         old_data, new_data = (text.encode("utf-8", "replace") for text in (old, new))
         times = data.count(old_data)
         if times != 1:
-            what = "not found" if not times else f"found {times:,} times"
-            raise _Failure(f"{path}: the old text was {what}; it must occur once. Nothing changed.")
+            count_text = "not found" if not times else f"found {times:,} times"
+            raise _Failure(
+                f"{path}: the old text was {count_text}; it must occur once. Nothing changed."
+            )
         try:
             await self._sandbox.write(path, data.replace(old_data, new_data))
         except (OSError, ValueError) as error:
@@ -189,7 +193,7 @@ class Toolbox:
             entries = await self._sandbox.tree(path)
         except (OSError, ValueError) as error:
             raise _failure(path, error) from None
-        lines = [_listed(one) for one in entries[:MOST_LISTED]]
+        lines = [_listed(entry) for entry in entries[:MOST_LISTED]]
         if len(entries) > MOST_LISTED:
             lines.append(f"[… {len(entries) - MOST_LISTED:,} more …]")
         return "\n".join(lines) or "[no files]", False
@@ -202,21 +206,25 @@ class Toolbox:
         return skill_content(skill, self._sandbox), False
 
     async def _data(self, path: str) -> bytes:
-        """A byte more than is used of a file, to see that there is more."""
+        """One byte more than the limit shows that a file is too large."""
         try:
             return await self._sandbox.read(path, MOST_BYTES + 1)
         except (OSError, ValueError) as error:
             raise _failure(path, error) from None
 
 
-def _listed(one: TreeEntry) -> str:
-    if one.folder:
-        return f"{one.path}/"
-    return f"{one.path} -> {one.link}" if one.link is not None else f"{one.path} ({one.size:,})"
+def _listed(entry: TreeEntry) -> str:
+    if entry.folder:
+        return f"{entry.path}/"
+    return (
+        f"{entry.path} -> {entry.link}"
+        if entry.link is not None
+        else f"{entry.path} ({entry.size:,})"
+    )
 
 
 def skill_content(skill: InstalledSkill, sandbox: Sandbox) -> str:
-    """An activated skill, as agentskills.io's guide for clients writes it."""
+    """An opened skill in the form of agentskills.io's guide for clients."""
     files = [path for path in skill.files if path not in SKILL_NAMES]
     lines = [f"  <file>{escape(path, quote=False)}</file>" for path in files[:MOST_LISTED]]
     if len(files) > MOST_LISTED:
@@ -231,37 +239,37 @@ def skill_content(skill: InstalledSkill, sandbox: Sandbox) -> str:
     return "\n".join([*parts, "</skill_content>"])
 
 
-def cut(text: str, longest: int, gone: int = 0) -> str:
-    """A text without its middle, if it is too long; ``gone`` is what that lacks already."""
+def cut(text: str, longest: int, missing: int = 0) -> str:
+    """A text without its middle, if it is too long; ``missing`` was left out before."""
     if len(text) <= longest:
         return text
     half = longest // 2
-    left_out = len(text) - 2 * half + gone
+    left_out = len(text) - 2 * half + missing
     return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[len(text) - half :]}"
 
 
 def _arguments(call: ToolCall, schema: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call, if they are what the tool takes."""
+    """The arguments of a call, checked against the tool's schema."""
     try:
         args = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
         raise _Failure("Not run: the arguments are not valid JSON.") from None
-    args = {} if args is None else args  # how some models write no arguments
+    args = {} if args is None else args  # some models write null for no arguments
     if not isinstance(args, dict):
         raise _Failure("Not run: the arguments are not a JSON object.")
-    known, problems = schema["properties"], list[str]()
+    properties, problems = schema["properties"], list[str]()
     for name, value in list(args.items()):
-        if name not in known:
+        if name not in properties:
             problems.append(f"no argument {cut(name, 100)!r}")
         elif value is None and name not in schema["required"]:
-            del args[name]  # how some models leave one out
+            del args[name]  # some models write null for a default
         else:
             if isinstance(value, float) and value.is_integer():
                 value = args[name] = int(value)  # JSON does not tell 5.0 from 5
-            problems += _problems(name, value, known[name])
+            problems += _problems(name, value, properties[name])
     problems += [f"{name!r} is missing" for name in schema["required"] if name not in args]
     if problems:
-        takes = ", ".join(known)
+        takes = ", ".join(properties)
         raise _Failure(f"Not run: {'; '.join(problems[:10])}. {call.name} takes {takes}.")
     return {
         name: value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value

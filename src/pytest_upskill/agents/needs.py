@@ -1,4 +1,7 @@
-"""What a skill's scripts need of the host, and what they can't have."""
+"""What a skill's scripts need of the host: paths, and Python packages.
+
+Packages are installed outside of the sandbox, once, and only as wheels.
+"""
 
 import asyncio
 import functools
@@ -25,20 +28,29 @@ from ..trials.task import Needs
 from .run_folder import remove
 from .sandboxes.sandbox import HOME, PACKAGES, SKILLS, WORKSPACE, Mount, SandboxError
 
-_OWN: Final = (WORKSPACE, SKILLS, HOME, PACKAGES, "/tmp", "/dev/shm", "/proc", "/etc/passwd")
+_SANDBOX_PATHS: Final = (
+    WORKSPACE,
+    SKILLS,
+    HOME,
+    PACKAGES,
+    "/tmp",
+    "/dev/shm",
+    "/proc",
+    "/etc/passwd",
+)
 _PRIVATE: Final = (
     *("/proc", "/sys", "/dev", "/run", "/boot", "/etc/ssh", "/etc/ssl"),
     *("/var/run", "/var/backups", "/var/log", "/var/mail", "/var/spool"),
 )
-# Hidden folders of a home hold keys; these hold tools.
-_TOOLS: Final = (
+# Hidden folders of a home that hold tools; others may hold keys.
+_TOOL_FOLDERS: Final = (
     *(".local/bin", ".local/lib", ".local/opt", ".cargo", ".rustup", ".nvm", ".pyenv"),
     *(".bun", ".deno", ".dotnet", ".asdf", ".sdkman", ".volta"),
 )
 
 
 async def mounts_for(needs: Needs) -> tuple[Mount, ...]:
-    """What to mount in a room for these needs. SandboxError if something can't be had."""
+    """What to mount for these needs. SandboxError if one can't be met."""
     for path in needs.paths:
         if problem := why_no_path(path):
             raise SandboxError(f"sandbox.paths: {problem}.")
@@ -50,32 +62,32 @@ async def mounts_for(needs: Needs) -> tuple[Mount, ...]:
 
 
 def why_no_path(text: str) -> str | None:
-    """Why a path of the host is not for a sandbox; None if it may be read there."""
+    """Why a path of the host must not be mounted; None if it may be."""
     path = Path(os.path.normpath(text))
     if not text.startswith("/") or "\0" in text:
         return f'"{text}" is not an absolute path'
     real = Path(os.path.realpath(path))
     try:
-        kind = real.stat().st_mode
+        mode = real.stat().st_mode
     except OSError as error:
         return f"{text} can't be read: {error.strerror}"
-    if not (stat.S_ISDIR(kind) or stat.S_ISREG(kind)):
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
         return f"{text} is neither a folder nor a file"
-    for one in {path, real}:
-        if problem := _problem(one):
+    for place in {path, real}:
+        if problem := _problem(place):
             return f"{text} {problem}"
-    if stat.S_ISREG(kind) and is_private(PurePath(real.name)):
+    if stat.S_ISREG(mode) and is_private(PurePath(real.name)):
         return f"{text} may hold secrets"
-    # Root could read it, and so could an agent.
-    if not kind & stat.S_IROTH and not any(real.is_relative_to(home) for home in _homes()):
+    # Root, and so an agent, could read it all the same.
+    if not mode & stat.S_IROTH and not any(real.is_relative_to(home) for home in _homes()):
         return f"{text} is not for everyone to read, so it may hold secrets"
     return None
 
 
 def _problem(path: Path) -> str | None:
-    if any(Path(own).is_relative_to(path) for own in _OWN):
+    if any(Path(folder).is_relative_to(path) for folder in _SANDBOX_PATHS):
         return "is a folder of the sandbox itself, or holds one"
-    if any(path.is_relative_to(own) for own in (WORKSPACE, SKILLS, HOME, PACKAGES)):
+    if any(path.is_relative_to(folder) for folder in (WORKSPACE, SKILLS, HOME, PACKAGES)):
         return "is in a folder of the sandbox itself"
     if any(path.is_relative_to(private) for private in _PRIVATE):
         return "holds what agents must not see"
@@ -84,7 +96,7 @@ def _problem(path: Path) -> str | None:
             return "is a home, or holds one; name the folder of the tool alone"
         if path.is_relative_to(home):
             inside = path.relative_to(home)
-            tool = any(inside.is_relative_to(name) for name in _TOOLS)
+            tool = any(inside.is_relative_to(name) for name in _TOOL_FOLDERS)
             if inside.parts[0].startswith(".") and not tool:
                 return "is in a hidden folder of a home, where keys may be"
     if Path.cwd().is_relative_to(path):
@@ -98,7 +110,7 @@ def _problem(path: Path) -> str | None:
 
 def _holds_skills(folder: Path) -> bool:
     with suppress(OSError):
-        return any(is_skill(one) for one in folder.iterdir() if one.is_dir())
+        return any(is_skill(child) for child in folder.iterdir() if child.is_dir())
     return False
 
 
@@ -107,8 +119,8 @@ def _homes() -> Iterable[Path]:
     if sys.platform != "win32":
         import pwd
 
-        found = (Path(user.pw_dir) for user in pwd.getpwall())
-        homes |= {home for home in found if home.is_relative_to("/home")}
+        folders = (Path(user.pw_dir) for user in pwd.getpwall())
+        homes |= {home for home in folders if home.is_relative_to("/home")}
     return homes
 
 
@@ -117,7 +129,7 @@ _REQUIREMENT: Final = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*"  # a name
     r"(?:\[[A-Za-z0-9._,\s-]*\]\s*)?"  # extras
     rf"(?:{_VERSIONS}(?:,\s*{_VERSIONS})*(?:,\s*)?)?"
-    r"(?:;[^\n]*)?"  # when
+    r"(?:;[^\n]*)?"  # markers
 )
 # Pip would take a file of this name from the current folder, and build it.
 _ARCHIVE: Final = re.compile(
@@ -154,7 +166,7 @@ def python_packages(requirements: Sequence[str]) -> Path:
 
 @functools.cache
 def _installed(requirements: tuple[str, ...]) -> Path:
-    """Once per run, so that all trials have the same."""
+    """Cached, so that all trials of a run have the same packages."""
     resolution = _resolution(requirements)
     folder = _cache() / digest(_platform(), *resolution)[:32]
     if not folder.is_dir():
@@ -163,32 +175,32 @@ def _installed(requirements: tuple[str, ...]) -> Path:
 
 
 def _resolution(requirements: tuple[str, ...]) -> list[str]:
-    """The exact versions, looked up at most once a day, and not if there is no way to do so."""
-    known = _cache() / f"{digest(_platform(), *requirements)[:32]}.json"
-    old: list[str] | None = None
+    """The exact versions, looked up once a day; if that fails, those of the last time."""
+    stored = _cache() / f"{digest(_platform(), *requirements)[:32]}.json"
+    previous: list[str] | None = None
     with suppress(OSError, ValueError):
-        old = [str(one) for one in json.loads(read_file(known))]
-        if time.time() - known.stat().st_mtime < _DAY:
-            return old
+        previous = [str(requirement) for requirement in json.loads(read_file(stored))]
+        if time.time() - stored.stat().st_mtime < _DAY:
+            return previous
     try:
         resolution = _resolved(requirements)
     except SandboxError:
-        if old is None:
+        if previous is None:
             raise
-        return old
+        return previous
     with suppress(OSError):
-        replace_file(known, json.dumps(resolution))
+        replace_file(stored, json.dumps(resolution))
     return resolution
 
 
 def _resolved(requirements: tuple[str, ...]) -> list[str]:
-    """What pip would install, as NAME==VERSION."""
-    said = _pip("--dry-run", "--report", "-", "--", *requirements)
+    """The packages that pip would install, as NAME==VERSION."""
+    report = _pip("--dry-run", "--report", "-", "--", *requirements)
     try:
-        found = [one["metadata"] for one in json.loads(said)["install"]]
-        return sorted(f"{one['name']}=={one['version']}" for one in found)
+        packages = [package["metadata"] for package in json.loads(report)["install"]]
+        return sorted(f"{package['name']}=={package['version']}" for package in packages)
     except (ValueError, KeyError, TypeError):
-        raise SandboxError(f"{_what(requirements)}: pip sent no report. Update pip.") from None
+        raise SandboxError(f"{_failed(requirements)}: pip sent no report. Update pip.") from None
 
 
 def _install(resolution: Sequence[str], folder: Path) -> None:
@@ -196,7 +208,7 @@ def _install(resolution: Sequence[str], folder: Path) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _pip("--no-deps", "--target", str(new), "--", *resolution)
-        new.mkdir(exist_ok=True)  # nothing to install
+        new.mkdir(exist_ok=True)  # if there was nothing to install
         _call_python_by_name(new / "bin")
         new.rename(folder)
     except OSError as error:
@@ -207,15 +219,15 @@ def _install(resolution: Sequence[str], folder: Path) -> None:
 
 
 def _call_python_by_name(scripts: Path) -> None:
-    """Let scripts call the Python of the sandbox: that of pip may be invisible there."""
-    own = os.fsencode(sys.executable)
+    """Let scripts call the Python of the sandbox, where that of pip may be missing."""
+    python = os.fsencode(sys.executable)
     for script in scripts.glob("*") if scripts.is_dir() else ():
         text = read_file(script)
-        line, _, rest = text.partition(b"\n")
+        line, _, body = text.partition(b"\n")
         if line.startswith(b"#!") and b"python" in line:
-            script.write_bytes(b"#!/usr/bin/env python3\n" + rest)
-        elif line == b"#!/bin/sh" and own in rest[:1000]:  # a path too long for that line
-            script.write_bytes(text.replace(own, b"/usr/bin/env python3", 1))
+            script.write_bytes(b"#!/usr/bin/env python3\n" + body)
+        elif line == b"#!/bin/sh" and python in body[:1000]:  # a path too long for that line
+            script.write_bytes(text.replace(python, b"/usr/bin/env python3", 1))
 
 
 def _pip(*arguments: str) -> bytes:
@@ -231,32 +243,29 @@ def _pip(*arguments: str) -> bytes:
             env={**os.environ, "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SandboxError(f"{_what(requirements)}: pip failed: {error}.") from None
+        raise SandboxError(f"{_failed(requirements)}: pip failed: {error}.") from None
     if ran.returncode:
-        raise SandboxError(f"{_what(requirements)}: {_reason(ran.stderr)}")
+        raise SandboxError(f"{_failed(requirements)}: {_reason(ran.stderr)}")
     return ran.stdout
 
 
-def _what(requirements: Sequence[str]) -> str:
+def _failed(requirements: Sequence[str]) -> str:
     return f"the Python packages {', '.join(requirements)} could not be installed"
 
 
 def _reason(errors: bytes) -> str:
     lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
-    said = next((line for line in reversed(lines) if line.startswith("ERROR:")), "")
-    said = said or (lines[-1] if lines else "pip said nothing")
-    said = without_credentials(said.removeprefix("ERROR:").strip())
-    if "No module named pip" in said:
-        return f"{said}. Install pip for {sys.executable}: python -m ensurepip"
+    message = next((line for line in reversed(lines) if line.startswith("ERROR:")), "")
+    message = message or (lines[-1] if lines else "pip gave no reason")
+    message = without_credentials(message.removeprefix("ERROR:").strip())
+    if "No module named pip" in message:
+        return f"{message}. Install pip for {sys.executable}: python -m ensurepip"
     hint = "Only wheels are installed: check the names, the versions and pip's index settings."
-    return f"{said.rstrip('.')}. {hint}"
+    return f"{message.rstrip('.')}. {hint}"
 
 
 def _platform() -> str:
-    version = sys.version_info
-    return (
-        f"{sys.implementation.cache_tag} {version.major}.{version.minor} {sysconfig.get_platform()}"
-    )
+    return f"{sys.implementation.cache_tag} {sysconfig.get_platform()}"
 
 
 def _cache() -> Path:

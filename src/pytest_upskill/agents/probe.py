@@ -1,4 +1,8 @@
-"""Try agents on a scripted model: do they see a skill, use their tools, and nothing else?"""
+"""Try agents on a scripted model: do they see a skill, and can they use their tools?
+
+The model calls whatever tools an agent offers. Agents name their tools differently, so each is
+found by its name, and its arguments by their names.
+"""
 
 import asyncio
 import json
@@ -42,7 +46,7 @@ _FILES: Final = {
     "scripts/run.sh": "echo The word of the script is ANCHOR.\n",
 }
 _FILE: Final = "written.txt"
-_DONE: Final = "All tools were tried."
+_FINAL: Final = "All tools were tried."
 _SECONDS: Final = 120.0
 _AT_ONCE: Final = 2  # agents; some take two gigabytes
 _SPEC: Final = ModelSpec("doctor", ScriptedProvider("scripted", ""), "doctor")
@@ -62,20 +66,20 @@ STEPS: Final = (
 
 @dataclass(frozen=True)
 class Probe:
-    """What came of it: yes, no, or None if it never got that far."""
+    """The outcome of each step: True, False, or None if it was not reached."""
 
     version: str
-    done: Mapping[str, bool | None]
+    outcomes: Mapping[str, bool | None]
     problem: str = ""
 
     @property
     def works(self) -> bool:
-        return all(self.done.values())
+        return all(self.outcomes.values())
 
 
 @dataclass(frozen=True)
-class Outside:
-    """What no agent may find: a key, in the environment and in a file, and a server."""
+class PlantedSecrets:
+    """What no agent may find: a key in the environment and in a file, and a server."""
 
     key: str
     file: Path
@@ -83,7 +87,7 @@ class Outside:
 
     @property
     def spying(self) -> str:
-        """A command that prints the key wherever it is found, and whether the server is."""
+        """A command that prints the key if it finds it, and whether it reaches the server."""
         places = f"{shlex.quote(str(self.file))} /proc/*/environ"
         return (
             f"{{ env; cat {places} 2>/dev/null; }} | grep -a -o -E 'probe-[0-9a-f]{{32}}'; "
@@ -93,69 +97,69 @@ class Outside:
 
 
 def is_installed(agent: Agent) -> bool:
-    """Whether there is a program to try; an agent of our own is always there."""
+    """Whether there is a program to try; our own agent needs none."""
     return not isinstance(agent, CommandAgent) or shutil.which(agent.program) is not None
 
 
 async def probes(agents: Iterable[Agent], kind: SandboxKind) -> dict[str, Probe]:
-    """Try agents, some of them side by side."""
+    """Try agents, a few in parallel."""
     places = asyncio.Semaphore(_AT_ONCE)
 
-    async def tried(agent: Agent, outside: Outside) -> Probe:
+    async def tried(agent: Agent, planted: PlantedSecrets) -> Probe:
         async with places:
-            return await _probe(agent, kind, outside)
+            return await _probe(agent, kind, planted)
 
     agents = tuple(agents)
-    async with _outside() as outside:
-        found = await asyncio.gather(*(tried(agent, outside) for agent in agents))
-    return {agent.name: one for agent, one in zip(agents, found, strict=True)}
+    async with _planted_secrets() as planted:
+        results = await asyncio.gather(*(tried(agent, planted) for agent in agents))
+    return {agent.name: result for agent, result in zip(agents, results, strict=True)}
 
 
 @asynccontextmanager
-async def _outside() -> AsyncIterator[Outside]:
+async def _planted_secrets() -> AsyncIterator[PlantedSecrets]:
     key = f"probe-{secrets.token_hex(16)}"
     with socket.create_server(("127.0.0.1", 0)) as server, tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "key"
         file.write_text(key)
         os.environ[_VARIABLE] = key
         try:
-            yield Outside(key, file, server.getsockname()[1])
+            yield PlantedSecrets(key, file, server.getsockname()[1])
         finally:
             del os.environ[_VARIABLE]
 
 
-async def _probe(agent: Agent, kind: SandboxKind, outside: Outside) -> Probe:
+async def _probe(agent: Agent, kind: SandboxKind, planted: PlantedSecrets) -> Probe:
     """A trial with a skill of its own."""
     try:
         version = await asyncio.to_thread(agent.version)
     except SettingsError as error:
         problem = f"{error.problem}. {error.hint}".strip()
-        return Probe("", _done([], outside), problem)
-    asked = _ProbeModel(agent, outside)
+        return Probe("", _outcomes([], planted), problem)
+    model = _ProbeModel(agent, planted)
     trials = AgentTrials(lambda _: agent, lambda: kind, _SECONDS, lambda _: _SPEC)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            reply = await trials.run(_question(agent, version, Path(folder) / _NAME), asked)
+            reply = await trials.run(_question(agent, version, Path(folder) / _NAME), model)
         finally:
             await trials.close()
-    done = _done(asked.questions, outside, reply)
-    return Probe(version, done, _problem(reply))
+    outcomes = _outcomes(model.questions, planted, reply)
+    return Probe(version, outcomes, _problem(reply))
 
 
 class _ProbeModel:
-    """A model that has each tool called once, and remembers what it was asked."""
+    """A model that calls each tool once, and remembers its questions."""
 
-    def __init__(self, agent: Agent, outside: Outside) -> None:
+    def __init__(self, agent: Agent, planted: PlantedSecrets) -> None:
         steps = (
             ScriptStep("skill", _NAME),
             ScriptStep("read", "{skill}/references/word.md"),
             ScriptStep("shell", "sh {skill}/scripts/run.sh"),
             ScriptStep("write", f"{WORKSPACE}/{_FILE}", "written\n"),
-            ScriptStep("shell", outside.spying),
-            ScriptStep("say", _DONE),
+            ScriptStep("shell", planted.spying),
+            ScriptStep("say", _FINAL),
         )
         self._model = ScriptedModel(ToolScript(steps, _NAME, f"{agent.skills_folder}/{_NAME}"))
-        self.questions: list[Question] = []  # of the conversation, which has tools
+        self.questions: list[Question] = []  # with tools: the others are beside the conversation
 
     async def __call__(self, question: Question, send: Send | None = None) -> Reply:
         if question.tools:
@@ -175,35 +179,35 @@ def _question(agent: Agent, version: str, folder: Path) -> Question:
     return Question("doctor", "", (("user", "Try out your tools."),), 1000, 1, task=task)
 
 
-def _done(
-    questions: Sequence[Question], outside: Outside, reply: Reply | None = None
+def _outcomes(
+    questions: Sequence[Question], planted: PlantedSecrets, reply: Reply | None = None
 ) -> dict[str, bool | None]:
-    """What is known of each step. The first that it did not get to is what it can't do."""
-    told = max(([*_results(one)] for one in questions), key=len, default=[])
-    opened, read, ran, wrote, spied = (told + [None] * 5)[:5]
+    """The outcome of each step. The first that was not reached has failed."""
+    results = max(([*_results(question)] for question in questions), key=len, default=[])
+    opened, read, ran, wrote, spied = (results + [None] * 5)[:5]
     if wrote is not None and isinstance(reply, Answer):
         wrote = _FILE if any(file.path == _FILE for file in reply.files) else ""
-    found: list[bool | None] = [
+    outcomes: list[bool | None] = [
         True if questions else None,
-        _NAME in _shown(questions[0]) if questions else None,
-        None if opened is None else any("LANTERN" in text for text in told if text),
+        _NAME in _prompt_text(questions[0]) if questions else None,
+        None if opened is None else any("LANTERN" in text for text in results if text),
         None if read is None else "HARBOUR" in read,
         None if ran is None else "ANCHOR" in ran,
         None if wrote is None else bool(wrote),
-        None if spied is None else outside.key not in spied,
+        None if spied is None else planted.key not in spied,
         None if spied is None else "CLOSED" in spied and "REACHED" not in spied,
     ]
-    if None in found:
-        found[found.index(None)] = False
-    return dict(zip(STEPS, found, strict=True))
+    if None in outcomes:
+        outcomes[outcomes.index(None)] = False
+    return dict(zip(STEPS, outcomes, strict=True))
 
 
 def _results(question: Question) -> Iterable[str | None]:
     return (result.text for step in question.steps for result in step.results)
 
 
-def _shown(question: Question) -> str:
-    """All that a model is shown, wherever an agent lists its skills."""
+def _prompt_text(question: Question) -> str:
+    """All texts of a request: any of them may have the list of skills."""
     tools = [text for tool in question.tools for text in (tool.description, tool.schema)]
     return "\n".join([question.system, *(text for _, text in question.messages), *tools])
 
@@ -212,13 +216,13 @@ def _problem(reply: Reply) -> str:
     if isinstance(reply, NoAnswer):
         return reply.reason
     if reply.stop == "time":
-        return f"it was not done in {_SECONDS:.0f} s"
-    return "" if _DONE in reply.text else f"it ended with: {one_line(reply.text, 200)}"
+        return f"it did not finish within {_SECONDS:.0f} s"
+    return "" if _FINAL in reply.text else f"it ended with: {one_line(reply.text, 200)}"
 
 
 Kind = Literal["skill", "read", "shell", "write", "say"]
 
-# Names of tools, the likeliest first; a server's prefix before them does not matter.
+# Names of tools, the likeliest first, without the prefix of a server.
 _TOOLS: Final[dict[str, tuple[str, ...]]] = {
     "skill": ("skill", "skills", "activate_skill", "use_skill", "load_skill", "read_skill"),
     "shell": (
@@ -237,82 +241,83 @@ _EMPTY: Final = {"string": "x", "integer": 1, "number": 1, "boolean": False, "ar
 
 
 class ScriptStep(NamedTuple):
-    """What to do next: ``Step("write", "out.txt", "hello")``.
+    """A tool to use: ``ScriptStep("write", "out.txt", "hello")``.
 
-    A path may begin with ``{skill}``, the folder of the skill as the agent tells it.
+    A path may begin with ``{skill}``, the folder of the skill.
     """
 
     kind: Kind
-    what: str  # a skill, a path, a command or a text
-    text: str = ""  # of a file that is written
+    argument: str  # a skill, a path, a command or a text
+    text: str = ""  # of a file to write
 
 
 class ToolScript:
-    """Takes one step for each result that it was told; the last step is repeated."""
+    """A script for a model: one step after each result, and the last one again and again."""
 
     def __init__(self, steps: Sequence[ScriptStep], skill: str = "", folder: str = "") -> None:
         self._steps = steps
         self._skill = skill
-        self._folder = folder  # of the skill, if nothing that was said tells
+        self._folder = folder  # of the skill, if the agent names none
 
     def __call__(self, question: Question) -> Answer:
         if not question.tools:
             return Answer("A title", Usage(1, 1, 0))
-        told = [result.text for step in question.steps for result in step.results]
-        said = "\n".join([question.system, *(text for _, text in question.messages), *told])
-        step = self._steps[min(len(told), len(self._steps) - 1)]
-        return self._play(step, question.tools, said, len(told))
+        results = [result.text for step in question.steps for result in step.results]
+        seen = "\n".join([question.system, *(text for _, text in question.messages), *results])
+        step = self._steps[min(len(results), len(self._steps) - 1)]
+        return self._answer(step, question.tools, seen, len(results))
 
-    def _play(self, step: ScriptStep, tools: Sequence[Tool], said: str, number: int) -> Answer:
-        kind, what, text = step
-        what = what.replace("{skill}", self._folder_of(self._skill, said))
+    def _answer(self, step: ScriptStep, tools: Sequence[Tool], seen: str, number: int) -> Answer:
+        kind, argument, text = step
+        argument = argument.replace("{skill}", self._folder_of(self._skill, seen))
         if kind == "say":
-            return Answer(what, Usage(1, 1, 0))
+            return Answer(argument, Usage(1, 1, 0))
         tool = _tool_for(kind, tools)
         if tool is None and kind == "skill":
-            file = f"{self._folder_of(what, said)}/SKILL.md"
-            return self._play(ScriptStep("read", file), tools, said, number)
+            file = f"{self._folder_of(argument, seen)}/SKILL.md"
+            return self._answer(ScriptStep("read", file), tools, seen, number)
         if tool is None:
-            command = f"cat {what}" if kind == "read" else f"cat > {what} <<'EOF'\n{text}\nEOF"
-            kind, what, tool = "shell", command, _tool_for("shell", tools)
+            heredoc = f"> {argument} <<'EOF'\n{text}\nEOF"
+            argument = f"cat {argument if kind == 'read' else heredoc}"
+            kind, tool = "shell", _tool_for("shell", tools)
         if tool is None:
-            return Answer(f"no tool for {kind} among {', '.join(one.name for one in tools)}")
-        arguments = json.dumps(_filled(tool, kind, what, text))
+            return Answer(f"no tool for {kind} among {', '.join(each.name for each in tools)}")
+        arguments = json.dumps(_filled(tool, kind, argument, text))
         call = ToolCall(f"call_{number:02d}", tool.name, arguments)
         return Answer("", Usage(1, 1, 0), "tools", calls=(call,))
 
-    def _folder_of(self, skill: str, said: str) -> str:
-        """Where an agent says that a skill is."""
-        found = re.search(rf"([\w./~-]*/{re.escape(skill)})(?=/SKILL\.md|\s|<|`|$)", said)
-        if not skill or not found:
+    def _folder_of(self, skill: str, seen: str) -> str:
+        """The folder of a skill as the agent names it."""
+        match = re.search(rf"([\w./~-]*/{re.escape(skill)})(?=/SKILL\.md|\s|<|`|$)", seen)
+        if not skill or not match:
             return self._folder or skill
-        root, slash, rest = found[1].partition("/")
-        table = re.search(rf"`{re.escape(root)}` = `([^`\n]+)`", said) if root else None
-        return f"{table[1]}{slash}{rest}" if table else found[1]  # Codex shortens paths: r0/NAME
+        root, slash, path = match[1].partition("/")
+        table = re.search(rf"`{re.escape(root)}` = `([^`\n]+)`", seen) if root else None
+        return f"{table[1]}{slash}{path}" if table else match[1]  # Codex shortens paths: r0/NAME
 
 
 def _tool_for(kind: str, tools: Iterable[Tool]) -> Tool | None:
-    named = {re.split(r"__|\.|-", tool.name)[-1].lower(): tool for tool in reversed([*tools])}
-    return next((named[name] for name in _TOOLS[kind] if name in named), None)
+    by_name = {re.split(r"__|\.|-", tool.name)[-1].lower(): tool for tool in reversed([*tools])}
+    return next((by_name[name] for name in _TOOLS[kind] if name in by_name), None)
 
 
-def _filled(tool: Tool, kind: str, what: str, text: str) -> dict[str, Any]:
+def _filled(tool: Tool, kind: str, argument: str, text: str) -> dict[str, Any]:
     schema = json.loads(tool.schema or "{}")
     schema = schema if isinstance(schema, dict) else {}
     filled = dict[str, Any]()
     for name, form in (schema.get("properties") or {}).items():
-        low = name.lower().replace("_", "")
-        if kind == "shell" and low in _COMMAND:
-            filled[name] = [what] if form.get("type") == "array" else what
-        elif kind in ("read", "write") and low in _PATH:
+        plain_name = name.lower().replace("_", "")
+        if kind == "shell" and plain_name in _COMMAND:
+            filled[name] = [argument] if form.get("type") == "array" else argument
+        elif kind in ("read", "write") and plain_name in _PATH:
             wants_absolute = "absolute" in f"{name} {form.get('description')}".lower()
-            filled[name] = str(PurePosixPath(WORKSPACE, what)) if wants_absolute else what
-        elif kind == "read" and low == "files":  # several at once, each of a form of its own
-            filled[name] = [{"path": what}]
-        elif kind == "write" and low in _CONTENT:
+            filled[name] = str(PurePosixPath(WORKSPACE, argument)) if wants_absolute else argument
+        elif kind == "read" and plain_name == "files":  # a list of objects
+            filled[name] = [{"path": argument}]
+        elif kind == "write" and plain_name in _CONTENT:
             filled[name] = text
-        elif kind == "skill" and low in _SKILL_KEYS:
-            filled[name] = what
+        elif kind == "skill" and plain_name in _SKILL_KEYS:
+            filled[name] = argument
         elif name in (schema.get("required") or ()):
             filled[name] = (form.get("enum") or [_EMPTY.get(form.get("type"), "x")])[0]
     return filled

@@ -1,4 +1,7 @@
-"""Agents by the names that people give, and the models that they can use."""
+"""Agents by name, their versions, and the models that they can use.
+
+An agent can use a model if both speak the same protocol.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +34,7 @@ _CLASSES: Final = {
 }
 
 
-def _made(module: str, name: str) -> Callable[[], Agent]:
+def _factory(module: str, name: str) -> Callable[[], Agent]:
     """Imported only if it is used."""
 
     def make() -> Agent:
@@ -41,34 +44,34 @@ def _made(module: str, name: str) -> Callable[[], Agent]:
     return make
 
 
-AGENTS: Final[Agents] = {name: _made(*where) for name, where in _CLASSES.items()}
+AGENTS: Final[Agents] = {name: _factory(*path) for name, path in _CLASSES.items()}
 
 
 class Roster:
-    """The agents that there are, each made once for all trials of a run, and their versions.
+    """All agents, each created once for a run, and their versions.
 
-    A version is asked for once: starting a program for it may take seconds.
+    A version is looked up once: that may start a program and take seconds.
     """
 
     def __init__(self, agents: Agents = AGENTS) -> None:
         self._agents = agents
-        self._made: dict[str, Agent] = {}
-        self.pins: dict[str, str] = {}  # versions that are asked for
-        self.versions: dict[str, str] = {}  # those that are known
+        self._created: dict[str, Agent] = {}
+        self.pins: dict[str, str] = {}  # versions that the user requires
+        self.versions: dict[str, str] = {}  # those that were looked up
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Besides chat, which is none."""
+        """Without chat, which is no agent."""
         return tuple(self._agents)
 
     def is_ours(self, name: str) -> bool:
-        """Whether it comes with us, and not from a conftest.py."""
+        """Whether it is built in, and not from a conftest.py."""
         return self._agents[name] is AGENTS.get(name)
 
     def agent(self, name: str) -> Agent:
-        if name not in self._made:
-            self._made[name] = self._agents[name]()
-        return self._made[name]
+        if name not in self._created:
+            self._created[name] = self._agents[name]()
+        return self._created[name]
 
     def named(self, text: str) -> str:
         """The name of an agent; ``claude@2.1.325`` is claude at just that version from now on.
@@ -76,10 +79,10 @@ class Roster:
         SettingsError if there is no such agent, or if it was to have another version.
         """
         name, at, pin = text.partition("@")
-        known = (CHAT, *self._agents)
-        if name not in known:
-            hint = f"Choose one of: {', '.join(known)}."
-            raise SettingsError("agents", f"no such agent{guess(name, known)}", hint, value=text)
+        names = (CHAT, *self._agents)
+        if name not in names:
+            hint = f"Choose one of: {', '.join(names)}."
+            raise SettingsError("agents", f"no such agent{guess(name, names)}", hint, value=text)
         if at and (not pin or name == CHAT):
             hint = "Leave it out." if pin else "For example: claude@2.1.325."
             raise SettingsError("agents", "no version to ask for", hint, value=text)
@@ -102,31 +105,33 @@ class Roster:
         return self.versions[name]
 
     def find_out(self, names: Iterable[str]) -> None:
-        """Ask agents for their versions, at the same time; errors as in ``version``."""
+        """Look up versions of agents in parallel; errors as in ``version``."""
         unknown = {name: self.agent(name) for name in names if name not in self.versions}
         if unknown:
             with ThreadPoolExecutor(len(unknown)) as pool:
-                found = list(pool.map(_version, unknown.values()))
-            self.tell(dict(zip(unknown, found, strict=True)))
+                versions = list(pool.map(_version, unknown.values()))
+            self.tell(dict(zip(unknown, versions, strict=True)))
 
     def tell(self, versions: Mapping[str, str], recording: str = "") -> None:
-        """Versions that are known, perhaps of answers that are replayed.
+        """Set versions that are known, perhaps from a recording.
 
-        SettingsError if another one is asked for.
+        SettingsError if the user requires another one.
         """
         for name, version in versions.items():
             pin = self.pins.get(name, version)
             if pin != version:
-                problem, hint = self._other(name, version, pin)
+                problem, hint = self._wrong_version(name, version, pin)
                 if recording:
                     problem = f"{recording} has answers of {name} {version}"
                     hint = "Record them again, or leave the version out."
                 raise SettingsError("agents", problem, hint, value=f"{name}@{pin}")
             self.versions[name] = version
 
-    def _other(self, name: str, version: str, pin: str) -> tuple[str, str]:
-        how = self.agent(name).how_to_install(pin)
-        hint = f"Install it: {how}" if how else "Leave the version out, or ask for this one."
+    def _wrong_version(self, name: str, version: str, pin: str) -> tuple[str, str]:
+        command = self.agent(name).how_to_install(pin)
+        hint = (
+            f"Install it: {command}" if command else "Leave the version out, or ask for this one."
+        )
         return f"{name} {version} is installed" if version else "its version is not known", hint
 
     # Pairs.
@@ -140,44 +145,43 @@ class Roster:
     ) -> tuple[list[Subject], list[Subject]]:
         """The pairs of agents and models that fit, and those that don't.
 
-        InputError if an agent or a model would not be used at all, or if a pair does not fit that
-        was ``named`` as one.
+        InputError if an agent or a model fits nothing, or if a pair that was ``named`` doesn't fit.
         """
         good, bad = list[Subject](), list[Subject]()
-        for one in subjects:
-            fit = one.agent == CHAT or fits(self.agent(one.agent), specs[one.model])
-            (good if fit else bad).append(one)
-        for one in bad:
-            agent, spec = self.agent(one.agent), specs[one.model]
-            if one in named:
-                raise unfit_pair(one.label, agent, spec, providers)
-            if one.agent not in {pair.agent for pair in good}:
-                models = [specs[pair.model] for pair in bad if pair.agent == one.agent]
+        for subject in subjects:
+            fit = subject.agent == CHAT or fits(self.agent(subject.agent), specs[subject.model])
+            (good if fit else bad).append(subject)
+        for subject in bad:
+            agent, spec = self.agent(subject.agent), specs[subject.model]
+            if subject in named:
+                raise unfit_pair(subject.label, agent, spec, providers)
+            if subject.agent not in {pair.agent for pair in good}:
+                models = [specs[pair.model] for pair in bad if pair.agent == subject.agent]
                 raise unfit_agent(agent, models, providers)
-            if one.model not in {pair.model for pair in good}:
-                unfit = [pair.agent for pair in bad if pair.model == one.model]
+            if subject.model not in {pair.model for pair in good}:
+                unfit = [pair.agent for pair in bad if pair.model == subject.model]
                 raise unfit_model(spec, unfit, map(self.agent, self._agents), (CHAT, "loop"))
         return good, bad
 
-    def require_fit(self, where: str, subject: Subject, spec: ModelSpec) -> None:
+    def require_fit(self, origin: str, subject: Subject, spec: ModelSpec) -> None:
         """InputError if an agent can't ask a model."""
         if subject.agent != CHAT and not fits(agent := self.agent(subject.agent), spec):
-            raise unfit_pair(where, agent, spec)
+            raise unfit_pair(origin, agent, spec)
 
 
 def _version(agent: Agent) -> str:
-    """What an agent says; InputError if it is broken."""
+    """InputError if the agent fails to give it."""
     try:
         agent.require()
         version: object = agent.version()
     except InputError:
         raise
     except Exception as bug:  # an agent of a conftest.py may raise anything
-        what = one_line(f"{type(bug).__name__}: {bug}", 300)
-        raise InputError(f"agent {agent.name}", f"telling its version raised {what}") from None
+        error = one_line(f"{type(bug).__name__}: {bug}", 300)
+        raise InputError(f"agent {agent.name}", f"its version() raised {error}") from None
     if isinstance(version, str):
         return one_line(version, 100)
-    problem = f"its version is {one_line(repr(version), 100)}, not a text"
+    problem = f"its version is {one_line(repr(version), 100)}, not a string"
     raise InputError(f"agent {agent.name}", problem)
 
 
@@ -185,9 +189,9 @@ def subjects_of(agents: Iterable[str], models: Iterable[str]) -> dict[str, Subje
     """Every agent on every model, by label."""
     subjects: dict[str, Subject] = {}
     for subject in (Subject(agent, model) for agent in agents for model in models):
-        other = subjects.setdefault(subject.label, subject)
-        if other != subject:
-            both = " and ".join(f"{one.agent} on {one.model}" for one in (other, subject))
+        earlier = subjects.setdefault(subject.label, subject)
+        if earlier != subject:
+            both = " and ".join(f"{each.agent} on {each.model}" for each in (earlier, subject))
             hint = ("Name the model in another way, or drop one of ", Setting("agents"), ".")
             problem = f"{both} would have the same name"
             raise SettingsError("models", problem, hint, value=subject.label)
@@ -200,7 +204,7 @@ _TITLES: Final[Mapping[ProtocolName, str]] = {
     "responses": "OpenAI Responses",
     "gemini": "the Gemini API",
 }
-_NOT_LISTED: Final = ("generic", "scripted")  # any name at a server; what is made up for tests
+_NOT_LISTED: Final = ("generic", "scripted")  # any name at a base URL; tests
 
 
 def fits(agent: Agent, spec: ModelSpec) -> bool:
@@ -211,43 +215,43 @@ def fits(agent: Agent, spec: ModelSpec) -> bool:
 def unfit_agent(
     agent: Agent, specs: Sequence[ModelSpec], providers: Providers = PROVIDERS
 ) -> SettingsError:
-    """An agent that can ask none of these models."""
+    """An agent that fits none of these models."""
     return SettingsError("agents", *_about(agent, specs, providers), value=agent.name)
 
 
 def unfit_pair(
-    where: str, agent: Agent, spec: ModelSpec, providers: Providers = PROVIDERS
+    origin: str, agent: Agent, spec: ModelSpec, providers: Providers = PROVIDERS
 ) -> InputError:
-    """An agent that can't ask the one model that was named with it."""
+    """An agent that doesn't fit the model that was named with it."""
     _, hint = _about(agent, [spec], providers)
-    return InputError(where, f"{agent.name} speaks {_both(agent, [spec.name])}", hint)
+    return InputError(origin, f"{agent.name} speaks {_mismatch(agent, [spec.name])}", hint)
 
 
 def unfit_model(
     spec: ModelSpec, unfit: Sequence[str], agents: Iterable[Agent], always: Sequence[str]
 ) -> SettingsError:
-    """A model that none of these agents can ask; ``always`` are names of those that ask any."""
+    """A model that fits none of these agents; ``always`` are names of those that fit any."""
     fitting = [agent.name for agent in agents if agent.name not in always and fits(agent, spec)]
     speaks = _spoken(spec.provider.protocols(spec))
-    problem = f"it speaks {speaks}, and {_names(unfit)} not"
+    problem = f"it speaks {speaks}, and {_with_verb(unfit)} not"
     return spec.error(problem, f"Fitting agents: {', '.join((*always, *fitting))}")
 
 
 def _about(agent: Agent, specs: Sequence[ModelSpec], providers: Providers) -> tuple[str, Text]:
-    problem = f"it speaks {_both(agent, [spec.name for spec in specs])}"
+    problem = f"it speaks {_mismatch(agent, [spec.name for spec in specs])}"
     return problem, fitting_models(agent, providers)
 
 
 def fitting_models(agent: Agent, providers: Providers = PROVIDERS) -> tuple[str, ...]:
-    """The names of models that an agent can ask, as a hint."""
-    found = list[str]()
+    """A hint with the models that an agent can use."""
+    names = list[str]()
     for name, provider in providers.items():
         spoken = provider.protocols(ModelSpec(provider.example, provider, ""))
         if name in _NOT_LISTED or set(spoken).isdisjoint(agent.protocols):
             continue
-        found += ALIASES if name == "anthropic" else ()
-        found.append(provider.example if provider.bare else f"{name}:ID")
-    hint = f"Fitting models: {', '.join(found)}"
+        names += ALIASES if name == "anthropic" else ()
+        names.append(provider.example if provider.bare else f"{name}:ID")
+    hint = f"Fitting models: {', '.join(names)}"
     generic = providers["generic"]
     any_name = generic.protocols(ModelSpec(generic.example, generic, ""))
     if set(any_name).isdisjoint(agent.protocols):
@@ -255,13 +259,13 @@ def fitting_models(agent: Agent, providers: Providers = PROVIDERS) -> tuple[str,
     return (f"{hint}, any name at ", Setting("base_url"))
 
 
-def _both(agent: Agent, models: Sequence[str]) -> str:
-    return f"{_spoken(agent.protocols)}, and {_names(models)} not"
+def _mismatch(agent: Agent, models: Sequence[str]) -> str:
+    return f"{_spoken(agent.protocols)}, and {_with_verb(models)} not"
 
 
-def _names(names: Sequence[str]) -> str:
+def _with_verb(names: Sequence[str]) -> str:
     return f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'}"
 
 
 def _spoken(protocols: Iterable[ProtocolName]) -> str:
-    return " and ".join(_TITLES[one] for one in protocols)
+    return " and ".join(_TITLES[protocol] for protocol in protocols)

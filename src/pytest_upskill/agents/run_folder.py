@@ -1,4 +1,4 @@
-"""The one folder on the host that a run may use for its agents; a dead run's is cleared."""
+"""The folder on the host that a run uses for its agents. Those of dead runs are removed."""
 
 import atexit
 import functools
@@ -16,13 +16,11 @@ from typing import Final
 _NEW: Final = "pytest-upskill-new-"
 _RUN: Final = "pytest-upskill-run-"
 _HOUR: Final = 3600.0
-
-
 _ending: dict[int, Callable[[], None]] = {}  # by process
 
 
 def end_run_folder() -> None:
-    """Remove the folder of this process now: it may be killed later, or go on for days."""
+    """Remove the folder of this process now, as it may be killed, or run for days."""
     if end := _ending.pop(os.getpid(), None):
         run_folder.cache_clear()
         atexit.unregister(end)
@@ -35,8 +33,8 @@ def run_folder() -> Path:
     top = Path(tempfile.gettempdir())
     _clear(top)
     new = Path(tempfile.mkdtemp(prefix=_NEW, dir=top))
-    locked = _locked(new)  # held as long as this process lives
-    folder = new.rename(top / new.name.replace(_NEW, _RUN))  # only now others may look at it
+    locked = _locked(new)  # until the end of this process
+    folder = new.rename(top / new.name.replace(_NEW, _RUN))  # now other runs may look at it
     owner = os.getpid()
 
     def end() -> None:
@@ -64,11 +62,11 @@ def _clear(top: Path) -> None:
     """Remove the folders of this user's runs that are over."""
     for folder in (*top.glob(f"{_RUN}*"), *top.glob(f"{_NEW}*")):
         with suppress(OSError):
-            found = folder.lstat()
-            mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-            if not mine or not stat.S_ISDIR(found.st_mode):
+            status = folder.lstat()
+            mine = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+            if not mine or not stat.S_ISDIR(status.st_mode):
                 continue
-            if folder.name.startswith(_NEW) and time.time() - found.st_mtime < _HOUR:
+            if folder.name.startswith(_NEW) and time.time() - status.st_mtime < _HOUR:
                 continue
             locked = _locked(folder)
             if locked is not None:
@@ -77,8 +75,8 @@ def _clear(top: Path) -> None:
 
 
 def _locked(folder: Path) -> int | None:
-    """A lock on the folder that ends with this process; None if another process has it."""
-    if sys.platform == "win32":  # where a folder can't be locked: nobody clears it but its owner
+    """Lock a folder until the end of this process; None if another process has it."""
+    if sys.platform == "win32":  # folders can't be locked: only their owner removes them
         return None
     import fcntl
 

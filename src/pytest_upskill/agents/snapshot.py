@@ -1,7 +1,6 @@
-"""A workspace as one value: a compressed tar, made from a sandbox and unpacked into another.
+"""A workspace as one value, a compressed tar, and what an agent changed in it.
 
-What is inside was written by an agent, so nothing in it is trusted: not its paths, its links or
-its sizes.
+An agent wrote it, so nothing in it is trusted: neither paths nor links nor sizes.
 """
 
 import asyncio
@@ -25,14 +24,13 @@ MOST_BYTES: Final = 64 * 2**20  # of all files
 MOST_PACKED: Final = 8 * 2**20  # compressed
 MOST_FILES: Final = 20_000
 _LONGEST_PATH: Final = 4000
-_LEVEL: Final = 6
 _FILL_SECONDS: Final = 60.0
-_AT_ONCE: Final = 32
+_FILES_AT_ONCE: Final = 32
 _GROWN: Final = 65536  # bytes
 
 
 class TooLargeError(Exception):
-    """A workspace is too large to be kept."""
+    """A workspace is too large for a snapshot."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +43,15 @@ class Link:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a workspace held."""
+    """The contents of a workspace."""
 
     files: tuple[StartFile, ...] = ()
     links: tuple[Link, ...] = ()
-    folders: tuple[str, ...] = ()  # empty ones
+    folders: tuple[str, ...] = ()  # that are empty
 
 
 def is_safe(path: str) -> bool:
-    """Whether a path stays inside of the workspace, and can be written down."""
+    """Whether a path stays inside of the workspace, and can be encoded."""
     if not path or len(path) > _LONGEST_PATH or "\0" in path or path.startswith("/"):
         return False
     try:
@@ -64,53 +62,40 @@ def is_safe(path: str) -> bool:
 
 
 async def take_snapshot(sandbox: Sandbox, entries: Sequence[TreeEntry]) -> Snapshot:
-    """All that a workspace holds; TooLargeError if that is too much."""
-    kept = [entry for entry in entries if is_safe(entry.path)]
-    if len(kept) > MOST_FILES:
-        raise TooLargeError(f"{len(kept):,} files (limit {MOST_FILES:,})")
-    if (size := sum(entry.size for entry in kept)) > MOST_BYTES:
+    """Read a whole workspace; TooLargeError beyond the limits."""
+    safe = [entry for entry in entries if is_safe(entry.path)]
+    if len(safe) > MOST_FILES:
+        raise TooLargeError(f"{len(safe):,} files (limit {MOST_FILES:,})")
+    if (size := sum(entry.size for entry in safe)) > MOST_BYTES:
         raise TooLargeError(f"{size:,} bytes (limit {MOST_BYTES:,})")
-    links = [Link(one.path, one.link) for one in kept if one.link is not None]
-    folders = [one.path for one in kept if one.folder]
-    plain = [one for one in kept if one.link is None and not one.folder]
-    files, left = list[StartFile](), MOST_BYTES
-    for at in range(0, len(plain), _AT_ONCE):
-        some = plain[at : at + _AT_ONCE]
+    links = [Link(entry.path, entry.link) for entry in safe if entry.link is not None]
+    folders = [entry.path for entry in safe if entry.folder]
+    regular = [entry for entry in safe if entry.link is None and not entry.folder]
+    files, remaining = list[StartFile](), MOST_BYTES
+    for at in range(0, len(regular), _FILES_AT_ONCE):
+        batch = regular[at : at + _FILES_AT_ONCE]
         # A file may have grown since it was listed.
-        read = [sandbox.read(one.path, min(one.size + _GROWN, left + 1)) for one in some]
-        for one, data in zip(some, await gather(*read, return_exceptions=True), strict=True):
+        read = [
+            sandbox.read(entry.path, min(entry.size + _GROWN, remaining + 1)) for entry in batch
+        ]
+        for entry, data in zip(batch, await gather(*read, return_exceptions=True), strict=True):
             if isinstance(data, OSError):
                 continue  # unreadable, or gone in the meantime
             if isinstance(data, BaseException):
                 raise data
-            left -= len(data)
-            files.append(StartFile(one.path, data, one.executable))
-        if left < 0:
+            remaining -= len(data)
+            files.append(StartFile(entry.path, data, entry.executable))
+        if remaining < 0:
             raise TooLargeError(f"more than {MOST_BYTES:,} bytes")
     return Snapshot(tuple(files), tuple(links), tuple(folders))
 
 
 def pack(workspace: Snapshot) -> bytes:
-    """TooLargeError if it is too large even when compressed."""
+    """As a compressed tar; TooLargeError if that is too large."""
     import tarfile
 
-    compress = zlib.compressobj(_LEVEL)
-    pieces, size = list[bytes](), 0
-
-    class Sink(io.RawIOBase):
-        def writable(self) -> bool:
-            return True
-
-        def write(self, data: object) -> int:
-            nonlocal size
-            chunk = bytes(data)  # type: ignore[call-overload]
-            pieces.append(compress.compress(chunk))
-            size += len(pieces[-1])
-            if size > MOST_PACKED:
-                raise TooLargeError(f"more than {MOST_PACKED:,} bytes compressed")
-            return len(chunk)
-
-    with tarfile.open(fileobj=Sink(), mode="w|", format=tarfile.PAX_FORMAT) as tar:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for file in workspace.files:
             info = tarfile.TarInfo(file.path)
             info.size, info.mode = len(file.data), 0o755 if file.executable else 0o644
@@ -123,12 +108,14 @@ def pack(workspace: Snapshot) -> bytes:
             info = tarfile.TarInfo(folder)
             info.type, info.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(info)
-    pieces.append(compress.flush())
-    return b"".join(pieces)
+    packed = zlib.compress(archive.getbuffer())
+    if len(packed) > MOST_PACKED:
+        raise TooLargeError(f"more than {MOST_PACKED:,} bytes compressed")
+    return packed
 
 
 def unpack(data: bytes) -> Snapshot:
-    """What a packed workspace holds; ValueError if this is none. No bytes are an empty one."""
+    """The contents of a packed workspace, none for no bytes; ValueError if it is broken."""
     import tarfile
 
     if not data:
@@ -136,12 +123,12 @@ def unpack(data: bytes) -> Snapshot:
     files, links, folders = list[StartFile](), list[Link](), list[str]()
     try:
         unpacking = zlib.decompressobj()
-        whole = unpacking.decompress(data, MOST_BYTES * 2)
+        archive = unpacking.decompress(data, MOST_BYTES * 2)
         if unpacking.unconsumed_tail:
             raise ValueError("too large")
         if not unpacking.eof:
             raise EOFError("cut off")
-        with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as tar:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
             for info in tar:
                 path = PurePosixPath(info.name).as_posix()
                 if not is_safe(path):
@@ -158,12 +145,12 @@ def unpack(data: bytes) -> Snapshot:
 
 
 async def fill(sandbox: Sandbox, workspace: Snapshot) -> None:
-    """Write all of it into a sandbox's workspace; SandboxError if it can't be."""
+    """Write a snapshot into the workspace of a sandbox; SandboxError if it can't."""
     files = workspace.files
     try:
-        for at in range(0, len(files), _AT_ONCE):
-            some = files[at : at + _AT_ONCE]
-            await gather(*(sandbox.write(f.path, f.data, executable=f.executable) for f in some))
+        for at in range(0, len(files), _FILES_AT_ONCE):
+            batch = files[at : at + _FILES_AT_ONCE]
+            await gather(*(sandbox.write(f.path, f.data, executable=f.executable) for f in batch))
     except OSError as error:
         raise SandboxError(f"a file of the workspace can't be written: {error}") from None
     lines = [f"mkdir -p -- {quote(folder)}" for folder in workspace.folders]
@@ -183,7 +170,7 @@ _IMAGES: Final = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
 @dataclass(frozen=True)
 class WorkspaceChanges:
-    """What there is to keep of a workspace; ``findings`` say what is not kept."""
+    """Changed files and the packed workspace; ``findings`` say what was left out."""
 
     files: tuple[AnswerFile, ...] = ()
     workspace: bytes = b""
@@ -191,18 +178,18 @@ class WorkspaceChanges:
 
 
 async def collect_changes(sandbox: Sandbox, before: Sequence[TreeEntry]) -> WorkspaceChanges:
-    """What differs from an earlier look at a workspace, and all of it, packed."""
+    """Compare a workspace with its tree at the start, and pack it."""
     findings = list[str]()
     after = await sandbox.tree()
-    data, snapshot = dict[str, bytes](), b""
+    data, packed = dict[str, bytes](), b""
     try:
-        whole = await take_snapshot(sandbox, after)
-        data = {file.path: file.data for file in whole.files}
-        snapshot = await asyncio.to_thread(pack, whole)
+        taken = await take_snapshot(sandbox, after)
+        data = {file.path: file.data for file in taken.files}
+        packed = await asyncio.to_thread(pack, taken)
     except TooLargeError as error:
         findings.append(f"the workspace is too large for checks by a command: {error}")
     files = await _files(sandbox, before, after, data, findings)
-    return WorkspaceChanges(files, snapshot, tuple(findings))
+    return WorkspaceChanges(files, packed, tuple(findings))
 
 
 async def _files(
@@ -213,22 +200,24 @@ async def _files(
     findings: list[str],
 ) -> tuple[AnswerFile, ...]:
     old, new = _safe(before, []), _safe(after, findings)
-    changed = [path for path, entry in new.items() if not _same(entry, old.get(path))]
+    changed = [path for path, entry in new.items() if not _is_same(entry, old.get(path))]
     deleted = [path for path in old if path not in new]
-    # First what was there before: no flood of new files hides that it was changed.
+    # Changes of earlier files first: no flood of new files may hide them.
     differing = sorted([*changed, *deleted], key=lambda path: (path not in old, *_rank(path)))
-    if (more := len(differing) - MOST_CHANGED_FILES) > 0:
-        findings.append(f"{counted(more, 'changed file')} not kept (limit {MOST_CHANGED_FILES})")
-    room, dropped, files = MOST_TEXT, 0, list[AnswerFile]()
+    if (dropped_files := len(differing) - MOST_CHANGED_FILES) > 0:
+        findings.append(
+            f"{counted(dropped_files, 'changed file')} not kept (limit {MOST_CHANGED_FILES})"
+        )
+    remaining, dropped, files = MOST_TEXT, 0, list[AnswerFile]()
     for path in differing[:MOST_CHANGED_FILES]:
         if path not in new:
             files.append(AnswerFile(written_path(path), None, 0, "", "deleted"))
             continue
         file = await _file(sandbox, new[path], data.get(path))
         size = len(file.text.encode("utf-8", "replace")) if file.text else 0
-        if size > room:
+        if size > remaining:
             file, size, dropped = replace(file, text=None), 0, dropped + 1
-        room -= size
+        remaining -= size
         files.append(replace(file, change="changed" if path in old else "made"))
     if dropped:
         findings.append(
@@ -238,16 +227,16 @@ async def _files(
 
 
 def _safe(entries: Sequence[TreeEntry], findings: list[str]) -> Mapping[str, TreeEntry]:
-    """Files and links by path."""
-    there = [entry for entry in entries if not entry.folder]
-    kept = {entry.path: entry for entry in there if is_safe(entry.path)}
-    if odd := len(there) - len(kept):
+    """Files and links with safe paths."""
+    listed = [entry for entry in entries if not entry.folder]
+    safe = {entry.path: entry for entry in listed if is_safe(entry.path)}
+    if odd := len(listed) - len(safe):
         findings.append(f"{counted(odd, 'file')} not kept: their names can't be used")
-    return kept
+    return safe
 
 
-def _same(one: TreeEntry, other: TreeEntry | None) -> bool:
-    facts = [(e.digest, e.executable, e.link) for e in (one, other) if e]
+def _is_same(entry: TreeEntry, earlier: TreeEntry | None) -> bool:
+    facts = [(each.digest, each.executable, each.link) for each in (entry, earlier) if each]
     return len(facts) == 2 and facts[0] == facts[1]
 
 
@@ -257,22 +246,22 @@ def written_path(path: str) -> str:
 
 
 def _rank(path: str) -> tuple[bool, str]:
-    """What tools leave comes last, if there is not room for all."""
+    """Sort files of tools to the end, where the limit cuts."""
     pure = PurePosixPath(path)
     return any(part in TOOL_FOLDERS or part.startswith(".") for part in pure.parts), path
 
 
 async def _file(sandbox: Sandbox, entry: TreeEntry, data: bytes | None) -> AnswerFile:
-    known = AnswerFile(written_path(entry.path), None, entry.size, entry.digest)
+    unread = AnswerFile(written_path(entry.path), None, entry.size, entry.digest)
     if entry.link is not None or entry.size > MAX_FILE_BYTES:
-        return known
+        return unread
     try:
         data = await sandbox.read(entry.path, MAX_FILE_BYTES + 1) if data is None else data
     except OSError:
-        return known
-    if len(data) > MAX_FILE_BYTES:  # it has grown
-        return known
-    file = AnswerFile.of(known.path, data)
+        return unread
+    if len(data) > MAX_FILE_BYTES:  # it has grown since
+        return unread
+    file = AnswerFile.of(unread.path, data)
     image = PurePosixPath(entry.path).suffix.casefold() in _IMAGES
     if image and file.text is None and len(data) <= MOST_IMAGE:
         file = replace(file, data=base64.b64encode(data).decode())

@@ -1,4 +1,8 @@
-"""Skills as agents get them: a read-only copy, made once per run."""
+"""What trials start with: copies of skills, and workspaces that a setup prepared.
+
+Both are made once per run. A setup runs in a sandbox without a skill, so all arms and runs of a
+case start with the same bytes. Only what it leaves in the workspace counts.
+"""
 
 import asyncio
 import os
@@ -27,16 +31,16 @@ class InstalledSkill:
     installed: Installed
     description: str
     body: str
-    files: tuple[str, ...]  # all its files, relative to its folder, SKILL.md included
+    files: tuple[str, ...]  # relative to its folder, with SKILL.md
     host: str  # its staged copy on the host
-    among: str = SKILLS  # the folder where its agent looks for skills
+    skills_folder: str = SKILLS  # of its agent
 
     @property
     def inside(self) -> str:
-        """Its folder as the agent sees it: named like the skill, as agents expect."""
+        """Its folder as the agent sees it, named like the skill."""
         name = self.installed.name
         plain = name.isprintable() and "/" not in name and not name.startswith(".")
-        return f"{self.among}/{name if plain else slug(name) or 'skill'}"
+        return f"{self.skills_folder}/{name if plain else slug(name) or 'skill'}"
 
 
 class Staging:
@@ -53,18 +57,18 @@ class Staging:
             target = self._folder / f"skill-{len(self._copies)}"
             making = asyncio.to_thread(installed_skill, installed, target, self._files_of)
             self._copies[installed] = asyncio.ensure_future(making)
-        # Shielded, as one trial that is cancelled must not take the copy from the others.
+        # Shielded: a cancelled trial must not take the copy from the others.
         return await asyncio.shield(self._copies[installed])
 
     async def close(self) -> None:
-        """Wait for copies that nobody waits for any more: a thread can't be stopped."""
+        """Wait for copies in the making: a thread can't be stopped."""
         await asyncio.gather(*self._copies.values(), return_exceptions=True)
 
 
 def installed_skill(
     installed: Installed, target: Path, files_of: FilesOf = files_to_install
 ) -> InstalledSkill:
-    """Copy a skill's files into a folder of its name in a new one."""
+    """Copy a skill's files into ``target``, in a folder of the skill's name."""
     try:
         files = files_of(installed)
     except InputError as error:
@@ -91,16 +95,16 @@ def _write(file: StartFile, target: Path) -> None:
     target.chmod(0o555 if file.executable else 0o444)
 
 
-_SHOWN: Final = 300  # characters of what a setup said
+_LONGEST_OUTPUT: Final = 300  # characters of a failed setup's output
 
 SpecFor = Callable[[Task], Awaitable[SandboxSpec]]
 
 
 @dataclass(frozen=True)
 class StartState:
-    """How a workspace starts."""
+    """The workspace at the start of a trial."""
 
-    file: Path | None  # the packed workspace, if a setup made it
+    file: Path | None  # a packed workspace that a setup made
     files: tuple[StartFile, ...]
     seconds: float = 0.0  # of the setup
 
@@ -111,13 +115,13 @@ class StartState:
 
 
 class Setups:
-    """The setups of a run, each run when a trial first needs it."""
+    """The setups of a run; each runs when a trial first needs it."""
 
-    def __init__(self, kind: SandboxKind, folder: Path, timeout: float, room_of: SpecFor) -> None:
+    def __init__(self, kind: SandboxKind, folder: Path, timeout: float, spec_for: SpecFor) -> None:
         self._kind = kind
         self._folder = folder
         self._timeout = timeout
-        self._room_of = room_of
+        self._spec_for = spec_for
         self._starts: dict[str, asyncio.Task[StartState]] = {}
         self._begun: list[asyncio.Task[StartState]] = []
         self._waiting: Counter[str] = Counter()  # trials
@@ -136,7 +140,7 @@ class Setups:
         running = self._starts[key]
         self._waiting[key] += 1
         try:
-            # Shielded, as one trial that is cancelled must not take it from the others.
+            # Shielded: a cancelled trial must not take it from the others.
             return await asyncio.shield(running)
         finally:
             self._waiting[key] -= 1
@@ -144,10 +148,10 @@ class Setups:
                 running.cancel()
                 del self._starts[key]
 
-    def know(self, task: Task, made: bytes, seconds: float) -> None:
-        """What the setup of a task made on another machine."""
+    def add(self, task: Task, workspace: bytes, seconds: float) -> None:
+        """The workspace that the setup of a task made on another machine."""
         if (key := setup_key(task)) not in self._starts:
-            self._begin(key, _kept(self._folder / f"start-{key}", made, seconds))
+            self._begin(key, _saved(self._folder / f"start-{key}", workspace, seconds))
 
     def _begin(self, key: str, work: Coroutine[None, None, StartState]) -> None:
         self._starts[key] = asyncio.create_task(work)
@@ -159,37 +163,37 @@ class Setups:
         await asyncio.gather(*self._begun, return_exceptions=True)
 
     async def _run(self, task: Task, target: Path) -> StartState:
-        sandbox = await self._kind.open(await self._room_of(task))
+        sandbox = await self._kind.open(await self._spec_for(task))
         try:
             await fill(sandbox, Snapshot(task.files))
             ran = await sandbox.run(task.setup, timeout=self._timeout)
-            said = ran.output.decode("utf-8", "replace").strip()[-_SHOWN:]
-            tail = f": {one_line(said, _SHOWN)}" if said else ""
+            output = ran.output.decode("utf-8", "replace").strip()[-_LONGEST_OUTPUT:]
+            tail = f": {one_line(output, _LONGEST_OUTPUT)}" if output else ""
             if ran.timed_out:
                 raise NoAnswerError(f"setup failed: no end within {plain(self._timeout)} s{tail}")
             if ran.exit:
-                raise NoAnswerError(f"setup failed: {ran.how}{tail}")
+                raise NoAnswerError(f"setup failed: {ran.status}{tail}")
             try:
-                made = pack(await take_snapshot(sandbox, await sandbox.tree()))
+                workspace = pack(await take_snapshot(sandbox, await sandbox.tree()))
             except TooLargeError as error:
                 raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
         finally:
             await close_sandbox(sandbox)
-        return await _kept(target, made, ran.seconds)
+        return await _saved(target, workspace, ran.seconds)
 
 
 def setup_key(task: Task) -> str:
-    """The same for all trials that have the same setup and the same files."""
-    return digest(task.setup, task.image, repr(task.needs), *(one.digest for one in task.files))
+    """Equal for trials with the same setup, files, image and needs."""
+    return digest(task.setup, task.image, repr(task.needs), *(file.digest for file in task.files))
 
 
-async def _kept(target: Path, made: bytes, seconds: float) -> StartState:
-    await asyncio.to_thread(target.write_bytes, made)
+async def _saved(target: Path, workspace: bytes, seconds: float) -> StartState:
+    await asyncio.to_thread(target.write_bytes, workspace)
     return StartState(target, (), seconds)
 
 
 async def close_sandbox(sandbox: Sandbox) -> None:
-    """Close a sandbox, even if whoever waits for that is cancelled."""
+    """Close a sandbox, even if the caller is cancelled meanwhile."""
     closing = asyncio.ensure_future(sandbox.close())
     try:
         await asyncio.shield(closing)

@@ -122,7 +122,7 @@ def _ended(ran: CommandResult, asked: Asked) -> Result:
     if ran.timed_out:
         return False, f"no end within {plain(asked.command.timeout)} s"
     passed = ran.exit == asked.exit
-    return passed, ran.how if passed else f"{ran.how}, not {asked.exit}"
+    return passed, ran.status if passed else f"{ran.status}, not {asked.exit}"
 
 
 # How commands run.

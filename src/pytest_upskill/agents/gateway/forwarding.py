@@ -248,7 +248,7 @@ class ForwardedRequest:
                     raise TooLarge
                 for event in splitter.feed(part):
                     self._pass(event, reading, held, reply, upstream)
-            if tail := splitter.rest:
+            if tail := splitter.tail:
                 self._pass(event_of(tail), reading, held, reply, upstream)
         finally:
             self.reply = self._protocol.parse_reply(reading.body())

@@ -34,7 +34,7 @@ class ReplyHead:
 
 
 class Refusal(Exception):
-    """A request that is not passed on, and what to tell of it."""
+    """A request that is not passed on; ``finding`` is for the report."""
 
     def __init__(self, status: int, message: str, finding: str = "") -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class Refusal(Exception):
 
 
 def tokens_in(headers: Mapping[str, str], query: Mapping[str, str]) -> Iterator[bytes]:
-    """What a client sends to be let in, wherever its protocol has it."""
+    """The keys that a client sends, wherever its protocol has them."""
     for name in ("x-api-key", "x-goog-api-key", "authorization"):
         value = headers.get(name, "").strip()
         if name == "authorization":
@@ -82,7 +82,7 @@ def _unpacker(encoding: str) -> "zlib._Decompress | None":
     if encoding in ("", "identity"):
         return None
     if encoding in ("gzip", "x-gzip", "deflate"):
-        return zlib.decompressobj(zlib.MAX_WBITS | 32)  # it sees which of them
+        return zlib.decompressobj(zlib.MAX_WBITS | 32)  # it detects which
     name = one_line(encoding, 40)
     problem = f"a body in {name} can't be read here; send it as it is, or in gzip"
     raise Refusal(415, problem, f"sent a body in {name}")
@@ -107,14 +107,14 @@ _END: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r|\r\n\n|\n\r\n")
 
 @dataclass(frozen=True)
 class Event:
-    """An event as it came, and the JSON object in it; None if there is none."""
+    """A server-sent event, and the JSON object in it, if there is one."""
 
     raw: bytes
     data: dict[str, Any] | None
 
     @property
     def is_error(self) -> bool:
-        """Whether a server says, in any of the protocols, that it can't go on."""
+        """Whether it is an error in any of the protocols."""
         if self.data is None:
             return False
         return self.data.get("type") in ("error", "response.failed") or (
@@ -123,26 +123,26 @@ class Event:
 
 
 class Splitter:
-    """Takes parts of a stream as they arrive and gives the events that are whole by now."""
+    """Splits a stream into events, as its parts arrive."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()
+        self._buffer = bytearray()
         self._searched = 0
 
     def feed(self, part: bytes) -> list[Event]:
-        self._rest += part
+        self._buffer += part
         events, start = list[Event](), 0
-        while end := _END.search(self._rest, max(start, self._searched)):
-            events.append(event_of(bytes(self._rest[start : end.end()])))
+        while end := _END.search(self._buffer, max(start, self._searched)):
+            events.append(event_of(bytes(self._buffer[start : end.end()])))
             start = self._searched = end.end()
-        del self._rest[:start]
-        self._searched = max(0, len(self._rest) - 3)  # an end may have arrived in part
+        del self._buffer[:start]
+        self._searched = max(0, len(self._buffer) - 3)  # an end may have arrived in part
         return events
 
     @property
-    def rest(self) -> bytes:
-        """What came after the last whole event."""
-        return bytes(self._rest)
+    def tail(self) -> bytes:
+        """What follows the last complete event."""
+        return bytes(self._buffer)
 
 
 def event_of(raw: bytes) -> Event:
@@ -171,7 +171,7 @@ async def serving(
         logger=_SILENT,
         keepalive_timeout=_IDLE,
         lingering_time=0,
-        auto_decompress=False,  # or it would refuse what it can't unpack without our knowledge
+        auto_decompress=False,  # or it would refuse bodies without our knowledge
     )
 
     def connect() -> asyncio.Protocol:
@@ -183,7 +183,7 @@ async def serving(
     finally:
         await close_server(server)
         await close()
-        await http.shutdown(0.01)  # nothing that it still does matters to anyone
+        await http.shutdown(0.01)  # no reply matters any more
 
 
 def client_session() -> "ClientSession":
@@ -201,7 +201,7 @@ def client_session() -> "ClientSession":
 
 
 class _Refused(asyncio.Protocol):
-    """A connection too many."""
+    """A connection beyond the limit."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

@@ -1,4 +1,4 @@
-"""Bubblewrap: namespaces of the kernel around a trial, without root and without a daemon."""
+"""Bubblewrap: namespaces of the kernel, without root and without a daemon."""
 
 import functools
 import marshal
@@ -41,12 +41,20 @@ _ETC: Final = {
 }
 _NETWORK: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
 _HIDDEN: Final = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kpageflags")
-# Who gets which part of the disk: a limit that the kernel holds, not we.
+# Shares of the disk limit, which the kernel enforces.
 _SHARES: Final = {WORKSPACE: 8, "/tmp": 4, HOME: 3, "/dev/shm": 1}
 _NAMESPACES: Final = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000"),
     *("--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL"),
     *("--hostname", "sandbox"),
+)
+
+_CONTAINER_FILES: Final = ("/.dockerenv", "/run/.containerenv")
+_SYSCTL_FOLDER: Final = Path("/proc/sys")
+_SYSCTLS: Final = (
+    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("kernel.unprivileged_userns_clone", "0", "1"),
+    ("user.max_user_namespaces", "0", "10000"),
 )
 
 
@@ -56,29 +64,29 @@ class Bwrap(SandboxKind):
     def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
         return _why_not()
 
-    async def open(self, room: SandboxSpec) -> ServedSandbox:
+    async def open(self, spec: SandboxSpec) -> ServedSandbox:
         program = shutil.which("bwrap")
         if program is None:
             raise SandboxError(f"bwrap was not found. {_INSTALL}")
-        hosts = None if room.network else AskedHosts()
+        hosts = None if spec.network else AskedHosts()
         if hosts:
             await hosts.open()
-            room = replace(room, mounts=(*room.mounts, Mount(str(hosts.folder), INSIDE)))
+            spec = replace(spec, mounts=(*spec.mounts, Mount(str(hosts.folder), INSIDE)))
         ours, theirs = socket.socketpair()
         errors = os.memfd_create("errors")
         passed = [theirs.fileno()]
         try:
-            arguments = [program, *_NAMESPACES, *(["--share-net"] if room.network else [])]
+            arguments = [program, *_NAMESPACES, *(["--share-net"] if spec.network else [])]
             if rules := seccomp.rules():
-                passed.append(_filled(rules))
+                passed.append(_memory_file(rules))
                 arguments += ["--seccomp", str(passed[-1])]
-            for option in _files(room, passed):
+            for option in _files(spec, passed):
                 arguments += option
             code = _code()
             helper = (python(), "-I", "-S", "-c", _BOOT, str(theirs.fileno()), str(len(code)))
-            # In the thread of the loop: whoever dies with its parent dies with that thread.
+            # In the thread of the loop: --die-with-parent is about the thread.
             process = subprocess.Popen(
-                [*_FIRST_TO_GO, *arguments, "--", *helper],
+                [*_KILLED_FIRST, *arguments, "--", *helper],
                 pass_fds=passed,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -96,14 +104,14 @@ class Bwrap(SandboxKind):
             theirs.close()
             for number in passed[1:]:
                 os.close(number)
-        sandbox = ServedSandbox(process, ours, room.limits, hosts)
+        sandbox = ServedSandbox(process, ours, spec.limits, hosts)
         try:
-            await sandbox.start(code, tuple(_SHARES), {**_environment(room), **room.env})
-            _put_first(process.pid)
+            await sandbox.start(code, tuple(_SHARES), {**_environment(spec), **spec.env})
+            _prioritize(process.pid)
         except SandboxError as error:
             await sandbox.close()
-            said = os.pread(errors, 2000, 0).decode(errors="replace").strip()
-            raise SandboxError(said.splitlines()[-1] if said else str(error)) from None
+            message = os.pread(errors, 2000, 0).decode(errors="replace").strip()
+            raise SandboxError(message.splitlines()[-1] if message else str(error)) from None
         except BaseException:
             await sandbox.close()
             raise
@@ -112,17 +120,16 @@ class Bwrap(SandboxKind):
         return sandbox
 
 
-# If the machine's memory ends, processes of a sandbox go before all others.
-_FIRST_TO_GO: Final = (
+# If the machine runs out of memory, processes of a sandbox are killed first.
+_KILLED_FIRST: Final = (
     *("/bin/sh", "-c", '{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null; exec "$@"', "sh"),
 )
 
 
-def _put_first(bwrap: int) -> None:
-    """Let the helper never wait for a processor.
+def _prioritize(bwrap: int) -> None:
+    """Give the helper priority over all commands.
 
-    The kernel limits the processes of others, but not those of root. There it is up to the helper
-    to end them in time, however many there are.
+    The kernel does not limit the processes of root, so the helper has to end them in time.
     """
     if os.geteuid() == 0:
         with suppress(OSError, ValueError):
@@ -131,8 +138,7 @@ def _put_first(bwrap: int) -> None:
             os.sched_setscheduler(int(helper), first, os.sched_param(1))
 
 
-# The code comes through the socket, compiled once: reading and compiling it takes longer than
-# all the rest of a start.
+# The helper's code comes through the socket, compiled once, which makes the start much faster.
 _BOOT: Final = (
     "import marshal, os, sys\n"
     "fd, size, code = int(sys.argv[1]), int(sys.argv[2]), b''\n"
@@ -152,14 +158,14 @@ def _code() -> bytes:
 
 @functools.cache
 def python() -> str:
-    """This Python, as it can be called inside: the one below a virtual environment."""
+    """This Python outside of its virtual environment, to be called inside."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     candidates = (Path(sys.base_prefix, "bin", name), Path(os.path.realpath(sys.executable)))
     return str(next(path for path in candidates if path.exists()))
 
 
 def _python_folders() -> list[Path]:
-    """What this Python consists of, unless it is a part of the system."""
+    """The folders of this Python, unless it is part of the system."""
     prefix = Path(sys.base_prefix)
     if prefix.is_relative_to("/usr") or prefix.is_relative_to("/nix/store"):
         return []
@@ -167,41 +173,41 @@ def _python_folders() -> list[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
-def _environment(room: SandboxSpec) -> Mapping[str, str]:
+def _environment(spec: SandboxSpec) -> Mapping[str, str]:
     path = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-    if _python_folders():  # before that of the system: packages are for this one
+    if _python_folders():  # before that of the system: packages are installed for this one
         path = f"{Path(sys.base_prefix, 'bin')}:{path}"
     env = {"HOME": HOME, "USER": "agent", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}
     env |= {"TERM": "dumb", "TZ": "UTC"}
-    return {**env, **room.with_packages(path)}
+    return {**env, **spec.with_packages(path)}
 
 
-def _files(room: SandboxSpec, passed: list[int]) -> Iterator[list[str]]:
-    """Options for what can be seen inside. Their open files are added to ``passed``."""
+def _files(spec: SandboxSpec, passed: list[int]) -> Iterator[list[str]]:
+    """Options for the files inside. Open files are added to ``passed``."""
     for name in _SYSTEM:
         path = Path(name)
         if path.is_symlink():
             yield ["--symlink", str(path.readlink()), name]
         elif path.exists():
             yield ["--ro-bind", name, name]
-    for own in map(str, _python_folders()):
-        yield ["--ro-bind", own, own]
+    for folder in map(str, _python_folders()):
+        yield ["--ro-bind", folder, folder]
     for name, text in _ETC.items():
-        if room.network and name in _NETWORK:
+        if spec.network and name in _NETWORK:
             continue
-        passed.append(_filled(text.encode()))
+        passed.append(_memory_file(text.encode()))
         yield ["--file", str(passed[-1]), name]
-    if room.network:
+    if spec.network:
         for name in _NETWORK:
             yield ["--ro-bind-try", os.path.realpath(name), name]
     yield ["--proc", "/proc"]
     yield ["--dev", "/dev"]
     for folder, share in _SHARES.items():
-        size = max(room.limits.disk * share // sum(_SHARES.values()), 2**16)
+        size = max(spec.limits.disk * share // sum(_SHARES.values()), 2**16)
         yield ["--perms", "0755", "--size", str(size), "--tmpfs", folder]
-    for mount in room.mounts:
+    for mount in spec.mounts:
         yield ["--ro-bind", mount.host, mount.inside]
-    # To root's sandboxes the kernel's files would belong, to change settings and to read secrets.
+    # Root could read secrets and change settings in files of the kernel.
     for name in _HIDDEN:
         if Path(name).exists():
             yield ["--ro-bind", "/dev/null", name]
@@ -211,8 +217,8 @@ def _files(room: SandboxSpec, passed: list[int]) -> Iterator[list[str]]:
     yield ["--chdir", WORKSPACE]
 
 
-def _filled(data: bytes) -> int:
-    """A file in memory to be read from its start."""
+def _memory_file(data: bytes) -> int:
+    """An open file in memory with this data."""
     file = os.memfd_create("data")
     os.write(file, data)
     os.lseek(file, 0, os.SEEK_SET)
@@ -227,18 +233,18 @@ def _why_not() -> str | None:
     if program is None:
         return f"bwrap was not found. {_INSTALL}"
     try:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+        ran = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     except OSError as error:
         return f"{program} can't be run: {reason_of(error)}."
-    found = re.search(r"(\d+)\.(\d+)", said.stdout)
-    if not found or tuple(map(int, found.groups())) < _OLDEST:
-        return f"{said.stdout.strip() or program} is too old. {_INSTALL}"
+    version = re.search(r"(\d+)\.(\d+)", ran.stdout)
+    if not version or tuple(map(int, version.groups())) < _OLDEST:
+        return f"{ran.stdout.strip() or program} is too old. {_INSTALL}"
     problem = Bwrap().failure()
-    return f"bwrap does not work here: {problem}. {_mend()}" if problem else None
+    return f"bwrap does not work here: {problem}. {_how_to_fix()}" if problem else None
 
 
-def _mend() -> str:
-    """What to do where the kernel forbids namespaces."""
+def _how_to_fix() -> str:
+    """A hint for kernels that forbid namespaces."""
     for name, wrong, right in _SYSCTLS:
         file = _SYSCTL_FOLDER.joinpath(*name.split("."))
         if file.exists() and read_file(file).decode().strip() == wrong:
@@ -249,12 +255,3 @@ def _mend() -> str:
             "--security-opt apparmor=unconfined --security-opt systempaths=unconfined."
         )
     return "Check that this system allows user namespaces: unshare --user true"
-
-
-_CONTAINER_FILES: Final = ("/.dockerenv", "/run/.containerenv")
-_SYSCTL_FOLDER: Final = Path("/proc/sys")
-_SYSCTLS: Final = (
-    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
-    ("kernel.unprivileged_userns_clone", "0", "1"),
-    ("user.max_user_namespaces", "0", "10000"),
-)

@@ -32,115 +32,9 @@ from .sandbox import (
     TreeEntry,
 )
 
-DEFAULT_IMAGE: Final = "python:3.13-slim"
-_PULL: Final = 900.0  # seconds for an image to come
-# The first process: nobody inside can end it, it leaves no dead children, and it goes when the
-# host hangs up.
-_KEEPER: Final = "trap '' CHLD; echo; exec cat > /dev/null"
-
-
-class Container(SandboxKind):
-    def __init__(self, program: str, *, may_fetch: bool = True) -> None:
-        self.name = program
-        self._may_fetch = may_fetch  # an image that is not here
-
-    def why_not(self, image: str = "") -> str | None:
-        return _why_not(self.name, image or DEFAULT_IMAGE, self._may_fetch)
-
-    async def open(self, room: SandboxSpec) -> "ContainerSandbox":
-        program = shutil.which(self.name)
-        if program is None:
-            raise SandboxError(f"{self.name} was not found. Install {self.name}.")
-        name = f"upskill-{secrets.token_hex(8)}"
-        sockets = run_folder() / name
-        sockets.mkdir()
-        sockets.chmod(0o755)
-        keeper = await asyncio.create_subprocess_exec(
-            *(program, "run", "--name", name, *self._options(room, sockets)),
-            *("--entrypoint", "sh", room.image or DEFAULT_IMAGE, "-c", _KEEPER),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-        sandbox = ContainerSandbox(program, name, keeper, sockets, room)
-        try:
-            await sandbox.start()
-        except BaseException:
-            await sandbox.close()
-            raise
-        return sandbox
-
-    def _options(self, room: SandboxSpec, sockets: Path) -> list[str]:
-        if self.name != "podman":
-            return _options(room, sockets)
-        import resource
-
-        # Without a daemon it raises the limit on processes, which not everyone may do.
-        hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-        most = 32_768 if hard == resource.RLIM_INFINITY else min(hard, 32_768)
-        options = [*_options(room, sockets), "--ulimit", f"nproc={most}:{most}"]
-        return [*options, "--userns", "keep-id"] if os.getuid() else options
-
-
-def _options(room: SandboxSpec, sockets: Path) -> list[str]:
-    limits = room.limits
-    options = ["-i", "--rm", "--read-only", "--cap-drop", "ALL", "--user", _user()]
-    options += ["--security-opt", "no-new-privileges", "--hostname", "sandbox"]
-    options += ["--pids-limit", str(limits.processes), "--memory", str(limits.memory)]
-    options += ["--memory-swap", str(limits.memory), "--shm-size", str(limits.disk // 16)]
-    options += ["--ulimit", "core=0", "--ulimit", "nofile=4096:4096"]
-    options += ["--ulimit", f"fsize={limits.file_size}:{limits.file_size}"]
-    options += [] if room.network else ["--network", "none"]
-    for folder, share in ((WORKSPACE, 8), ("/tmp", 4), (HOME, 3)):
-        size = limits.disk * share // 16
-        options += ["--tmpfs", f"{folder}:rw,exec,nosuid,nodev,mode=1777,size={size}"]
-    for mount in (*room.mounts, Mount(str(sockets), SOCKETS)):
-        if set(mount.host + mount.inside) & set(',"\n'):
-            raise SandboxError(f"{mount.host} can't be mounted: there is a comma or quote in it.")
-        options += ["--mount", f"type=bind,source={mount.host},target={mount.inside},readonly"]
-    env = {"HOME": HOME, "LANG": "C.UTF-8", "TMPDIR": "/tmp", "TERM": "dumb", "TZ": "UTC"}
-    for item in (env | dict(room.env)).items():
-        options += ["--env", "=".join(item)]
-    return [*options, "--workdir", WORKSPACE]
-
-
-def _user() -> str:
-    """Who runs pytest, so that mounts can be read; not root."""
-    return f"{os.getuid()}:{os.getgid()}" if os.getuid() else "1000:1000"
-
-
-@functools.cache
-def _why_not(name: str, image: str, may_fetch: bool) -> str | None:
-    program = shutil.which(name)
-    if program is None:
-        return f"{name} was not found."
-    for arguments, problem in (
-        (("version",), f"{name} does not work: "),
-        (("image", "inspect", image), ""),
-        (("pull", image), f"the image {image} can't be had: "),
-    ):
-        try:
-            ran = subprocess.run(
-                [program, *arguments], capture_output=True, timeout=_PULL, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return f"{name} does not work: {error}."
-        if ran.returncode == 0 and arguments[0] != "version":
-            break
-        if arguments[0] == "image" and not may_fetch:
-            return f"the image {image} is not here. Fetch it: {name} pull {image}"
-        if ran.returncode and problem:
-            said = ran.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-            end = "" if said[-1].endswith((".", "?")) else "."
-            return f"{problem}{said[-1]}{end}"
-    problem = Container(name).failure(image)
-    return f"{name} does not work here: {problem}." if problem else None
-
-
 _START: Final = 60.0
 _FILES: Final = 60.0  # seconds to read or write one
-SOCKETS: Final = "/run/upskill"  # inside: where sockets are passed out
+SOCKETS: Final = "/run/upskill"  # inside, to pass listening sockets out
 _FIRST_LINE: Final = 'echo $$; exec "$@" 2>&1'
 _END_SESSION: Final = """
 for stat in /proc/[0-9]*/stat; do
@@ -149,7 +43,7 @@ for stat in /proc/[0-9]*/stat; do
     [ "$5" = "$1" ] && kill -9 "$pid"
 done
 """
-# These end with the number of the system's error.
+# Their exit status is an errno.
 _READ: Final = (
     f'[ -d "$1" ] && exit {errno.EISDIR}; [ -e "$1" ] || exit {errno.ENOENT}; '
     f'[ -f "$1" ] || exit {errno.EINVAL}; [ -r "$1" ] || exit {errno.EACCES}; '
@@ -172,10 +66,14 @@ host = socket.socket(socket.AF_UNIX)
 host.connect(sys.argv[2])
 socket.send_fds(host, [b"x"], [listener.fileno()])
 """
+DEFAULT_IMAGE: Final = "python:3.13-slim"
+_PULL: Final = 900.0  # seconds to fetch an image
+# The first process: nothing inside can end it, it leaves no zombies, and it ends with the host.
+_KEEPER: Final = "trap '' CHLD; echo; exec cat > /dev/null"
 
 
 class ContainerSandbox(Sandbox):
-    """Commands are run by ``exec``, whose process leads a session of its own inside."""
+    """A running container. ``exec`` runs each command as the leader of a session."""
 
     def __init__(
         self,
@@ -183,34 +81,34 @@ class ContainerSandbox(Sandbox):
         name: str,
         keeper: asyncio.subprocess.Process,
         sockets: Path,
-        room: SandboxSpec,
+        spec: SandboxSpec,
     ) -> None:
         self._program = program
         self._name = name
         self._keeper = keeper
         self._sockets = sockets
-        self._room = room
+        self._spec = spec
         self._shell = "sh"
         self._env = dict[str, str]()
         self._closed = False
 
     async def start(self) -> None:
-        """Wait until it is there, and find out what it has."""
+        """Wait for the start, and look for bash and Python."""
         assert self._keeper.stdout
         try:
             async with asyncio.timeout(_START):
-                there = await self._keeper.stdout.readline()
+                first_line = await self._keeper.stdout.readline()
         except TimeoutError:
-            there = b""
-        if not there:
+            first_line = b""
+        if not first_line:
             raise SandboxError(await self._why_ended())
         script = "[ -w . ] || echo closed; echo $(command -v bash); echo $PATH"
-        found = await self._exec(["sh", "-c", script], _START)
-        *closed, bash, path = found.output.decode(errors="replace").removesuffix("\n").split("\n")
-        if closed:
+        probe = await self._exec(["sh", "-c", script], _START)
+        *notes, bash, path = probe.output.decode(errors="replace").removesuffix("\n").split("\n")
+        if notes:
             raise SandboxError(f"the image has a {WORKSPACE} that not everyone can write")
         self._shell = "bash" if bash else "sh"
-        self._env = self._room.with_packages(path)
+        self._env = self._spec.with_packages(path)
         if PACKAGES in self._env.get("PYTHONPATH", ""):
             await self._check_version()
 
@@ -218,18 +116,18 @@ class ContainerSandbox(Sandbox):
         assert self._keeper.stderr
         with suppress(ProcessLookupError):
             self._keeper.kill()
-        said = (await self._keeper.stderr.read(4000)).decode(errors="replace").strip()
-        return said.splitlines()[-1] if said else "the container did not start"
+        message = (await self._keeper.stderr.read(4000)).decode(errors="replace").strip()
+        return message.splitlines()[-1] if message else "the container did not start"
 
     async def _check_version(self) -> None:
         """Packages are for the Python that runs pytest."""
         command = ["python3", "-c", "import sys; print(*sys.version_info[:2], sep='.')"]
-        found = (await self._exec(command, _START)).output.decode(errors="replace").strip()
-        own = f"{sys.version_info.major}.{sys.version_info.minor}"
-        if found != own:
+        version = (await self._exec(command, _START)).output.decode(errors="replace").strip()
+        expected = f"{sys.version_info.major}.{sys.version_info.minor}"
+        if version != expected:
             raise SandboxError(
-                f"the image has Python {found[:20] or 'no'}, but the packages that the skill needs "
-                f"are installed for Python {own}. Use an image with Python {own}."
+                f"the image has Python {version[:20] or 'no'}, but the packages that the skill "
+                f"needs are installed for Python {expected}. Use an image with Python {expected}."
             )
 
     async def run(
@@ -250,11 +148,13 @@ class ContainerSandbox(Sandbox):
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
     ) -> CommandResult:
-        started, kept, timed_out = time.monotonic(), CappedOutput(self._room.limits.output), False
-        named = [option for item in (env or {}).items() for option in ("--env", "=".join(item))]
+        started, capped, timed_out = time.monotonic(), CappedOutput(self._spec.limits.output), False
+        env_options = [
+            option for item in (env or {}).items() for option in ("--env", "=".join(item))
+        ]
         call = ["sh", "-c", _FIRST_LINE, "sh", *words]
         try:
-            client = await self._client("exec", "-i", *named, self._name, *call)
+            client = await self._client("exec", "-i", *env_options, self._name, *call)
         except (OSError, ValueError) as error:  # a NUL, or too long
             return CommandResult(126, f"{words[0]}: {error}\n".encode())
         assert client.stdout
@@ -265,7 +165,7 @@ class ContainerSandbox(Sandbox):
                     sending = asyncio.create_task(_send(client, stdin))
                     pid = await client.stdout.readline()
                     while data := await client.stdout.read(2**16):
-                        kept.add(data)
+                        capped.add(data)
                     await sending
                     code = await client.wait()
             except TimeoutError:
@@ -274,11 +174,11 @@ class ContainerSandbox(Sandbox):
             if client.returncode is None:
                 await asyncio.shield(self._end(client, pid))
         if not pid.strip().isdigit():
-            raise await self._gone(pid)
+            raise _gone(pid)
         note = too_slow(timeout) if timed_out else ""
         if code == 137:
             note = "[Killed: perhaps the limit on memory was reached.]"
-        output, cut = kept.result(note)
+        output, cut = capped.result(note)
         code = 128 - code if 128 < code < 160 else code
         return CommandResult(code, output, cut, timed_out, time.monotonic() - started)
 
@@ -294,7 +194,7 @@ class ContainerSandbox(Sandbox):
         )
 
     async def _end(self, client: asyncio.subprocess.Process, pid: bytes) -> None:
-        """End a command inside; ending the client alone would leave it there."""
+        """End a command inside: it would outlive the client."""
         if pid.strip().isdigit() and not self._closed:
             words = ("sh", "-c", _END_SESSION, "sh", pid.decode().strip())
             ender = await self._client("exec", self._name, *words)
@@ -302,10 +202,6 @@ class ContainerSandbox(Sandbox):
         with suppress(ProcessLookupError):
             client.kill()
         await client.wait()
-
-    async def _gone(self, said: bytes) -> SandboxError:
-        reason = said.decode(errors="replace").strip() or "it ended"
-        return SandboxError(f"The sandbox is gone: {reason[:300]}.")
 
     async def read(self, path: str, most: int) -> bytes:
         return await self._files(_READ, path, str(most), most=most)
@@ -339,7 +235,7 @@ class ContainerSandbox(Sandbox):
         if code and code < 120:
             raise OSError(code, os.strerror(code), path)
         if code:
-            raise await self._gone(b"")
+            raise _gone(b"")
         return bytes(content)
 
     async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
@@ -349,10 +245,10 @@ class ContainerSandbox(Sandbox):
         return await asyncio.to_thread(self._listed, full)
 
     def _listed(self, folder: str) -> list[TreeEntry]:
-        """By an archive that is only read: it tells all of a file, in every image."""
+        """Read a tar of the folder: every image has tar, and it has all that is needed."""
         call = (self._program, "exec", self._name, "tar", "-c", "-C", folder, ".")
-        entries, size, limits = list[TreeEntry](), 0, self._room.limits
-        hidden = [os.path.relpath(mount.inside, folder) for mount in self._room.mounts]
+        entries, size, limits = list[TreeEntry](), 0, self._spec.limits
+        hidden = [os.path.relpath(mount.inside, folder) for mount in self._spec.mounts]
         with subprocess.Popen(
             call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as client:
@@ -370,13 +266,13 @@ class ContainerSandbox(Sandbox):
             finally:
                 client.kill()
         above = {os.path.dirname(entry.path) for entry in entries}  # noqa: PTH120
-        kept = [entry for entry in entries if not (entry.folder and entry.path in above)]
-        return sorted(kept, key=lambda entry: entry.path)
+        listed = [entry for entry in entries if not (entry.folder and entry.path in above)]
+        return sorted(listed, key=lambda entry: entry.path)
 
     async def listen(self, port: int) -> socket.socket:
         loop = asyncio.get_running_loop()
         with socket.socket(socket.AF_UNIX) as waiting:
-            name = f"{secrets.token_hex(8)}"
+            name = secrets.token_hex(8)
             waiting.bind(str(self._sockets / name))
             (self._sockets / name).chmod(0o666)
             waiting.listen(1)
@@ -427,6 +323,110 @@ class ContainerSandbox(Sandbox):
         await asyncio.to_thread(remove, self._sockets)
 
 
+class Container(SandboxKind):
+    def __init__(self, program: str, *, may_fetch: bool = True) -> None:
+        self.name = program
+        self._may_fetch = may_fetch  # a missing image
+
+    def why_not(self, image: str = "") -> str | None:
+        return _why_not(self.name, image or DEFAULT_IMAGE, self._may_fetch)
+
+    async def open(self, spec: SandboxSpec) -> ContainerSandbox:
+        program = shutil.which(self.name)
+        if program is None:
+            raise SandboxError(f"{self.name} was not found. Install {self.name}.")
+        name = f"upskill-{secrets.token_hex(8)}"
+        sockets = run_folder() / name
+        sockets.mkdir()
+        sockets.chmod(0o755)
+        keeper = await asyncio.create_subprocess_exec(
+            *(program, "run", "--name", name, *self._options(spec, sockets)),
+            *("--entrypoint", "sh", spec.image or DEFAULT_IMAGE, "-c", _KEEPER),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        sandbox = ContainerSandbox(program, name, keeper, sockets, spec)
+        try:
+            await sandbox.start()
+        except BaseException:
+            await sandbox.close()
+            raise
+        return sandbox
+
+    def _options(self, spec: SandboxSpec, sockets: Path) -> list[str]:
+        if self.name != "podman":
+            return _options(spec, sockets)
+        import resource
+
+        # Podman raises the limit on processes, which not every user may do.
+        hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        most = 32_768 if hard == resource.RLIM_INFINITY else min(hard, 32_768)
+        options = [*_options(spec, sockets), "--ulimit", f"nproc={most}:{most}"]
+        return [*options, "--userns", "keep-id"] if os.getuid() else options
+
+
+def _options(spec: SandboxSpec, sockets: Path) -> list[str]:
+    limits = spec.limits
+    options = ["-i", "--rm", "--read-only", "--cap-drop", "ALL", "--user", _user()]
+    options += ["--security-opt", "no-new-privileges", "--hostname", "sandbox"]
+    options += ["--pids-limit", str(limits.processes), "--memory", str(limits.memory)]
+    options += ["--memory-swap", str(limits.memory), "--shm-size", str(limits.disk // 16)]
+    options += ["--ulimit", "core=0", "--ulimit", "nofile=4096:4096"]
+    options += ["--ulimit", f"fsize={limits.file_size}:{limits.file_size}"]
+    options += [] if spec.network else ["--network", "none"]
+    for folder, share in ((WORKSPACE, 8), ("/tmp", 4), (HOME, 3)):
+        size = limits.disk * share // 16
+        options += ["--tmpfs", f"{folder}:rw,exec,nosuid,nodev,mode=1777,size={size}"]
+    for mount in (*spec.mounts, Mount(str(sockets), SOCKETS)):
+        if set(mount.host + mount.inside) & set(',"\n'):
+            raise SandboxError(f"{mount.host} can't be mounted: there is a comma or quote in it.")
+        options += ["--mount", f"type=bind,source={mount.host},target={mount.inside},readonly"]
+    env = {"HOME": HOME, "LANG": "C.UTF-8", "TMPDIR": "/tmp", "TERM": "dumb", "TZ": "UTC"}
+    for item in (env | dict(spec.env)).items():
+        options += ["--env", "=".join(item)]
+    return [*options, "--workdir", WORKSPACE]
+
+
+def _user() -> str:
+    """The user who runs pytest, who can read the mounts; never root."""
+    return f"{os.getuid()}:{os.getgid()}" if os.getuid() else "1000:1000"
+
+
+@functools.cache
+def _why_not(name: str, image: str, may_fetch: bool) -> str | None:
+    program = shutil.which(name)
+    if program is None:
+        return f"{name} was not found."
+    for arguments, problem in (
+        (("version",), f"{name} does not work: "),
+        (("image", "inspect", image), ""),
+        (("pull", image), f"the image {image} can't be had: "),
+    ):
+        try:
+            ran = subprocess.run(
+                [program, *arguments], capture_output=True, timeout=_PULL, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{name} does not work: {error}."
+        if ran.returncode == 0 and arguments[0] != "version":
+            break
+        if arguments[0] == "image" and not may_fetch:
+            return f"the image {image} is not here. Fetch it: {name} pull {image}"
+        if ran.returncode and problem:
+            lines = ran.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+            end = "" if lines[-1].endswith((".", "?")) else "."
+            return f"{problem}{lines[-1]}{end}"
+    problem = Container(name).failure(image)
+    return f"{name} does not work here: {problem}." if problem else None
+
+
+def _gone(message: bytes) -> SandboxError:
+    reason = message.decode(errors="replace").strip() or "it ended"
+    return SandboxError(f"The sandbox is gone: {reason[:300]}.")
+
+
 async def _send(client: asyncio.subprocess.Process, data: bytes) -> None:
     assert client.stdin
     with suppress(OSError):
@@ -446,13 +446,11 @@ def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> TreeEntry | Non
         return TreeEntry(path, 0, hashlib.sha256().hexdigest(), folder=True)
     if not (member.isreg() or member.islnk()):
         return None
-    whole = hashlib.sha256()
     if content := archive.extractfile(member) if member.isreg() else None:
-        while part := content.read(2**20):
-            whole.update(part)
-    else:  # the same file by another name
-        whole.update(os.fsencode(member.linkname))
-    return TreeEntry(path, member.size, whole.hexdigest(), bool(member.mode & 0o100))
+        digest = hashlib.file_digest(content, "sha256").hexdigest()  # type: ignore[arg-type]
+    else:  # a hard link
+        digest = hashlib.sha256(os.fsencode(member.linkname)).hexdigest()
+    return TreeEntry(path, member.size, digest, bool(member.mode & 0o100))
 
 
 def _below(path: str, folder: str) -> bool:

@@ -1,8 +1,8 @@
-"""Which hosts are asked for in a sandbox without a network.
+"""Counts the hosts that programs look up in a sandbox without a network.
 
-A name server would need port 53, which nobody may open there. But programs with glibc look for its
-cache of names first (nscd), by a socket that is a file: here we tell them at once that no host is
-known, and count. Others, such as programs with musl, find no name server, and are not counted.
+A name server would need port 53, which is privileged. But glibc asks the name cache (nscd) first,
+by a Unix socket: here we reply at once that the host is unknown. Other programs, such as those
+with musl, find no name server, and are not counted.
 """
 
 import asyncio
@@ -19,43 +19,43 @@ from .sandbox import close_server
 
 INSIDE: Final = "/var/run/nscd"
 _VERSION: Final = 2  # of nscd's protocol
-_HEAD: Final = struct.Struct("3i")  # version, what is asked, length of the key
+_HEAD: Final = struct.Struct("3i")  # version, kind of request, length of the key
 _LONGEST: Final = 1024  # bytes of a key
 _BY_NAME: Final = (4, 5)  # gethostbyname, for each kind of address
 _ALL: Final = 14  # getaddrinfo
 _NOT_FOUND: Final = 1
 _KIND: Final = 2  # of an address: IPv4
-_OWN: Final = ("localhost", "sandbox")
+_OWN_NAMES: Final = ("localhost", "sandbox")
 _LOOPBACK: Final = bytes((127, 0, 0, 1))
-_MOST_ASKED: Final = 10_000  # requests; then nobody is there any more
-_MOST_HOSTS: Final = 20  # that are told by name
+_MOST_REQUESTS: Final = 10_000  # in all; then the socket is closed
+_MOST_HOSTS: Final = 20  # that are reported by name
 _AT_ONCE: Final = 16
 _SECONDS: Final = 5.0  # for a request
 
 
 class AskedHosts:
-    """Counts them in the loop that it is opened in."""
+    """Serves the socket in the event loop that opens it."""
 
     def __init__(self) -> None:
         self.folder = Path(mkdtemp(dir=run_folder()))
         self._hosts = Counter[str]()
-        self._others = 0
-        self._left = _MOST_ASKED
+        self._unnamed = 0
+        self._remaining = _MOST_REQUESTS
         self._open = set[asyncio.Transport]()
         self._server: asyncio.Server | None = None
         self._closing: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         loop = asyncio.get_running_loop()
-        with suppress(OSError):  # say, its path is too long: then nothing is counted
+        with suppress(OSError):  # the path may be too long: then nothing is counted
             path = str(self.folder / "socket")
-            self._server = await loop.create_unix_server(lambda: _Asking(self), path)
+            self._server = await loop.create_unix_server(lambda: _HostRequest(self), path)
 
     @property
     def findings(self) -> tuple[str, ...]:
-        told = [_times(f"asked for host {host}", n) for host, n in self._hosts.items()]
-        others = [_times("asked for other hosts", self._others)] if self._others else []
-        return (*told, *others)
+        by_name = [_times(f"asked for host {host}", n) for host, n in self._hosts.items()]
+        unnamed = [_times("asked for other hosts", self._unnamed)] if self._unnamed else []
+        return (*by_name, *unnamed)
 
     async def close(self) -> None:
         self._stop()
@@ -66,39 +66,39 @@ class AskedHosts:
         await asyncio.to_thread(remove, self.folder)
 
     def enter(self, transport: asyncio.Transport) -> bool:
-        """Whether there is room for one more at a time, and in all."""
-        if len(self._open) >= _AT_ONCE or not self._left:
+        """Whether one more request is within the limits."""
+        if len(self._open) >= _AT_ONCE or not self._remaining:
             return False
         self._open.add(transport)
-        self._left -= 1
-        if not self._left:
+        self._remaining -= 1
+        if not self._remaining:
             self._stop()
         return True
 
     def _stop(self) -> None:
-        """Accept nobody any more."""
+        """Accept no more connections."""
         if self._server and not self._closing:
             self._closing = asyncio.create_task(close_server(self._server))
 
     def leave(self, transport: asyncio.Transport) -> None:
         self._open.discard(transport)
 
-    def reply(self, what: int, key: bytes) -> bytes:
-        """What a client is told of a host; nothing if it asks for something else."""
-        if what not in (*_BY_NAME, _ALL):
+    def reply(self, kind: int, key: bytes) -> bytes:
+        """The reply to a look-up; empty for other requests."""
+        if kind not in (*_BY_NAME, _ALL):
             return b""
         host = one_line(key.rstrip(b"\0").decode("utf-8", "replace"), 100)
-        if host in _OWN:
-            return _own(what, key)
+        if host in _OWN_NAMES:
+            return _own_address(kind, key)
         if host in self._hosts or len(self._hosts) < _MOST_HOSTS:
             self._hosts[host] += 1
         else:
-            self._others += 1
-        return _not_found(what)
+            self._unnamed += 1
+        return _not_found(kind)
 
 
-class _Asking(asyncio.Protocol):
-    """One request; then the connection is over."""
+class _HostRequest(asyncio.Protocol):
+    """A connection with one request."""
 
     def __init__(self, hosts: AskedHosts) -> None:
         self._hosts = hosts
@@ -119,14 +119,12 @@ class _Asking(asyncio.Protocol):
         self._received += data
         if len(self._received) < _HEAD.size:
             return
-        _, what, size = _HEAD.unpack_from(self._received)
-        whole = _HEAD.size + size
+        _, kind, size = _HEAD.unpack_from(self._received)
+        end = _HEAD.size + size
         if not 0 <= size <= _LONGEST:
             self._transport.abort()
-        elif len(self._received) >= whole:
-            self._transport.write(
-                self._hosts.reply(what, bytes(self._received[_HEAD.size : whole]))
-            )
+        elif len(self._received) >= end:
+            self._transport.write(self._hosts.reply(kind, bytes(self._received[_HEAD.size : end])))
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
@@ -135,19 +133,19 @@ class _Asking(asyncio.Protocol):
             self._end.cancel()
 
 
-def _not_found(what: int) -> bytes:
-    numbers = 3 if what == _ALL else 5
+def _not_found(kind: int) -> bytes:
+    numbers = 3 if kind == _ALL else 5
     return struct.pack(f"{3 + numbers}i", _VERSION, 0, *[0] * numbers, _NOT_FOUND)
 
 
-def _own(what: int, key: bytes) -> bytes:
-    """The address of a name of this sandbox: as a list with its kind, or with its name."""
-    if what == _ALL:
+def _own_address(kind: int, key: bytes) -> bytes:
+    """The reply to a look-up of the sandbox itself."""
+    if kind == _ALL:
         return struct.pack("6i", _VERSION, 1, 1, 4, 0, 0) + _LOOPBACK + bytes((_KIND,))
-    if what == _BY_NAME[0]:
+    if kind == _BY_NAME[0]:
         return struct.pack("8i", _VERSION, 1, len(key), 0, _KIND, 4, 1, 0) + key + _LOOPBACK
-    return _not_found(what)
+    return _not_found(kind)
 
 
-def _times(what: str, number: int) -> str:
-    return what if number == 1 else f"{what} ({number:,} times)"
+def _times(text: str, number: int) -> str:
+    return text if number == 1 else f"{text} ({number:,} times)"

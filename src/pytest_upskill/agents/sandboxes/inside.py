@@ -411,7 +411,7 @@ class Helper:
         """Entries in several messages: path, size, digest, flags and target of each."""
         start = self._path(top)
         entries = list[bytes]()
-        for fields in _entries(start, os.stat(start).st_dev, self.limits):
+        for fields in _tree_rows(start, os.stat(start).st_dev, self.limits):
             if fields:
                 entries += fields
             if len(entries) >= 5 * ROWS:
@@ -574,7 +574,7 @@ def _as_file(data: bytes) -> int:
     return file
 
 
-def _entries(top: str, device: int, limits: ProcessLimits) -> Iterator[list[bytes]]:
+def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[bytes]]:
     """The fields of each file, link and empty folder on this device; [] between two parts."""
     import hashlib
 

@@ -1,4 +1,4 @@
-"""From the name of a kind of sandbox to the kind, if it works here."""
+"""Kinds of sandboxes by name."""
 
 import sys
 from typing import Final
@@ -10,9 +10,9 @@ NAMES: Final = ("auto", "bwrap", "docker", "podman", "none")
 
 
 def kind_of(name: str, image: str | None = None, *, may_fetch: bool = True) -> SandboxKind:
-    """The kind by its name. SettingsError if there is none, or if it doesn't work here.
+    """A kind that works here, or SettingsError.
 
-    ``auto`` never becomes ``none``: that has to be chosen. ``may_fetch``: a container's image.
+    ``auto`` never becomes ``none``: that has to be chosen. ``may_fetch``: the image of a container.
     """
     if name == "auto":
         return _first_that_works(image or "")

@@ -12,10 +12,10 @@ from typing import Final
 WORKSPACE: Final = "/workspace"  # as an agent sees it
 SKILLS: Final = "/skills"  # where our own agent has its skills: /skills/NAME/SKILL.md
 HOME: Final = "/home/agent"
-PROGRAMS: Final = "/programs"  # agents that are programs of the host: /programs/NAME
-PACKAGES: Final = "/packages"  # a mount of Python packages, if there is one: on PYTHONPATH and PATH
+PROGRAMS: Final = "/programs"  # of the host: /programs/NAME
+PACKAGES: Final = "/packages"  # Python packages: on PYTHONPATH and PATH
 _TRY_SECONDS: Final = 60.0
-_ACCEPTING: Final = 3  # steps of the loop, from a connection to its protocol
+_ACCEPTING: Final = 3  # steps of the loop from a connection to its protocol
 
 
 class SandboxError(Exception):
@@ -24,19 +24,19 @@ class SandboxError(Exception):
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """What may be used inside of a sandbox, by all of its processes together."""
+    """What all processes of a sandbox together may use."""
 
     memory: int = 4 * 2**30  # bytes
     processes: int = 512
     disk: int = 2**30  # bytes in all of its writable folders
-    files: int = 100_000  # in the same
+    files: int = 100_000  # in these folders
     file_size: int = 512 * 2**20  # bytes of one file
-    output: int = 2**20  # bytes of output that a command's result keeps; the rest is dropped
+    output: int = 2**20  # bytes of a command's output; the middle of more is dropped
 
 
 @dataclass(frozen=True)
 class Mount:
-    """A folder or file of the host that can be read inside."""
+    """A folder or file of the host, read-only inside."""
 
     host: str
     inside: str
@@ -44,7 +44,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class SandboxSpec:
-    """How to furnish a sandbox."""
+    """What a sandbox is to have."""
 
     mounts: tuple[Mount, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)  # besides PATH, HOME, LANG and TMPDIR
@@ -53,7 +53,7 @@ class SandboxSpec:
     limits: SandboxLimits = SandboxLimits()
 
     def with_packages(self, path: str) -> dict[str, str]:
-        """The variables that let packages be found, besides what is on this PATH."""
+        """PATH, and PYTHONPATH, with the Python packages if there are any."""
         if not any(mount.inside == PACKAGES for mount in self.mounts):
             return {"PATH": path}
         return {"PATH": f"{path}:{PACKAGES}/bin", "PYTHONPATH": PACKAGES}
@@ -61,20 +61,20 @@ class SandboxSpec:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What came of a command: its output and errors in one text, in order.
+    """The result of a command, with standard output and errors in order.
 
-    A line in the middle tells what was cut, and one at the end why the sandbox ended the command.
+    Lines in the output say what was cut out of it, and why the sandbox ended the command.
     """
 
     exit: int  # -N if signal N ended it
     output: bytes
-    cut: int = 0  # bytes left out of the middle
+    cut: int = 0  # bytes
     timed_out: bool = False
     seconds: float = 0.0
 
     @property
-    def how(self) -> str:
-        """How it ended, in words."""
+    def status(self) -> str:
+        """The exit status, or the signal."""
         return f"signal {-self.exit}" if self.exit < 0 else f"exit {self.exit}"
 
 
@@ -87,18 +87,18 @@ class TreeEntry:
     digest: str  # SHA-256 of the content, or of the target of a link
     executable: bool = False
     link: str | None = None  # its target
-    folder: bool = False  # an empty one
+    folder: bool = False
 
 
 class Sandbox(ABC):
-    """An open sandbox: run a command, read, write. Paths are as inside, or in the workspace.
+    """An open sandbox. Paths are as inside, or relative to the workspace.
 
-    ``read`` and ``write`` raise OSError as the same calls inside would. Anything raises
-    SandboxError if the sandbox is gone.
+    ``read`` and ``write`` raise OSError like the system calls. All methods raise SandboxError if
+    the sandbox is gone.
     """
 
     def path(self, path: str) -> str:
-        """What commands call this path: the same, unless nothing confines them (``none``)."""
+        """The path as commands see it, which differs in the sandbox ``none`` only."""
         return path
 
     @abstractmethod
@@ -110,14 +110,11 @@ class Sandbox(ABC):
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
     ) -> CommandResult:
-        """Run a command in the workspace: a line for bash, or sh without one, or arguments.
-
-        Where output was cut, or a limit ended the command, a line of the output says so.
-        """
+        """Run a command in the workspace: a line for bash (or sh), or arguments."""
 
     @abstractmethod
     async def read(self, path: str, most: int) -> bytes:
-        """The first ``most`` bytes of a file."""
+        """Read the first ``most`` bytes of a file."""
 
     @abstractmethod
     async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
@@ -125,15 +122,15 @@ class Sandbox(ABC):
 
     @abstractmethod
     async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
-        """The files, links and empty folders below one, sorted; as many as the limits allow."""
+        """Files, links and empty folders below a folder, sorted; as many as the limits allow."""
 
     @abstractmethod
     async def listen(self, port: int) -> socket.socket:
-        """A socket that listens on 127.0.0.1 inside, to be served outside; 0 is any free port."""
+        """A socket that listens on 127.0.0.1 inside, and is served outside; 0 is any port."""
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What was tried inside and refused, in words, as far as the sandbox can see it."""
+        """What was tried inside and refused, as far as the sandbox can see it."""
         return ()
 
     @abstractmethod
@@ -148,16 +145,16 @@ class SandboxKind(ABC):
 
     @abstractmethod
     def why_not(self, image: str = "") -> str | None:
-        """Why it can't be used here, and what to do about it; None if it works."""
+        """Why it can't be used here, and how to fix that; None if it works."""
 
     @abstractmethod
-    async def open(self, room: SandboxSpec) -> Sandbox:
+    async def open(self, spec: SandboxSpec) -> Sandbox:
         """SandboxError if it can't."""
 
     def failure(self, image: str = "") -> str:
-        """Why no command runs in one of them, found by trying it; empty if it works.
+        """Try to run a command: the error, or empty if it works.
 
-        A thread of its own runs the try, so a caller may be within an event loop.
+        It runs in a thread, so that callers may have a running event loop.
         """
         reasons = list[str]()
 
@@ -184,7 +181,7 @@ class SandboxKind(ABC):
 
 
 async def close_server(server: asyncio.Server) -> None:
-    """asyncio loses a connection that it is about to accept when its server closes."""
+    """Close a server, without the connections that asyncio is about to accept and would lose."""
     for listener in server.sockets:
         with suppress(NotImplementedError):  # Windows has another event loop
             asyncio.get_running_loop().remove_reader(listener)

@@ -1,4 +1,4 @@
-"""A sandbox whose helper inside does what the host asks; all that it says is hostile data."""
+"""A sandbox with a helper inside that carries out requests; its replies are hostile data."""
 
 import asyncio
 import errno
@@ -16,14 +16,14 @@ from .hosts import AskedHosts
 from .inside import FRAME, PART, packed, unpacked
 from .sandbox import WORKSPACE, CommandResult, Sandbox, SandboxError, SandboxLimits, TreeEntry
 
-_PATIENCE: Final = 30.0  # seconds that a helper may take longer than it should
+_PATIENCE: Final = 30.0  # seconds for a reply, beyond the time of a command
 _MARGIN: Final = 2**20  # bytes of a message besides output or a part of a file
 _TREE_TEXT: Final = 64 * 2**20  # bytes of all paths of a tree
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class ServedSandbox(Sandbox):
-    """Requests go out in order, replies come as they are ready."""
+    """Requests are sent in order; replies arrive in any order."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class ServedSandbox(Sandbox):
         self._number = 0
         self._replies = dict[int, asyncio.Queue[list[bytes] | SandboxError]]()
         self._received = bytearray()
-        self._sockets = list[int]()  # passed out, not yet asked for
+        self._sockets = list[int]()  # received, not yet used
         self._broken: str | None = None
         channel.setblocking(False)
         self._loop.add_reader(channel.fileno(), self._receive)
@@ -52,7 +52,7 @@ class ServedSandbox(Sandbox):
         return self._hosts.findings if self._hosts else ()
 
     async def start(self, code: bytes, folders: Sequence[str], env: Mapping[str, str]) -> None:
-        """Send the helper its code and what it needs to know; SandboxError if it doesn't come."""
+        """Send the helper its code and limits; SandboxError if it does not start."""
         limits = self._limits
         numbers = (
             *(limits.memory, limits.processes, limits.disk),
@@ -144,7 +144,7 @@ class ServedSandbox(Sandbox):
         hosts, self._hosts = self._hosts, None
         if hosts:
             await hosts.close()
-        # The first process inside ends when nobody listens, and the system ends all others with it.
+        # The helper, the first process, ends as its socket is closed, and all others with it.
         waiting = asyncio.ensure_future(asyncio.to_thread(self._end))
         try:
             await asyncio.shield(waiting)
@@ -161,7 +161,7 @@ class ServedSandbox(Sandbox):
 
     async def _ask(
         self,
-        what: bytes,
+        kind: bytes,
         *fields: bytes,
         expected: bytes,
         path: str = "",
@@ -169,7 +169,7 @@ class ServedSandbox(Sandbox):
         seconds: float | None = None,
     ) -> list[bytes]:
         """The fields of the reply."""
-        number, replies = await self._send(what, *fields)
+        number, replies = await self._send(kind, *fields)
         try:
             async with asyncio.timeout(seconds or _PATIENCE):
                 reply = await self._reply(replies, expected, path)
@@ -182,14 +182,14 @@ class ServedSandbox(Sandbox):
         return reply[1:]
 
     async def _send(
-        self, what: bytes, *fields: bytes
+        self, kind: bytes, *fields: bytes
     ) -> "tuple[int, asyncio.Queue[list[bytes] | SandboxError]]":
         self._number += 1
         number, replies = self._number, asyncio.Queue[list[bytes] | SandboxError]()
         self._replies[number] = replies
         try:
             async with self._sending:
-                await self._send_all(packed(_number(number), what, *fields))
+                await self._send_all(packed(_number(number), kind, *fields))
         except BaseException:
             del self._replies[number]
             raise
@@ -232,7 +232,7 @@ class ServedSandbox(Sandbox):
             data, extra = b"", []
         for level, kind, passed in extra:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                for at in range(0, len(passed) - 3, 4):  # there may be room for a second one
+                for at in range(0, len(passed) - 3, 4):  # the buffer may hold a second one
                     self._take(int.from_bytes(passed[at : at + 4], sys.byteorder))
         if not data:
             self._break("it ended")
@@ -253,7 +253,7 @@ class ServedSandbox(Sandbox):
             except ValueError:
                 self._break("its helper sent no message")
                 return
-            if replies and fields:  # else nobody waits for it any more
+            if replies and fields:  # or the caller was cancelled
                 replies.put_nowait(fields)
 
     def _take(self, passed: int) -> None:
@@ -264,7 +264,7 @@ class ServedSandbox(Sandbox):
             os.close(passed)
 
     def _break(self, reason: str) -> SandboxError:
-        """Use it no more: everything inside ends, and all requests fail."""
+        """Close the connection: everything inside ends, and all requests fail."""
         if self._broken is None:
             self._broken = reason
             self._loop.remove_reader(self._channel.fileno())
@@ -277,7 +277,7 @@ class ServedSandbox(Sandbox):
 
 
 def _entry(path: bytes, size: bytes, digest: bytes, flags: bytes, link: bytes) -> TreeEntry:
-    """ValueError if it can't be one."""
+    """ValueError if the fields are invalid."""
     text, hexadecimal = os.fsdecode(path), digest.decode("ascii")
     parts = text.split("/")
     if "\0" in text or not {"", ".", ".."}.isdisjoint(parts) or int(size) < 0:
@@ -304,7 +304,7 @@ def _number(value: float) -> bytes:
 
 
 def _encoded(text: str) -> bytes:
-    """A text of an agent, which may hold anything."""
+    """A text of an agent, which may have surrogates."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""No sandbox: commands run as the user who runs pytest, and can do all that they can."""
+"""No sandbox: commands run as the user who runs pytest, with all their rights."""
 
 import asyncio
 import errno
@@ -32,7 +32,7 @@ from .sandbox import (
 )
 
 _PASSED: Final = ("PATH", "LANG")
-_REST: Final = 0.2  # seconds for the rest of the output after a command has ended
+_PIPE_SECONDS: Final = 0.2  # for the rest of the output after the end of a command
 
 
 class Unconfined(SandboxKind):
@@ -43,36 +43,37 @@ class Unconfined(SandboxKind):
             return "Agents need a POSIX system. Run pytest in WSL."
         return None
 
-    async def open(self, room: SandboxSpec) -> "UnconfinedSandbox":
-        return UnconfinedSandbox(run_folder() / f"none-{secrets.token_hex(8)}", room)
+    async def open(self, spec: SandboxSpec) -> "UnconfinedSandbox":
+        return UnconfinedSandbox(run_folder() / f"none-{secrets.token_hex(8)}", spec)
 
 
 class UnconfinedSandbox(Sandbox):
-    """Folders of its own, but nothing that keeps a command there."""
+    """Folders for a trial, but nothing that keeps commands there."""
 
-    def __init__(self, folder: Path, room: SandboxSpec) -> None:
+    def __init__(self, folder: Path, spec: SandboxSpec) -> None:
         self._folder = folder
-        self._limits = room.limits
+        self._limits = spec.limits
         self._places = {  # the longest first
             inside: folder / name
             for inside, name in ((WORKSPACE, "workspace"), (HOME, "home"), ("/tmp", "tmp"))
         }
         for place in self._places.values():
             place.mkdir(parents=True)
-        for mount in room.mounts:
-            if mount.inside.startswith(f"{HOME}/"):  # where programs look by themselves
+        for mount in spec.mounts:
+            if mount.inside.startswith(f"{HOME}/"):  # programs look there by themselves
                 _copy(Path(mount.host), Path(self.path(mount.inside)))
             else:
                 self._places[mount.inside] = Path(mount.host)
-        # Only what a command needs: keys are in the environment of the host.
+        # Only what a command needs: the environment of the host has keys.
         self._env = {name: os.environ[name] for name in _PASSED if name in os.environ}
         self._env |= {"HOME": self.path(HOME), "TMPDIR": self.path("/tmp"), "TERM": "dumb"}
-        for name, value in room.with_packages(self._env.get("PATH", os.defpath)).items():
+        for name, value in spec.with_packages(self._env.get("PATH", os.defpath)).items():
             # Folders of the host stay as they are, even below /tmp or /workspace.
+            places = value.split(":")
             self._env[name] = ":".join(
-                self.path(one) if one.startswith(PACKAGES) else one for one in value.split(":")
+                self.path(place) if place.startswith(PACKAGES) else place for place in places
             )
-        self._env |= room.env
+        self._env |= spec.env
         self._running = set[int]()
         self._pipes = list[asyncio.ReadTransport]()
         self._closed = False
@@ -80,7 +81,7 @@ class UnconfinedSandbox(Sandbox):
     def path(self, path: str) -> str:
         path = os.path.normpath(os.path.join(WORKSPACE, path))  # noqa: PTH118
         if any(Path(path).is_relative_to(place) for place in self._places.values()):
-            return path  # as commands call it: these folders may be below the host's /tmp
+            return path  # a real path: these folders may be below the host's /tmp
         for inside in sorted(self._places, key=len, reverse=True):
             if path == inside or path.startswith(f"{inside}/"):
                 return str(self._places[inside]) + path[len(inside) :]
@@ -119,7 +120,7 @@ class UnconfinedSandbox(Sandbox):
                 _end(process.pid)
                 await process.wait()
             with suppress(TimeoutError):  # a process in the background may hold the pipe
-                await asyncio.wait_for(output.ended.wait(), _REST)
+                await asyncio.wait_for(output.ended.wait(), _PIPE_SECONDS)
         except BaseException:
             _end(process.pid)
             raise
@@ -196,7 +197,7 @@ class UnconfinedSandbox(Sandbox):
 
 
 class _Output(asyncio.Protocol):
-    """Reads to the end, which may come after that of the command."""
+    """Reads output to its end, which may come after that of the command."""
 
     def __init__(self, most: int) -> None:
         self.kept = CappedOutput(most)
@@ -218,7 +219,7 @@ def _copy(host: Path, target: Path) -> None:
 
 
 def _end(pid: int) -> None:
-    """End a command and what it started, unless that left its group."""
+    """End a command and its process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
@@ -235,7 +236,7 @@ def _entries(top: Path, most: int) -> list[TreeEntry]:
         if not folders and not names and Path(folder) != top:
             path = Path(folder).relative_to(top).as_posix()
             entries.append(TreeEntry(path, 0, hashlib.sha256().hexdigest(), folder=True))
-        for name in (*names, *(one for one in folders if Path(folder, one).is_symlink())):
+        for name in (*names, *(each for each in folders if Path(folder, each).is_symlink())):
             file = Path(folder, name)
             with suppress(OSError):
                 status, link = file.lstat(), None
@@ -243,11 +244,8 @@ def _entries(top: Path, most: int) -> list[TreeEntry]:
                     link = str(file.readlink())
                     digest = hashlib.sha256(os.fsencode(link)).hexdigest()
                 else:
-                    whole = hashlib.sha256()
                     with open_file(file) as stream:
-                        while part := stream.read(2**20):
-                            whole.update(part)
-                    digest = whole.hexdigest()
+                        digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
                 executable = link is None and bool(status.st_mode & 0o100)
                 path = file.relative_to(top).as_posix()
                 entries.append(TreeEntry(path, status.st_size, digest, executable, link))

@@ -82,7 +82,7 @@ class _Findings:
             name: {
                 "installed": True,
                 "version": one.version or None,
-                **one.done,
+                **one.outcomes,
                 "problem": one.problem or None,
             }
             for name, one in self.tried.items()
@@ -103,7 +103,7 @@ class _Findings:
             (
                 Cell(name),
                 Cell(one_line(one.version, _LONGEST_VERSION) or "?"),
-                *(_CELLS[one.done[step]] for step in STEPS),
+                *(_CELLS[one.outcomes[step]] for step in STEPS),
             )
             for name, one in self.tried.items()
         ]
