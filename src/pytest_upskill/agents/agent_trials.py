@@ -34,7 +34,7 @@ _FILES_SECONDS: Final = 120.0  # to prepare a sandbox, and to read its files at 
 _POLL: Final = 0.05
 _SNAPSHOTS_AT_ONCE: Final = 2
 _NO_TEXT: Final = "the skill has no words, so nothing would show whether it is opened"
-_STOPPED_BY_US: Final = ("decided", "max_turns", "time")
+_STOPPED: Final = ("decided", "max_turns", "time")
 
 
 class AgentTrials:
@@ -209,11 +209,8 @@ async def _in_sandbox(
     finally:
         await close_sandbox(sandbox)
     activity = answer.activity or Activity()
-    findings, version = (
-        (*activity.findings, *refused, *changes.findings),
-        (task.agent, task.version),
-    )
-    activity = replace(activity, findings=findings, agents=(version,))
+    findings = (*activity.findings, *refused, *changes.findings)
+    activity = replace(activity, findings=findings, agents=((task.agent, task.version),))
     return replace(answer, files=changes.files, workspace=changes.workspace, activity=activity)
 
 
@@ -225,9 +222,7 @@ def _is_undecided(answer: Answer) -> bool:
     activity = answer.activity
     if activity is None or activity.activated or answer.refused or not answer.is_empty:
         return False
-    return answer.stop == "length" or (
-        answer.stop not in _STOPPED_BY_US and not activity.tool_calls
-    )
+    return answer.stop == "length" or (answer.stop not in _STOPPED and not activity.tool_calls)
 
 
 async def _changes(
@@ -240,9 +235,8 @@ async def _changes(
         if answer.stop != "time":
             raise
         # It was stopped by the time limit: what it did before that counts.
-        return WorkspaceChanges(
-            findings=(f"its files could not be read: {one_line(str(error), 200)}",)
-        )
+        finding = f"its files could not be read: {one_line(str(error), 200)}"
+        return WorkspaceChanges(findings=(finding,))
 
 
 @dataclass

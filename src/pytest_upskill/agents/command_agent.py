@@ -150,25 +150,17 @@ class CommandAgent(Agent):
     def _answer(
         self, endpoint: Endpoint, ran: CommandResult | None, recorder: Recorder, final: str
     ) -> Answer:
-        last = endpoint.log.last
+        last, asked = endpoint.log.last, endpoint.has_requests
         if endpoint.stop:
             return recorder.answer(endpoint.stop, final)
         if endpoint.no_answer:
             raise NoAnswerError(endpoint.no_answer)
         assert ran  # or the endpoint has a reason
         if last is None:
-            problem = (
-                "ended before its model answered"
-                if endpoint.has_requests
-                else "asked its model nothing"
-            )
-            refused = (
-                () if endpoint.has_requests else recorder.activity.findings[:2]
-            )  # which may be why
+            problem = "ended before its model answered" if asked else "asked its model nothing"
+            refused = () if asked else recorder.activity.findings[:2]
             reason = f"{self.name} {problem} ({'; '.join([_ending(ran), *refused])})"
-            if (
-                ran.exit == _NOT_FOUND and not endpoint.has_requests
-            ):  # mostly a script of the user's own
+            if ran.exit == _NOT_FOUND and not asked:  # mostly a script of the user's
                 reason += (
                     f". If {self._program().host} only starts another program, that one is not in "
                     "the sandbox: put the folder of that program first on PATH"

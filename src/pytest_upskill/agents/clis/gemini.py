@@ -6,10 +6,7 @@ from typing import Any, Final
 from ..command_agent import AgentJob, CommandAgent, Launch
 
 _SETTINGS: Final[dict[str, Any]] = {
-    "security": {
-        "auth": {"selectedType": "gemini-api-key"},
-        "folderTrust": {"enabled": False},
-    },
+    "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
     "general": {
         "enableAutoUpdate": False,
         "enableAutoUpdateNotification": False,

@@ -258,12 +258,7 @@ class Endpoint:
         )
 
     async def _count(
-        self,
-        request: "BaseRequest",
-        protocol: Protocol,
-        target: Target,
-        body: Body,
-        size: int,
+        self, request: "BaseRequest", protocol: Protocol, target: Target, body: Body, size: int
     ) -> "StreamResponse":
         """How many tokens a request has, by the server if it knows, which is free of charge."""
         tokens: int | None = None

@@ -1,8 +1,8 @@
 """The helper that runs as the first process of a sandbox: commands, files, limits.
 
-One file that needs nothing but a Python, with few imports: each trial waits for its start. It
-serves the host over a socket that no other process of the sandbox can reach: messages are
-frames of byte strings (``packed``), a request has an id, and each reply has the id of its request.
+One file that needs nothing but a Python, with few imports, as each trial waits for its start. It
+serves the host over a socket that no other process of the sandbox can reach. Messages are frames
+of byte strings (``packed``); a request has an id, and each reply has the id of its request.
 """
 
 import _signal as signal  # type: ignore[import-not-found]  # without its enums: they take 4 ms
@@ -17,9 +17,9 @@ from collections.abc import Iterator
 FRAME = 4  # bytes of a length
 PART = 4 * 2**20  # bytes of a file in one message
 ROWS = 500  # entries of a tree in one message
-_TICK = 0.05  # seconds between two looks at the limits
-_GLANCE = 0.01  # and between two at how many processes were made: root has no other limit on them
-_SLICE = 0.02  # seconds for a long request before the others have their turn
+_TICK = 0.05  # seconds between checks of the limits
+_GLANCE = 0.01  # and of the number of new processes, which nothing else limits for root
+_SLICE = 0.02  # seconds for a long request before it is the turn of others
 _DRAINED = 64  # pipes of background processes that are kept empty
 _SCARCE = 0.03, 512 * 2**20  # share, or bytes, of the machine's memory that must stay available
 
@@ -43,7 +43,7 @@ def unpacked(body: bytes) -> list[bytes]:
 
 
 class ProcessLimits:
-    """What all processes together may use; what ends them is said in words."""
+    """What all processes together may use."""
 
     def __init__(self, fields: list[bytes]) -> None:
         numbers = [int(field) for field in fields[:6]]
@@ -54,7 +54,7 @@ class ProcessLimits:
         self.folders = [os.fsdecode(field) for field in fields[6:]]
         self.files_before = self.files_at_start = self._files()
         self.of_a_process = self._of_a_process()
-        self.made = 1
+        self.last_pid = 1
 
     def broken(self) -> tuple[str, bool]:
         """Which limit is exceeded, empty if none is; and whether any process is left."""
@@ -63,9 +63,9 @@ class ProcessLimits:
         if len(pids) > self.processes:  # before a look at each, which is slower than they fork
             return f"it had more than {self.processes} processes and threads", True
         for pid in pids:
-            if found := _status_of(pid):
-                tasks += int(found[17])
-                memory += int(found[21]) * self.page
+            if status := _status_of(pid):
+                tasks += int(status[17])
+                memory += int(status[21]) * self.page
         if tasks > self.processes:
             return f"it had more than {self.processes} processes and threads", True
         _, available, shared = _machine_memory()
@@ -81,10 +81,10 @@ class ProcessLimits:
         return "", bool(pids)
 
     def hurry(self) -> bool:
-        """Whether so many processes were made since it was last asked that a look is due."""
-        made = int(_read("/proc/loadavg").split()[-1])  # the last number given, of this sandbox
-        before, self.made = self.made, made
-        return made - before > self.processes // 4
+        """Whether so many processes were started since the last call that a check is due."""
+        last_pid = int(_read("/proc/loadavg").split()[-1])  # of this sandbox
+        before, self.last_pid = self.last_pid, last_pid
+        return last_pid - before > self.processes // 4
 
     def _precise(self, pids: list[int]) -> int:
         """Memory with shared pages counted once."""
@@ -94,56 +94,56 @@ class ProcessLimits:
             shares = [row for row in rows if row.startswith(b"Pss:")]
             if shares:
                 total += int(shares[0].split()[1]) * 1024
-            elif found := _status_of(pid):  # it hides its maps
-                total += int(found[21]) * self.page
+            elif status := _status_of(pid):  # it hides its maps
+                total += int(status[21]) * self.page
         return total
 
     def _shared(self, pids: list[int]) -> int:
-        """Memory that is shared, and so may be no process's own: as much as it can be."""
+        """An upper bound of shared memory, which may be no process's own."""
         sizes = dict[bytes, int]()
         for pid in pids:
             maps = _read(f"/proc/{pid}/maps")
-            if not maps and (found := _status_of(pid)):  # it hides them
-                sizes[b"%d" % pid] = int(found[20])
+            if not maps and (status := _status_of(pid)):  # it hides them
+                sizes[b"%d" % pid] = int(status[20])
             for row in maps.split(b"\n"):
                 columns = row.split(None, 5)
                 if len(columns) == 6 and columns[5].startswith((b"/dev/zero", b"/SYSV")):
-                    start, end = (int(one, 16) for one in columns[0].split(b"-"))
+                    start, end = (int(address, 16) for address in columns[0].split(b"-"))
                     sizes[columns[4]] = max(sizes.get(columns[4], 0), end - start)
         segments = [row.split() for row in _read("/proc/sysvipc/shm").split(b"\n")[1:]]
         return sum(sizes.values()) + sum(int(row[14]) for row in segments if len(row) > 14)
 
     def _files(self) -> int:
-        rooms = [os.statvfs(folder) for folder in self.folders]
-        return sum(room.f_files - room.f_ffree for room in rooms)
+        statuses = [os.statvfs(folder) for folder in self.folders]
+        return sum(status.f_files - status.f_ffree for status in statuses)
 
     def _of_a_process(self) -> list[tuple[int, int]]:
         import resource
 
-        wanted = {
+        limits = {
             resource.RLIMIT_DATA: self.memory,
             resource.RLIMIT_FSIZE: self.file_size,
             resource.RLIMIT_CORE: 0,
             resource.RLIMIT_NOFILE: 4096,
         }
         if _counts_by_namespace():
-            wanted[resource.RLIMIT_NPROC] = self.processes
-        hard = {what: resource.getrlimit(what)[1] for what in wanted}
+            limits[resource.RLIMIT_NPROC] = self.processes
+        hard = {kind: resource.getrlimit(kind)[1] for kind in limits}
         return [
-            (what, most if hard[what] == resource.RLIM_INFINITY else min(most, hard[what]))
-            for what, most in wanted.items()
+            (kind, most if hard[kind] == resource.RLIM_INFINITY else min(most, hard[kind]))
+            for kind, most in limits.items()
         ]
 
     def apply(self) -> None:
         """Limit this process and its children, before it becomes a command."""
         import resource
 
-        for what, most in self.of_a_process:
-            resource.setrlimit(what, (most, most))
+        for kind, most in self.of_a_process:
+            resource.setrlimit(kind, (most, most))
 
 
 class CappedOutput:
-    """What is kept of an output that may have no end: its start and its end."""
+    """The start and the end of an output that may be endless."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -153,20 +153,20 @@ class CappedOutput:
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
-        room = max(self.most - self.most // 2 - len(self.head), 0)
-        self.head += data[:room]
-        self.tail += data[room:]
+        free = max(self.most - self.most // 2 - len(self.head), 0)
+        self.head += data[:free]
+        self.tail += data[free:]
         if len(self.tail) > self.most + 2**16:
             del self.tail[: len(self.tail) - self.most // 2]
 
     def result(self, note: str = "") -> tuple[bytes, int]:
-        """The output, with a line in place of what was cut and one for the note; bytes cut."""
-        kept = min(self.total - len(self.head), self.most // 2)
-        cut = self.total - len(self.head) - kept
+        """The output, with a line for the cut and one for the note, and the bytes cut."""
+        ending = min(self.total - len(self.head), self.most // 2)
+        cut = self.total - len(self.head) - ending
         text = bytes(self.head)
         if cut:
             text += f"\n[… {cut} bytes left out …]\n".encode()
-        text += bytes(self.tail[len(self.tail) - kept :])
+        text += bytes(self.tail[len(self.tail) - ending :])
         if note:
             text += (b"\n" if text and not text.endswith(b"\n") else b"") + note.encode() + b"\n"
         return text, cut
@@ -196,11 +196,11 @@ class RunningCommand:
         output, cut = self.kept.result(self.note)
         seconds = time.monotonic() - self.started
         numbers = (code, int(self.timed_out), cut, int(seconds * 1e6))
-        return packed(self.request, b"ran", *(str(one).encode() for one in numbers), output)
+        return packed(self.request, b"ran", *(str(number).encode() for number in numbers), output)
 
 
 class Helper:
-    """Serves one host until that hangs up."""
+    """Serves the host until it hangs up."""
 
     def __init__(self, channel: int) -> None:
         self.channel = channel
@@ -239,11 +239,12 @@ class Helper:
             self._send()
 
     def _pause(self) -> int | None:
-        """Milliseconds until something has to be done anyway."""
+        """Milliseconds until the next deadline."""
         if self.slow:
             return 0
         now = time.monotonic()
-        due = [one.started + one.timeout for one in self.commands.values() if not one.timed_out]
+        running = (command for command in self.commands.values() if not command.timed_out)
+        due = [command.started + command.timeout for command in running]
         if self.watching:
             due.append(min(self.next_look, now + _GLANCE))
         return max(0, int((min(due) - now) * 1000) + 1) if due else None
@@ -271,12 +272,12 @@ class Helper:
         except BlockingIOError:
             pass
 
-    def _do(self, request: bytes, what: bytes, fields: list[bytes]) -> None:
+    def _do(self, request: bytes, kind: bytes, fields: list[bytes]) -> None:
         try:
-            if what == b"tree":
+            if kind == b"tree":
                 self.slow.append((request, self._tree(request, fields[0])))
                 return
-            reply = getattr(self, "do_" + what.decode())(request, fields)
+            reply = getattr(self, "do_" + kind.decode())(request, fields)
         except (OSError, ValueError) as error:
             self._refuse(request, error)
         else:
@@ -302,7 +303,7 @@ class Helper:
         env = {**self.env, **dict(zip(fields[count::2], fields[count + 1 :: 2], strict=True))}
         if not arguments[0]:  # a line for a shell
             shells = [b"/bin/bash", b"/usr/bin/bash", b"/bin/sh"]
-            shell = next((one for one in shells if os.path.exists(one)), shells[-1])
+            shell = next((path for path in shells if os.path.exists(path)), shells[-1])
             arguments = [shell, b"-c", arguments[1]]
         source = _as_file(stdin)
         ours, theirs = os.pipe()
@@ -335,7 +336,7 @@ class Helper:
             for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
             os.chdir(self.workspace)
-            os.nice(5)  # so that the helper has its turn, whatever they do
+            os.nice(5)  # the helper has priority
             self.limits.apply()
             os.execvpe(arguments[0], arguments, env)
         except FileNotFoundError:
@@ -400,11 +401,11 @@ class Helper:
     def _open(self, path: str, flags: int) -> int:
         """A regular file, and none of /proc: this process has rights there that commands lack."""
         file = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o644)
-        found = os.fstat(file)
-        if stat.S_ISREG(found.st_mode) and found.st_dev != self.proc:
+        status = os.fstat(file)
+        if stat.S_ISREG(status.st_mode) and status.st_dev != self.proc:
             return file
         os.close(file)
-        number = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EACCES
+        number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EACCES
         raise OSError(number, os.strerror(number))
 
     def _tree(self, request: bytes, top: bytes) -> Iterator[None]:
@@ -435,7 +436,7 @@ class Helper:
     def _drain(self, pipe: int) -> bool:
         """Whether the pipe may have more."""
         command = self.pipes[pipe]
-        for _ in range(8):  # then it is the turn of others
+        for _ in range(8):  # then it is the turn of other pipes
             try:
                 data = os.read(pipe, 2**16)
             except BlockingIOError:
@@ -458,9 +459,9 @@ class Helper:
                 self._finish(command, status)
 
     def _finish(self, command: RunningCommand, status: int) -> None:
-        """Its processes in the background may live on, and go on to write."""
+        """Send its result. Its processes in the background may live on, and write."""
         if command.pipe in self.pipes:
-            for _ in range(4):  # all that a pipe holds; someone else may write for ever
+            for _ in range(4):  # as much as a pipe holds; others may write for ever
                 before = command.kept.total
                 if not self._drain(command.pipe) or command.kept.total == before:
                     break
@@ -472,7 +473,7 @@ class Helper:
             del self.pipes[pipe]
 
     def _look(self) -> None:
-        """End what takes too long or too much."""
+        """End what exceeds a limit."""
         now = time.monotonic()
         for command in self.commands.values():
             if not command.timed_out and now > command.started + command.timeout:
@@ -488,13 +489,15 @@ class Helper:
                     command.note = command.note or f"[The sandbox stopped the command: {broken}.]"
 
     def _end_session(self, session: int) -> None:
-        wanted = str(session).encode()
+        session_id = str(session).encode()
         ended, new = set[int](), list[int]()
         for _ in range(100):
             alive = [
                 pid
                 for pid in _pids()
-                if (found := _status_of(pid)) and found[3] == wanted and found[0] not in b"ZX"
+                if (status := _status_of(pid))
+                and status[3] == session_id
+                and status[0] not in b"ZX"
             ]
             if not alive:
                 return
@@ -503,11 +506,9 @@ class Helper:
                 _kill(pid)
             ended.update(new)
             if not new:
-                time.sleep(
-                    0.001
-                )  # they are on their way out, which takes a while on a busy machine
+                time.sleep(0.001)  # they are dying, which takes a while on a busy machine
         if new:
-            self._end_all()  # it makes new processes faster than they can be ended
+            self._end_all()  # it forks faster than they can be ended
 
     def _end_all(self) -> None:
         _kill(-1)  # at once: none can fork in between
@@ -559,14 +560,14 @@ def _size(count: int) -> str:
 
 
 def _as_file(data: bytes) -> int:
-    """A descriptor to read the data from, which no reader can block."""
+    """A file descriptor to read the data from, which never blocks."""
     if not data:
         return os.open("/dev/null", os.O_RDONLY)
     file = os.open("/tmp", os.O_RDWR | os.O_TMPFILE, 0o600)
     try:
-        rest = data
-        while rest:
-            rest = rest[os.write(file, rest) :]
+        remaining = data
+        while remaining:
+            remaining = remaining[os.write(file, remaining) :]
         os.lseek(file, 0, os.SEEK_SET)
     except OSError:
         os.close(file)
@@ -575,7 +576,7 @@ def _as_file(data: bytes) -> int:
 
 
 def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[bytes]]:
-    """The fields of each file, link and empty folder on this device; [] between two parts."""
+    """The fields of each file, link and empty folder on this device; [] after each step."""
     import hashlib
 
     folders, count, hashed = [""], 0, 0
@@ -583,22 +584,22 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
     while folders and count < limits.files:
         folder = folders.pop()
         try:
-            found = sorted(_listed(os.path.join(top, folder)), key=lambda one: one.name)
+            children = sorted(_listed(os.path.join(top, folder)), key=lambda child: child.name)
         except OSError:  # gone, or too deep for a path
             continue
-        if not found and folder:
+        if not children and folder:
             yield [os.fsencode(folder), b"0", hashlib.sha256().hexdigest().encode(), b"d", b""]
             count += 1
-        for one in found:
-            path = os.path.join(folder, one.name)
+        for child in children:
+            path = os.path.join(folder, child.name)
             yield []
             try:
-                status = one.stat(follow_symlinks=False)
+                status = child.stat(follow_symlinks=False)
                 if stat.S_ISDIR(status.st_mode):
                     if status.st_dev == device:
                         folders.append(path)
                     continue
-                target = os.fsencode(os.readlink(one.path)) if one.is_symlink() else b""
+                target = os.fsencode(os.readlink(child.path)) if child.is_symlink() else b""
             except OSError:
                 continue
             if target:
@@ -608,15 +609,15 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
             elif status.st_ino in digests:
                 digest = digests[status.st_ino]
             else:
-                whole = hashlib.sha256()
+                sha256 = hashlib.sha256()
                 hashed += status.st_size
                 if hashed > limits.disk:  # files with holes: their content is mostly nothing
-                    whole.update(f"{status.st_size} {status.st_mtime_ns}".encode())
+                    sha256.update(f"{status.st_size} {status.st_mtime_ns}".encode())
                 else:
-                    for part in _parts(one.path):
-                        whole.update(part)
+                    for part in _parts(child.path):
+                        sha256.update(part)
                         yield []
-                digest = digests[status.st_ino] = whole.hexdigest().encode()
+                digest = digests[status.st_ino] = sha256.hexdigest().encode()
             flags = b"l" if target else b"x" if status.st_mode & 0o100 else b""
             yield [os.fsencode(path), str(status.st_size).encode(), digest, flags, target]
             count += 1
@@ -626,12 +627,12 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
 
 def _listed(folder: str) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            return list(found)
+        with os.scandir(folder) as children:
+            return list(children)
     except PermissionError:  # nothing that an agent made is hidden
         os.chmod(folder, 0o700)
-        with os.scandir(folder) as found:
-            return list(found)
+        with os.scandir(folder) as children:
+            return list(children)
 
 
 def _parts(path: str) -> Iterator[bytes]:
@@ -651,7 +652,7 @@ def _parts(path: str) -> Iterator[bytes]:
 
 
 def _shut() -> None:
-    """Keep the processes of the sandbox out of this one: its memory, its files, its signals."""
+    """Protect the memory, files and signals of this process from others of the sandbox."""
     import ctypes
 
     dumpable, ptracer = 4, 0x59616D61

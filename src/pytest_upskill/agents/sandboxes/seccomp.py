@@ -71,10 +71,10 @@ _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in what a filter sees
 
 def rules(machine: str | None = None) -> bytes:
     """The filter as the kernel wants it; empty for a machine whose numbers are not known."""
-    known = _ARCHITECTURES.get(machine or platform.machine())
-    if known is None:
+    architecture = _ARCHITECTURES.get(machine or platform.machine())
+    if architecture is None:
         return b""
-    name, column = known
+    name, column = architecture
     steps = [_step(_LOAD, _ARCHITECTURE), *_unless_equal(name), _step(_LOAD, _NUMBER)]
     if column == 0:
         steps += [_step(_AT_LEAST, _X32, 0, 1), _refuse(errno.ENOSYS)]
