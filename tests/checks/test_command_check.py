@@ -25,8 +25,8 @@ from pytest_upskill.checks import (
     time_budget,
 )
 from pytest_upskill.checks.command_check import command_kind, commands_in
+from pytest_upskill.checks.final_workspace import Workspace, WorkspaceCommand
 from pytest_upskill.checks.grading import ToGrade, records_of
-from pytest_upskill.checks.workspace import Command, Workspace
 from pytest_upskill.errors import CasesError, CheckError
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.answer import Answer
@@ -47,10 +47,10 @@ class Runs:
     """Commands that end as a test says."""
 
     def __init__(self, **results: CommandResult) -> None:
-        self.commands = list[Command]()
+        self.commands = list[WorkspaceCommand]()
         self._results = results
 
-    def __call__(self, pack: bytes, command: Command) -> CommandResult:
+    def __call__(self, pack: bytes, command: WorkspaceCommand) -> CommandResult:
         assert pack
         self.commands.append(command)
         return self._results[command.run]
@@ -126,7 +126,7 @@ def test_time_of_commands_does_not_count(monkeypatch: pytest.MonkeyPatch) -> Non
     for clock in ("thread_time", "monotonic"):
         monkeypatch.setattr(time_budget, clock, lambda: now)
 
-    def slow(_: bytes, __: Command) -> CommandResult:
+    def slow(_: bytes, __: WorkspaceCommand) -> CommandResult:
         nonlocal now
         now += 3600
         return CommandResult(0, b"")
@@ -241,7 +241,7 @@ def test_a_change_that_the_list_of_files_has_no_room_for_is_found() -> None:
 def run_now(command: str, kept: Snapshot = KEPT, **hidden: str) -> CommandResult:
     files = tuple(StartFile(path, text.encode()) for path, text in hidden.items())
     run = commands_in("bwrap", "", Needs())
-    return run(pack(kept), Command(command, 20, files))
+    return run(pack(kept), WorkspaceCommand(command, 20, files))
 
 
 @needs_bwrap
@@ -287,4 +287,4 @@ def test_it_also_runs_where_a_loop_is_running() -> None:
 @needs_bwrap
 def test_it_ends_when_its_time_is_over() -> None:
     run = commands_in("bwrap", "", Needs())
-    assert run(pack(KEPT), Command("sleep 60", 0.3)).timed_out
+    assert run(pack(KEPT), WorkspaceCommand("sleep 60", 0.3)).timed_out

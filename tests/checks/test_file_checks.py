@@ -16,7 +16,7 @@ from pytest_upskill.checks import (
     parse_checks,
 )
 from pytest_upskill.checks.file_checks import files_kind
-from pytest_upskill.checks.workspace import Workspace, matches
+from pytest_upskill.checks.final_workspace import Workspace, matches
 from pytest_upskill.errors import CasesError
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.answer import Answer, AnswerFile

@@ -13,8 +13,7 @@ from jsonschema import Draft202012Validator
 
 import pytest_upskill
 from pytest_upskill.checks import KINDS, load_checked_cases
-from pytest_upskill.checks.descriptions import ABOUT
-from pytest_upskill.checks.skill_meta_schema import schema_of_cases
+from pytest_upskill.checks.skill_meta_schema import ABOUT, schema_of_cases
 from pytest_upskill.cli import main
 from pytest_upskill.errors import CasesError
 from support.kit import case

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from pytest_upskill.cli import main
-from pytest_upskill.lint import case_rules
+from pytest_upskill.lint import question_rules
 from pytest_upskill.stats.power import cases_for_lift
 from support.kit import case, write_skill
 
@@ -28,7 +28,7 @@ def lint(
     """Run the command; for a lift of 1, a single case is enough."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        case_rules, "cases_for_lift", lambda lift: (1, 1) if lift == 1 else cases_for_lift(lift)
+        question_rules, "cases_for_lift", lambda lift: (1, 1) if lift == 1 else cases_for_lift(lift)
     )
 
     def run(*arguments: str, lift: str = "1") -> tuple[int, str]:

@@ -15,7 +15,7 @@ from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.providers import resolve
 from pytest_upskill.models.scripted import load_script
 from pytest_upskill.skills.case_loading import load_cases
-from pytest_upskill.skills.triggers import load_triggers
+from pytest_upskill.skills.trigger_loading import load_triggers
 from support.documentation import AGENT_PAGES, PAGES, ROOT, blocks, without_blocks
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from pytest_upskill.agents.sandboxes.sandbox import CommandResult
 from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks
+from pytest_upskill.checks.final_workspace import Workspace
 from pytest_upskill.checks.parse import RESERVED, GroupForm
-from pytest_upskill.checks.workspace import Workspace
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.task import StartFile
 from pytest_upskill.trials.transcript import Activity, Turn

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.checks import TAKEN
 from pytest_upskill.lint import Finding, lint_skill
-from pytest_upskill.lint.case_rules import near_duplicates
+from pytest_upskill.lint.question_rules import near_duplicates
 from pytest_upskill.skills.case import Case
 from pytest_upskill.stats.power import cases_for_lift
 from support.folders import new_folder

@@ -11,7 +11,7 @@ from pytest_upskill.engine.engine import Engine
 from pytest_upskill.engine.store import Store, StoredAnswers
 from pytest_upskill.models import Model
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.triggers import Trigger
+from pytest_upskill.skills.trigger_loading import Trigger
 from pytest_upskill.trials.choice import BY_JSON, Choice, Listed
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.trigger_trials import trigger_record, trigger_trials

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.skills.at_ref import require_ref
+from pytest_upskill.skills.context import require_ref
 from support.kit import BODY, case, skill_with_a_past, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 from support.runs import SkillRun, run_skills

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.skills.labels import labels_of
+from pytest_upskill.skills.search import labels_of
 from support.kit import BODY, case, write_script, write_skill
 from support.runs import run_skills
 

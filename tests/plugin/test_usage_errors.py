@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from pytest_upskill.skills.at_ref import require_ref
+from pytest_upskill.skills.context import require_ref
 from support.kit import commit_all, write_script, write_skill
 from support.usage import usage_error
 

@@ -265,7 +265,7 @@ def test_every_problem_has_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_the_files_of_a_case_have_a_limit_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_upskill.skills.case_context._MOST_IN_FILES", 100)
+    monkeypatch.setattr("pytest_upskill.skills.case_files._MOST_IN_FILES", 100)
     (tmp_path / "a.txt").write_text("x" * 60)
     error = rejected(tmp_path, [case("q", "x", context={"files": ["a.txt"] * 1000})])
     assert error.problem == "[0].context.files: the files have more than 100 characters together"

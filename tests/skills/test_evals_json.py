@@ -8,9 +8,8 @@ import pytest
 
 from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.errors import CasesError
-from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.case import Case, WorkspaceFile
 from pytest_upskill.skills.case_loading import load_cases
-from pytest_upskill.skills.workspace import WorkspaceFile
 
 
 def write_evals(skill: Path, evals: Any, **more: Any) -> Path:

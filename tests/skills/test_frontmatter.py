@@ -1,8 +1,10 @@
 """Frontmatter as people really write it: what is read of it, and which line is at fault."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pytest_upskill.skills.frontmatter import Parsed, parse
+from pytest_upskill.skills.frontmatter import Parsed, parse, with_description
 
 GOOD = "name: gate\ndescription: About a gate.\n"
 FIELDS = {"name": "gate", "description": "About a gate."}
@@ -199,3 +201,53 @@ def test_aliases_that_multiply_are_not_written_out(written: str) -> None:
 def test_an_alias_is_fine() -> None:
     parsed = parse("---\nname: &n gate\ndescription: *n\n---\n\nBody.")
     assert (parsed.fields["description"], parsed.faults) == ("gate", ())
+
+
+NEW = "Fill: in 'forms' # when \"asked\", or {so} – ünï"
+QUOTED = "'Fill: in ''forms'' # when \"asked\", or {so} – ünï'"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("description: old one # why", f"description: {QUOTED} # why"),
+        ("description: 'old\n  one'", f"description: {QUOTED}"),
+        ("description: >-\n  old\n  one\n\n# a note", f"description: {QUOTED}\n\n# a note"),
+        ("description: |\r\n  old\r\nmodel: x\r", f"description: {QUOTED}\r\nmodel: x\r"),
+        ("description:", f"description: {QUOTED}"),
+        ("description: no: quotes", f"description: {QUOTED}"),
+        ('"description" : "old"', f'"description" : {QUOTED}'),
+    ],
+)
+def test_only_the_value_changes(before: str, after: str) -> None:
+    start, end = "---\nname: x\n", "\nlicense:   MIT\n---\n\ndescription: old\n---\n\tBody  \n\n"
+    assert with_description(start + before + end, NEW) == start + after + end
+
+
+def test_a_byte_order_mark_and_a_comment_before_it_stay() -> None:
+    for before in ("\ufeff", "<!-- of mine -->\n"):
+        text = f"{before}---\nname: x\ndescription: old\n---\nBody"
+        assert with_description(text, "New.") == text.replace("old", "New.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Body",
+        "---\nname: x\n---\nBody",
+        "---\nname: x\ndescription: &a old\nmetadata: {a: *a}\n---\nBody",
+        "---\nname: x\ndescription: has: colon\n  and: another\n---\nBody",
+    ],
+)
+def test_what_would_change_more_is_refused(text: str) -> None:
+    assert with_description(text, NEW) is None
+
+
+@given(st.text(min_size=1).map(lambda text: " ".join(text.split())).filter(bool))
+def test_any_line_can_be_a_description(said: str) -> None:
+    text = "---\nname: x\ndescription: >\n  old\n  one\nlicense: MIT\n---\nBody\n"
+    new = with_description(text, said)
+    if new is not None:  # YAML has no way to write some characters
+        assert parse(new).fields == {"name": "x", "description": said, "license": "MIT"}
+        assert new.endswith("\nlicense: MIT\n---\nBody\n")
+    assert new is not None or not said.isprintable()

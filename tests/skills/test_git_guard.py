@@ -11,8 +11,7 @@ from pytest_upskill._util import git as git_calls
 from pytest_upskill._util.git import commit_of, ignored_in, repository_of
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.at_ref import require_ref
-from pytest_upskill.skills.context import load_for_run
+from pytest_upskill.skills.context import load_for_run, require_ref
 from support.kit import BODY, commit_all, skill_with_a_past, write_skill
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_upskill import describe
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.skills.triggers import load_triggers
+from pytest_upskill.skills.trigger_loading import load_triggers
 from pytest_upskill.teach.replies import NotUsable
 from pytest_upskill.teach.wordings import read_description, split_queries, wording_of
 from support.fake_models import FakeModels, Project, lines, served

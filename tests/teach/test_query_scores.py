@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.results.triggers import QueryRate
-from pytest_upskill.skills.triggers import Trigger
+from pytest_upskill.skills.trigger_loading import Trigger
 from pytest_upskill.teach.wordings import Scores, changes, split_queries
 
 

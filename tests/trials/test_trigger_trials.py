@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.skill import Skill, load_skill
-from pytest_upskill.skills.triggers import Trigger
+from pytest_upskill.skills.trigger_loading import Trigger
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.choice import Choice
 from pytest_upskill.trials.task import Outfit, installed

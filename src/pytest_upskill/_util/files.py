@@ -5,14 +5,17 @@ import hashlib
 import os
 import secrets
 import stat
+import sys
 import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import BinaryIO, Final
 
 from ..errors import InputError, shown
 from .keys import without_keys
+from .texts import digest
 
 LARGEST: Final = 256_000_000  # bytes of a file that a run has written; texts of people have less
 _WITHOUT_WAITING: Final = (  # these are 0 where a system lacks them
@@ -143,3 +146,21 @@ def reason_of(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such file or folder"
     return (error.strerror or str(error)).lower()
+
+
+_LONGEST: Final = 10_000_000  # bytes
+
+
+def load_python_file(file: Path) -> ModuleType:
+    """Raises OSError if the file can't be read, ImportError for anything it raises itself."""
+    source = read_file(file, _LONGEST)
+    module = ModuleType(f"_pytest_upskill_{digest(str(file))[:12]}")
+    module.__file__ = str(file)
+    sys.modules[module.__name__] = module  # dataclasses and pickle look it up there
+    try:
+        # An importer would write __pycache__ into the skill's folder.
+        exec(compile(source, str(file), "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:
+        del sys.modules[module.__name__]
+        raise ImportError(f"{type(error).__name__}: {error}") from error
+    return module

@@ -5,7 +5,7 @@ file_checks or activity_checks if it looks at an agent's work; the one in judgin
 alone.
 """
 
-from .check import AnyCheck, Check, CheckContext, Combined, Kind, places, spans, walk
+from .check import AnyCheck, Check, CheckContext, CheckKind, Combined, places, spans, walk
 from .grading import grade
 from .judging import rubric_of
 from .parse import (
@@ -26,9 +26,9 @@ __all__ = [
     "Check",
     "CheckContext",
     "CheckFunction",
+    "CheckKind",
     "CheckedCase",
     "Combined",
-    "Kind",
     "checks_of",
     "function_kind",
     "grade",

@@ -12,7 +12,7 @@ from typing import Final
 
 from .._util.texts import counted, one_line
 from ..trials.transcript import Activity, Transcript, Turn
-from .check import COUNT, TEXTS, CheckContext, Evaluate, Kind, Result, quoted
+from .check import COUNT, TEXTS, CheckContext, CheckKind, Evaluate, Result, quoted
 from .matching import folded, search
 from .text_checks import PATTERNS, YES_OR_NO
 
@@ -139,14 +139,14 @@ def _each(wanted: Sequence[str], done: Sequence[str], verb: str) -> Iterator[Res
 
 
 KINDS: Final = (
-    Kind("tools_used", TEXTS, _used, needs_agent=True),
-    Kind("tools_not_used", TEXTS, _not_used, needs_agent=True),
-    Kind("tool_order", TEXTS, _order, needs_agent=True),
-    Kind("commands_run", PATTERNS, _commands(wanted=True), needs_agent=True),
-    Kind("commands_not_run", PATTERNS, _commands(wanted=False), needs_agent=True),
-    Kind("max_turns", COUNT, _max_turns, needs_agent=True),
-    Kind("max_tool_calls", COUNT, _max_tool_calls, needs_agent=True),
-    Kind("skill_activated", YES_OR_NO, _activated, needs_agent=True, of_skill=True),
-    Kind("references_read", TEXTS, _read, needs_agent=True, of_skill=True),
-    Kind("scripts_run", TEXTS, _ran, needs_agent=True, of_skill=True),
+    CheckKind("tools_used", TEXTS, _used, needs_agent=True),
+    CheckKind("tools_not_used", TEXTS, _not_used, needs_agent=True),
+    CheckKind("tool_order", TEXTS, _order, needs_agent=True),
+    CheckKind("commands_run", PATTERNS, _commands(wanted=True), needs_agent=True),
+    CheckKind("commands_not_run", PATTERNS, _commands(wanted=False), needs_agent=True),
+    CheckKind("max_turns", COUNT, _max_turns, needs_agent=True),
+    CheckKind("max_tool_calls", COUNT, _max_tool_calls, needs_agent=True),
+    CheckKind("skill_activated", YES_OR_NO, _activated, needs_agent=True, of_skill=True),
+    CheckKind("references_read", TEXTS, _read, needs_agent=True, of_skill=True),
+    CheckKind("scripts_run", TEXTS, _ran, needs_agent=True, of_skill=True),
 )

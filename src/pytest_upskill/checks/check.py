@@ -14,8 +14,8 @@ from ..errors import CheckError
 from ..skills.case import Case
 from ..trials.answer import Answer
 from ..trials.records import Grade, Span
+from .final_workspace import Workspace
 from .time_budget import OutOfTimeError, not_counted, seconds_left, time_budget
-from .workspace import Workspace
 
 # Passed or not, and the reason. None means undecided: it fails, also inside of a "not".
 Result = tuple[bool | None, str]
@@ -73,7 +73,7 @@ Find = Callable[[str, Any, bool], Iterable[Span | None]]  # answer, value, case_
 
 
 @dataclass(frozen=True)
-class Kind:
+class CheckKind:
     """A kind of check, such as ``contains``.
 
     ``argument`` validates the value in the case and turns it into what ``evaluate`` takes, such as
@@ -101,7 +101,7 @@ class Kind:
 class Check:
     """One check of a case, with its argument."""
 
-    kind: Kind
+    kind: CheckKind
     argument: Any
     case_sensitive: bool = False
     weight: float = 1.0

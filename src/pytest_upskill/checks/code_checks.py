@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_
 
 from .._util.json_forms import Strict
 from .._util.texts import one_line
-from .check import CheckContext, Evaluate, Kind, Result, Text, one_or_more, quoted
+from .check import CheckContext, CheckKind, Evaluate, Result, Text, one_or_more, quoted
 from .languages import PARSERS, BrokenError, blocks_of, language_name, parse_python, too_long
 
 _NAME: Final = r"[^\W\d]\w*"
@@ -225,9 +225,9 @@ _LANGUAGE: TypeAdapter[Any] = TypeAdapter(
 )
 
 KINDS = (
-    Kind("code", _CODE, _code),
-    Kind("parses", _LANGUAGE, _parses_all),
-    Kind("defines", TypeAdapter(Defined), _has_names("define")),
-    Kind("imports", TypeAdapter(Imported), _has_names("import")),
-    Kind("calls", TypeAdapter(Called), _has_names("call")),
+    CheckKind("code", _CODE, _code),
+    CheckKind("parses", _LANGUAGE, _parses_all),
+    CheckKind("defines", TypeAdapter(Defined), _has_names("define")),
+    CheckKind("imports", TypeAdapter(Imported), _has_names("import")),
+    CheckKind("calls", TypeAdapter(Called), _has_names("call")),
 )

@@ -22,10 +22,10 @@ from ..errors import CheckError, SettingsError
 from ..skills.case_forms import FileOfSkill, TextOrFile
 from ..skills.folder import read_skill_bytes
 from ..trials.task import Needs, StartFile
-from .check import CheckContext, Kind, Result, Text, quoted
-from .conditions import Condition, ConditionsForm, conditions_in, results_in
+from .check import CheckContext, CheckKind, Result, Text, quoted
+from .file_checks import Condition, ConditionsForm, conditions_in, results_in
+from .final_workspace import Run, WorkspaceCommand, relative
 from .time_budget import not_counted
-from .workspace import Command, Run, relative
 
 _DEFAULT_SECONDS: Final = 60.0
 _MOST_SECONDS: Final = 3600.0
@@ -50,18 +50,18 @@ class CommandForm(ConditionsForm):
     )
 
 
-class Asked(NamedTuple):
+class CommandCheck(NamedTuple):
     """A command, and what is asked of its exit status and output."""
 
-    command: Command
+    command: WorkspaceCommand
     exit: int | None
     output: tuple[Condition, ...]
 
 
-def command_kind(folder: Path | None = None) -> Kind:
+def command_kind(folder: Path | None = None) -> CheckKind:
     """``command`` of a skill in ``folder``, whose files may be added."""
 
-    def asked(forms: list[CommandForm]) -> list[Asked]:
+    def asked(forms: list[CommandForm]) -> list[CommandCheck]:
         return [_asked(form, folder) for form in forms]
 
     argument: TypeAdapter[Any] = TypeAdapter(
@@ -74,7 +74,7 @@ def command_kind(folder: Path | None = None) -> Kind:
             AfterValidator(asked),
         ]
     )
-    return Kind("command", argument, _command, needs_agent=True)
+    return CheckKind("command", argument, _command, needs_agent=True)
 
 
 def _as_forms(value: Any) -> Any:
@@ -82,13 +82,13 @@ def _as_forms(value: Any) -> Any:
     return [{"run": one} if isinstance(one, str) else one for one in many]
 
 
-def _asked(form: CommandForm, folder: Path | None) -> Asked:
+def _asked(form: CommandForm, folder: Path | None) -> CommandCheck:
     output = conditions_in(form)
     if form.exit is None and not output:
         raise ValueError(f"{quoted(form.run)}: with any exit status, every answer would pass")
     given = (form.hidden_files or {}).items()
     hidden = tuple(_hidden(path, text, folder) for path, text in given)
-    return Asked(Command(form.run, form.timeout, hidden), form.exit, output)
+    return CommandCheck(WorkspaceCommand(form.run, form.timeout, hidden), form.exit, output)
 
 
 def _hidden(path: str, given: str | FileOfSkill, folder: Path | None) -> StartFile:
@@ -118,7 +118,7 @@ def _command(context: CheckContext) -> Iterator[Result]:
                 yield passed, f"{name}: {why}"
 
 
-def _ended(ran: CommandResult, asked: Asked) -> Result:
+def _ended(ran: CommandResult, asked: CommandCheck) -> Result:
     if ran.timed_out:
         return False, f"no end within {plain(asked.command.timeout)} s"
     passed = ran.exit == asked.exit
@@ -131,7 +131,7 @@ def _ended(ran: CommandResult, asked: Asked) -> Result:
 def commands_in(sandbox: str, image: str, needs: Needs) -> Run:
     """Runs commands in sandboxes of a kind, by its name, with what a skill's scripts need."""
 
-    def run(packed: bytes, command: Command) -> CommandResult:
+    def run(packed: bytes, command: WorkspaceCommand) -> CommandResult:
         try:
             kind = _kind(sandbox, image)
             return _wait_for(_ran(kind, image, needs, packed, command))
@@ -151,7 +151,7 @@ def _kind(name: str, image: str) -> SandboxKind:
 
 
 async def _ran(
-    kind: SandboxKind, image: str, needs: Needs, packed: bytes, command: Command
+    kind: SandboxKind, image: str, needs: Needs, packed: bytes, command: WorkspaceCommand
 ) -> CommandResult:
     async with asyncio.timeout(command.timeout + _FURNISHING):
         room = SandboxSpec(await mounts_for(needs), image=image)
@@ -187,6 +187,3 @@ def _wait_for(running: Coroutine[Any, Any, CommandResult]) -> CommandResult:
         return asyncio.run(running)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, running).result()
-
-
-KINDS: Final = (command_kind(),)

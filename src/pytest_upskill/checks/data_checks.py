@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from .._util.json_forms import Strict
 from .._util.texts import one_line, plain
-from .check import ONLY_TRUE, TEXTS, CheckContext, Evaluate, Kind, Result, quoted
+from .check import ONLY_TRUE, TEXTS, CheckContext, CheckKind, Evaluate, Result, quoted
 from .json_schema import compile_schema, schema_violation
 from .languages import BrokenError, blocks_of, parse_json, parse_toml, parse_yaml, too_long
 from .time_budget import seconds_left
@@ -271,11 +271,11 @@ def _value_of(match: re.Match[str]) -> float:
 
 
 KINDS = (
-    Kind("json", ONLY_TRUE, _parses("JSON", parse_json)),
-    Kind("json_schema", _SCHEMA, _json_schema),
-    Kind("json_path", _PATHS, _json_path),
-    Kind("yaml", ONLY_TRUE, _parses("YAML", parse_yaml)),
-    Kind("toml", ONLY_TRUE, _parses("TOML", parse_toml)),
-    Kind("number", _NUMBER_FORM, _number),
-    Kind("csv_columns", TEXTS, _csv_columns),
+    CheckKind("json", ONLY_TRUE, _parses("JSON", parse_json)),
+    CheckKind("json_schema", _SCHEMA, _json_schema),
+    CheckKind("json_path", _PATHS, _json_path),
+    CheckKind("yaml", ONLY_TRUE, _parses("YAML", parse_yaml)),
+    CheckKind("toml", ONLY_TRUE, _parses("TOML", parse_toml)),
+    CheckKind("number", _NUMBER_FORM, _number),
+    CheckKind("csv_columns", TEXTS, _csv_columns),
 )

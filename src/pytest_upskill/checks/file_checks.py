@@ -1,6 +1,6 @@
-"""Checks of the files that an agent leaves behind.
+"""What may be asked of any text, as part of a larger check: of a file, or of a command's output.
 
-What is asked of a file's text is asked by the kinds that look at an answer's text.
+These are the kinds of checks that look at an answer's text, with the same arguments.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,17 +8,69 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, create_model
 
+from .._util.json_forms import Strict
 from .._util.texts import one_line
 from ..agents.sandboxes.sandbox import WORKSPACE
 from ..skills.folder import decoded, read_skill_bytes
-from ..trials.answer import AnswerFile
-from .check import CheckContext, Kind, Result, Text, quoted
-from .conditions import Condition, ConditionsForm, conditions_in, results_in
-from .workspace import matches, relative
+from ..trials.answer import Answer, AnswerFile
+from .check import CheckContext, CheckKind, Result, Text, quoted
+from .data_checks import KINDS as DATA_KINDS
+from .final_workspace import matches, relative
+from .text_checks import KINDS as TEXT_KINDS
+
+_OF_ANSWERS_ALONE: Final = ("max_output_tokens", "max_seconds", "refused", "stop")
+TEXT_CONDITIONS: Final[Mapping[str, CheckKind]] = {
+    kind.name: kind for kind in (*TEXT_KINDS, *DATA_KINDS) if kind.name not in _OF_ANSWERS_ALONE
+}
+
+Condition = tuple[CheckKind, Any]  # with its argument
+
+
+class _Argument:
+    """The argument of a kind as the type of a form's field."""
+
+    def __init__(self, kind: CheckKind) -> None:
+        self._kind = kind
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return self._kind.argument.core_schema
+
+
+def _field(name: str) -> str:
+    """Forms have methods of their own, such as ``json``."""
+    return f"text_{name}"
+
+
+if TYPE_CHECKING:
+    ConditionsForm = Strict
+else:
+    ConditionsForm = create_model(
+        "ConditionsForm",
+        __base__=Strict,
+        **{
+            _field(name): (Annotated[Any, _Argument(kind)] | None, Field(None, alias=name))
+            for name, kind in TEXT_CONDITIONS.items()
+        },
+    )
+
+
+def conditions_in(form: ConditionsForm) -> tuple[Condition, ...]:
+    found = ((kind, getattr(form, _field(name))) for name, kind in TEXT_CONDITIONS.items())
+    return tuple((kind, value) for kind, value in found if value is not None)
+
+
+def results_in(text: str, where: str, condition: Condition, context: CheckContext) -> list[Result]:
+    """As many as there would be for any other text."""
+    kind, value = condition
+    sensitive = context.case_sensitive
+    return list(
+        kind.evaluate(CheckContext(Answer(text), context.case, value, sensitive, where=where))
+    )
+
 
 # What forbids or limits something holds for every file that a pattern matches; anything else for
 # at least one of them.
@@ -31,7 +83,7 @@ _CUT: Final = "can't be told: the agent left more files than are kept"
 _BOTH: Final = "a file can't be absent and have something in it, so no answer would pass"
 
 
-class Expected(NamedTuple):
+class ExpectedFile(NamedTuple):
     """A file to be compared with."""
 
     name: str
@@ -53,23 +105,23 @@ class FileForm(ConditionsForm):
     )
 
 
-class Asked(NamedTuple):
+class FileCheck(NamedTuple):
     """What is asked of the files that a path or pattern matches."""
 
     path: str
     absent: bool
     texts: tuple[Condition, ...] = ()
-    equals: Expected | None = None
+    equals: ExpectedFile | None = None
     max_bytes: int | None = None
 
 
 _Written = Text | list[Text] | dict[str, FileForm | bool | Literal["exists", "absent"]]
 
 
-def files_kind(folder: Path | None = None) -> Kind:
+def files_kind(folder: Path | None = None) -> CheckKind:
     """``files`` of a skill in ``folder``, whose files they may be compared with."""
 
-    def asked(written: Mapping[str, Any]) -> list[Asked]:
+    def asked(written: Mapping[str, Any]) -> list[FileCheck]:
         return [_asked(path, form, folder) for path, form in written.items()]
 
     argument: TypeAdapter[Any] = TypeAdapter(
@@ -80,7 +132,7 @@ def files_kind(folder: Path | None = None) -> Kind:
             AfterValidator(asked),
         ]
     )
-    return Kind("files", argument, _files, needs_agent=True)
+    return CheckKind("files", argument, _files, needs_agent=True)
 
 
 def _as_forms(value: Any) -> Any:
@@ -107,7 +159,7 @@ def _as_form(path: str, form: Any) -> Any:
     return form
 
 
-def _asked(path: str, form: FileForm, folder: Path | None) -> Asked:
+def _asked(path: str, form: FileForm, folder: Path | None) -> FileCheck:
     texts = conditions_in(form)
     absent = form.absent is True or form.exists is False
     present = form.absent is False or form.exists is True or form.equals_file or form.max_bytes
@@ -117,8 +169,8 @@ def _asked(path: str, form: FileForm, folder: Path | None) -> Asked:
         raise ValueError(f'{quoted(path)}: must not be empty; "exists" asks only if it is there')
     equals = None
     if form.equals_file:
-        equals = Expected(form.equals_file, _read(folder, form.equals_file))
-    return Asked(path, absent, texts, equals, form.max_bytes)
+        equals = ExpectedFile(form.equals_file, _read(folder, form.equals_file))
+    return FileCheck(path, absent, texts, equals, form.max_bytes)
 
 
 def _read(folder: Path | None, name: str) -> bytes:
@@ -169,7 +221,7 @@ def _together(every: bool, results: Sequence[Result]) -> Result:
 Look = Callable[[AnswerFile], list[Result]]
 
 
-def _conditions(asked: Asked, context: CheckContext) -> Iterator[tuple[bool, Look]]:
+def _conditions(asked: FileCheck, context: CheckContext) -> Iterator[tuple[bool, Look]]:
     """What is asked of a file, and whether every match must meet it."""
     for condition in asked.texts:
         yield condition[0].name in _OF_ALL, partial(_of_text, context, condition)
@@ -190,7 +242,7 @@ def _no_text(file: AnswerFile) -> str:
     return f"not a text, or too large for one ({file.size:,} bytes), so it can't be searched"
 
 
-def _equal(file: AnswerFile, expected: Expected) -> Result:
+def _equal(file: AnswerFile, expected: ExpectedFile) -> Result:
     """Byte by byte, or as texts that differ only in line ends and blanks at the end."""
     same = file.digest == sha256(expected.data).hexdigest()
     if not same and file.text is not None:
@@ -204,7 +256,7 @@ def _equal(file: AnswerFile, expected: Expected) -> Result:
     return False, f"not the same as {expected.name} ({_first_difference(file, expected) or sizes})"
 
 
-def _first_difference(file: AnswerFile, expected: Expected) -> str:
+def _first_difference(file: AnswerFile, expected: ExpectedFile) -> str:
     if file.text is None:
         return ""
     there = file.text.splitlines()
@@ -215,7 +267,7 @@ def _first_difference(file: AnswerFile, expected: Expected) -> str:
     return f"{len(there):,} lines, not {len(wanted):,}"
 
 
-def of_output_file(kind: Kind, path: str) -> Kind:
+def of_output_file(kind: CheckKind, path: str) -> CheckKind:
     """A check of upskill's: where an agent answered, it gets the text of a file."""
     inside = path.removeprefix(f"{WORKSPACE}/").removeprefix("./")
 
@@ -248,7 +300,6 @@ Paths = Annotated[
     Field(min_length=1),
     BeforeValidator(_as_paths, json_schema_input_type=Text | list[Text]),
 ]
-_PATHS: TypeAdapter[Any] = TypeAdapter(Paths)
 
 
 def _unchanged(context: CheckContext) -> Iterator[Result]:
@@ -266,7 +317,4 @@ def _unchanged(context: CheckContext) -> Iterator[Result]:
             yield None, f"{pattern}: no such file at the start"
 
 
-KINDS: Final = (
-    files_kind(),
-    Kind("unchanged", _PATHS, _unchanged, needs_agent=True),
-)
+UNCHANGED: Final = CheckKind("unchanged", TypeAdapter(Paths), _unchanged, needs_agent=True)

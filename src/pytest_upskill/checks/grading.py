@@ -15,9 +15,9 @@ from ..trials.task import Task
 from ..trials.trial import Hidden, Rubric, Trial
 from .check import AnyCheck, CheckContext, Result, places, walk, wants_refusal
 from .command_check import commands_in
+from .final_workspace import Workspace
 from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
 from .time_budget import time_budget
-from .workspace import Workspace
 
 _NO_CASE: Final = Case("", "")
 

@@ -15,7 +15,7 @@ from ..agents.skill_use import keys_of
 from ..trials.answer import Answer, AnswerFile
 from ..trials.transcript import Transcript, Turn
 from ..trials.trial import Hidden, Question, Rubric
-from .workspace import Workspace, matches
+from .final_workspace import Workspace, matches
 
 _MAX_TEXT: Final = 100_000  # characters of the final text, and as many of files that are named
 _MAX_UNNAMED: Final = 20_000  # of files that nobody names

@@ -14,7 +14,7 @@ from .._util.tokens import without_tokens
 from ..skills.case import Role
 from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage, total_usage
 from ..trials.trial import Question, Rubric
-from .check import TEXTS, AnyCheck, CheckContext, Kind, Result, walk
+from .check import TEXTS, AnyCheck, CheckContext, CheckKind, Result, walk
 from .judge_reply import Ruling, mark_of, read_reply, schema, wanted_form
 from .judge_view import view_of
 
@@ -60,8 +60,7 @@ def _ruled(context: CheckContext) -> Iterator[Result]:
         yield (None, context.nothing) if context.nothing else context.rulings[text]
 
 
-JUDGE: Final = Kind("judge", TEXTS, _ruled, whole=lambda to_judge: to_judge.texts)
-KINDS: Final = (JUDGE,)
+JUDGE: Final = CheckKind("judge", TEXTS, _ruled, whole=lambda to_judge: to_judge.texts)
 
 
 def rubric_of(checks: Iterable[AnyCheck]) -> ToJudge:

@@ -17,31 +17,25 @@ from .._util.texts import guess
 from ..settings import MOST_RUNS
 from ..skills.case import Case
 from ..skills.case_loading import broken_case, load_cases
-from ..skills.loaded import BrokenCase, LoadedCases
-from . import (
-    activity_checks,
-    code_checks,
-    command_check,
-    data_checks,
-    file_checks,
-    judging,
-    text_checks,
-)
-from .check import AnyCheck, Check, Combined, Kind, Text, quoted, walk
+from ..skills.loaded_cases import BrokenCase, LoadedCases
+from .activity_checks import KINDS as ACTIVITY_KINDS
+from .check import AnyCheck, Check, CheckKind, Combined, Text, quoted, walk
+from .code_checks import KINDS as CODE_KINDS
 from .command_check import command_kind
-from .file_checks import Paths, files_kind, of_output_file
+from .data_checks import KINDS as DATA_KINDS
+from .file_checks import UNCHANGED, Paths, files_kind, of_output_file
 from .judging import JUDGE, ToJudge, rubric_of
 from .matching import folded
 from .python_checks import python_kind
+from .text_checks import KINDS as TEXT_KINDS
 
-KINDS: Final[Mapping[str, Kind]] = {
+KINDS: Final[Mapping[str, CheckKind]] = {
     kind.name: kind
-    for module in (
-        *(text_checks, data_checks, code_checks),
-        *(file_checks, command_check, activity_checks),
-        judging,
+    for kind in (
+        *(*TEXT_KINDS, *DATA_KINDS, *CODE_KINDS),
+        *(files_kind(), UNCHANGED, command_kind(), *ACTIVITY_KINDS),
+        JUDGE,
     )
-    for kind in module.KINDS
 }
 
 _DEEPEST: Final = 10
@@ -96,7 +90,7 @@ def why_agent(case: Case, checks: Iterable[AnyCheck]) -> str:
 
 def load_checked_cases(
     file: Path,
-    registered: Mapping[str, Kind] | None = None,
+    registered: Mapping[str, CheckKind] | None = None,
     *,
     folder: Path | None = None,
     allow_code: bool = False,
@@ -112,7 +106,7 @@ def load_checked_cases(
     return with_checks(load_cases(file, folder), lambda case: checks_of(case, kinds, own))
 
 
-def kinds_of_skill(folder: Path) -> dict[str, Kind]:
+def kinds_of_skill(folder: Path) -> dict[str, CheckKind]:
     """Kinds whose arguments may name files in the skill's folder."""
     return {kind.name: kind for kind in (files_kind(folder), command_kind(folder))}
 
@@ -132,7 +126,7 @@ def with_checks(
 
 
 def checks_of(
-    case: Case, kinds: Mapping[str, Kind], registered: Mapping[str, Kind]
+    case: Case, kinds: Mapping[str, CheckKind], registered: Mapping[str, CheckKind]
 ) -> tuple[AnyCheck, ...]:
     """The checks of a case; a FormError's paths start at the case."""
     place = ("expected",)
@@ -155,7 +149,7 @@ def checks_of(
 class _Around:
     """The known kinds, and the settings of the groups around a group."""
 
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, CheckKind]
     case_sensitive: bool = False
     weight: float = 1.0
     required: bool = True
@@ -166,7 +160,9 @@ class _Around:
     depth: int = 0
 
 
-def parse_checks(expected: Any, kinds: Mapping[str, Kind], loc: Location) -> tuple[AnyCheck, ...]:
+def parse_checks(
+    expected: Any, kinds: Mapping[str, CheckKind], loc: Location
+) -> tuple[AnyCheck, ...]:
     """The checks in ``expected``; FormError if one is unknown or has an invalid argument."""
     checks = _groups(expected, _Around(kinds), loc)
     if not any(check.required for check in checks):

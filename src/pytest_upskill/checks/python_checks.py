@@ -11,12 +11,11 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, TypeAdapter
 
-from .._util.files import reason_of
-from .._util.python_files import load_python_file
+from .._util.files import load_python_file, reason_of
 from .._util.texts import one_line
 from ..errors import CheckError
 from ..trials.answer import Answer
-from .check import CheckContext, Kind, Result, Text, quoted
+from .check import CheckContext, CheckKind, Result, Text, quoted
 
 Verdict = bool | tuple[bool, str]
 CheckFunction = Callable[[CheckContext], Verdict] | Callable[[Answer, Any], Verdict]
@@ -24,7 +23,7 @@ CheckFunction = Callable[[CheckContext], Verdict] | Callable[[Answer, Any], Verd
 _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
 
-def function_kind(name: str, function: CheckFunction) -> Kind:
+def function_kind(name: str, function: CheckFunction) -> CheckKind:
     """A check that is a function of a plugin or a conftest.py."""
     takes_context = _takes_context(function) or _takes_one(function)
 
@@ -32,7 +31,7 @@ def function_kind(name: str, function: CheckFunction) -> Kind:
         given = (context,) if takes_context else (context.answer, context.value)
         yield _result(name, function, *given)
 
-    return Kind(name, _ANYTHING, evaluate, calls_code=True)
+    return CheckKind(name, _ANYTHING, evaluate, calls_code=True)
 
 
 def _takes_context(function: Callable[..., Any]) -> bool:
@@ -75,7 +74,7 @@ def _result(name: str, function: Callable[..., Any], *given: Any) -> Result:
     raise CheckError(f"check {name} returned {got}. Return True, False, or (bool, reason)")
 
 
-def python_kind(folder: Path, *, allowed: bool, allowed_by: str = "allow_code") -> Kind:
+def python_kind(folder: Path, *, allowed: bool, allowed_by: str = "allow_code") -> CheckKind:
     """``"python": "checks.py:function"`` of a skill in ``folder``.
 
     ``allowed_by`` is what its users call the setting that allows it.
@@ -94,7 +93,7 @@ def python_kind(folder: Path, *, allowed: bool, allowed_by: str = "allow_code") 
         yield passed, f"{written}: {reason}"
 
     argument: TypeAdapter[Any] = TypeAdapter(Annotated[Text, AfterValidator(function_of)])
-    return Kind("python", argument, evaluate, calls_code=True)
+    return CheckKind("python", argument, evaluate, calls_code=True)
 
 
 def _function(

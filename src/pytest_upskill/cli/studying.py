@@ -35,8 +35,7 @@ from ..results.neighbours import Matrix
 from ..results.parts import Parts
 from ..results.run import RunResults, versions
 from ..settings import Settings, settings_of
-from ..skills.labels import labels_of
-from ..skills.search import find_skills
+from ..skills.search import find_skills, labels_of
 from ..stats import look_plan
 from ..teach.progress_lines import ProgressScreen
 from ..trials.subject import CHAT, Subject

@@ -3,29 +3,56 @@
 No code of the skill is run or imported.
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from ..errors import shown
-from ..skills.case_loading import find_cases
+from ..errors import CasesError, NoCasesError, shown
+from ..skills.case_loading import find_cases, load_cases
 from ..skills.folder import CASES_NAME
 from ..skills.skill import name_of
-from .case_rules import lint_cases, runnable_cases
-from .finding import Finding, Level
+from .check_rules import check_findings, runnable_cases
+from .finding import CasesSource, Finding, Level, finding_of
+from .question_rules import question_findings, trigger_findings
 from .skill_rules import lint_skill_file
-from .trigger_rules import lint_triggers
 
 __all__ = ["Finding", "Level", "lint_skill", "runnable_cases"]
 
 
 def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:
-    """All findings of a skill: those of SKILL.md, of its cases, and of its triggers."""
+    """All findings of a skill: those of SKILL.md, of its cases, and of its triggers.
+
+    ``judge`` is whether one is set, ``lift`` what the cases should be able to show.
+    """
     folder = skill_file.parent
-    found = list(lint_skill_file(skill_file))
+    findings = list(lint_skill_file(skill_file))
     cases_file = find_cases(folder)
     if cases_file:
-        found += lint_cases(cases_file, folder, judge=judge, lift=lift)
+        findings += _lint_cases(cases_file, folder, judge=judge, lift=lift)
     else:
         hint = f"Write {CASES_NAME} next to it, or run pytest-upskill cases {shown(folder)}."
-        found.append(Finding(shown(skill_file), 1, "warning", "no-cases", "no cases", hint))
-    found += lint_triggers(folder, name_of(skill_file))
-    return found
+        findings.append(Finding(shown(skill_file), 1, "warning", "no-cases", "no cases", hint))
+    findings += trigger_findings(folder, name_of(skill_file))
+    return findings
+
+
+def _lint_cases(file: Path, folder: Path, *, judge: bool, lift: float) -> Iterator[Finding]:
+    try:
+        loaded = load_cases(file, folder)
+    except NoCasesError as error:
+        yield replace(finding_of(error, "no-cases"), level="warning")
+        return
+    except CasesError as error:
+        if not error.problems:
+            yield finding_of(error, "cases-invalid")
+        else:
+            source = CasesSource(file)
+            yield from (source.invalid(*problem) for problem in error.problems)
+        return
+    source = CasesSource(file)
+    for broken in loaded.broken:
+        yield from (source.invalid(*problem) for problem in broken.error.problems)
+    for line, message in loaded.warnings:
+        yield Finding(shown(file), line, "warning", "cases-warning", message)
+    yield from dict.fromkeys(check_findings(source, loaded.cases, folder, judge))
+    yield from question_findings(source, loaded.cases, lift)

@@ -1,10 +1,13 @@
-"""One message of the linter."""
+"""A finding of the linter, and how errors and places in a file become findings."""
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from ..errors import InputError, Text
+from .._util.files import read_file
+from .._util.json_forms import Location, json_path, line_of
+from ..errors import InputError, Text, shown
 from ..skills.frontmatter import Level as Level
 
 _PLACE: Final = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+)(?::\d+)?)?", re.DOTALL)
@@ -27,3 +30,19 @@ def finding_of(error: InputError, code: str) -> Finding:
     place = _PLACE.fullmatch(error.where)
     file, line = (place["file"], place["line"]) if place else (error.where, None)
     return Finding(file, int(line or 1), "error", code, error.problem, error.hint)
+
+
+class CasesSource:
+    """A JSON file of cases; turns paths in it into findings."""
+
+    def __init__(self, file: Path) -> None:
+        self._name = shown(file)
+        self._text = read_file(file).decode("utf-8-sig")
+
+    def finding(
+        self, level: Level, code: str, place: Location, message: str, hint: Text = ""
+    ) -> Finding:
+        return Finding(self._name, line_of(self._text, place), level, code, message, hint)
+
+    def invalid(self, place: Location, problem: str) -> Finding:
+        return self.finding("error", "cases-invalid", place, f"{json_path(place)}: {problem}")

@@ -16,9 +16,9 @@ from ..results.losses import MARGIN
 from ..results.parts import PartEffect, Parts, Saved, Version
 from ..settings import Settings
 from ..skills.context import load_for_run
-from ..skills.parts import By, Part
+from ..skills.copies import PartedSkill, text_files
 from ..skills.skill import Skill, body_of, estimated_tokens
-from ..skills.variant import PartedSkill, text_files
+from ..skills.skill_parts import By, Part
 from ..stats import LEVEL, family_level
 from ..stats.descriptive import mean_and_spread
 from ..stats.intervals import half_width

@@ -10,12 +10,12 @@ from .._util.files import resolved
 from ..errors import InputError, Setting, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case import Case
+from ..skills.case_files import is_path
 from ..skills.case_loading import find_cases, load_cases
 from ..skills.folder import skill_file
 from ..skills.noise import noise_for
 from ..skills.search import find_skills
 from ..skills.skill import Skill, name_of
-from ..skills.workspace import is_path
 from ..trials.choice import Choice
 from ..trials.subject import CHAT
 from ..trials.task import Installed, Outfit, bundled, installed

@@ -17,9 +17,8 @@ from typing import Any, Final
 from pydantic import Field, TypeAdapter, ValidationInfo, field_validator
 from pydantic_core import PydanticKnownError
 
-from .._util.files import reason_of
+from .._util.files import load_python_file, reason_of
 from .._util.json_forms import Strict, read_json_form
-from .._util.python_files import load_python_file
 from ..errors import InputError, ModelError, SettingsError, shown
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Usage

@@ -29,7 +29,7 @@ from ..results.accepted import RESULTS_NAME
 from ..results.case_changes import Earlier
 from ..results.run import RunResults
 from ..settings import Score, Settings
-from ..skills.triggers import trigger_files
+from ..skills.trigger_loading import trigger_files
 from ..trials.records import dump_records
 from .items import RECORDS_PROPERTY
 from .ledger import Ledger

@@ -23,7 +23,7 @@ from ..results.triggers import query_rate
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.skill import Skill
-from ..skills.triggers import Trigger
+from ..skills.trigger_loading import Trigger
 from ..trials.choice import Choice
 from ..trials.plan import PlannedCase
 from ..trials.records import Record, dump_records

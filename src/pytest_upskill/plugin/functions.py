@@ -18,13 +18,12 @@ from .._util.texts import harmless, one_line
 from ..errors import InputError
 from ..results.accepted import Results, planned_case, read_results, short_digest
 from ..settings import Settings
-from ..skills.case import Case, Role, SandboxNeeds
+from ..skills.case import Case, Role, SandboxNeeds, WorkspaceFile
 from ..skills.case_loading import find_cases, read_messages, sandbox_of
 from ..skills.context import load_for_run
 from ..skills.folder import is_skill, skill_file
 from ..skills.search import find_skills
 from ..skills.skill import Skill
-from ..skills.workspace import WorkspaceFile
 from ..trials.answer import Answer, AnswerFile, NoAnswer, joined
 from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.records import Grade, Record, dump_records, errored_record, graded_record

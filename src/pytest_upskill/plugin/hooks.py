@@ -15,7 +15,7 @@ import pytest
 from .._util.texts import one_line
 from ..agents.agent import Agent
 from ..agents.roster import AGENTS
-from ..checks import TAKEN, Kind, function_kind
+from ..checks import TAKEN, CheckKind, function_kind
 from ..errors import InputError, ModelError, shown
 from ..models import Model, ModelSpec, Provider
 from ..models.model import PROTOCOLS, ModelName
@@ -58,9 +58,9 @@ def _returned(hook: str, value: object, wanted: str) -> InputError:
     return InputError(hook, f"returned {one_line(repr(value), 100)}", f"Return {wanted}.")
 
 
-def registered_checks(ihook: Any, config: pytest.Config) -> dict[str, Kind]:
+def registered_checks(ihook: Any, config: pytest.Config) -> dict[str, CheckKind]:
     """The checks of pytest_upskill_checks, by their names."""
-    found, wanted = dict[str, Kind](), "a dict of names and functions"
+    found, wanted = dict[str, CheckKind](), "a dict of names and functions"
     for given in call(ihook.pytest_upskill_checks, config=config):
         if not isinstance(given, Mapping):
             raise _returned(_CHECKS, given, wanted)

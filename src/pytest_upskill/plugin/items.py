@@ -12,8 +12,8 @@ from ..errors import CasesError, printable, shown
 from ..results.accepted import Results
 from ..results.regressions import Standing, fell, standing_of
 from ..settings import Settings
-from ..skills.loaded import BrokenCase
-from ..skills.triggers import LoadedTriggers
+from ..skills.loaded_cases import BrokenCase
+from ..skills.trigger_loading import LoadedTriggers
 from ..trials.answer import Reply
 from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.trial import Question

@@ -15,9 +15,14 @@ from ..errors import CasesError, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case_loading import find_cases, has_cases, how_to_add_cases
 from ..skills.folder import CASES_NAME, EVALS_NAME, is_trigger_file
-from ..skills.labels import labels_of
-from ..skills.search import FoundSkills, LeftOut, find_skills
-from ..skills.triggers import PREFIX, TRIGGERS_NAME, LoadedTriggers, load_triggers, trigger_files
+from ..skills.search import FoundSkills, SkippedFolder, find_skills, labels_of
+from ..skills.trigger_loading import (
+    PREFIX,
+    TRIGGERS_NAME,
+    LoadedTriggers,
+    load_triggers,
+    trigger_files,
+)
 from .arguments import SkillArg, path_of, split_args
 from .pytest_options import absolute, cli_value
 from .skill_code import code_kept_out
@@ -103,7 +108,7 @@ class Selected:
 
     sources: tuple[SkillSource, ...] = ()
     without_cases: tuple[SkillSource, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedFolder, ...] = ()
     labels: tuple[str, ...] = ()  # of agents and models in node ids
 
     @property

@@ -19,9 +19,9 @@ from ..errors import InputError
 from ..measure.lab import Lab
 from ..results.regressions import Standing
 from ..settings import Settings
-from ..skills.at_ref import require_ref
+from ..skills.context import require_ref
 from ..skills.folder import skill_file
-from ..skills.labels import labels_of
+from ..skills.search import labels_of
 from ..trials.answer import Reply
 from ..trials.plan import Plan, PlannedCase, Unmatched
 from ..trials.subject import CHAT

@@ -17,7 +17,7 @@ from ..settings import Settings
 from ..skills.case import Case
 from ..skills.case_loading import broken_case
 from ..skills.context import load_for_run
-from ..skills.loaded import BrokenCase, LoadedCases
+from ..skills.loaded_cases import BrokenCase, LoadedCases
 from ..skills.skill import Skill
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT

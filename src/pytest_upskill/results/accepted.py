@@ -17,7 +17,7 @@ from ..errors import AcceptedError, Setting
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
-from ..skills.triggers import Trigger
+from ..skills.trigger_loading import Trigger
 from ..trials.number_types import Runs, Whole
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import counted, one_line, points
-from ..skills.parts import By, PartKind
+from ..skills.skill_parts import By, PartKind
 from ..stats import Lift
 from ..trials.subject import CHAT
 from .effects import Effect

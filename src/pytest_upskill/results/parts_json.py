@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..skills.parts import By, PartKind
+from ..skills.skill_parts import By, PartKind
 from ..trials.number_types import Amount, Number, Share, Whole
 from ..trials.subject import CHAT, Subject
 from .effect_forms import EffectForm, LiftForm, lift_of

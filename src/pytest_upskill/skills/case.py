@@ -6,7 +6,6 @@ from typing import Any, Final, Literal, NamedTuple
 
 from .._util.json_forms import Location
 from .case_forms import SandboxForm
-from .workspace import WorkspaceFile
 
 Role = Literal["user", "assistant"]
 
@@ -26,6 +25,23 @@ class SandboxNeeds(NamedTuple):
 
 
 NO_NEEDS: Final = SandboxNeeds()
+
+
+class WorkspaceFile(NamedTuple):
+    """A file as it is: binary or not, executable or not."""
+
+    path: str  # relative to the workspace, with forward slashes
+    data: bytes
+    executable: bool = False
+
+    @property
+    def text(self) -> str | None:
+        """None if it is binary."""
+        try:
+            text = self.data.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+        return None if "\0" in text else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,8 @@ from .._util.json_forms import (
 from .._util.texts import one_line
 from ..errors import CasesError, NoCasesError, shown
 from .case import Case, Role, SandboxNeeds
-from .case_context import CaseFiles
+from .case_files import CaseFiles
 from .case_forms import CaseForm, DefaultsForm, MessageForm, Messages, MetaForm, SandboxForm
-from .case_ids import automatic_ids, numbered
 from .evals import (
     LISTS,
     TRIGGERS_ARE_NO_CASES,
@@ -42,7 +41,7 @@ from .evals import (
     usable_id,
 )
 from .folder import cases_files
-from .loaded import BrokenCase, LoadedCases, Unknown, broken
+from .loaded_cases import BrokenCase, LoadedCases, Unknown, automatic_ids, broken, numbered
 
 MAX_CASES_BYTES: Final = 50_000_000
 _MOST_KEYS: Final = 10  # named in a warning

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from .._util.json_forms import Location, Problem
-from .eval_files import path_in
-from .loaded import Unknown
+from .case_files import path_in
+from .loaded_cases import Unknown
 
 _RUBRICS: Final = (
     "assertions",

@@ -13,10 +13,10 @@ from pydantic import BaseModel
 
 from .._util.json_forms import FormError, Location, Problem
 from .._util.texts import slug
+from .case_files import files_of
 from .case_forms import CaseForm, ContextForm, DefaultsForm, is_good_id, is_good_tag
 from .eval_checks import EXPECTING, TEXTS, expected_checks, together, whole_output
-from .eval_files import files_of
-from .loaded import Unknown
+from .loaded_cases import Unknown
 
 TRIGGERS_ARE_NO_CASES: Final = (
     "only queries of triggers (should_trigger), and no cases; "

@@ -48,6 +48,10 @@ def skill_file(path: Path) -> Path:
     return path if path.is_file() else next(filter(Path.is_file, files), path / SKILL_NAMES[0])
 
 
+def is_executable(file: Path) -> bool:
+    return bool(file.stat().st_mode & 0o111)
+
+
 def is_skill(folder: Path) -> bool:
     return any((folder / name).is_file() for name in SKILL_NAMES)
 

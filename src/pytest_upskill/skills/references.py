@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from .folder import SKILL_NAMES, is_taught
 
-Kind = Literal["link", "code", "prose", "fence"]
+ReferenceKind = Literal["link", "code", "prose", "fence"]
 
 MOST_FILES: Final = 1000
 _LONGEST_LINE: Final = 10_000  # matching backticks takes quadratic time
@@ -49,7 +49,7 @@ class Reference:
 
     line: int
     path: str
-    kind: Kind
+    kind: ReferenceKind
     example: bool = False
 
 
@@ -124,7 +124,7 @@ class _Examples:
         return inside
 
 
-def _words(line: str) -> Iterator[tuple[int, str, Kind]]:
+def _words(line: str) -> Iterator[tuple[int, str, ReferenceKind]]:
     """Position, path and kind."""
     prose = _CODE.sub(lambda match: " " * len(match[0]), line)
     for match in _LINK.finditer(prose):

@@ -21,7 +21,8 @@ from .folder import (
     is_worktree,
     walk,
 )
-from .skill import fields_of, name_of
+from .loaded_cases import numbered
+from .skill import LONGEST_NAME, fields_of, name_of
 
 COPY: Final = "a copy of another skill here"
 WORKSPACE: Final = "a workspace of skill-creator"
@@ -42,7 +43,7 @@ _DEEPEST_LINKED: Final = 3  # levels below a link out of the folder: there may b
 _MOST_LISTED: Final = 2000  # folders that are listed to tell whether a skill was left out
 
 
-class LeftOut(NamedTuple):
+class SkippedFolder(NamedTuple):
     path: Path
     reason: str
 
@@ -52,10 +53,10 @@ class FoundSkills:
     """The SKILL.md files of a path, and the folders with others that were left out."""
 
     files: tuple[Path, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedFolder, ...] = ()
 
 
-def left_out_lines(left_out: Iterable[LeftOut]) -> list[str]:
+def left_out_lines(left_out: Iterable[SkippedFolder]) -> list[str]:
     """What was left out, a line for each reason."""
     folders: dict[str, list[str]] = {}
     for path, reason in left_out:
@@ -104,7 +105,7 @@ class _Walk:
 
     def __init__(self, top: Path) -> None:
         self.files = list[Path]()
-        self.left_out = list[LeftOut]()
+        self.left_out = list[SkippedFolder]()
         self._top = top
         self._listings_left = _MOST_LISTED
         self._seen = set[str]()
@@ -128,7 +129,7 @@ class _Walk:
             self._seen.add(real)
             files = [here / name for name in SKILL_NAMES if name in names]
             self.files += list(filter(_is_meant, files))[:1]
-            self.left_out += [LeftOut(here, BROKEN) for file in files if not file.exists()]
+            self.left_out += [SkippedFolder(here, BROKEN) for file in files if not file.exists()]
             subfolders[:] = list(self._followed(here, sorted(subfolders)))
             if deepest is not None and len(here.relative_to(start).parts) >= deepest:
                 subfolders.clear()
@@ -153,7 +154,7 @@ class _Walk:
             except OSError:
                 continue
             if any(entry.name in SKILL_NAMES and entry.is_file() for entry in entries):
-                self.left_out.append(LeftOut(folder, reason))
+                self.left_out.append(SkippedFolder(folder, reason))
                 return
             folders.extend(
                 Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)
@@ -177,7 +178,7 @@ def _foreign(folder: Path, names: Sequence[str]) -> str | None:
     return WORKTREE if ".git" in names and is_worktree(folder) else None
 
 
-def _without_workspaces(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[LeftOut]]:
+def _without_workspaces(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[SkippedFolder]]:
     """skill-creator keeps snapshots and results of a skill X in X-workspace."""
     skills = {file.parent.name for file in files}
     kept, left_out = list[Path](), dict[Path, None]()
@@ -197,7 +198,7 @@ def _without_workspaces(top: Path, files: Sequence[Path]) -> tuple[list[Path], l
             left_out[workspace] = None
         else:
             kept.append(file)
-    return kept, [LeftOut(folder, WORKSPACE) for folder in left_out]
+    return kept, [SkippedFolder(folder, WORKSPACE) for folder in left_out]
 
 
 def _is_workspace(folder: Path, file: Path, skills: set[str]) -> bool:
@@ -208,7 +209,7 @@ def _is_workspace(folder: Path, file: Path, skills: set[str]) -> bool:
     return file.parent != folder and (skill in skills or any(folder.glob("iteration-*")))
 
 
-def _without_copies(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[LeftOut]]:
+def _without_copies(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[SkippedFolder]]:
     """Of skills with the same files, one: with cases, not in a hidden folder, the least deep."""
 
     def rank(file: Path) -> tuple[bool, bool, int, Path]:
@@ -216,13 +217,13 @@ def _without_copies(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[
         hidden = any(part.startswith(".") for part in parts)
         return not cases_files(file.parent), hidden, len(parts), file
 
-    kept, copies = list[Path](), list[LeftOut]()
+    kept, copies = list[Path](), list[SkippedFolder]()
     for same_text in _grouped(files, _text_key):
         # Only then is it worth reading all files of the skills.
         for same in _grouped(same_text, _files_key) if len(same_text) > 1 else [same_text]:
             first, *more = sorted(same, key=rank)
             kept.append(first)
-            copies += [LeftOut(file.parent, COPY) for file in more]
+            copies += [SkippedFolder(file.parent, COPY) for file in more]
     return kept, copies
 
 
@@ -246,3 +247,40 @@ def _files_key(file: Path) -> str:
     folder = Path(os.path.realpath(file)).parent
     # Without a name in it, the same text in another folder is another skill.
     return f"{name_of(file)}/{digest_of(folder, installed_files(folder).values())}"
+
+
+def labels_of(files: Sequence[Path]) -> dict[Path, str]:
+    """The name of each skill, after a folder above it where skills share a name."""
+    groups: dict[str, list[Path]] = {}
+    for file in files:
+        groups.setdefault(name_of(file), []).append(file)
+    labels = {
+        file: f"{prefix}/{name}" if prefix else name
+        for name, group in groups.items()
+        for file, prefix in zip(group, _prefixes(name, group), strict=True)
+    }
+    ordered = sorted(labels)
+    # A name may have a slash itself.
+    return dict(zip(ordered, numbered([labels[file] for file in ordered]), strict=True))
+
+
+def _prefixes(name: str, files: Sequence[Path]) -> list[str]:
+    """What tells skills of the same name apart: the nearest folders that all differ."""
+    if len(files) == 1:
+        return [""]
+    above = [_folders_above(file, name) for file in files]
+    depths = range(max(map(len, above)))
+    one_folder = ([folders[depth : depth + 1] for folders in above] for depth in depths)
+    several = ([folders[: depth + 1] for folders in above] for depth in depths)
+    tries = [*map(_joined, one_folder), *map(_joined, several)]
+    return next((found for found in tries if len(set(found)) == len(files)), tries[-1])
+
+
+def _folders_above(file: Path, name: str) -> list[str]:
+    """From the skill's own folder up; that one only if it is not called like the skill."""
+    folders = [one_line(folder.name, LONGEST_NAME) for folder in file.parents if folder.name]
+    return folders[1:] if folders[:1] == [name] else folders
+
+
+def _joined(parts: Iterable[Sequence[str]]) -> list[str]:
+    return ["/".join(reversed(part)) for part in parts]

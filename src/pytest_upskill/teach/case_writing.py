@@ -12,11 +12,12 @@ from pydantic import TypeAdapter, ValidationError
 from .._util.json_forms import json_path
 from .._util.texts import digest, one_line, slug
 from ..checks import AnyCheck, grade, load_checked_cases, rubric_of, why_agent
+from ..checks.final_workspace import Workspace
 from ..checks.grading import rubric_for
 from ..checks.judging import Ask, judge
-from ..checks.workspace import Workspace
 from ..errors import CasesError, CheckError
-from ..lint.case_rules import leaked_texts, near_duplicates, written_checks
+from ..lint.check_rules import leaked_texts, written_checks
+from ..lint.question_rules import near_duplicates
 from ..skills.case import Case
 from ..skills.case_forms import CaseTag
 from ..trials.answer import Answer, AnswerFile, Usage

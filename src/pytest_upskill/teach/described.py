@@ -7,7 +7,7 @@ from typing import Any
 
 from .._util.texts import counted, one_line
 from ..results.arm_comparison import points_words
-from ..skills.triggers import Trigger
+from ..skills.trigger_loading import Trigger
 from ..stats import Lift
 from .progress_lines import as_sentence, wrapped
 from .wordings import Scores, Wording

@@ -11,7 +11,7 @@ from ..errors import BudgetError, InputError, shown
 from ..skills.folder import SKILL_NAMES, skill_file
 from ..skills.search import find_skills
 from ..skills.skill import LONGEST_DESCRIPTION, Skill, fields_of, load_skill
-from ..skills.triggers import Trigger
+from ..skills.trigger_loading import Trigger
 from .described import Described, MeasuredWording, version_text
 from .drafts import draft_of, require_writable
 from .improvement import Improvement

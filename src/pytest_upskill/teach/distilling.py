@@ -26,8 +26,8 @@ from ..results.parts import Parts, Version
 from ..results.run import RunResults, versions
 from ..results.to_json import results_bytes
 from ..settings import Settings
-from ..skills.beside import save_beside
 from ..skills.context import load_for_run
+from ..skills.copies import save_beside
 from ..skills.folder import SKILL_NAMES, skill_file
 from ..skills.skill import Skill, fields_of
 from ..stats import LEVEL, Differences, Lift, cases_needed, cases_within, guarded

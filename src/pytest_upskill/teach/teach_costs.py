@@ -15,7 +15,7 @@ from ..measure.estimate import (
     estimate_of,
 )
 from ..skills.skill import Skill, estimated_tokens
-from ..skills.triggers import Trigger
+from ..skills.trigger_loading import Trigger
 from ..stats import cases_within
 from ..stats.intervals import LEVEL
 from ..stats.power import fewest_cases

@@ -19,7 +19,7 @@ from ..models.prices import FREE, Price, cost
 from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.skill import Skill
-from ..skills.triggers import Trigger
+from ..skills.trigger_loading import Trigger
 from ..trials.answer import Answer, Reply
 from ..trials.choice import Choice, Listed
 from ..trials.records import Record

@@ -12,7 +12,7 @@ from .._util.texts import counted
 from ..errors import CasesError, InputError, Setting, TeachError
 from ..skills.folder import SKILL_NAMES, read_text, skill_file
 from ..skills.skill import Skill, fields_of, load_skill
-from ..skills.triggers import TRIGGERS_NAME, Trigger, load_triggers
+from ..skills.trigger_loading import TRIGGERS_NAME, Trigger, load_triggers
 from .drafts import draft_of
 from .progress_lines import as_sentence, wrapped
 from .query_writing import Query, QueryAuthor, QueryRules, RejectedQuery, missing_of

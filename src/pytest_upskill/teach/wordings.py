@@ -17,10 +17,10 @@ from .._util.texts import digest, one_line, visible
 from ..errors import InputError, spelled
 from ..lint.skill_rules import lint_skill_file
 from ..results.triggers import QueryRate
-from ..skills.description import with_description
 from ..skills.folder import read_text
+from ..skills.frontmatter import with_description
 from ..skills.skill import LONGEST_DESCRIPTION, Skill, load_skill
-from ..skills.triggers import Trigger
+from ..skills.trigger_loading import Trigger
 from ..stats import LEVEL, Lift, holm, paired_lift
 from ..trials.records import Record
 from .drafts import copy_taught

@@ -13,11 +13,18 @@ from .._util.files import read_file, reason_of
 from .._util.texts import digest
 from ..errors import SkillError
 from ..settings import DEFAULT_MAX_TURNS, Settings
-from ..skills.at_ref import files_at_ref
-from ..skills.case import Case
-from ..skills.folder import SKILL_NAMES, belongs, installed_files, is_installed, is_taught
+from ..skills.case import Case, WorkspaceFile
+from ..skills.case_files import is_path
+from ..skills.context import files_at_ref
+from ..skills.folder import (
+    SKILL_NAMES,
+    belongs,
+    installed_files,
+    is_executable,
+    is_installed,
+    is_taught,
+)
 from ..skills.skill import Skill
-from ..skills.workspace import WorkspaceFile, is_executable, is_path
 from .subject import Arm
 
 MOST_FILES: Final = 5_000

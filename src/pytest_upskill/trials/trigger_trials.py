@@ -10,7 +10,7 @@ from ..settings import DEFAULT_TRIGGER_RUNS, TRIGGER_TURNS, Settings
 from ..skills.case import Case
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import Skill, summary_of
-from ..skills.triggers import Trigger
+from ..skills.trigger_loading import Trigger
 from .answer import Answer, NoAnswer, Reply
 from .choice import Choice, Listed, skill_tool
 from .records import Grade, Record, errored_record, graded_record

@@ -17,8 +17,8 @@ from ...reports.terminal.study_lines import study_lines
 from ...results.losses import MARGIN, loss_words, standing_of
 from ...results.parts import Parts
 from ...results.run import RunResults
-from ...skills.beside import beside, save_beside
-from ...skills.parts import Part
+from ...skills.copies import beside, save_beside
+from ...skills.skill_parts import Part
 from ...teach.case_file import ids_held_out
 from ...teach.teach_settings import TeachSettings
 from ...trials.trial import sample_of

@@ -16,7 +16,7 @@ from ...errors import spelled
 from ...lint import Finding, lint_skill
 from ...settings import INI_FILES, Settings
 from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
-from ...skills.search import LeftOut, find_skills, left_out_lines
+from ...skills.search import SkippedFolder, find_skills, left_out_lines
 from ..command_options import add_options
 
 _JUDGE_SET: Final = re.compile(
@@ -77,7 +77,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     return text, 1 if errors or (given.strict and found) else 0
 
 
-def _skill_files(paths: Iterable[Path]) -> tuple[list[Path], list[LeftOut]]:
+def _skill_files(paths: Iterable[Path]) -> tuple[list[Path], list[SkippedFolder]]:
     """The SKILL.md of each skill, once, and what was left out.
 
     pre-commit passes every file that changed.
@@ -121,7 +121,9 @@ def _json(found: Sequence[Finding]) -> str:
     return json.dumps([dataclasses.asdict(finding) for finding in found], indent=2)
 
 
-def _text(found: Sequence[Finding], errors: int, skills: int, left_out: Sequence[LeftOut]) -> str:
+def _text(
+    found: Sequence[Finding], errors: int, skills: int, left_out: Sequence[SkippedFolder]
+) -> str:
     warnings = len(found) - errors
     summary = (
         f"{counted(skills, 'skill')}: {counted(errors, 'error')}, {counted(warnings, 'warning')}"

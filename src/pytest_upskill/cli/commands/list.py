@@ -12,8 +12,7 @@ from ...errors import InputError, shown
 from ...reports.terminal.skill_tree import total_lines, tree_lines
 from ...results.history import KeptRow, newest
 from ...results.overview import LastResult, SkillOverview, overview
-from ...skills.labels import labels_of
-from ...skills.search import LeftOut, find_skills
+from ...skills.search import SkippedFolder, find_skills, labels_of
 from ...skills.upskill_config import read_config
 from ..ini_file import ini_paths
 from ..output import stdout_look
@@ -45,7 +44,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
     named = [*given.folders, *(given.dir or ())] or default_folders()
     folders = [Path(os.path.abspath(folder)) for folder in named]  # noqa: PTH100
     kept = newest(runs_folder(None, Path.cwd()))
-    found, left_out = list[tuple[Path, list[SkillOverview]]](), list[LeftOut]()
+    found, left_out = list[tuple[Path, list[SkillOverview]]](), list[SkippedFolder]()
     for folder in folders:
         own = find_skills(folder)
         labels = labels_of(own.files)
@@ -102,7 +101,7 @@ def default_folders() -> list[Path]:
 
 def _text(
     found: Sequence[tuple[Path, Sequence[SkillOverview]]],
-    left_out: Sequence[LeftOut],
+    left_out: Sequence[SkippedFolder],
     preview: bool,
 ) -> str:
     look = stdout_look(verbosity=int(preview))
@@ -116,7 +115,7 @@ def _text(
     return "\n".join([*lines, *total_lines(skills, left_out, look)])
 
 
-def _json(skills: Sequence[SkillOverview], left_out: Sequence[LeftOut]) -> str:
+def _json(skills: Sequence[SkillOverview], left_out: Sequence[SkippedFolder]) -> str:
     data = {
         "schema": 1,
         "skills": [_skill_data(skill) for skill in skills],

@@ -11,7 +11,7 @@ from ...results.arm_comparison import unit_of
 from ...results.overview import LastResult, SkillFile, SkillOverview, SkillTokens
 from ...skills.case import Case
 from ...skills.folder import SKILL_NAMES
-from ...skills.search import LeftOut, left_out_lines
+from ...skills.search import SkippedFolder, left_out_lines
 from .layout import Look, Marks, distinct_names
 
 _FILES_SHOWN: Final = 12
@@ -56,7 +56,7 @@ def tree_lines(root: Path, title: str, skills: Sequence[SkillOverview], look: Lo
 
 
 def total_lines(
-    skills: Sequence[SkillOverview], left_out: Sequence[LeftOut], look: Look
+    skills: Sequence[SkillOverview], left_out: Sequence[SkippedFolder], look: Look
 ) -> list[str]:
     """The sums, what the numbers mean, and the skills that are not listed."""
     broken, cases = sum(bool(skill.errors) for skill in skills), sum(len(s.cases) for s in skills)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.errors import InputError
-from pytest_upskill.skills.beside import save_beside
+from pytest_upskill.skills.copies import save_beside
 from pytest_upskill.skills.skill import load_skill
 from support.kit import write_skill
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.skills.triggers import LoadedTriggers, load_triggers, trigger_files
+from pytest_upskill.skills.trigger_loading import LoadedTriggers, load_triggers, trigger_files
 
 YES = {"query": "Fill in this form", "should_trigger": True}
 NO = {"query": "What is 2 + 2?", "should_trigger": False}

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.context import load_for_run
-from pytest_upskill.skills.parts import By, PartedText
+from pytest_upskill.skills.copies import PartedSkill, text_files
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.skills.variant import PartedSkill, text_files
+from pytest_upskill.skills.skill_parts import By, PartedText
 
 HEAD = "---\nname: pdf\ndescription: Fill forms.\n---\n\n"
 SKILL = f"""{HEAD}Read this first.

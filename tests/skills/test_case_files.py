@@ -10,9 +10,9 @@ import pytest
 from pytest_upskill.errors import CasesError
 from pytest_upskill.results.accepted import case_digest
 from pytest_upskill.skills import workspace
-from pytest_upskill.skills.case import Case, SandboxNeeds
+from pytest_upskill.skills.case import Case, SandboxNeeds, WorkspaceFile
+from pytest_upskill.skills.case_files import is_path, workspace_files
 from pytest_upskill.skills.case_loading import load_cases
-from pytest_upskill.skills.workspace import WorkspaceFile, is_path, workspace_files
 from pytest_upskill.trials.task import StartFile, start_files
 from pytest_upskill.trials.trial import sample_of, user_text
 

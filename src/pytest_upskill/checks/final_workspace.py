@@ -22,10 +22,10 @@ _NOT_KEPT: Final = (
 )
 
 
-Run = Callable[[bytes, "Command"], CommandResult]  # in a fresh copy of a packed workspace
+Run = Callable[[bytes, "WorkspaceCommand"], CommandResult]  # in a fresh copy of a packed workspace
 
 
-class Command(NamedTuple):
+class WorkspaceCommand(NamedTuple):
     """A command to be run in a copy of a workspace, to which files are added first."""
 
     run: str
@@ -47,7 +47,7 @@ class Workspace:
         self._answer = answer
         self._start = () if has_setup else start  # what a setup makes of them is not known
         self._run = run
-        self._ran = dict[Command, CommandResult]()
+        self._ran = dict[WorkspaceCommand, CommandResult]()
 
     @cached_property
     def files(self) -> Mapping[str, AnswerFile]:
@@ -96,7 +96,7 @@ class Workspace:
         changes = sum(file.change != "made" for file in self.touched)
         return not (self._kept and self._start) and changes >= MOST_CHANGED_FILES
 
-    def run(self, command: Command) -> CommandResult:
+    def run(self, command: WorkspaceCommand) -> CommandResult:
         """What came of a command after the agent; CheckError if it can't be run."""
         if command not in self._ran:
             if not self._run:

@@ -16,11 +16,10 @@ from .._util.files import read_file
 from .._util.json_forms import FormError, Location, Problem, line_of, lines_inside, read_json
 from .._util.texts import digest, guess, one_line, slug
 from ..errors import CasesError, shown
-from .case_ids import numbered
 from .case_loading import no_duplicate_keys
 from .evals import TRIGGER_LISTS, entries_of_others, is_trigger, is_typo, usable_id
 from .folder import cases_files, is_trigger_file
-from .loaded import BrokenCase, broken
+from .loaded_cases import BrokenCase, broken, numbered
 
 TRIGGERS_NAME: Final = "evals/triggers.json"  # where new ones go
 PREFIX: Final = "trigger-"  # of all ids

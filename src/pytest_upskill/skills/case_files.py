@@ -1,0 +1,227 @@
+"""The files of a case: those it names, and those of its workspace."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any, Final
+
+from .._util.files import read_file, reason_of
+from .._util.json_forms import FormError, Location, Problem
+from .case import Case, WorkspaceFile
+from .case_forms import ContextForm, FileOfSkill
+from .folder import (
+    TOOL_FOLDERS,
+    NotTextError,
+    is_executable,
+    is_private,
+    read_skill_bytes,
+    read_skill_file,
+    real_skill_file,
+    walk,
+)
+
+_MOST_IN_FILES: Final = 5_000_000  # characters of a case's files
+_BINARY: Final = "a plain question can't have such a file, an agent can"
+
+
+class CaseFiles:
+    """Reads the files of cases; the folder of a workspace once, as many cases may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._workspace = cache(
+            lambda name: [(file, file.text) for file in workspace_files(folder, name)]
+        )
+
+    def add_to(self, case: Case, context: ContextForm | None) -> Case:
+        """The case with its files; those of its own win over those of its workspace."""
+        texts, exact = dict[str, str](), dict[str, WorkspaceFile]()
+        problems, needs_agent, size = list[Problem](), "", 0
+        if case.workspace:
+            try:
+                for file, text in self._workspace(case.workspace):
+                    exact[file.path] = file
+                    if text is None:
+                        needs_agent = f"{file.path!r} is not text: {_BINARY}"
+                    else:
+                        texts[file.path] = text
+                if sum(map(len, texts.values())) > _MOST_IN_FILES:
+                    needs_agent = f"{case.workspace!r} is too large for a plain question"
+            except ValueError as error:
+                problems.append((case.place_of("workspace"), str(error)))
+        for step, name, content in _named(context):
+            texts.pop(name, None)
+            exact.pop(name, None)
+            try:
+                if isinstance(content, str):
+                    texts[name] = content
+                else:
+                    whole, text, why = self._file(name, content.file)
+                    needs_agent = why or needs_agent
+                    texts |= {} if text is None else {name: text}
+                    exact |= {name: whole} if whole else {}
+            except ValueError as error:
+                problems.append((case.place_of("context", "files", step), str(error)))
+            size += len(texts.get(name, ""))
+            if size > _MOST_IN_FILES:  # the same large file may be named a million times
+                what = f"the files have more than {_MOST_IN_FILES:,} characters together"
+                raise FormError([(case.place_of("context", "files"), what)])
+        if problems:
+            raise FormError(problems)
+        own = tuple(exact.values())
+        return replace(case, files=tuple(texts.items()), exact=own, needs_agent=needs_agent)
+
+    def _file(self, name: str, written: str) -> tuple[WorkspaceFile | None, str | None, str]:
+        """A file if it is more than its text, that text, and why there is none."""
+        text, why = None, ""
+        try:
+            text = read_skill_file(self._folder, written)
+        except NotTextError as error:
+            why = f"{error}: {_BINARY}"
+        data = read_skill_bytes(self._folder, written, MOST_BYTES)
+        executable = is_executable(real_skill_file(self._folder, written))
+        plain = text is not None and data == text.encode() and not executable
+        return None if plain else WorkspaceFile(name, data, executable), text, why
+
+
+def _named(context: ContextForm | None) -> list[tuple[str | int, str, str | FileOfSkill]]:
+    """The files of a context: their places, names and contents."""
+    written = (context and context.files) or {}
+    if isinstance(written, dict):
+        return [(name, name, content) for name, content in written.items()]
+    return [(step, name, FileOfSkill(file=name)) for step, name in enumerate(written)]
+
+
+MOST_FILES: Final = 2_000
+MOST_BYTES: Final = 50_000_000  # of all files together
+
+
+def workspace_files(folder: Path, name: str) -> tuple[WorkspaceFile, ...]:
+    """All files of a folder in the skill's folder, sorted; ValueError says what is wrong."""
+    root = Path(os.path.realpath(folder))
+    top = _top(root, name)
+    files, size = list[WorkspaceFile](), 0
+    for inside, subfolders, names in walk(top):
+        # git keeps no empty folder, and what tools keep is not part of a task.
+        subfolders[:] = sorted(set(subfolders) - TOOL_FOLDERS)
+        linked = [one for one in subfolders if (inside / one).is_symlink()]
+        for one in sorted([*names, *linked]):
+            file = inside / one
+            path = file.relative_to(top)
+            files.append(_read(top, path))
+            size += len(files[-1].data)
+            if len(files) > MOST_FILES or size > MOST_BYTES:
+                most = f"{MOST_FILES:,} files and {MOST_BYTES // 10**6} MB"
+                raise ValueError(f"{name!r} has more than {most}; make it smaller")
+    return tuple(sorted(files))
+
+
+def is_path(name: str) -> bool:
+    """Whether a file of this name can be in a workspace."""
+    parts = PurePosixPath(name).parts
+    good = name and "\0" not in name and "\\" not in name and not name.endswith("/")
+    return bool(good and parts and not name.startswith("/") and ".." not in parts)
+
+
+def _top(root: Path, name: str) -> Path:
+    try:
+        if "\0" in name:
+            raise ValueError(f"invalid name {name!r}")
+        top = Path(os.path.realpath(root / name))
+        if not top.is_relative_to(root):
+            raise ValueError(f"{name!r} is outside the skill's folder; copy it there")
+        if top == root:
+            raise ValueError(f"{name!r} is the skill itself, which the baseline must not see")
+        if is_private(top.relative_to(root)) or is_private(PurePath(name)):
+            raise ValueError(f"{name!r} may hold secrets, so it is not read; rename or copy it")
+        if not top.is_dir():
+            what = "is a file" if top.exists() else "not found"
+            raise ValueError(f"{name!r} {what}; name a folder, relative to the skill's folder")
+    except (OSError, UnicodeEncodeError):
+        raise ValueError(f"invalid name {name!r}") from None
+    return top
+
+
+def _read(top: Path, path: Path) -> WorkspaceFile:
+    file, name = top / path, path.as_posix()
+    try:
+        name.encode()
+        real = Path(os.path.realpath(file))
+        if not real.is_relative_to(top):
+            raise ValueError(f"{name!r} is a link out of the workspace; copy the file")
+        if is_private(path) or is_private(real.relative_to(top)):
+            raise ValueError(f"{name!r} may hold secrets, so it is not read; rename or remove it")
+        if real.is_dir():
+            raise ValueError(f"{name!r} is a link to a folder; copy it")
+        data = read_file(real, MOST_BYTES)
+        return WorkspaceFile(name, data, is_executable(real))
+    except UnicodeEncodeError:
+        raise ValueError(f"{name!r} is not a name in UTF-8; rename it") from None
+    except OSError as error:
+        raise ValueError(f"can't read {name!r}: {reason_of(error)}") from None
+
+
+_PATHS: Final = ("path", "name", "file", "filename")
+_CONTENTS: Final = ("content", "contents", "text")
+
+
+def path_in(item: Mapping[str, Any]) -> str:
+    """The path of a file that is written as an object; empty if it has none."""
+    return next((item[key] for key in _PATHS if isinstance(item.get(key), str)), "")
+
+
+def files_of(
+    written: Any, place: Location, folder: Path, problems: list[Problem]
+) -> dict[str, Any]:
+    """Names and texts, or files that are none: a list of paths or objects, an object of texts."""
+    files = dict[str, Any]()
+    if isinstance(written, dict):
+        written = [{"path": name, "content": text} for name, text in written.items()]
+    if not isinstance(written, list | None):
+        problems.append((place, "must be a list"))
+        return files
+    for number, item in enumerate(written or ()):
+        given = item if isinstance(item, dict) else {"path": item}
+        name = path_in(given)
+        text = next((given[key] for key in _CONTENTS if isinstance(given.get(key), str)), None)
+        try:
+            if not name.strip():
+                raise ValueError('must be a path, or an object with a "path"')
+            files |= _named_files(folder, name) if text is None else {name: text}
+        except ValueError as error:
+            problems.append(((*place, number), str(error)))
+    return files
+
+
+def _named_files(folder: Path, name: str) -> dict[str, Any]:
+    """A file, or all files of a folder, by name.
+
+    Paths are relative to the skill's folder, to evals/, or to the root of the repository.
+    """
+    inside = [f"/{name}".partition(f"/{step}/")[2] for step in (folder.name, "evals")]
+    choices = [name, f"evals/{name}", inside[0] or name, f"evals/{inside[1] or name}"]
+    found = next((choice for choice in choices if _exists(folder / choice)), name)
+    if _is_folder(folder / found):
+        names = [file.path for file in workspace_files(folder, found)]
+        return {f"{name.rstrip('/')}/{one}": _content(folder, f"{found}/{one}") for one in names}
+    return {name: _content(folder, found)}
+
+
+def _content(folder: Path, name: str) -> str | dict[str, str]:
+    try:
+        return read_skill_file(folder, name)
+    except NotTextError:  # for agents
+        return {"file": name}
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # no name that a file can have
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    return _exists(path) and path.is_dir()
