@@ -62,8 +62,12 @@ def resolved(path: Path) -> Path:
 
 def is_stream(file: Path) -> bool:
     """Whether it is a pipe, a device, or a stream of this process, even if that leads to a file."""
-    own = str(file) in ("/dev/stdout", "/dev/stderr") or file.parts[:3] == ("/", "dev", "fd")
-    return own or file.parts[:2] == ("/", "proc") or (file.exists() and not file.is_file())
+    is_standard = str(file) in ("/dev/stdout", "/dev/stderr") or file.parts[:3] == (
+        "/",
+        "dev",
+        "fd",
+    )
+    return is_standard or file.parts[:2] == ("/", "proc") or (file.exists() and not file.is_file())
 
 
 def replace_file(file: Path, content: str | bytes) -> None:
@@ -96,9 +100,9 @@ def replace_file(file: Path, content: str | bytes) -> None:
 def _remove_drafts(folder: Path, start: str) -> None:
     """Remove what runs left that were killed while they wrote the same file."""
     with suppress(OSError):
-        for left in folder.iterdir():
-            if left.name.startswith(start) and time.time() - left.stat().st_mtime > _HOUR:
-                left.unlink()
+        for draft in folder.iterdir():
+            if draft.name.startswith(start) and time.time() - draft.stat().st_mtime > _HOUR:
+                draft.unlink()
 
 
 def exchange(new: Path, target: Path, old: Path) -> None:
@@ -136,9 +140,9 @@ def why_unwritable(path: Path, *, folder: bool = False) -> str:
         with tempfile.TemporaryDirectory(prefix=".upskill-", dir=there):
             return ""
     except OSError as error:
-        own = there in (path, resolved(path))
-        where = "can't be written" if own else f"{shown(there)} is not writable"
-        return f"{where}: {reason_of(error)}"
+        same = there in (path, resolved(path))
+        problem = "can't be written" if same else f"{shown(there)} is not writable"
+        return f"{problem}: {reason_of(error)}"
 
 
 def reason_of(error: OSError) -> str:

@@ -118,13 +118,13 @@ def commit_of(folder: Path, watched: Sequence[str] = ()) -> Commit | None:
     return Commit(head.stdout.decode().strip(), dirty)
 
 
-def _is_dirty(top: Path, *which: str) -> bool:
+def _is_dirty(top: Path, *options: str) -> bool:
     """Whether git sees changes, without a look into submodules, whose filters it would run.
 
     A skill in a submodule is watched in its own repository.
     """
     status = ["status", "--porcelain", "--ignore-submodules=dirty"]
-    return bool(run_git(top, *_without_filters(top), *status, *which).stdout)
+    return bool(run_git(top, *_without_filters(top), *status, *options).stdout)
 
 
 def _is_changed(folder: Path) -> bool:

@@ -53,7 +53,9 @@ class FormError(Exception):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = list(problems)
-        super().__init__("; ".join(f"{json_path(loc)}: {what}" for loc, what in self.problems))
+        super().__init__(
+            "; ".join(f"{json_path(loc)}: {problem}" for loc, problem in self.problems)
+        )
 
 
 def form_of(kind: type[T]) -> TypeAdapter[T]:
@@ -101,9 +103,9 @@ def read_json(
     except UnicodeDecodeError as problem:
         raise error(file, f"not UTF-8 (byte {problem.start})", "Save it as UTF-8.") from None
     except json.JSONDecodeError as problem:
-        where = f"{shown(file)}:{problem.lineno}:{problem.colno}"
+        location = f"{shown(file)}:{problem.lineno}:{problem.colno}"
         message = f"invalid JSON: {problem.msg[0].lower()}{problem.msg[1:]}"
-        raise error(where, message, hint) from None
+        raise error(location, message, hint) from None
     except RecursionError:
         raise error(file, "invalid JSON: nested too deeply", hint) from None
     except ValueError as problem:
@@ -123,15 +125,15 @@ def read_json_form(
         return read_form(form, data)
     except FormError as problems:
         place, problem = problems.problems[0]
-        where = f"{shown(file)}:{line_of(text, place)}"
-        raise error(where, f"{json_path(place)}: {problem}", hint) from None
+        location = f"{shown(file)}:{line_of(text, place)}"
+        raise error(location, f"{json_path(place)}: {problem}", hint) from None
 
 
 def _path_in(data: Any, detail: ErrorDetails) -> Location:
     """The path of an error in the data, without the names pydantic adds for union members."""
-    *way, last = detail["loc"] or ("",)
+    *steps, last = detail["loc"] or ("",)
     path: list[str | int] = []
-    for step in [*way] if detail["type"] == "missing" else [*way, last]:
+    for step in [*steps] if detail["type"] == "missing" else [*steps, last]:
         numbered = isinstance(data, list) and isinstance(step, int)
         if numbered or (isinstance(data, dict) and step in data):
             data = data[step]
@@ -142,12 +144,12 @@ def _path_in(data: Any, detail: ErrorDetails) -> Location:
 def cases_error(file: Path, problems: Sequence[Problem]) -> CasesError:
     """One error for all problems of a file; its text shows the first few, each with its line."""
     text = read_file(file).decode("utf-8-sig")
-    shown_problems, more = problems[:_MAX_PROBLEMS_SHOWN], len(problems) - _MAX_PROBLEMS_SHOWN
+    shown_problems, hidden = problems[:_MAX_PROBLEMS_SHOWN], len(problems) - _MAX_PROBLEMS_SHOWN
     places = [f"{shown(file)}:{line_of(text, loc)}" for loc, _ in shown_problems]
-    lines = [f"{json_path(loc)}: {what}" for loc, what in shown_problems]
+    lines = [f"{json_path(loc)}: {problem}" for loc, problem in shown_problems]
     lines[1:] = [f"{place}: {line}" for place, line in zip(places[1:], lines[1:], strict=True)]
-    if more > 0:
-        lines.append(f"and {more} more")
+    if hidden > 0:
+        lines.append(f"and {hidden} more")
     error = CasesError(places[0], "\n  ".join(lines))
     error.problems = tuple(problems)
     return error
@@ -174,15 +176,15 @@ def _message(detail: ErrorDetails, path: Location, form: TypeAdapter[Any]) -> st
 def _known_keys(form: TypeAdapter[Any], loc: Location) -> list[str]:
     """The keys allowed at a path of a form, from its JSON schema."""
     schema = form.json_schema()
-    found: list[str] = []
+    keys: list[str] = []
     steps: list[Any] = [schema]
     for part in (*loc, None):
-        plain = [step for one in steps for step in _alternatives(one, schema)]
+        plain = [step for union in steps for step in _alternatives(union, schema)]
         if not isinstance(part, int):  # a single item may be written without its list
             lists = [step["items"] for step in plain if "items" in step]
-            plain += [step for one in lists for step in _alternatives(one, schema)]
+            plain += [step for union in lists for step in _alternatives(union, schema)]
         if part is None:
-            found = [key for step in plain for key in step.get("properties", {})]
+            keys = [key for step in plain for key in step.get("properties", {})]
         elif isinstance(part, int):
             steps = [step["items"] for step in plain if "items" in step]
         else:
@@ -191,14 +193,16 @@ def _known_keys(form: TypeAdapter[Any], loc: Location) -> list[str]:
                 for step in plain
             ]
             steps = [step for step in inside if isinstance(step, dict)]
-    return found
+    return keys
 
 
 def _alternatives(step: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
     if "$ref" in step:
         return _alternatives(schema["$defs"][step["$ref"].rpartition("/")[2]], schema)
     several = [*step.get("anyOf", ()), *step.get("oneOf", ())]
-    return [plain for one in several for plain in _alternatives(one, schema)] or [step]
+    return [plain for alternative in several for plain in _alternatives(alternative, schema)] or [
+        step
+    ]
 
 
 def line_of(text: str, location: Iterable[str | int]) -> int:
@@ -225,10 +229,10 @@ def _value_at(text: str, location: Iterable[str | int]) -> tuple[int, int]:
     """Where a path (or its innermost existing parent) starts, and where its value starts."""
     start = value = _after_space(text, 0)
     for part in location:
-        found = _items_by_key(text, value).get(part)
-        if found is None:
+        item = _items_by_key(text, value).get(part)
+        if item is None:
             break
-        start, value = found
+        start, value = item
     return start, value
 
 
@@ -259,5 +263,5 @@ def _items(text: str, start: int) -> Iterator[tuple[str | int, int, int]]:
 
 
 def _after_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at

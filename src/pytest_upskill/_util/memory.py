@@ -18,9 +18,9 @@ def available(root: Path = _ROOT) -> float:
 
 
 def _of_machine(root: Path) -> float:
-    told = _table(root / "proc/meminfo").get("MemAvailable:")
-    if told is not None:
-        return told * 1024.0
+    kilobytes = _table(root / "proc/meminfo").get("MemAvailable:")
+    if kilobytes is not None:
+        return kilobytes * 1024.0
     try:
         return _UNKNOWN_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -34,8 +34,8 @@ def _of_groups(root: Path) -> Iterator[float]:
     """
     yield float("inf")
     for line in _text(root / "proc/self/cgroup").splitlines():
-        number, _, rest = line.partition(":")
-        kinds, _, path = rest.partition(":")
+        number, _, fields = line.partition(":")
+        kinds, _, path = fields.partition(":")
         if number == "0" and not kinds:
             tops, files = ["", "unified"], ("memory.max", "memory.current")
         elif "memory" in kinds.split(","):

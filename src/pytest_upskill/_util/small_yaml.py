@@ -48,15 +48,15 @@ def read_yaml(text: str, *, only_texts: bool = False) -> tuple[yaml.Node | None,
         loader.dispose()
 
 
-def _nodes_in(node: yaml.Node, known: dict[int, int]) -> int:
+def _nodes_in(node: yaml.Node, sizes: dict[int, int]) -> int:
     """How many nodes there are if each alias is written out."""
-    if id(node) not in known:
-        known[id(node)] = _MOST_NODES  # for a node inside of itself, which has no end
+    if id(node) not in sizes:
+        sizes[id(node)] = _MOST_NODES  # for a node inside of itself, which has no end
         inside = node.value if isinstance(node, yaml.CollectionNode) else []
         children = [
-            child for one in inside for child in (one if isinstance(one, tuple) else (one,))
+            child for item in inside for child in (item if isinstance(item, tuple) else (item,))
         ]
-        known[id(node)] = 1 + sum(_nodes_in(child, known) for child in children)
-    if known[id(node)] >= _MOST_NODES:
+        sizes[id(node)] = 1 + sum(_nodes_in(child, sizes) for child in children)
+    if sizes[id(node)] >= _MOST_NODES:
         raise yaml.YAMLError(f"more than {_MOST_NODES:,} values, counting each alias")
-    return known[id(node)]
+    return sizes[id(node)]

@@ -93,13 +93,13 @@ def percent(share: float) -> str:
     return f"{share:.0%}"
 
 
-def apart(one: float, other: float, sign: str = "") -> tuple[str, str]:
+def apart(first: float, second: float, sign: str = "") -> tuple[str, str]:
     """Two shares in percent or points, with enough digits to differ."""
     for digits in range(4):
-        shown = (f"{100 * one:{sign}.{digits}f}", f"{100 * other:{sign}.{digits}f}")
-        if shown[0] != shown[1]:
+        texts = (f"{100 * first:{sign}.{digits}f}", f"{100 * second:{sign}.{digits}f}")
+        if texts[0] != texts[1]:
             break
-    return (shown[0] if one else "0", shown[1] if other else "0")
+    return (texts[0] if first else "0", texts[1] if second else "0")
 
 
 def points(share: float) -> str:
@@ -138,10 +138,10 @@ def times_as_much(change: float) -> str | None:
     return f"{1 + change:,.0f}" if round(100 * change) >= 1000 else None
 
 
-def guess(word: str, known: Iterable[str]) -> str:
+def guess(word: str, words: Iterable[str]) -> str:
     """`` (did you mean "…"?)`` if a known word is close, else nothing."""
     cutoff = 0.6 if len(word) > 4 else 0.7  # "nope" shares three letters with "openai"
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    close = difflib.get_close_matches(word, list(words), n=1, cutoff=cutoff)
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 

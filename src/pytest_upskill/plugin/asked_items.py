@@ -259,7 +259,7 @@ class TriggerItem(AskedItem):
                 query_rate(planned, self.trigger.query, self._records),
                 self._records,
                 standing=standing.reason if standing.kind == "regressed" else "",
-                where=self.trigger.where,
+                where=self.trigger.location,
             )
             link, width = link_to(planned, self.parent.run.settings), screen_of(self.config).width
             text = "\n".join([text, *next_steps(self, link, width)])

@@ -1,4 +1,4 @@
-"""A case, as a frozen value."""
+"""A case, and what belongs to it, as frozen values."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -52,11 +52,10 @@ class Case:
     input: str
     expected: Any = None  # as written; checks/ parses it
     place: Location = ()  # its path in the file
-    line: int = 1  # and its line
+    line: int = 1
     files: tuple[tuple[str, str], ...] = ()  # texts, by name
-    # Agents get files as they are: those that may be more than the text of that name, or none.
-    exact: tuple[WorkspaceFile, ...] = ()
-    workspace: str = ""  # a folder in that of the skill, whose files are among these
+    exact: tuple[WorkspaceFile, ...] = ()  # files for agents that are more than their text
+    workspace: str = ""  # a folder in the skill's folder; its files are among these
     setup: str = ""  # a command that runs before an agent
     sandbox: SandboxNeeds = NO_NEEDS
     needs_agent: str = ""  # why a plain completion can't be asked
@@ -72,14 +71,14 @@ class Case:
         None  # name of a registered check, and its argument
     )
     defaulted: frozenset[Location] = frozenset()  # paths filled in by the file's defaults
-    is_eval: bool = False  # in the form of evals.json or a relative, so its paths are not ours
+    is_eval: bool = False  # in the form of evals.json or a similar one, which has other paths
 
     def place_of(self, *inside: str | int) -> Location:
         """The path in the file of something inside this case."""
         if self.is_eval:
             return self.place
-        given = any(inside[:length] in self.defaulted for length in (1, 2))
-        return (*(("defaults",) if given else self.place), *inside)
+        from_defaults = any(inside[:length] in self.defaulted for length in (1, 2))
+        return (*(("defaults",) if from_defaults else self.place), *inside)
 
     def is_for(self, *names: str) -> bool:
         """Whether a name of a model matches one of the patterns; upper and lower case are equal."""

@@ -58,32 +58,32 @@ class CaseFiles:
                 if isinstance(content, str):
                     texts[name] = content
                 else:
-                    whole, text, why = self._file(name, content.file)
-                    needs_agent = why or needs_agent
+                    exact_file, text, reason = self._file(name, content.file)
+                    needs_agent = reason or needs_agent
                     texts |= {} if text is None else {name: text}
-                    exact |= {name: whole} if whole else {}
+                    exact |= {name: exact_file} if exact_file else {}
             except ValueError as error:
                 problems.append((case.place_of("context", "files", step), str(error)))
             size += len(texts.get(name, ""))
             if size > _MOST_IN_FILES:  # the same large file may be named a million times
-                what = f"the files have more than {_MOST_IN_FILES:,} characters together"
-                raise FormError([(case.place_of("context", "files"), what)])
+                problem = f"the files have more than {_MOST_IN_FILES:,} characters together"
+                raise FormError([(case.place_of("context", "files"), problem)])
         if problems:
             raise FormError(problems)
-        own = tuple(exact.values())
-        return replace(case, files=tuple(texts.items()), exact=own, needs_agent=needs_agent)
+        exact_files = tuple(exact.values())
+        return replace(case, files=tuple(texts.items()), exact=exact_files, needs_agent=needs_agent)
 
     def _file(self, name: str, written: str) -> tuple[WorkspaceFile | None, str | None, str]:
         """A file if it is more than its text, that text, and why there is none."""
-        text, why = None, ""
+        text, reason = None, ""
         try:
             text = read_skill_file(self._folder, written)
         except NotTextError as error:
-            why = f"{error}: {_BINARY}"
+            reason = f"{error}: {_BINARY}"
         data = read_skill_bytes(self._folder, written, MOST_BYTES)
         executable = is_executable(real_skill_file(self._folder, written))
         plain = text is not None and data == text.encode() and not executable
-        return None if plain else WorkspaceFile(name, data, executable), text, why
+        return None if plain else WorkspaceFile(name, data, executable), text, reason
 
 
 def _named(context: ContextForm | None) -> list[tuple[str | int, str, str | FileOfSkill]]:
@@ -106,9 +106,9 @@ def workspace_files(folder: Path, name: str) -> tuple[WorkspaceFile, ...]:
     for inside, subfolders, names in walk(top):
         # git keeps no empty folder, and what tools keep is not part of a task.
         subfolders[:] = sorted(set(subfolders) - TOOL_FOLDERS)
-        linked = [one for one in subfolders if (inside / one).is_symlink()]
-        for one in sorted([*names, *linked]):
-            file = inside / one
+        linked = [entry for entry in subfolders if (inside / entry).is_symlink()]
+        for entry in sorted([*names, *linked]):
+            file = inside / entry
             path = file.relative_to(top)
             files.append(_read(top, path))
             size += len(files[-1].data)
@@ -137,8 +137,8 @@ def _top(root: Path, name: str) -> Path:
         if is_private(top.relative_to(root)) or is_private(PurePath(name)):
             raise ValueError(f"{name!r} may hold secrets, so it is not read; rename or copy it")
         if not top.is_dir():
-            what = "is a file" if top.exists() else "not found"
-            raise ValueError(f"{name!r} {what}; name a folder, relative to the skill's folder")
+            problem = "is a file" if top.exists() else "not found"
+            raise ValueError(f"{name!r} {problem}; name a folder, relative to the skill's folder")
     except (OSError, UnicodeEncodeError):
         raise ValueError(f"invalid name {name!r}") from None
     return top
@@ -183,9 +183,9 @@ def files_of(
         problems.append((place, "must be a list"))
         return files
     for number, item in enumerate(written or ()):
-        given = item if isinstance(item, dict) else {"path": item}
-        name = path_in(given)
-        text = next((given[key] for key in _CONTENTS if isinstance(given.get(key), str)), None)
+        form = item if isinstance(item, dict) else {"path": item}
+        name = path_in(form)
+        text = next((form[key] for key in _CONTENTS if isinstance(form.get(key), str)), None)
         try:
             if not name.strip():
                 raise ValueError('must be a path, or an object with a "path"')
@@ -202,11 +202,13 @@ def _named_files(folder: Path, name: str) -> dict[str, Any]:
     """
     inside = [f"/{name}".partition(f"/{step}/")[2] for step in (folder.name, "evals")]
     choices = [name, f"evals/{name}", inside[0] or name, f"evals/{inside[1] or name}"]
-    found = next((choice for choice in choices if _exists(folder / choice)), name)
-    if _is_folder(folder / found):
-        names = [file.path for file in workspace_files(folder, found)]
-        return {f"{name.rstrip('/')}/{one}": _content(folder, f"{found}/{one}") for one in names}
-    return {name: _content(folder, found)}
+    path = next((choice for choice in choices if _exists(folder / choice)), name)
+    if _is_folder(folder / path):
+        names = [file.path for file in workspace_files(folder, path)]
+        return {
+            f"{name.rstrip('/')}/{inner}": _content(folder, f"{path}/{inner}") for inner in names
+        }
+    return {name: _content(folder, path)}
 
 
 def _content(folder: Path, name: str) -> str | dict[str, str]:

@@ -64,50 +64,50 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
     """
     text, data = _read_json(file)
     folder, unknown = folder or file.parent, Unknown()
-    others = entries_of_others(data)
-    entries, defaults = _entries(file, data, others, unknown)
+    foreign = entries_of_others(data)
+    entries, defaults = _entries(file, data, foreign, unknown)
     warnings, lines = list[tuple[int, str]](), _lines_of(text, entries)
-    if others:
-        keys_of_file(data, others, unknown)
+    if foreign:
+        keys_of_file(data, foreign, unknown)
     _leave_out_triggers(entries)
     cases, bad, no_validator = list[Case](), list[BrokenCase](), list[tuple[int, str]]()
     read = CaseFiles(folder)
     for place, written in zip(*entries, strict=True):
         try:
-            if others:
-                given = case_of_eval(written, place, folder, unknown)
+            if foreign:
+                case_data = case_of_eval(written, place, folder, unknown)
             else:
-                given = own_case(written, place, folder, unknown)
-            form: CaseForm = read_form(_CASE, _with_defaults(given, defaults), place)
+                case_data = own_case(written, place, folder, unknown)
+            form: CaseForm = read_form(_CASE, _with_defaults(case_data, defaults), place)
             if (form.output_file or form.validator_config) and not form.validator:
                 no_validator.append((lines[place], _NO_VALIDATOR))
-            made = _case(place, lines[place], form, read, _defaulted(given, defaults))
-            cases.append(replace(made, is_eval=True) if others else made)
+            case = _case(place, lines[place], form, read, _defaulted(case_data, defaults))
+            cases.append(replace(case, is_eval=True) if foreign else case)
         except FormError as error:
             name = usable_id(written, "id", "name") if isinstance(written, dict) else None
             bad.append(broken(file, lines[place], place, error.problems, name))
     warnings += no_validator[:1]
     named = {case.place for case in cases if case.id}
     cases = _with_ids(cases)
-    if others:
+    if foreign:
         cases, renamed = _distinct(cases)
         warnings += renamed
     else:
         twice = _duplicates(cases)
         for case, first in twice:
-            where = json_path(first.place)
-            what = f"duplicate id {case.id!r}: also the id of {where}"
+            first_place = json_path(first.place)
+            problem = f"duplicate id {case.id!r}: also the id of {first_place}"
             if case.place not in named:
-                what = f"missing, and {where} asks the same; give one of them an id"
-            bad.append(broken(file, case.line, case.place, [((*case.place, "id"), what)]))
+                problem = f"missing, and {first_place} asks the same; give one of them an id"
+            bad.append(broken(file, case.line, case.place, [((*case.place, "id"), problem)]))
         left_out = {case.place for case, _ in twice}
         cases = [case for case in cases if case.place not in left_out]
     if unknown.places:
         keys = sorted(unknown.places)
         names = [one_line(key, 60) for key in keys[:_MOST_KEYS]]
-        more = [f"and {len(keys) - _MOST_KEYS} more"] if len(keys) > _MOST_KEYS else []
+        hidden_keys = [f"and {len(keys) - _MOST_KEYS} more"] if len(keys) > _MOST_KEYS else []
         line = min(line_of(text, unknown.places[key]) for key in keys[:_MOST_KEYS])
-        warnings.append((line, f"unknown keys are ignored: {', '.join([*names, *more])}"))
+        warnings.append((line, f"unknown keys are ignored: {', '.join([*names, *hidden_keys])}"))
     return LoadedCases.of(file, cases, bad, sorted(warnings))
 
 
@@ -148,11 +148,11 @@ def find_cases(folder: Path) -> Path | None:
 
 
 def _entries(
-    file: Path, data: Any, others: Entries | None, unknown: Unknown
+    file: Path, data: Any, foreign: Entries | None, unknown: Unknown
 ) -> tuple[Entries, Mapping[str, Any]]:
     """The cases as written, and the defaults; NoCasesError if there are none."""
     try:
-        entries, defaults = (others, {}) if others else _own_entries(file, data, unknown)
+        entries, defaults = (foreign, {}) if foreign else _own_entries(file, data, unknown)
         if _sandbox_form(data):
             defaults = _with_defaults(dict(defaults), {"sandbox": data["sandbox"]})
     except FormError as error:
@@ -237,10 +237,14 @@ def _defaulted(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> frozense
     """The paths in a case that come from the defaults."""
     if not defaults:
         return _NOTHING
-    own, common = case.get("expected"), defaults.get("expected")
+    own_checks, default_checks = case.get("expected"), defaults.get("expected")
     return frozenset(
         [(key,) for key in defaults if key not in case]
-        + [("expected", key) for key in common or () if isinstance(own, dict) and key not in own]
+        + [
+            ("expected", key)
+            for key in default_checks or ()
+            if isinstance(own_checks, dict) and key not in own_checks
+        ]
     )
 
 
@@ -297,8 +301,8 @@ def _case(
 
 
 def _validator(form: CaseForm) -> tuple[str, dict[str, Any]] | None:
-    given = {**(form.validator_config or {}), "output_file": form.output_file}
-    value = {key: setting for key, setting in given.items() if setting is not None}
+    settings = {**(form.validator_config or {}), "output_file": form.output_file}
+    value = {key: setting for key, setting in settings.items() if setting is not None}
     return (form.validator, value) if form.validator else None
 
 
@@ -314,9 +318,9 @@ def _reason(written: bool | str | None) -> str | None:
 
 def _with_ids(cases: Sequence[Case]) -> list[Case]:
     unnamed = [case for case in cases if not case.id]
-    asked = [(case.input, *chain(*case.files), *chain(*case.earlier)) for case in unnamed]
-    made = iter(automatic_ids(asked))
-    return [case if case.id else replace(case, id=next(made)) for case in cases]
+    questions = [(case.input, *chain(*case.files), *chain(*case.earlier)) for case in unnamed]
+    new_ids = iter(automatic_ids(questions))
+    return [case if case.id else replace(case, id=next(new_ids)) for case in cases]
 
 
 def _duplicates(cases: Sequence[Case]) -> list[tuple[Case, Case]]:
@@ -328,6 +332,6 @@ def _duplicates(cases: Sequence[Case]) -> list[tuple[Case, Case]]:
 def _distinct(cases: Sequence[Case]) -> tuple[list[Case], list[tuple[int, str]]]:
     """Number the cases of the same id, since others do not promise that ids differ."""
     names = numbered([case.id for case in cases])
-    made = [replace(case, id=name) for case, name in zip(cases, names, strict=True)]
-    again = [(case.line, "ids that occur twice are numbered") for case, _ in _duplicates(cases)]
-    return made, again[:1]
+    renamed = [replace(case, id=name) for case, name in zip(cases, names, strict=True)]
+    warnings = [(case.line, "ids that occur twice are numbered") for case, _ in _duplicates(cases)]
+    return renamed, warnings[:1]

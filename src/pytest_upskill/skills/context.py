@@ -39,16 +39,16 @@ class FilesOnDisk:
 
     def _entries(self, folder: str) -> Mapping[str, bool]:
         try:
-            with os.scandir(self._folder / folder) as found:
-                return {entry.name: is_folder(entry) for entry in islice(found, _MOST_ENTRIES)}
+            with os.scandir(self._folder / folder) as entries:
+                return {entry.name: is_folder(entry) for entry in islice(entries, _MOST_ENTRIES)}
         except OSError:
             return {}
 
     def text(self, path: str) -> str:
         try:
             file = self._folder / path
-            if why := why_unsendable(self._folder, PurePosixPath(path)):
-                raise ValueError(why)
+            if reason := why_unsendable(self._folder, PurePosixPath(path)):
+                raise ValueError(reason)
             return text_of(read_file(file, MAX_FILE_BYTES))
         except OSError as error:
             raise ValueError(reason_of(error)) from None
@@ -60,8 +60,8 @@ def load_for_run(file: Path, settings: Settings) -> Skill:
     files = FilesOnDisk(file.parent)
     named = files_named(files, skill.body.split("\n"))
     if settings.references:
-        seen, unseen = _read(files, named)
-        skill = replace(skill, references=seen, unseen=unseen)
+        references, unseen = _read(files, named)
+        skill = replace(skill, references=references, unseen=unseen)
     else:
         skill = replace(skill, unseen=tuple(map(UnseenFile, named)))
     if settings.against is None:
@@ -81,7 +81,7 @@ def _read(
     files: Files, named: list[str]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[UnseenFile, ...]]:
     """The files that fit, with their texts, and those that can't be put in context."""
-    seen, unseen, room = list[tuple[str, str]](), list[UnseenFile](), MOST_REFERENCE_TOKENS
+    texts, unseen, budget = list[tuple[str, str]](), list[UnseenFile](), MOST_REFERENCE_TOKENS
     for path in named:
         try:
             text = files.text(path)
@@ -89,12 +89,12 @@ def _read(
             unseen.append(UnseenFile(path, str(error)))
             continue
         tokens = estimated_tokens(text)
-        if tokens > room:
+        if tokens > budget:
             unseen.append(UnseenFile(path, _NO_ROOM))
         elif text.strip():
-            seen.append((path, text))
-            room -= tokens
-    return tuple(seen), tuple(unseen)
+            texts.append((path, text))
+            budget -= tokens
+    return tuple(texts), tuple(unseen)
 
 
 _MOST_LINKS: Final = 40  # as Linux follows
@@ -167,8 +167,8 @@ class FilesAtRef:
         """The text of a file; ValueError says why it has none."""
         named, path = path, self.real(path)
         blob = self._blobs[path]
-        if why := why_not_sent(PurePosixPath(named), PurePosixPath(path)):
-            raise ValueError(why)
+        if reason := why_not_sent(PurePosixPath(named), PurePosixPath(path)):
+            raise ValueError(reason)
         if blob.size > MAX_FILE_BYTES:
             raise ValueError(f"{blob.size:,} bytes")
         return text_of(self.data(path))
@@ -217,19 +217,19 @@ def _top_of(ref: str, folder: Path) -> Path:
 def _git(ref: str, top: Path, *args: str, may_fail: int = 0) -> bytes:
     """The output of git; empty if it exits with ``may_fail``."""
     try:
-        done = run_git(top, *args)
+        process = run_git(top, *args)
     except TimeoutError as error:
         raise _wrong(ref, f"{error} in {top}", "Check the repository.") from None
     except OSError as error:
         raise _wrong(ref, f"can't run git: {error}", "Install git.") from None
-    if done.returncode not in (0, may_fail):
-        said = one_line(done.stderr.decode("utf-8", "replace").removeprefix("fatal: "), 300)
+    if process.returncode not in (0, may_fail):
+        message = one_line(process.stderr.decode("utf-8", "replace").removeprefix("fatal: "), 300)
         raise _wrong(
             ref,
-            f"git failed in {top}: {said}",
+            f"git failed in {top}: {message}",
             "Check the repository; in a partial clone, fetch the files of the ref first.",
         )
-    return done.stdout if done.returncode == 0 else b""
+    return process.stdout if process.returncode == 0 else b""
 
 
 def _wrong(ref: str, problem: str, hint: str) -> SettingsError:

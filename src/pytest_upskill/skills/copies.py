@@ -57,8 +57,8 @@ class PartedSkill:
         a file that is left out was named for stays: a text is not changed but by whole parts.
         """
         text, gone = self.without(parts)
-        own = self.skill.file
-        return write_copy(own, target, text.encode("utf-8"), {*gone, *cases})
+        skill_file = self.skill.file
+        return write_copy(skill_file, target, text.encode("utf-8"), {*gone, *cases})
 
 
 def write_copy(file: Path, target: Path, text: bytes, without: Collection[str] = ()) -> Path:
@@ -69,7 +69,7 @@ def write_copy(file: Path, target: Path, text: bytes, without: Collection[str] =
         target.mkdir(parents=True)
         for name, path in installed_files(folder).items():
             real = Path(os.path.realpath(path)).relative_to(root).as_posix()
-            if name == file.name or not all(belongs(one, without) for one in (name, real)):
+            if name == file.name or not all(belongs(path, without) for path in (name, real)):
                 continue
             copy = target / name
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -86,14 +86,14 @@ def write_copy(file: Path, target: Path, text: bytes, without: Collection[str] =
 def text_files(skill: Skill, cases: Collection[str] = ()) -> list[str]:
     """The files that SKILL.md names, and an agent may read or run: texts that it gets."""
     files, there = FilesOnDisk(skill.file.parent), installed_files(skill.file.parent)
-    found = list[str]()
-    for path in [*(path for path, _ in skill.references), *(one.path for one in skill.unseen)]:
+    readable = list[str]()
+    for path in [*(path for path, _ in skill.references), *(file.path for file in skill.unseen)]:
         try:
             if path in there and belongs(path, cases) and files.text(path).strip():
-                found.append(path)
+                readable.append(path)
         except ValueError:
             continue
-    return found
+    return readable
 
 
 _SHORT: Final = "short"
@@ -104,9 +104,9 @@ def beside(folder: Path) -> Path:
     folder = resolved(folder)
     number, ending = 1, f"-{_SHORT}"
     while True:
-        found = folder.with_name(f"{folder.name[: LONGEST_NAME - len(ending)]}{ending}")
-        if not os.path.lexists(found):
-            return found
+        target = folder.with_name(f"{folder.name[: LONGEST_NAME - len(ending)]}{ending}")
+        if not os.path.lexists(target):
+            return target
         number += 1
         ending = f"-{_SHORT}-{number}"
 
@@ -126,10 +126,10 @@ def save_beside(file: Path, text: str, without: Collection[str] = ()) -> Path:
     """
     folder, target = resolved(file.parent), beside(file.parent)
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as made:
-            new = Path(made, "new")
-            others = shutil.ignore_patterns(*TOOL_FOLDERS)
-            shutil.copytree(folder, new, symlinks=True, ignore=others)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
+            new = Path(temporary, "new")
+            ignored = shutil.ignore_patterns(*TOOL_FOLDERS)
+            shutil.copytree(folder, new, symlinks=True, ignore=ignored)
             _turn_links(folder, new)
             for name in (*without, file.name):
                 (new / name).unlink(missing_ok=True)

@@ -72,11 +72,11 @@ def expected_checks(
         else:
             checks.setdefault(name, []).extend(values)
     for key, name in TEXTS.items():
-        for where, item in _items(entry, key, place, problems):
+        for item_place, item in _items(entry, key, place, problems):
             if texts := _texts(item):
                 checks.setdefault(name, []).extend(texts)
             else:
-                problems.append((where, "must be a string"))
+                problems.append((item_place, "must be a string"))
     verifiers = entry.get("verifiers") or []
     for item in verifiers if isinstance(verifiers, list) else [verifiers]:
         if group := _of_agent(item):
@@ -95,21 +95,21 @@ def expected_checks(
     groups += [{"not": group} for _, group in _of_agents(entry, _ANTI_RUBRICS, place)]
     for name, values in _checks_in(entry, _ANTI_RUBRICS, place, problems):
         groups += [{"not": {name: [value]}} for value in values]
-    found: dict[str, Any] = {key: list(dict.fromkeys(texts)) for key, texts in checks.items()}
-    if "judge" in found and (wanted := _wanted(entry)):
-        found["judge_context"] = wanted
-    return {**found, "all_of": groups} if groups else found
+    result: dict[str, Any] = {key: list(dict.fromkeys(texts)) for key, texts in checks.items()}
+    if "judge" in result and (wanted := _wanted(entry)):
+        result["judge_context"] = wanted
+    return {**result, "all_of": groups} if groups else result
 
 
-def together(own: Any, more: dict[str, Any]) -> Any:
+def together(checks: Any, foreign_checks: dict[str, Any]) -> Any:
     """Checks that a case has, and more of them; what is written keeps its path."""
-    if not own or not more:
-        return own or more
-    if isinstance(own, list):
-        return [*own, more]
-    if not isinstance(own, dict) or not isinstance(own.get("all_of", []), list):
-        return own  # reported when it is parsed
-    return {**own, "all_of": [*own.get("all_of", []), more]}
+    if not checks or not foreign_checks:
+        return checks or foreign_checks
+    if isinstance(checks, list):
+        return [*checks, foreign_checks]
+    if not isinstance(checks, dict) or not isinstance(checks.get("all_of", []), list):
+        return checks  # reported when it is parsed
+    return {**checks, "all_of": [*checks.get("all_of", []), foreign_checks]}
 
 
 def whole_output(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,22 +128,22 @@ def _checks_in(
     entry: Mapping[str, Any], keys: Iterable[str], place: Location, problems: list[Problem]
 ) -> Iterator[tuple[str, list[str]]]:
     for key in keys:
-        for where, item in _items(entry, key, place, problems):
+        for item_place, item in _items(entry, key, place, problems):
             if _of_agent(item):
                 continue
             try:
                 yield _check_of(item)
             except ValueError as error:
-                problems.append((where, str(error)))
+                problems.append((item_place, str(error)))
 
 
 def _of_agents(
     entry: Mapping[str, Any], keys: Iterable[str], place: Location
 ) -> Iterator[tuple[Location, dict[str, Any]]]:
     for key in keys:
-        for where, item in _items(entry, key, place, []):
+        for item_place, item in _items(entry, key, place, []):
             if group := _of_agent(item):
-                yield where, group
+                yield item_place, group
 
 
 def _of_agent(item: Any) -> dict[str, Any] | None:
@@ -152,8 +152,8 @@ def _of_agent(item: Any) -> dict[str, Any] | None:
         return None
     kind = str(item.get("type", "")).lower().replace("-", "_")
     if kind == "command":
-        given = [item[key] for key in _COMMANDS if isinstance(item.get(key), str)]
-        return {"command": given[0]} if given and given[0].strip() else None
+        commands = [item[key] for key in _COMMANDS if isinstance(item.get(key), str)]
+        return {"command": commands[0]} if commands and commands[0].strip() else None
     check = _FILE_CHECKS.get(kind)
     path = path_in(item)
     if not check or not _is_in_workspace(path):
@@ -169,13 +169,13 @@ def _of_agent(item: Any) -> dict[str, Any] | None:
 def _files_expected(
     entry: Mapping[str, Any], place: Location, problems: list[Problem]
 ) -> Iterator[str]:
-    for where, item in _items(entry, _FILES, place, problems):
+    for item_place, item in _items(entry, _FILES, place, problems):
         named = item if isinstance(item, dict) else {"path": item}
         path = path_in(named)
         if _is_in_workspace(path):
             yield path
         else:
-            problems.append((where, "must be a path in the workspace, such as out/report.md"))
+            problems.append((item_place, "must be a path in the workspace, such as out/report.md"))
 
 
 def _is_in_workspace(path: str) -> bool:

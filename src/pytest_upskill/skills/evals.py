@@ -54,8 +54,8 @@ class Entries(NamedTuple):
         return cls([(*root, number) for number in range(len(written))], list(written))
 
 
-def is_typo(key: str, known: Iterable[str]) -> bool:
-    return bool(get_close_matches(key, list(known), n=1, cutoff=_SIMILAR))
+def is_typo(key: str, keys: Iterable[str]) -> bool:
+    return bool(get_close_matches(key, list(keys), n=1, cutoff=_SIMILAR))
 
 
 def is_trigger_set(entries: Sequence[Any]) -> bool:
@@ -117,28 +117,28 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
     entry = _object(entry, place)
     key = next((key for key in (*_QUESTIONS, "input") if key in entry), "prompt")
     read = {key, "id", "expected", "files", "tags", "context", *_NAMES, *EXPECTING, "verifiers"}
-    for other in entry.keys() - read - _SILENT:
-        if not other.startswith(("_", "$")):
-            unknown.add(place, other, entry[other])
+    for unread in entry.keys() - read - _SILENT:
+        if not unread.startswith(("_", "$")):
+            unknown.add(place, unread, entry[unread])
     question, context, tags = entry.get(key), entry.get("context"), entry.get("tags")
     problems = list[Problem]()
     if not isinstance(question, str | list):
-        what = "must be a string" if key in entry else "missing"
-        problems.append(((*place, key), what))
+        problem = "must be a string" if key in entry else "missing"
+        problems.append(((*place, key), problem))
     elif not question or (isinstance(question, str) and not question.strip()):
         problems.append(((*place, key), "must not be empty"))
     elif isinstance(question, list) and not all(isinstance(turn, dict) for turn in question):
-        what = 'must be a string, or a list of messages with "role" and "content"'
-        problems.append(((*place, key), what))
+        problem = 'must be a string, or a list of messages with "role" and "content"'
+        problems.append(((*place, key), problem))
     written = context.get("files") if isinstance(context, dict) else None
     if context and not written:
         unknown.add(place, "context", context)
-    where = ("files",) if entry.get("files") else ("context", "files")
-    files = files_of(entry.get("files") or written, (*place, *where), folder, problems)
-    own = entry.get("expected")
+    files_place = ("files",) if entry.get("files") else ("context", "files")
+    files = files_of(entry.get("files") or written, (*place, *files_place), folder, problems)
+    own_checks = entry.get("expected")
     expected = expected_checks(entry, place, unknown, problems)
-    if isinstance(own, dict):
-        expected = together(own, expected)
+    if isinstance(own_checks, dict):
+        expected = together(own_checks, expected)
     if not expected and not problems:
         expected = whole_output(entry)
         if not expected:
@@ -157,20 +157,20 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
 def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dict[str, Any]:
     """A case in our own form, with what others add to it; a typo stays, to be reported."""
     entry = _object(entry, place)
-    known, problems = CaseForm.model_fields, list[Problem]()
-    case = {key: value for key, value in entry.items() if key in known}
+    fields, problems = CaseForm.model_fields, list[Problem]()
+    case = {key: value for key, value in entry.items() if key in fields}
     if isinstance(case.get("context"), dict):
         case["context"] = known_part(
             ContextForm, case["context"], (*place, "context"), unknown, "context."
         )
-    for key in (key for key in entry if key not in known):
+    for key in (key for key in entry if key not in fields):
         if key in _QUESTIONS and "input" not in entry:
             case["input"] = entry[key]
         elif key == "files" and "context" not in entry:
             case["context"] = {"files": entry[key]}
         elif key in (*_NAMES, *EXPECTING, "verifiers") or key in _SILENT:
             continue
-        elif is_typo(key, known):
+        elif is_typo(key, fields):
             case[key] = entry[key]
         else:
             unknown.add(place, key, entry[key])
@@ -179,15 +179,15 @@ def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dic
     context = case.get("context")
     files = context.get("files") if isinstance(context, dict) else None
     if isinstance(files, list) and any(isinstance(file, dict) for file in files):
-        where = (*place, *(("files",) if "context" not in entry else ("context", "files")))
-        case["context"] = {"files": files_of(files, where, folder, problems)}
-    more = expected_checks({**entry, "expected": None}, place, unknown, problems)
+        files_place = (*place, *(("files",) if "context" not in entry else ("context", "files")))
+        case["context"] = {"files": files_of(files, files_place, folder, problems)}
+    foreign_checks = expected_checks({**entry, "expected": None}, place, unknown, problems)
     if problems:
         raise FormError(problems)
-    if not more and not {"expected", "validator"} & case.keys():
-        more = whole_output(entry)
-    if more:
-        case["expected"] = together(case.get("expected"), more)
+    if not foreign_checks and not {"expected", "validator"} & case.keys():
+        foreign_checks = whole_output(entry)
+    if foreign_checks:
+        case["expected"] = together(case.get("expected"), foreign_checks)
     return case
 
 
@@ -197,12 +197,12 @@ def known_part(
     """An object without the keys that are like none of a form; a typo stays, to be reported."""
     if not isinstance(written, dict):
         return written
-    known = [field.alias or name for name, field in form.model_fields.items()]
+    keys = [field.alias or name for name, field in form.model_fields.items()]
     if form is DefaultsForm:
-        known += CaseForm.model_fields  # a key of a case alone is reported too
+        keys += CaseForm.model_fields  # a key of a case alone is reported too
     part = {}
     for key, value in written.items():
-        if key in known or is_typo(key, known):
+        if key in keys or is_typo(key, keys):
             part[key] = value
         elif key not in _OF_FILE and not key.startswith(("_", "$")):
             unknown.add(place, key, value, inside)
@@ -213,14 +213,18 @@ def _object(entry: Any, place: Location) -> dict[str, Any]:
     """A case as written; what others expect may also stand inside of "expected"."""
     if not isinstance(entry, dict):
         raise FormError([(place, "must be an object")])
-    own = entry.get("expected")
-    if not isinstance(own, dict):
+    own_checks = entry.get("expected")
+    if not isinstance(own_checks, dict):
         return entry
-    inside = own.keys() & {"anti_expectations", *TEXTS}
+    inside = own_checks.keys() & {"anti_expectations", *TEXTS}
     if not inside or inside & entry.keys():
         return entry
-    moved = {key: own[key] for key in own if key in inside}
-    return {**entry, "expected": {key: own[key] for key in own if key not in inside}, **moved}
+    moved = {key: own_checks[key] for key in own_checks if key in inside}
+    return {
+        **entry,
+        "expected": {key: own_checks[key] for key in own_checks if key not in inside},
+        **moved,
+    }
 
 
 def usable_id(entry: Mapping[str, Any], *keys: str) -> str | None:
@@ -228,17 +232,17 @@ def usable_id(entry: Mapping[str, Any], *keys: str) -> str | None:
     for key in keys:
         value = entry.get(key)
         text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-        made = (text if is_good_id(text) else slug(text)) if isinstance(text, str) else ""
-        if made:
-            return made
+        usable = (text if is_good_id(text) else slug(text)) if isinstance(text, str) else ""
+        if usable:
+            return usable
     return None
 
 
 def _usable_tags(tags: Sequence[Any]) -> Iterator[str]:
     for tag in tags:
-        made = (tag if is_good_tag(tag) else slug(tag)) if isinstance(tag, str) else ""
-        if is_good_tag(made):
-            yield made
+        usable = (tag if is_good_tag(tag) else slug(tag)) if isinstance(tag, str) else ""
+        if is_good_tag(usable):
+            yield usable
 
 
 # What is expected of an answer.

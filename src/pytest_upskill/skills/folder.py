@@ -64,8 +64,8 @@ def cases_files(folder: Path) -> list[Path]:
 
 def is_trigger_file(file: Path) -> bool:
     """Whether a file is one of triggers by its name and folder: evals/*trigger*.json."""
-    own = file.parent.name == "evals" and file.suffix == ".json"
-    return own and "trigger" in file.name.lower()
+    in_evals = file.parent.name == "evals" and file.suffix == ".json"
+    return in_evals and "trigger" in file.name.lower()
 
 
 def is_taught(path: PurePath) -> bool:
@@ -92,7 +92,7 @@ def belongs(path: str, without: Collection[str]) -> bool:
     """Whether a path goes into copies; ``without`` are files and folders of the skill's cases."""
     pure = PurePosixPath(path)
     named = is_taught(pure) and not is_private(pure)
-    return named and not any(pure.is_relative_to(one) for one in without)
+    return named and not any(pure.is_relative_to(excluded) for excluded in without)
 
 
 def why_not_sent(*paths: PurePath) -> str:

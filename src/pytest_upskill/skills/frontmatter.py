@@ -93,11 +93,11 @@ def _heads(text: str, lines: Sequence[str]) -> Iterator[_Head]:
     opening = text.count("\n", 0, before.end()) if before else 0
     faults = list[Fault]()
     if opening or lines[0].startswith("\ufeff"):
-        what, hint = "text", "Start the file with the line '---'."
+        problem, hint = "text", "Start the file with the line '---'."
         if not opening:
-            what, hint = "a byte order mark", "Save the file without one."
-        what += " before the frontmatter, so that some agents don't find it"
-        faults.append(_frontmatter_fault(1, what, hint))
+            problem, hint = "a byte order mark", "Save the file without one."
+        problem += " before the frontmatter, so that some agents don't find it"
+        faults.append(_frontmatter_fault(1, problem, hint))
     first = opening + 1
     if not _RULE.fullmatch(lines[opening].strip(" \t\ufeff")):
         if not _FIRST.match(lines[opening]):
@@ -105,21 +105,21 @@ def _heads(text: str, lines: Sequence[str]) -> Iterator[_Head]:
         faults.append(_frontmatter_fault(first, "no '---' before the frontmatter", _START))
         first = opening
     elif lines[opening].strip(" \t\ufeff") != "---":
-        what = "the frontmatter must start with '---'"
-        faults.append(_frontmatter_fault(first, what, "Write three hyphens."))
+        problem = "the frontmatter must start with '---'"
+        faults.append(_frontmatter_fault(first, problem, "Write three hyphens."))
     end = _closing(lines, first)
     if end is not None:
-        more = list[Fault]()
+        closing_faults = list[Fault]()
         if lines[end].rstrip() != "---":
-            what = "the frontmatter must end with '---'"
-            more.append(_frontmatter_fault(end + 1, what, "Write three hyphens."))
-        head = _Head("\n".join(lines[first:end]), first, end + 1, (*faults, *more))
+            problem = "the frontmatter must end with '---'"
+            closing_faults.append(_frontmatter_fault(end + 1, problem, "Write three hyphens."))
+        head = _Head("\n".join(lines[first:end]), first, end + 1, (*faults, *closing_faults))
         if not _swallowed_body(lines[first:end]) or _is_yaml(head.text):
             yield head
     run = list(takewhile(lambda line: line.strip() and _is_like_yaml(line), lines[first:]))
     if first > opening and any(map(_ENTRY.match, run)):
-        what = "frontmatter not closed"
-        faults.append(_frontmatter_fault(opening + 1, what, "End it with a line '---'."))
+        problem = "frontmatter not closed"
+        faults.append(_frontmatter_fault(opening + 1, problem, "End it with a line '---'."))
         yield _Head("\n".join(run), first, first + len(run), tuple(faults))
 
 
@@ -147,8 +147,8 @@ def _read(head: _Head, lines: Sequence[str]) -> _Fields | None:
     faults = list[Fault]()
     text = head.text
     if len(text) > _MAX_CHARS:
-        what = f"{len(text):,} characters of frontmatter (limit {_MAX_CHARS:,})"
-        faults.append(Fault(head.first + 1, what, "skill-yaml", "error", "Shorten it."))
+        problem = f"{len(text):,} characters of frontmatter (limit {_MAX_CHARS:,})"
+        faults.append(Fault(head.first + 1, problem, "skill-yaml", "error", "Shorten it."))
         text = text[:_MAX_CHARS]
     try:
         node, value = read_yaml(text, only_texts=True)
@@ -156,16 +156,16 @@ def _read(head: _Head, lines: Sequence[str]) -> _Fields | None:
         faults.append(_yaml_fault(error, text, head.first + 1, lines))
         node, value = None, ""
     if isinstance(node, yaml.MappingNode) and isinstance(value, dict):
-        found = _lines_of(node, head.first + 1)
-        return _Fields(value, found.lines, (*faults, *found.faults))
+        key_lines = _lines_of(node, head.first + 1)
+        return _Fields(value, key_lines.lines, (*faults, *key_lines.faults))
     if value is None:  # nothing but comments
         return _Fields({}, {}, tuple(faults))
     fields, numbers = _entry_by_entry(text, head.first + 1)
     if not fields:
         return None
     if not faults:
-        what = "the frontmatter must have a 'key: value' on each line"
-        faults.append(_frontmatter_fault(head.first + 1, what, _START))
+        problem = "the frontmatter must have a 'key: value' on each line"
+        faults.append(_frontmatter_fault(head.first + 1, problem, _START))
     return _Fields(fields, numbers, tuple(faults))
 
 
@@ -183,8 +183,8 @@ def _lines_of(node: yaml.MappingNode, first: int) -> _Fields:
     for key, _ in node.value:
         line = key.start_mark.line + first
         if key.value in lines:
-            what = f"duplicate key {one_line(key.value, 60)!r}"
-            twice[key.value] = Fault(line, what, "skill-yaml", "error", "Remove one.")
+            problem = f"duplicate key {one_line(key.value, 60)!r}"
+            twice[key.value] = Fault(line, problem, "skill-yaml", "error", "Remove one.")
         lines[str(key.value)] = line
     return _Fields({}, lines, tuple(islice(twice.values(), _MOST_TWICE)))
 
@@ -201,13 +201,13 @@ def _yaml_fault(error: Exception, text: str, first: int, lines: Sequence[str]) -
         line += min(mark.line, text.count("\n"))
     elif isinstance(position, int):
         line += text.count("\n", 0, position)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    what, hint = one_line(str(problem) or "nested too deeply", 200), _INDENT
+    reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    problem, hint = one_line(str(reason) or "nested too deeply", 200), _INDENT
     entry = _ENTRY.match(lines[line - 1])
-    if "mapping values are not allowed" in what and entry:
-        what = f"the value of {entry['key'] or entry['tight']!r} has a ':' and no quotes"
+    if "mapping values are not allowed" in problem and entry:
+        problem = f"the value of {entry['key'] or entry['tight']!r} has a ':' and no quotes"
         hint = _QUOTE
-    return Fault(line, f"invalid YAML in the frontmatter: {what}", "skill-yaml", "error", hint)
+    return Fault(line, f"invalid YAML in the frontmatter: {problem}", "skill-yaml", "error", hint)
 
 
 def _entry_by_entry(text: str, first: int) -> tuple[dict[str, Any], dict[str, int]]:
@@ -240,8 +240,8 @@ def _value(entry: re.Match[str], lines: Sequence[str]) -> Any:
         if isinstance(value, dict) and len(value) == 1:
             return next(iter(value.values()))
     start = (entry["value"] if entry["key"] else entry["rest"]) or ""
-    more = [line.strip() for line in lines[1:] if not line.startswith("#")]
-    text = " ".join(filter(None, ["" if _BLOCK.fullmatch(start) else start.strip(), *more]))
+    continuation = [line.strip() for line in lines[1:] if not line.startswith("#")]
+    text = " ".join(filter(None, ["" if _BLOCK.fullmatch(start) else start.strip(), *continuation]))
     if quoted := _QUOTED.fullmatch(text):
         return quoted[2]
     is_open = text.startswith(("'", '"')) and text.count(text[0]) == 1
@@ -258,17 +258,17 @@ _MARK: Final = re.compile(r"\s*(?:#{1,6}|[->*+])\s+")  # of a heading, a quote o
 
 def first_paragraph(body: str, limit: int) -> str:
     """The first lines of prose, on one line: no heading, table, picture or code."""
-    found = list[str]()
+    prose = list[str]()
     in_fence = False
     for line in re.sub(r"<!--.*?(?:-->|\Z)", "", body, flags=re.DOTALL).split("\n"):
         fence = line.lstrip().startswith(("```", "~~~"))
         in_fence ^= fence
         if in_fence or fence or not line.strip() or _NO_PROSE.match(line):
-            if found:
+            if prose:
                 break
         else:
-            found.append(line)
-    text = " ".join(found) or next((line for line in body.split("\n") if line.strip()), "")
+            prose.append(line)
+    text = " ".join(prose) or next((line for line in body.split("\n") if line.strip()), "")
     return one_line(_MARK.sub("", text, count=1), limit)
 
 
@@ -284,10 +284,10 @@ def with_field(text: str, key: str, value: str) -> str | None:
     """The SKILL.md with another value of one line; None if only that can't be changed."""
     for start, end in _spans(text, key):
         old = text[start:end]
-        kept = old[len(old.rstrip()) :]  # a block ends with its line breaks
+        line_breaks = old[len(old.rstrip()) :]  # a block ends with its line breaks
         space = " " if text[:start].endswith(":") else ""
         for written in (_plain(value), json.dumps(value, ensure_ascii=False)):
-            new = f"{text[:start]}{space}{written}{kept}{text[end:]}"
+            new = f"{text[:start]}{space}{written}{line_breaks}{text[end:]}"
             if _differs_only(text, new, key, value):
                 return new
     return None
@@ -318,10 +318,10 @@ def _in_yaml(head: str, key: str) -> tuple[int, int] | None:
     except YAML_ERRORS:
         return None
     values = root.value if isinstance(root, yaml.MappingNode) else []
-    found = [value for name, value in values if name.value == key]
-    if len(found) != 1 or not isinstance(found[0], yaml.ScalarNode):
+    matches = [value for name, value in values if name.value == key]
+    if len(matches) != 1 or not isinstance(matches[0], yaml.ScalarNode):
         return None
-    return found[0].start_mark.index, found[0].end_mark.index
+    return matches[0].start_mark.index, matches[0].end_mark.index
 
 
 def _plain(value: str) -> str:
@@ -333,12 +333,13 @@ def _plain(value: str) -> str:
 def _differs_only(old: str, new: str, key: str, value: str) -> bool:
     """Whether the value is the new one, and all else is read as before."""
     before, after = parse(old), parse(new)
-    others = [
-        {name: one.fields[name] for name in one.fields if name != key} for one in (before, after)
+    unchanged = [
+        {name: parsed.fields[name] for name in parsed.fields if name != key}
+        for parsed in (before, after)
     ]
     return (
         after.fields.get(key) == value
-        and others[0] == others[1]
+        and unchanged[0] == unchanged[1]
         and before.body == after.body
         and len(after.faults) <= len(before.faults)
     )

@@ -84,40 +84,40 @@ def broken(
 
 def _in_order(broken: Iterable[BrokenCase]) -> tuple[BrokenCase, ...]:
     """In file order, and no two of the same name."""
-    ordered = sorted(broken, key=lambda one: one.place)
-    names = numbered([one.name for one in ordered])
-    return tuple(replace(one, name=name) for one, name in zip(ordered, names, strict=True))
+    ordered = sorted(broken, key=lambda case: case.place)
+    names = numbered([case.name for case in ordered])
+    return tuple(replace(case, name=name) for case, name in zip(ordered, names, strict=True))
 
 
 _ALIKE: Final = 20  # characters that ids of questions which begin alike would share
 
 
-def automatic_ids(asked: Sequence[tuple[str, ...]]) -> list[str]:
+def automatic_ids(questions: Sequence[tuple[str, ...]]) -> list[str]:
     """An id for each case: its question, and whatever else it is asked with.
 
     Of questions that begin alike, the words that differ come first. Other questions change nothing.
     """
-    found = [slug_words(question) for question, *_ in asked]
+    all_words = [slug_words(question) for question, *_ in questions]
     groups: dict[str, list[list[str]]] = {}
-    for words in sorted(found):
+    for words in sorted(all_words):
         group = groups.setdefault(_beginning(words), [])
         if words not in group[-1:]:
             group.append(words)
     return [
         f"{_telling(words, groups[_beginning(words)]) or 'case'}-{digest(*parts)[:6]}"
-        for words, parts in zip(found, asked, strict=True)
+        for words, parts in zip(all_words, questions, strict=True)
     ]
 
 
 def numbered(ids: Sequence[str]) -> list[str]:
     """The same ids, with a number behind each that was there before."""
     taken, last, out = set(ids), dict[str, int](), list[str]()
-    for one in ids:
-        name = one
-        while one in last and name in taken:
-            last[one] += 1
-            name = f"{one}-{last[one]}"
-        last.setdefault(one, 1)
+    for wanted_id in ids:
+        name = wanted_id
+        while wanted_id in last and name in taken:
+            last[wanted_id] += 1
+            name = f"{wanted_id}-{last[wanted_id]}"
+        last.setdefault(wanted_id, 1)
         taken.add(name)
         out.append(name)
     return out
@@ -136,13 +136,13 @@ def _beginning(words: Sequence[str]) -> str:
 def _telling(words: list[str], alike: list[list[str]]) -> str:
     """The words to show; ``alike`` is sorted, so those that share the most are neighbours."""
     at = bisect_left(alike, words)
-    others = (*alike[max(at - 1, 0) : at], *alike[at + 1 : at + 2])
-    shared = max((_shared(words, other) for other in others), default=0)
+    neighbours = (*alike[max(at - 1, 0) : at], *alike[at + 1 : at + 2])
+    shared = max((_shared(words, neighbour) for neighbour in neighbours), default=0)
     differ = shared < len(words) and len("-".join(words[:shared])) > _ALIKE
     return joined_words(words[shared:] if differ else words)
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+def _shared(first: Sequence[str], second: Sequence[str]) -> int:
     """How many words two questions begin with in common."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(first), len(second)))

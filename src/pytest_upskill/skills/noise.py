@@ -32,11 +32,12 @@ def noise_skills() -> tuple[NoiseSkill, ...]:
 
     data = tomllib.loads(read_file(_FILE).decode("utf-8"))
     return tuple(
-        NoiseSkill(one["name"], one["description"], one["body"].lstrip()) for one in data["skill"]
+        NoiseSkill(skill["name"], skill["description"], skill["body"].lstrip())
+        for skill in data["skill"]
     )
 
 
 def noise_for(number: int, taken: Collection[str]) -> tuple[NoiseSkill, ...]:
     """The first ones whose names are not taken; fewer if there are not so many."""
     names = {name.casefold() for name in taken}
-    return tuple(one for one in noise_skills() if one.name.casefold() not in names)[:number]
+    return tuple(skill for skill in noise_skills() if skill.name.casefold() not in names)[:number]

@@ -85,8 +85,8 @@ def references_in(lines: Iterable[str], first: int = 1) -> Iterator[Reference]:
         else:
             example = examples.covers(line)
             if any(mark in line for mark in ("/", ".", "](")):
-                found = sorted(_words(line), key=itemgetter(0))
-                yield from (Reference(number, path, kind, example) for _, path, kind in found)
+                words = sorted(_words(line), key=itemgetter(0))
+                yield from (Reference(number, path, kind, example) for _, path, kind in words)
 
 
 class _Examples:
@@ -110,10 +110,10 @@ class _Examples:
         if not line.strip():
             self._introduced = self._introduced and not self._started
             return False
-        own = bool(_EXAMPLE.search(line))
-        inside = bool(self._heading) or self._introduced or own or commented
+        is_example = bool(_EXAMPLE.search(line))
+        inside = bool(self._heading) or self._introduced or is_example or commented
         self._started = True
-        if own and line.rstrip(" *_").endswith(":"):
+        if is_example and line.rstrip(" *_").endswith(":"):
             self._introduced, self._started = True, False
         return inside
 
@@ -163,15 +163,15 @@ class Folder:
 
     def spelling(self, path: str) -> str | None:
         """The path as it is spelled on disk; None if there is no such file or folder."""
-        found: list[str] = []
+        names: list[str] = []
         for part in path.split("/"):
-            folder = "/".join(found)
+            folder = "/".join(names)
             entries = self._files.entries(folder)
             name = part if part in entries else self._folded(folder).get(_folded(part))
             if name is None:
                 return None
-            found.append(name)
-        return "/".join(found)
+            names.append(name)
+        return "/".join(names)
 
     def is_folder(self, path: str) -> bool:
         above, _, name = path.rpartition("/")
@@ -194,11 +194,11 @@ class Folder:
             return []
         parts = path.split("/")
         # The first placeholder may stand for the skill's folder.
-        if parts[0] == "*" and (found := self._matching(parts[1:])):
-            return found
+        if parts[0] == "*" and (paths := self._matching(parts[1:])):
+            return paths
         for start in range(max(1, len(parts) - 1)):
-            if found := self._matching(parts[start:]):
-                return found
+            if paths := self._matching(parts[start:]):
+                return paths
         if len(parts) > 1 or word.endswith("/"):
             return []
         module = self.spelling(path.replace(".", "/") + ".py") if "." in path else None
@@ -211,8 +211,8 @@ class Folder:
         if max(stars, default=0) > _MOST_STARS or len(stars) > _MOST_STARS:
             return []
         if not stars:
-            found = self.spelling("/".join(parts))
-            return [found] if found else []
+            spelling = self.spelling("/".join(parts))
+            return [spelling] if spelling else []
         paths = [""]
         for part in parts:
             # fnmatch has more special characters than a path with placeholders.
@@ -228,12 +228,12 @@ class Folder:
     @cached_property
     def _by_name(self) -> dict[str, str]:
         """Files one folder deep whose names are unique."""
-        found: dict[str, list[str]] = {}
+        by_name: dict[str, list[str]] = {}
         for folder, inside in self._files.entries("").items():
             if inside and _is_taught(folder) and not folder.startswith("."):
                 for path in self.files_in(folder):
-                    found.setdefault(posixpath.basename(path), []).append(path)
-        return {name: paths[0] for name, paths in found.items() if len(paths) == 1}
+                    by_name.setdefault(posixpath.basename(path), []).append(path)
+        return {name: paths[0] for name, paths in by_name.items() if len(paths) == 1}
 
     def is_of_the_skill(self, path: str) -> bool:
         """Whether a file is there for the model: no case, no licence, nothing of another skill."""
@@ -243,7 +243,9 @@ class Folder:
             path in SKILL_NAMES
             or _LICENCE.fullmatch(parts[-1])
             or not all(map(_is_taught, [*folders, path]))
-            or any(name in self._files.entries(one) for one in folders for name in SKILL_NAMES)
+            or any(
+                name in self._files.entries(folder) for folder in folders for name in SKILL_NAMES
+            )
         )
 
 
@@ -261,22 +263,22 @@ def files_named(files: Files, lines: Sequence[str]) -> list[str]:
 
     Those that a pattern, or a folder directly around them, stands for come last.
     """
-    lookup, named, others = Folder(files), dict[str, None](), dict[str, None]()
-    seen, patterns = set[str](), 0
+    lookup, named, less_certain = Folder(files), dict[str, None](), dict[str, None]()
+    words, patterns = set[str](), 0
     for reference in references_in(lines):
         for word in paths_in(reference):
-            if word in seen:
+            if word in words:
                 continue
-            seen.add(word)
+            words.add(word)
             patterns += "*" in word
-            found = lookup.find(word) if patterns <= _MOST_PATTERNS or "*" not in word else []
-            place = named if len(found) == 1 else others
-            for path in found:
+            paths = lookup.find(word) if patterns <= _MOST_PATTERNS or "*" not in word else []
+            place = named if len(paths) == 1 else less_certain
+            for path in paths:
                 if not lookup.is_folder(path):
                     place[path] = None
                 elif word.endswith("/") or reference.kind == "link":
-                    others |= dict.fromkeys(lookup.files_in(path))
-    return list(filter(lookup.is_of_the_skill, {**named, **others}))[:MOST_FILES]
+                    less_certain |= dict.fromkeys(lookup.files_in(path))
+    return list(filter(lookup.is_of_the_skill, {**named, **less_certain}))[:MOST_FILES]
 
 
 def paths_in(reference: Reference) -> Iterator[str]:

@@ -181,7 +181,7 @@ def _foreign(folder: Path, names: Sequence[str]) -> str | None:
 def _without_workspaces(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[SkippedFolder]]:
     """skill-creator keeps snapshots and results of a skill X in X-workspace."""
     skills = {file.parent.name for file in files}
-    kept, left_out = list[Path](), dict[Path, None]()
+    skills_kept, left_out = list[Path](), dict[Path, None]()
     for file in files:
         workspace = next(
             (
@@ -197,8 +197,8 @@ def _without_workspaces(top: Path, files: Sequence[Path]) -> tuple[list[Path], l
         if workspace:
             left_out[workspace] = None
         else:
-            kept.append(file)
-    return kept, [SkippedFolder(folder, WORKSPACE) for folder in left_out]
+            skills_kept.append(file)
+    return skills_kept, [SkippedFolder(folder, WORKSPACE) for folder in left_out]
 
 
 def _is_workspace(folder: Path, file: Path, skills: set[str]) -> bool:
@@ -217,14 +217,14 @@ def _without_copies(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[
         hidden = any(part.startswith(".") for part in parts)
         return not cases_files(file.parent), hidden, len(parts), file
 
-    kept, copies = list[Path](), list[SkippedFolder]()
+    originals, copies = list[Path](), list[SkippedFolder]()
     for same_text in _grouped(files, _text_key):
         # Only then is it worth reading all files of the skills.
         for same in _grouped(same_text, _files_key) if len(same_text) > 1 else [same_text]:
-            first, *more = sorted(same, key=rank)
-            kept.append(first)
-            copies += [SkippedFolder(file.parent, COPY) for file in more]
-    return kept, copies
+            first, *duplicates = sorted(same, key=rank)
+            originals.append(first)
+            copies += [SkippedFolder(file.parent, COPY) for file in duplicates]
+    return originals, copies
 
 
 def _grouped(files: Sequence[Path], key: Callable[[Path], str]) -> list[list[Path]]:
@@ -273,7 +273,7 @@ def _prefixes(name: str, files: Sequence[Path]) -> list[str]:
     one_folder = ([folders[depth : depth + 1] for folders in above] for depth in depths)
     several = ([folders[: depth + 1] for folders in above] for depth in depths)
     tries = [*map(_joined, one_folder), *map(_joined, several)]
-    return next((found for found in tries if len(set(found)) == len(files)), tries[-1])
+    return next((names for names in tries if len(set(names)) == len(files)), tries[-1])
 
 
 def _folders_above(file: Path, name: str) -> list[str]:

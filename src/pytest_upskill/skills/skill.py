@@ -76,8 +76,8 @@ def estimated_tokens(text: str) -> int:
 
 def load_skill(file: Path) -> Skill:
     """Read a SKILL.md with usable text; what is wrong with its form is in ``warnings``."""
-    whole = read_text(file)
-    parsed = parse(whole)
+    text = read_text(file)
+    parsed = parse(text)
     if not parsed.body:
         raise SkillError(
             file,
@@ -99,7 +99,7 @@ def load_skill(file: Path) -> Skill:
         parsed.body,
         digest_of(file.parent, contents.files),
         tuple(faults),
-        whole=whole,
+        whole=text,
     )
 
 
@@ -165,11 +165,11 @@ def _faults(file: Path, parsed: Parsed, contents: Contents) -> Iterator[Fault]:
         yield from _optional_faults(parsed)
         yield from islice(_unknown_keys(parsed), _MOST_UNKNOWN)
     if contents.links_out:
-        first, *more = contents.links_out
+        first, *others_out = contents.links_out
         path = one_line(first.relative_to(file.parent).as_posix(), 200)
-        what = f"{path!r} is a symbolic link out of the skill's folder, and not read"
-        what += f" (and {len(more)} more)" if more else ""
-        yield Fault(1, what, "skill-link", "warning", "Copy the file into the skill.")
+        problem = f"{path!r} is a symbolic link out of the skill's folder, and not read"
+        problem += f" (and {len(others_out)} more)" if others_out else ""
+        yield Fault(1, problem, "skill-link", "warning", "Copy the file into the skill.")
 
 
 def _fault(
@@ -189,15 +189,17 @@ def _name_faults(file: Path, parsed: Parsed) -> Iterator[Fault]:
     elif not isinstance(name, str) or not name.strip():
         yield fault("'name' must be a non-empty string", "Write 'name: …'.", "error")
     elif len(name) > LONGEST_NAME:
-        what = f"'name' has {len(name)} characters (limit {LONGEST_NAME})"
-        yield fault(what, "Shorten it.", "error")
+        problem = f"'name' has {len(name)} characters (limit {LONGEST_NAME})"
+        yield fault(problem, "Shorten it.", "error")
     elif not is_valid_name(name):
-        shown = one_line(name, LONGEST_NAME)
-        what = f"invalid name {shown!r}: use only lowercase letters, digits and single hyphens"
-        yield fault(what, f"For example: {slug(name, LONGEST_NAME) or 'my-skill'}", "warning")
+        short_name = one_line(name, LONGEST_NAME)
+        problem = (
+            f"invalid name {short_name!r}: use only lowercase letters, digits and single hyphens"
+        )
+        yield fault(problem, f"For example: {slug(name, LONGEST_NAME) or 'my-skill'}", "warning")
     elif not _is_named_like(folder, name) and not _is_repository(folder):
-        what = f"the name {name!r} differs from the folder's name {_folder_name(file)!r}"
-        yield fault(what, "Rename one of them: agents find a skill by its folder.", "warning")
+        problem = f"the name {name!r} differs from the folder's name {_folder_name(file)!r}"
+        yield fault(problem, "Rename one of them: agents find a skill by its folder.", "warning")
 
 
 def _is_repository(folder: Path) -> bool:
@@ -221,46 +223,46 @@ def _description_faults(parsed: Parsed) -> Iterator[Fault]:
     elif not isinstance(description, str) or not description.strip():
         yield fault("'description' must be a non-empty string", "Write 'description: …'.")
     elif (length := len(description.strip())) > LONGEST_DESCRIPTION:
-        what = f"'description' has {length} characters (limit {LONGEST_DESCRIPTION})"
-        yield fault(what, "Shorten it.")
+        problem = f"'description' has {length} characters (limit {LONGEST_DESCRIPTION})"
+        yield fault(problem, "Shorten it.")
 
 
 def _optional_faults(parsed: Parsed) -> Iterator[Fault]:
     fields = parsed.fields
     compatibility = fields.get("compatibility", "unset")
     if not isinstance(compatibility, str) or not compatibility.strip():
-        what, hint = "'compatibility' must be a non-empty string", "Write 'compatibility: …'."
-        yield _fault(parsed, "compatibility", what, hint, "warning")
+        problem, hint = "'compatibility' must be a non-empty string", "Write 'compatibility: …'."
+        yield _fault(parsed, "compatibility", problem, hint, "warning")
     elif len(compatibility) > _LONGEST_COMPATIBILITY:
         length = len(compatibility)
-        what = f"'compatibility' has {length} characters (limit {_LONGEST_COMPATIBILITY})"
-        yield _fault(parsed, "compatibility", what, "Shorten it.", "warning")
+        problem = f"'compatibility' has {length} characters (limit {_LONGEST_COMPATIBILITY})"
+        yield _fault(parsed, "compatibility", problem, "Shorten it.", "warning")
     if not isinstance(fields.get("license", ""), str):
-        what, hint = "'license' must be a string", "For example: license: MIT"
-        yield _fault(parsed, "license", what, hint, "warning")
+        problem, hint = "'license' must be a string", "For example: license: MIT"
+        yield _fault(parsed, "license", problem, hint, "warning")
     metadata = fields.get("metadata", {})
     if metadata != "" and not isinstance(metadata, dict):
-        what, hint = "'metadata' must map strings to strings", "Write 'key: value' below it."
-        yield _fault(parsed, "metadata", what, hint, "error")
+        problem, hint = "'metadata' must map strings to strings", "Write 'key: value' below it."
+        yield _fault(parsed, "metadata", problem, hint, "error")
     elif metadata and (odd := next((k for k, v in metadata.items() if type(v) is not str), None)):
         kind = "a list" if isinstance(metadata[odd], list) else "a map"
-        what = f"'metadata' must map strings to strings: {one_line(odd, 60)!r} is {kind}"
-        yield _fault(parsed, "metadata", what, "Write it as one quoted string.", "warning")
+        problem = f"'metadata' must map strings to strings: {one_line(odd, 60)!r} is {kind}"
+        yield _fault(parsed, "metadata", problem, "Write it as one quoted string.", "warning")
     tools = fields.get("allowed-tools", "")
     if not isinstance(tools, str) and not (
         isinstance(tools, list) and all(isinstance(tool, str) for tool in tools)
     ):
-        what = "'allowed-tools' must be a string or a list of strings"
+        problem = "'allowed-tools' must be a string or a list of strings"
         hint = "Write the tools on one line, separated by spaces."
-        yield _fault(parsed, "allowed-tools", what, hint, "warning")
+        yield _fault(parsed, "allowed-tools", problem, hint, "warning")
 
 
 def _unknown_keys(parsed: Parsed) -> Iterator[Fault]:
     for key in parsed.fields:
         if key not in _KNOWN_KEYS:
             name = one_line(key, 60)
-            what = f"{name!r} is not in the Agent Skills specification{guess(name, _KNOWN_KEYS)}"
+            problem = f"{name!r} is not in the Agent Skills specification{guess(name, _KNOWN_KEYS)}"
             hint = "Agents may ignore it; 'metadata' has room for keys of your own."
             if key in _KEYS_OF_CLAUDE_CODE:
                 hint = "Claude Code reads it; other agents may ignore it."
-            yield _fault(parsed, key, what, hint, "warning", "skill-unknown-key")
+            yield _fault(parsed, key, problem, hint, "warning", "skill-unknown-key")

@@ -74,8 +74,8 @@ class PartedText:
     def all(self) -> tuple[Part, ...]:
         """With headings that have no text of their own."""
         mark = len(self.text) - len(self.text.removeprefix("\ufeff"))
-        found = _LINE.finditer(self.text, mark)
-        lines = [(match.start(), match[0].rstrip("\r\n")) for match in found]
+        matches = _LINE.finditer(self.text, mark)
+        lines = [(match.start(), match[0].rstrip("\r\n")) for match in matches]
         normal = self.text.replace("\r\n", "\n").replace("\r", "\n")
         first = parse(normal).body_line - 1
         blocks = list(_blocks([line for _, line in lines], first))
@@ -92,21 +92,21 @@ class PartedText:
 
         A heading that has no text of its own goes with the last part below it.
         """
-        wanted = set(names)
-        gone = [part.name in wanted for part in self.all]
+        removed = set(names)
+        gone = [part.name in removed for part in self.all]
         for index in reversed([at for at, part in enumerate(self.all) if part.bare]):
             below = self._below(index)
             gone[index] = bool(below) and all(map(gone.__getitem__, below))
         newline = "\r\n" if "\r\n" in self.text else "\n"
-        left = list[str]()
+        texts = list[str]()
         for index, part in enumerate(self.all):
             if gone[index]:
                 continue
-            if left and gone[index - 1] and not _ends_blank(left[-1]):
-                left.append(newline)  # what stood between them kept them apart
-            left.append(self.text[part.start : part.end])
-        whole = self.head + "".join(left)
-        return _with_end_of(self.text, whole) if gone and gone[-1] else whole
+            if texts and gone[index - 1] and not _ends_blank(texts[-1]):
+                texts.append(newline)  # what stood between them kept them apart
+            texts.append(self.text[part.start : part.end])
+        text = self.head + "".join(texts)
+        return _with_end_of(self.text, text) if gone and gone[-1] else text
 
     def _below(self, index: int) -> range:
         """The parts below a heading."""
@@ -136,12 +136,12 @@ def _ends_blank(text: str) -> bool:
     return last.rstrip(" \t").endswith(("\n", "\r"))
 
 
-def _with_end_of(whole: str, left: str) -> str:
+def _with_end_of(original: str, text: str) -> str:
     """Without blank lines at the end, and with a last newline if the whole text has one."""
-    words = left.rstrip()
-    last = _LINE.match(left, len(words))  # what follows the words on their line
-    kept = words + (last[0] if last else "")
-    return kept if whole.endswith(("\n", "\r")) else kept.rstrip("\r\n")
+    words = text.rstrip()
+    last = _LINE.match(text, len(words))  # what follows the words on their line
+    ended = words + (last[0] if last else "")
+    return ended if original.endswith(("\n", "\r")) else ended.rstrip("\r\n")
 
 
 # Cutting blocks into parts.
@@ -165,7 +165,7 @@ def _sections(blocks: Sequence[_Block]) -> Iterator[_Cut]:
     levels = Counter(block.level for block in blocks if block.level)
     shared = [level for level, headings in levels.items() if headings > 1]
     deepest = min(shared, default=6)
-    starts = [index for index, one in enumerate(blocks) if 0 < one.level <= deepest]
+    starts = [index for index, block in enumerate(blocks) if 0 < block.level <= deepest]
     if blocks and starts[:1] != [0]:
         starts = [0, *starts]
     for start, end in pairwise([*starts, len(blocks)]):
@@ -206,13 +206,15 @@ def _blocks(lines: Sequence[str], first: int) -> Iterator[_Block]:
             continue
         end, level = _end_of_block(lines, index)
         indented = line.startswith(("    ", "\t"))
-        own = lines[index:end]
+        block_lines = lines[index:end]
         if level:
-            yield _Block(index, " ".join(own[:-1]), level)
+            yield _Block(index, " ".join(block_lines[:-1]), level)
         # Code that is indented, and rules, belong to what is above them.
-        elif not before or not (indented or not any(map(_WORD.search, own))):
-            announces = own[-1].rstrip(" \t*_").endswith((":", "：")) if own else False
-            yield _Block(index, _words(own), 0, announces)
+        elif not before or not (indented or not any(map(_WORD.search, block_lines))):
+            announces = (
+                block_lines[-1].rstrip(" \t*_").endswith((":", "：")) if block_lines else False
+            )
+            yield _Block(index, _words(block_lines), 0, announces)
         index, before = end, not level
 
 
@@ -224,12 +226,12 @@ def _words(lines: Sequence[str]) -> str:
 
 
 def _atx(line: str) -> tuple[int, str] | None:
-    found = _ATX.match(line)
-    if not found:
+    match = _ATX.match(line)
+    if not match:
         return None
-    words = (found[2] or "").strip()
-    without = words.rstrip("#")  # marks at the end close it
-    return len(found[1]), without.rstrip() if without[-1:] in ("", " ", "\t") else words
+    words = (match[2] or "").strip()
+    unclosed = words.rstrip("#")  # marks at the end close it
+    return len(match[1]), unclosed.rstrip() if unclosed[-1:] in ("", " ", "\t") else words
 
 
 def _end_of_block(lines: Sequence[str], start: int) -> tuple[int, int]:

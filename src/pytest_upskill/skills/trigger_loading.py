@@ -7,7 +7,7 @@ in the forms of skill-creator and of its relatives.
 import codecs
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -57,7 +57,7 @@ class Trigger:
     place: Location = ()
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         return f"{shown(self.file)}:{self.line}"
 
 
@@ -85,14 +85,14 @@ class LoadedTriggers:
         return bool(self.triggers or self.broken)
 
     def of_kind(self, should_trigger: bool) -> list[Trigger]:
-        return [one for one in self.triggers if one.should_trigger == should_trigger]
+        return [trigger for trigger in self.triggers if trigger.should_trigger == should_trigger]
 
 
 def trigger_files(folder: Path) -> list[Path]:
     """The files of a skill that are for triggers alone, sorted; evals/triggers.json first."""
     evals = folder / "evals"
-    found = [file for file in evals.glob("*.json") if is_trigger_file(file) and not file.is_dir()]
-    return sorted(found, key=lambda file: (file.name != Path(TRIGGERS_NAME).name, file.name))
+    files = [file for file in evals.glob("*.json") if is_trigger_file(file) and not file.is_dir()]
+    return sorted(files, key=lambda file: (file.name != Path(TRIGGERS_NAME).name, file.name))
 
 
 def names_skill(query: str, name: str) -> bool:
@@ -103,11 +103,11 @@ def names_skill(query: str, name: str) -> bool:
     words = [re.escape(word) for word in re.split(r"[\W_]+", name.casefold()) if word]
     if not words:
         return False
-    whole = r"[\W_]*".join(words) if len(words) > 1 else words[0]
-    found = rf"(?<![^\W_]){whole}(?![^\W_])"
+    pattern = r"[\W_]*".join(words) if len(words) > 1 else words[0]
+    word = rf"(?<![^\W_]){pattern}(?![^\W_])"
     if len(words) == 1:  # "/pdf", "$pdf", "the pdf skill", "the skill pdf"
-        found = rf"[/$]{whole}(?![^\W_])|{found}\W*skill\b|\bskill\W*{found}"
-    return re.search(found, query.casefold()) is not None
+        word = rf"[/$]{pattern}(?![^\W_])|{word}\W*skill\b|\bskill\W*{word}"
+    return re.search(word, query.casefold()) is not None
 
 
 def load_triggers(
@@ -117,12 +117,12 @@ def load_triggers(
 
     Never raises: a file that can't be read is told as broken. ``taken`` are ids of cases.
     """
-    own = [*cases_files(folder), *trigger_files(folder)]
+    files = [*cases_files(folder), *trigger_files(folder)]
     if cases_file and cases_file not in cases_files(folder):
         alone = _load([cases_file], taken)
-        if alone.found or cases_file in own:
+        if alone.found or cases_file in files:
             return alone
-    return _load(own, taken)
+    return _load(files, taken)
 
 
 def _load(files: Iterable[Path], taken: Collection[str]) -> LoadedTriggers:
@@ -136,9 +136,11 @@ def _load(files: Iterable[Path], taken: Collection[str]) -> LoadedTriggers:
             name = f"{PREFIX}{slug(file.stem) or 'file'}"
             read.broken.append(BrokenCase(name, (), line_in(error), error))
     triggers = _with_ids(read, taken)
-    names = numbered([*taken, *(one.id for one in triggers), *(one.name for one in read.broken)])
+    names = numbered(
+        [*taken, *(item.id for item in triggers), *(item.name for item in read.broken)]
+    )
     named = zip(read.broken, names[len(taken) + len(triggers) :], strict=True)
-    bad = tuple(replace(one, name=name) for one, name in named)
+    bad = tuple(replace(item, name=name) for item, name in named)
     return LoadedTriggers(triggers, bad, tuple(read.warnings))
 
 
@@ -161,20 +163,20 @@ class _Read:
         """Read a file; CasesError if it can't be read as a whole."""
         alone = is_trigger_file(file)
         text, data = _read_json(file)
-        found = list(_entries(data) if alone else _beside_cases(data))
-        if not found and alone:
+        entries = list(_entries(data) if alone else _beside_cases(data))
+        if not entries and alone:
             self._without_queries(file, data)
         ignored, line_at = dict[str, int](), _Lines(text)
-        for place, written, wish in found:
+        for place, written, wish in entries:
             line = line_at(place)
             try:
                 trigger, unknown = _trigger(file, line, place, written, wish)
                 ignored |= {key: line for key in unknown if key not in ignored}
                 self._take(trigger)
             except FormError as error:
-                own = usable_id(written, "id") if isinstance(written, dict) else None
+                own_id = usable_id(written, "id") if isinstance(written, dict) else None
                 number = place[-1] + 1 if place and isinstance(place[-1], int) else 1
-                name = _prefixed(own or str(number))
+                name = _prefixed(own_id or str(number))
                 self.broken.append(broken(file, line, place, error.problems, name))
         if ignored:
             keys = ", ".join(one_line(key, 60) for key in ignored)
@@ -184,8 +186,8 @@ class _Read:
     def _without_queries(self, file: Path, data: Any) -> None:
         """Another file may just have such a name: the results of a run, say."""
         if file.match(TRIGGERS_NAME):
-            what = "no queries" if data in ([], {}) else "no list of queries"
-            raise CasesError(file, what, _HOW_TO_WRITE)
+            problem = "no queries" if data in ([], {}) else "no list of queries"
+            raise CasesError(file, problem, _HOW_TO_WRITE)
         self.warnings.append(TriggerWarning(file, 1, "no list of queries, so it is left out"))
 
     def _take(self, trigger: Trigger) -> None:
@@ -194,12 +196,12 @@ class _Read:
         if first is trigger:
             self.triggers.append(trigger)
         elif first.should_trigger == trigger.should_trigger:
-            what = f"the same query as in {first.where}: it counts once"
-            self.warnings.append(TriggerWarning(trigger.file, trigger.line, what, repeats=True))
+            message = f"the same query as in {first.location}: it counts once"
+            self.warnings.append(TriggerWarning(trigger.file, trigger.line, message, repeats=True))
         else:
             which = "should not" if trigger.should_trigger else "should"
-            what = f"the same query {which} trigger in {first.where}; keep one of them"
-            raise FormError([((*trigger.place, "should_trigger"), what)])
+            message = f"the same query {which} trigger in {first.location}; keep one of them"
+            raise FormError([((*trigger.place, "should_trigger"), message)])
 
 
 def _read_json(file: Path) -> tuple[str, Any]:
@@ -258,9 +260,9 @@ def _beside_cases(data: Any) -> Iterator[Entry]:
                     yield (key,), data[key], None  # to be reported
                 else:
                     yield from _entries(data[key], (key,))
-    others = entries_of_others(data)
-    if others:
-        yield from _triggers_in(others.places, others.written)
+    entries = entries_of_others(data)
+    if entries:
+        yield from _triggers_in(entries.places, entries.written)
     elif isinstance(data, list):
         yield from _triggers_in(((number,) for number in range(len(data))), data)
     elif isinstance(data, dict):
@@ -283,28 +285,34 @@ def _trigger(
         written = {"query": written}
         at = place
     elif not isinstance(written, dict):
-        what = 'must be an object with "query" and "should_trigger"'
-        raise FormError([(place, what if wish is None else f"must be a string, or {what[8:]}")])
+        problem = 'must be an object with "query" and "should_trigger"'
+        raise FormError(
+            [(place, problem if wish is None else f"must be a string, or {problem[8:]}")]
+        )
     else:
         at = ()
     problems = list[Problem]()
     key = next((key for key in _QUERIES if key in written), "query")
     query = written.get(key)
     if not isinstance(query, str):
-        what = "must be a string" if key in written else f"missing{guess('query', written)}"
-        problems.append((at or (*place, key), what))
+        problem = "must be a string" if key in written else f"missing{guess('query', written)}"
+        problems.append((at or (*place, key), problem))
     elif not query.strip():
         problems.append((at or (*place, key), "must not be empty"))
-    named, wanted = _wish(written, wish)
-    if wanted is None:
-        what = "must be true or false" if named in written else f"missing{guess(named, written)}"
-        problems.append(((*place, named), what))
+    wish_key, should_trigger = _wish(written, wish)
+    if should_trigger is None:
+        problem = (
+            "must be true or false" if wish_key in written else f"missing{guess(wish_key, written)}"
+        )
+        problems.append(((*place, wish_key), problem))
     if problems:
         raise FormError(problems)
-    known = {"query", "should_trigger", key, named, "id"}
-    typos = [one for one in written if one not in known | _OTHERS and is_typo(one, _OURS)]
-    made = Trigger(usable_id(written, "id") or "", str(query), bool(wanted), file, line, place)
-    return made, typos
+    known_keys = {"query", "should_trigger", key, wish_key, "id"}
+    typos = [name for name in written if name not in known_keys | _OTHERS and is_typo(name, _OURS)]
+    trigger = Trigger(
+        usable_id(written, "id") or "", str(query), bool(should_trigger), file, line, place
+    )
+    return trigger, typos
 
 
 _OURS: Final = ("query", "should_trigger")
@@ -317,13 +325,13 @@ def _wish(written: Mapping[str, Any], wish: bool | None) -> tuple[str, bool | No
         return "should_trigger", wish
     for key in _WISHES:
         if key in written:
-            said = written[key]
-            return key, said if isinstance(said, bool) else None
+            value = written[key]
+            return key, value if isinstance(value, bool) else None
     for key in _IN_WORDS:
-        said = written.get(key)
-        word = slug(said).replace("-", "_") if isinstance(said, str) else ""
-        if isinstance(said, bool) or word in _YES | _NO:
-            return key, said if isinstance(said, bool) else word in _YES
+        value = written.get(key)
+        word = slug(value).replace("-", "_") if isinstance(value, str) else ""
+        if isinstance(value, bool) or word in _YES | _NO:
+            return key, value if isinstance(value, bool) else word in _YES
     return "should_trigger", None
 
 
@@ -336,24 +344,20 @@ def _prefixed(name: str) -> str:
 
 def _with_ids(read: _Read, taken: Collection[str]) -> tuple[Trigger, ...]:
     """Own ids, else the first words of the query, with a hash where these are not enough."""
-    words = [slug(one.query) for one in read.triggers]
-    often = Counter(name for name, one in zip(words, read.triggers, strict=True) if not one.id)
-    often.update(one.id.removeprefix(PREFIX) for one in read.triggers if one.id)
+    words = [slug(trigger.query) for trigger in read.triggers]
+    often = Counter(
+        name for name, trigger in zip(words, read.triggers, strict=True) if not trigger.id
+    )
+    often.update(trigger.id.removeprefix(PREFIX) for trigger in read.triggers if trigger.id)
     ids = []
-    for name, one in zip(words, read.triggers, strict=True):
-        made = one.id or name
-        if not one.id and (not name or often[name] > 1 or f"{PREFIX}{name}" in taken):
-            made = "-".join(filter(None, [name, digest(one.query)[:6]]))
-        ids.append(_prefixed(made))
-    again = _duplicates(ids)
-    if again:
-        first = read.triggers[again[0]]
+    for name, trigger in zip(words, read.triggers, strict=True):
+        name_part = trigger.id or name
+        if not trigger.id and (not name or often[name] > 1 or f"{PREFIX}{name}" in taken):
+            name_part = "-".join(filter(None, [name, digest(trigger.query)[:6]]))
+        ids.append(_prefixed(name_part))
+    renamed = zip(read.triggers, ids, numbered(ids), strict=True)
+    if first := next((trigger for trigger, name, unique in renamed if name != unique), None):
         read.warnings.append(TriggerWarning(first.file, first.line, _TWICE))
     names = numbered([*taken, *ids])[len(taken) :]
     pairs = zip(read.triggers, names, strict=True)
-    return tuple(replace(one, id=name) for one, name in pairs)
-
-
-def _duplicates(ids: Sequence[str]) -> list[int]:
-    seen = set[str]()
-    return [n for n, one in enumerate(ids) if one in seen or seen.add(one)]  # type: ignore[func-returns-value]
+    return tuple(replace(trigger, id=name) for trigger, name in pairs)

@@ -75,9 +75,9 @@ def _read(file: Path, hint: str) -> dict[str, Any]:
         raise InputError(file, reason_of(error), hint) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        where = f"{shown(file)}:{mark.line + 1}:{mark.column + 1}" if mark else file
+        location = f"{shown(file)}:{mark.line + 1}:{mark.column + 1}" if mark else file
         problem = f"invalid YAML: {error.problem or error.context}"
-        raise InputError(where, problem, "Write one 'key: value' per line.") from None
+        raise InputError(location, problem, "Write one 'key: value' per line.") from None
     except YAML_ERRORS as error:
         deep = isinstance(error, RecursionError)
         problem = "nested too deeply" if deep else str(error).partition("\n")[0]
@@ -139,5 +139,5 @@ def _at_home(path: str) -> str:
     return os.path.expanduser(path)  # noqa: PTH111 (Path.expanduser raises without a home)
 
 
-def _wrong(file: Path, key: str, wanted: str, example: str) -> InputError:
-    return InputError(f"{shown(file)}: {key}", f"must be {wanted}", f"Write '{example}'.")
+def _wrong(file: Path, key: str, form: str, example: str) -> InputError:
+    return InputError(f"{shown(file)}: {key}", f"must be {form}", f"Write '{example}'.")
