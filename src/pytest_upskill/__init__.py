@@ -67,10 +67,7 @@ if TYPE_CHECKING:
     from .results.summary import Summary
     from .results.verdict import Verdict
     from .skills.case import Case
-    from .teach import (
-        Described,
-        Taught,
-        TriggerSet,
+    from .teach.api import (
         describe,
         describe_async,
         evaluate,
@@ -84,6 +81,9 @@ if TYPE_CHECKING:
         refine,
         refine_async,
     )
+    from .teach.described import Described
+    from .teach.outcome import Taught
+    from .teach.trigger_set import TriggerSet
     from .trials.answer import Answer, AnswerFile, Usage
     from .trials.records import Grade, Record
     from .trials.subject import Arm
@@ -101,6 +101,9 @@ _HOMES: Final = {
     "results.summary": ["Summary"],
     "results.verdict": ["Verdict"],
     "skills.case": ["Case"],
+    "teach.described": ["Described"],
+    "teach.outcome": ["Taught"],
+    "teach.trigger_set": ["TriggerSet"],
     "trials.answer": ["Answer", "AnswerFile", "Usage"],
     "trials.records": ["Grade", "Record"],
     "trials.subject": ["Arm"],
@@ -113,7 +116,7 @@ _HOMES: Final = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = next((home for home, names in _HOMES.items() if name in names), "teach")
+    home = next((home for home, names in _HOMES.items() if name in names), "teach.api")
     return getattr(import_module(f".{home}", __name__), name)
 
 

@@ -11,7 +11,7 @@ from pytest_upskill.models import local
 from pytest_upskill.models.model import ModelName, NamedBy, Progress
 from pytest_upskill.models.prices import FREE, Price
 from pytest_upskill.settings import Settings
-from pytest_upskill.teach import generate_skill
+from pytest_upskill.teach.api import generate_skill
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.subject import Subject
 from pytest_upskill.trials.trial import Question

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import pytest_upskill.teach
 from pytest_upskill.errors import SettingsError, TeachError
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.teach import (
+from pytest_upskill.teach.api import (
     evaluate,
     evaluate_async,
     generate_cases,
@@ -204,9 +203,3 @@ def test_keys_in_server_errors_are_masked(tmp_path: Path, role: str) -> None:
             teacher_url=f"{server.url}/v1",
         )
     assert key not in str(raised.value)
-
-
-def test_public_names_exist() -> None:
-    names = pytest_upskill.teach.__all__
-    assert names == sorted(names)
-    assert all(hasattr(pytest_upskill.teach, name) for name in names)

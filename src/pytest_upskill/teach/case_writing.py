@@ -77,25 +77,25 @@ class RejectedCase:
 
 def try_cases(
     replies: Sequence[Any],
-    others: Sequence[UsableCase],
+    existing: Sequence[UsableCase],
     scratch: Path,
     ask: Ask,
     judge_name: str | None,
     *,
     agents: bool = False,
 ) -> tuple[list[UsableCase], list[RejectedCase]]:
-    """Try each case that an author wrote; none may ask the same as the ``others``.
+    """Try each case that an author wrote; none may ask the same as the ``existing`` ones.
 
     ``agents``: whether they may look at the files that an agent leaves.
     """
     usable, rejected = list[UsableCase](), list[RejectedCase]()
     for reply in replies:
         question = one_line(str(reply.get("input", "")), _SHOWN) if isinstance(reply, dict) else ""
-        taken = [*others, *usable]
+        taken = [*existing, *usable]
         try:
             form = read_reply(json.dumps(reply), CaseReply)
             form = form if agents else form.model_copy(update={"leaves": []})
-            new = _parsed(form, {one.case.id for one in taken}, scratch, judge_name)
+            new = _parsed(form, {usable.case.id for usable in taken}, scratch, judge_name)
             for problem in _problems(new, form, ask, judge_name):
                 raise NotUsable([problem])
             twins = list(near_duplicates([usable.case for usable in (*taken, new)]))
@@ -254,57 +254,57 @@ class Author:
     system: str
     body: str  # of the skill
 
-    def write(self, number: int, others: Sequence[UsableCase] = ()) -> WrittenCases:
-        """Up to ``number`` cases that differ from the ``others``."""
+    def write(self, number: int, existing: Sequence[UsableCase] = ()) -> WrittenCases:
+        """Up to ``number`` cases that differ from the ``existing`` ones."""
         written = WrittenCases()
         while len(written.usable) + len(written.rejected) < number:
             batch = min(CASE_BATCH, number - len(written.usable) - len(written.rejected))
             before = len(written.usable) + len(written.rejected)
-            self._add(written, self._prompt(batch, [*others, *written.usable]), batch, others)
+            self._add(written, self._prompt(batch, [*existing, *written.usable]), batch, existing)
             if len(written.usable) + len(written.rejected) == before:
                 break
         for _ in range(_ROUNDS):
             if (missing := number - len(written.usable)) <= 0:
                 break
-            self._replace(written, missing, others)
+            self._replace(written, missing, existing)
         return written
 
     def replace(
-        self, rejected: Sequence[RejectedCase], others: Sequence[UsableCase]
+        self, rejected: Sequence[RejectedCase], existing: Sequence[UsableCase]
     ) -> list[UsableCase]:
         """Replacements for cases that were rejected later; those that are usable at once."""
         written = WrittenCases(rejected=list(rejected))
-        self._replace(written, len(rejected), others)
+        self._replace(written, len(rejected), existing)
         return written.usable
 
-    def _replace(self, written: WrittenCases, missing: int, others: Sequence[UsableCase]) -> None:
+    def _replace(self, written: WrittenCases, missing: int, existing: Sequence[UsableCase]) -> None:
         reasons = [(case.question, case.reason) for case in written.rejected]
-        prompt = self._prompt(missing, [*others, *written.usable])
+        prompt = self._prompt(missing, [*existing, *written.usable])
         number = len(written.usable)
-        self._add(written, replace_prompt(missing, reasons, prompt), missing, others)
+        self._add(written, replace_prompt(missing, reasons, prompt), missing, existing)
         written.replaced += len(written.usable) - number
 
     def _add(
-        self, written: WrittenCases, prompt: str, most: int, others: Sequence[UsableCase]
+        self, written: WrittenCases, prompt: str, most: int, existing: Sequence[UsableCase]
     ) -> None:
         models, state, agents = self.run.models, self.run.state, self.run.settings.only_agents
         schema = cases_schema(models.judge is not None, agents=agents)
         request = TeachRequest(self.model, self.system, masked(prompt), schema, state.session)
         replies = ask_for(models, request, _read_cases)[:most]
-        others = [*others, *written.usable]
+        existing = [*existing, *written.usable]
         usable, rejected = try_cases(
-            replies, others, state.folder, models.ask, models.judge, agents=agents
+            replies, existing, state.folder, models.ask, models.judge, agents=agents
         )
         written.usable += usable
         written.rejected += rejected
 
-    def _prompt(self, number: int, others: Sequence[UsableCase]) -> str:
+    def _prompt(self, number: int, existing: Sequence[UsableCase]) -> str:
         return cases_prompt(
             self.run.settings.task,
             self.run.material.text,
             self.body,
             number,
-            [usable.case.input for usable in others],
+            [usable.case.input for usable in existing],
             judge=self.run.models.judge is not None,
             agents=self.run.settings.only_agents,
         )

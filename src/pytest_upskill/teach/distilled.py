@@ -22,7 +22,7 @@ from .progress_lines import as_sentence, wrapped
 class Distilled:
     """The versions of a skill, and the one that was chosen, if any."""
 
-    whole: Draft
+    original: Draft
     limit: int  # tokens
     margin: float
     before: RunResults | None = None  # the whole skill, on the learning cases
@@ -41,7 +41,7 @@ class Distilled:
     @property
     def short_enough(self) -> bool:
         """Whether there was nothing to do."""
-        return self.whole.tokens <= self.limit
+        return self.original.tokens <= self.limit
 
     @property
     def parts(self) -> tuple[Parts, ...]:
@@ -91,8 +91,8 @@ def report_lines(distilled: Distilled, width: int) -> list[str]:
 def sentences(distilled: Distilled) -> list[str]:
     """What to know, the conclusion last."""
     if distilled.short_enough:
-        size = counted(distilled.whole.tokens, "token")
-        return [f"{distilled.whole.name} has about {size}, and {distilled.limit:,} are allowed."]
+        size = counted(distilled.original.tokens, "token")
+        return [f"{distilled.original.name} has about {size}, and {distilled.limit:,} are allowed."]
     stop = [f"Stopped: {distilled.stop}."] if distilled.stop else []
     return [
         *stop,
@@ -117,7 +117,7 @@ def _conclusion(distilled: Distilled) -> Iterator[str]:
     margin = points(distilled.margin).lstrip("+")
     chosen = distilled.chosen
     if chosen:
-        now, before = chosen.draft.tokens, distilled.whole.tokens
+        now, before = chosen.draft.tokens, distilled.original.tokens
         yield from _of_students(distilled, chosen)
         yield (
             f"Version {chosen.number} has {now:,} tokens instead of {before:,} "
@@ -163,10 +163,10 @@ def distilled_data(distilled: Distilled) -> dict[str, Any]:
     chosen = distilled.chosen
     return {
         "schema": 1,
-        "name": distilled.whole.name,
+        "name": distilled.original.name,
         "folder": str(distilled.folder) if distilled.folder else None,
         "unsaved": distilled.unsaved or None,
-        "tokens": distilled.whole.tokens,
+        "tokens": distilled.original.tokens,
         "max_skill_tokens": distilled.limit,
         "margin": distilled.margin,
         "chosen": chosen.number if chosen else None,

@@ -56,16 +56,16 @@ def distill(path: Path, settings: TeachSettings, context: TeachContext) -> Disti
     check(settings)
     file = skill_file(path)
     skill = load_for_run(file, Settings())
-    whole = draft_of(skill, fields_of(file))
-    distilled = Distilled(whole, settings.max_skill_tokens, settings.margin)
+    original = draft_of(skill, fields_of(file))
+    distilled = Distilled(original, settings.max_skill_tokens, settings.margin)
     if distilled.short_enough:
         return distilled
     learning, held_out = _split(file, settings)
     require_writable(file.parent.resolve().parent)
     with open_models(settings, context) as models:
         # The text tells this run from those of other commands when it is resumed.
-        sent = (size_of(SKILL_NAMES[0], whole.text),)
-        material = Material("A shorter version.", start=whole, sent=sent)
+        sent = (size_of(SKILL_NAMES[0], original.text),)
+        material = Material("A shorter version.", start=original, sent=sent)
         require_unfinished(settings, context, material)
         cases = (*learning, *held_out)
         parts = {
@@ -75,8 +75,8 @@ def distill(path: Path, settings: TeachSettings, context: TeachContext) -> Disti
         estimate = estimate_distillation(
             settings, models, skill.tokens, parts, len(learning), held_out
         )
-        run = start_run(settings, context, models, material, estimate, whole.name)
-        steps = _Distillation(run, skill, whole, learning, held_out)
+        run = start_run(settings, context, models, material, estimate, original.name)
+        steps = _Distillation(run, skill, original, learning, held_out)
         distilled = replace(steps.distilled(distilled), state=run.state.folder, cost=models.spent())
         return _saved(replace(distilled, notes=(*distilled.notes, *run.final_notes())), run)
 
@@ -103,7 +103,7 @@ class _Distillation:
 
     run: TeachRun
     skill: Skill
-    whole: Draft
+    original: Draft
     learning: Sequence[UsableCase]
     held_out: Sequence[UsableCase]
 
@@ -120,7 +120,7 @@ class _Distillation:
         if all((row.lift or 0.0) <= 0 for row in before.summaries):
             problem = "the whole skill helps no student on the learning cases: nothing can be lost"
             return replace(distilled, problem=problem)
-        loop = Shortening(self.run, self.whole, before, parts, self.learning)
+        loop = Shortening(self.run, self.original, before, parts, self.learning)
         stop = loop.improve()
         measured = tuple(best_of_sizes(loop.attempts))
         distilled = replace(distilled, versions=tuple(loop.attempts), stop=stop)
@@ -169,7 +169,7 @@ class _Distillation:
         models, screen = self.run.models, self.run.screen
         screen.begin("whole…")
         results = measure_skill(models, self.skill, self.learning, models.students)
-        screen.row("whole", cells_of(results), counted(self.whole.tokens, "token"))
+        screen.row("whole", cells_of(results), counted(self.original.tokens, "token"))
         return results
 
     def _held_out(
@@ -231,7 +231,7 @@ def _ablation(
 def _saved(distilled: Distilled, run: TeachRun) -> Distilled:
     """Write the chosen version beside the skill, and the results to the folder of the run."""
     if distilled.chosen:
-        file = skill_file(distilled.whole.base or Path())
+        file = skill_file(distilled.original.base or Path())
         try:
             folder = save_beside(file, distilled.chosen.draft.text)
         except InputError as error:

@@ -80,8 +80,8 @@ def copy_taught(base: Path, folder: Path) -> None:
 def draft_of(skill: Skill, fields: Mapping[str, Any]) -> Draft:
     """An existing skill as the first version; its name becomes that of a folder."""
     name = skill.name if is_valid_name(skill.name) else slug(skill.name, LONGEST_NAME)
-    others = {key: value for key, value in fields.items() if key not in ("name", "description")}
-    return Draft(name or "my-skill", skill.description, skill.body, (), others, skill.file.parent)
+    fields = {key: value for key, value in fields.items() if key not in ("name", "description")}
+    return Draft(name or "my-skill", skill.description, skill.body, (), fields, skill.file.parent)
 
 
 @dataclass(frozen=True)
@@ -95,21 +95,21 @@ class DraftSpec:
     name: str | None = None
 
 
-def ask_for_draft(models: TeachModels, prompt: str, wanted: DraftSpec, session: int) -> Draft:
+def ask_for_draft(models: TeachModels, prompt: str, spec: DraftSpec, session: int) -> Draft:
     """A version by the teacher; UnusableError if it is still no valid skill after one repair."""
     system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
     request = TeachRequest(models.teacher, system, masked(prompt), DRAFT_SCHEMA, session)
-    return ask_for(models, request, lambda text: read_draft(text, wanted))
+    return ask_for(models, request, lambda text: read_draft(text, spec))
 
 
-def read_draft(text: str, wanted: DraftSpec) -> Draft:
+def read_draft(text: str, spec: DraftSpec) -> Draft:
     form = form_of(text)
     description, body = " ".join(form.description.split()), form.body.strip()
-    name = wanted.name or slug(form.name, LONGEST_NAME) or wanted.fallback_name
+    name = spec.name or slug(form.name, LONGEST_NAME) or spec.fallback_name
     files = tuple((file.path.strip(), masked(file.text)) for file in form.files)
     if problems := list(_file_problems(files)):
         raise NotUsable(problems)
-    base = wanted.base
+    base = spec.base
     draft = Draft(
         name,
         masked(description),
@@ -118,7 +118,7 @@ def read_draft(text: str, wanted: DraftSpec) -> Draft:
         base.fields if base else {},
         base.base if base else None,
     )
-    errors, advice = _lint(draft, wanted)
+    errors, advice = _lint(draft, spec)
     if errors or advice:
         raise NotUsable([*errors, *advice], None if errors else draft)
     return draft
@@ -126,7 +126,7 @@ def read_draft(text: str, wanted: DraftSpec) -> Draft:
 
 @contextmanager
 def loaded(draft: Draft, scratch: Path) -> Iterator[Skill]:
-    """The draft as a skill to measure, in a folder that is there as long."""
+    """The draft as a skill to measure, in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
         yield load_skill(draft.write(Path(folder, draft.name)))
 
@@ -136,16 +136,16 @@ def form_of(text: str) -> DraftForm:
     try:
         form = read_reply(text, DraftForm)
     except NotUsable:
-        if not (found := _FRONTMATTER.search(text)):
+        if not (match := _FRONTMATTER.search(text)):
             raise
-        body = re.sub(r"\n```\s*\Z", "", found[2])  # the end of a fence around it
-        form = DraftForm(description="", body=f"---\n{found[1]}\n---\n{body}")
-    if form.body.lstrip().startswith("---") and (found := _FRONTMATTER.match(form.body.lstrip())):
-        fields = _yaml_texts(found[1])
+        body = re.sub(r"\n```\s*\Z", "", match[2])  # the end of a fence around it
+        form = DraftForm(description="", body=f"---\n{match[1]}\n---\n{body}")
+    if form.body.lstrip().startswith("---") and (match := _FRONTMATTER.match(form.body.lstrip())):
+        fields = _yaml_texts(match[1])
         return DraftForm(
             name=form.name or fields.get("name", ""),
             description=form.description or fields.get("description", ""),
-            body=found[2],
+            body=match[2],
             files=form.files,
         )
     return form
@@ -163,27 +163,27 @@ def _yaml_texts(text: str) -> dict[str, str]:
 def _file_problems(files: tuple[tuple[str, str], ...]) -> Iterator[str]:
     if len(files) > _MOST_FILES:
         yield f"{len(files)} files (limit {_MOST_FILES})"
-    seen = set[str]()
+    earlier = set[str]()
     for path, text in files[:_MOST_FILES]:
-        shown = one_line(path, 80)
+        name = one_line(path, 80)
         parts = path.split("/")
         if parts[0] not in _FOLDERS or not 2 <= len(parts) <= _MOST_DEPTH:
-            yield f"the file {shown!r} must be in references/, scripts/ or assets/"
+            yield f"the file {name!r} must be in references/, scripts/ or assets/"
         elif not all(_GOOD_PART.fullmatch(part) for part in parts):
-            yield f"the path {shown!r} may have only letters, digits and . _ -"
-        elif path.lower() in seen:
-            yield f"the file {shown!r} is given twice"
+            yield f"the path {name!r} may have only letters, digits and . _ -"
+        elif path.lower() in earlier:
+            yield f"the file {name!r} is given twice"
         if len(text) > _MOST_FILE_CHARS:
-            yield f"the file {shown!r} has {len(text):,} characters (limit {_MOST_FILE_CHARS:,})"
-        seen.add(path.lower())
+            yield f"the file {name!r} has {len(text):,} characters (limit {_MOST_FILE_CHARS:,})"
+        earlier.add(path.lower())
 
 
-def _lint(draft: Draft, wanted: DraftSpec) -> tuple[list[str], list[str]]:
+def _lint(draft: Draft, spec: DraftSpec) -> tuple[list[str], list[str]]:
     """Errors, and warnings, which are only advice; no faults that a teacher can't mend."""
-    errors, advice = lint_draft(draft, wanted.scratch)
-    if draft.tokens > wanted.most_tokens:
+    errors, advice = lint_draft(draft, spec.scratch)
+    if draft.tokens > spec.most_tokens:
         advice.append(
-            f"the body has about {counted(draft.tokens, 'token')} (limit {wanted.most_tokens:,}): "
+            f"the body has about {counted(draft.tokens, 'token')} (limit {spec.most_tokens:,}): "
             "say the same in fewer words, and leave out what every model knows"
         )
     return errors, advice
@@ -241,11 +241,11 @@ def require_writable(folder: Path, setting: str = "") -> None:
 
 def free_name(parent: Path, name: str) -> str:
     """The name, with a number if it is taken."""
-    number, found = 2, name
-    while os.path.lexists(parent / found):
-        found = f"{name[: LONGEST_NAME - 4]}-{number}"
+    number, free = 2, name
+    while os.path.lexists(parent / free):
+        free = f"{name[: LONGEST_NAME - 4]}-{number}"
         number += 1
-    return found
+    return free
 
 
 def save_skill(
@@ -261,14 +261,14 @@ def save_skill(
             if cases is not None:
                 replace_file(folder / CASES_NAME, cases)
             return kept
-        with suppress(FileExistsError):  # a file, which is told below
+        with suppress(FileExistsError):  # a file: an error below
             folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
-            new = Path(made, "new")
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+            new = Path(temporary, "new")
             draft.write(new)
             if cases is not None:
                 replace_file(new / CASES_NAME, cases)
-            exchange(new, folder, Path(made, "old"))
+            exchange(new, folder, Path(temporary, "old"))
     except OSError as error:
         problem = f"can't be written: {reason_of(error)}"
         raise InputError(folder, problem, "Check the folder.") from None

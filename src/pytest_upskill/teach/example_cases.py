@@ -42,8 +42,8 @@ class _Gap:
     def likeness(self, other: "_Gap") -> float:
         """0 to 1: whether it asks for something else, in other words."""
         same = self.missing.casefold() == other.missing.casefold()
-        mine, others = (_WORD.findall(one.question.casefold()) for one in (self, other))
-        return 1.0 if same else SequenceMatcher(None, mine, others, autojunk=False).ratio()
+        words, other_words = (_WORD.findall(gap.question.casefold()) for gap in (self, other))
+        return 1.0 if same else SequenceMatcher(None, words, other_words, autojunk=False).ratio()
 
 
 def example_file(skill: Skill, schema: str) -> str:
@@ -92,8 +92,8 @@ def _two_of(gaps: Sequence[_Gap]) -> list[_Gap]:
     """The first sentence, and the one that has least in common with it."""
     if not gaps:
         return []
-    first, *others = gaps[:_MOST_COMPARED]
-    unlike = min(others, key=first.likeness, default=first)
+    first, *candidates = gaps[:_MOST_COMPARED]
+    unlike = min(candidates, key=first.likeness, default=first)
     return [first, unlike] if first.likeness(unlike) < _ALIKE else [first]
 
 
@@ -106,8 +106,8 @@ def _gaps(skill: Skill) -> Iterator[_Gap]:
             continue
         before, missing = sentence[: codes[0].start()], codes[0][1].strip()
         question = f"{_ASKED} {skill.name}: {before}{_GAP}{sentence[codes[0].end() :]}"
-        told = missing.casefold() in question.casefold()
-        if len(missing) > 2 and not told and len(_WORD.findall(before)) >= _FEWEST_WORDS:
+        is_given_away = missing.casefold() in question.casefold()
+        if len(missing) > 2 and not is_given_away and len(_WORD.findall(before)) >= _FEWEST_WORDS:
             yield _Gap(question, missing)
 
 

@@ -96,17 +96,17 @@ def draft_prompt(
 
 def draft_form(most_tokens: int, *, agents: bool) -> str:
     if agents:
-        seen = (
+        context = (
             "The description is all that an agent has to decide by: say when to use the skill, in "
             "the words of those who ask. The body should be enough for the usual case"
         )
     else:
-        seen = "The student sees the body and nothing else, so all that it needs must be there"
+        context = "The student sees the body and nothing else, so all that it needs must be there"
     return (
         'Reply with JSON only: {"name": "some-lower-case-words", "description": "what the skill '
         'does and when to use it, one or two sentences", "body": "the text of the skill in '
-        f'Markdown, without frontmatter", "files": []}}. {seen}, in at most {most_tokens:,} tokens '
-        f"(about {most_tokens * 4:,} characters); a third of that is often enough. "
+        f'Markdown, without frontmatter", "files": []}}. {context}, in at most {most_tokens:,} '
+        f"tokens (about {most_tokens * 4:,} characters); a third of that is often enough. "
         'Only what an agent may look up or run later goes into "files", as {"path": '
         '"references/name.md", "text": "…"}, below references/, scripts/ or assets/; name such a '
         "file in the body."
@@ -171,7 +171,7 @@ def refine_prompt(
 
 def shorten_prompt(
     task: str,
-    whole: SkillText,
+    original: SkillText,
     parts: str,
     report: str,
     tried: Sequence[str],
@@ -182,14 +182,14 @@ def shorten_prompt(
     """``parts``: what leaving each out does; ``report``: how students do with the whole skill;
     ``tried``: shorter versions and what fails with them.
     """
-    tokens = estimated_tokens(whole.body)
-    seen = "and of its files, which stay as they are" if agents else "and nothing else"
+    tokens = estimated_tokens(original.body)
+    also = "and of its files, which stay as they are" if agents else "and nothing else"
     return joined(
         [
             f"A skill was written for this task:\n{fenced('task', task)}",
             f"This is the body of the skill, about {tokens:,} tokens:\n"
-            f"{fenced('skill', whole.body)}",
-            *(_for_agents(whole) if agents else []),
+            f"{fenced('skill', original.body)}",
+            *(_for_agents(original) if agents else []),
             f"Students were asked questions with the whole skill. {report}",
             f"Then they were asked with one part of it left out.\n{fenced('parts', parts)}"
             if parts
@@ -201,7 +201,7 @@ def shorten_prompt(
             "What is missed when it is left out must stay, in fewer words; what nobody misses goes "
             "first, then what every model knows. Keep rules that hold for all questions of this "
             "kind, not just for those that were asked: others will be. Do not change what is "
-            f"right. The student sees the body {seen}; name no file that is not there, and add "
+            f"right. The student sees the body {also}; name no file that is not there, and add "
             "none.",
             'Reply with JSON only: {"body": "the shorter text of the skill in Markdown, without '
             'frontmatter"}.',
@@ -219,13 +219,15 @@ def cases_prompt(
     judge: bool,
     agents: bool = False,
 ) -> str:
-    known = "\n".join(f"- {question}" for question in asked)
+    questions = "\n".join(f"- {question}" for question in asked)
     return joined(
         [
             f"The task:\n{fenced('task', task)}",
             material,
             f"A skill for it, which may have gaps:\n{fenced('skill', body)}" if body else "",
-            f"Asked already, so ask something else:\n{fenced('questions', known)}" if known else "",
+            f"Asked already, so ask something else:\n{fenced('questions', questions)}"
+            if questions
+            else "",
             f"Write {number} cases. {_case_rules(judge, agents=agents)}",
         ]
     )
@@ -233,7 +235,9 @@ def cases_prompt(
 
 def replace_prompt(number: int, rejected: Sequence[tuple[str, str]], before: str) -> str:
     """Asks to replace rejected cases, given as question and reason."""
-    reasons = "\n".join(f"- {question}\n  rejected because {why}" for question, why in rejected)
+    reasons = "\n".join(
+        f"- {question}\n  rejected because {reason}" for question, reason in rejected
+    )
     return joined(
         [
             before,
@@ -244,8 +248,8 @@ def replace_prompt(number: int, rejected: Sequence[tuple[str, str]], before: str
 
 
 def _case_rules(judge: bool, *, agents: bool) -> str:
-    some = "" if agents else ", and is mostly empty"
-    more = ', "leaves": [], "reference_files": [], "wrong_files": []' if agents else ""
+    usually = "" if agents else ", and is mostly empty"
+    agent_keys = ', "leaves": [], "reference_files": [], "wrong_files": []' if agents else ""
     return (
         "Vary what they ask for, how hard they are, and the kinds of checks.\n"
         "- The question does not contain the texts that the checks look for. It says exactly what "
@@ -255,12 +259,12 @@ def _case_rules(judge: bool, *, agents: bool) -> str:
         '- "reference" is an answer that passes all checks, "wrong" one that a model without the '
         "skill might give, and that fails.\n"
         '- "tags" has one or two words for the kind of question; "files" may give the question a '
-        f'file, {{"name": "…", "text": "…"}}{some}.\n'
+        f'file, {{"name": "…", "text": "…"}}{usually}.\n'
         f"{_OF_AGENTS if agents else ''}"
         f"The checks (a case needs at least one):\n{described_checks(judge)}\n"
         'Reply with JSON only: {"cases": [{"id": "some-words", "input": "the question", "files": '
         '[], "expected": {"contains": ["…"], "not_contains": ["…"]}, "tags": ["…"], "reference": '
-        f'"…", "wrong": "…"{more}}}]}}. Leave out checks that a case does not need.'
+        f'"…", "wrong": "…"{agent_keys}}}]}}. Leave out checks that a case does not need.'
     )
 
 
@@ -268,28 +272,28 @@ def queries_prompt(
     name: str,
     skill: str,
     messages: Sequence[str],
-    known: Sequence[tuple[str, bool]],
-    wanted: tuple[int, int],
+    existing: Sequence[tuple[str, bool]],
+    missing: tuple[int, int],
     rejected: Sequence[tuple[str, str]],
 ) -> str:
-    """``wanted``: how many that should open the skill, and that should not."""
-    asked = "\n".join(f"- {'yes' if should else 'no'}: {query}" for query, should in known)
-    heard = "\n".join(f"- {text}" for text in messages)
-    reasons = "\n".join(f"- {query}\n  rejected because {why}" for query, why in rejected)
+    """``missing``: how many that should open the skill, and that should not."""
+    queries = "\n".join(f"- {'yes' if should else 'no'}: {query}" for query, should in existing)
+    user_messages = "\n".join(f"- {text}" for text in messages)
+    reasons = "\n".join(f"- {query}\n  rejected because {reason}" for query, reason in rejected)
     parts = [
         f"The skill is called {name}. This is its SKILL.md:\n{fenced('skill', skill)}",
         "What users of this project asked. Take their tone and their tasks; a message that fits "
-        f"may become a query as it is:\n{fenced('messages', heard)}"
-        if heard
+        f"may become a query as it is:\n{fenced('messages', user_messages)}"
+        if user_messages
         else "",
         f"In the set already (yes: should open the skill), so write others:\n"
-        f"{fenced('queries', asked)}"
-        if asked
+        f"{fenced('queries', queries)}"
+        if queries
         else "",
         f"You wrote these before. They were rejected:\n{fenced('rejected', reasons)}"
         if reasons
         else "",
-        f"Write {wanted[0]} with should_trigger true and {wanted[1]} with should_trigger false.\n"
+        f"Write {missing[0]} with should_trigger true and {missing[1]} with should_trigger false.\n"
         f"{_QUERY_RULES}",
         _QUERIES_FORM,
     ]
@@ -308,22 +312,24 @@ def description_prompt(
     body: str,
     best: Tried,
     report: str,
-    others: str,
+    neighbours: str,
     former: Sequence[Tried],
     most_characters: int,
 ) -> str:
-    """``report``: what students did with the queries; ``others``: skills that are installed."""
+    """``report``: what students did with the queries; ``neighbours``: other installed skills."""
     tried = [
-        f"This version was tried too and did no better ({one.right}):\n"
-        f"{fenced('version', one.description)}"
-        for one in former
+        f"This version was tried too and did no better ({version.right}):\n"
+        f"{fenced('version', version.description)}"
+        for version in former
     ]
     return joined(
         [
             f"The skill is called {name}. This is its text, which the agent sees only after it "
             f"opened the skill:\n{fenced('skill', body)}",
             f"This is its description ({best.right}):\n{fenced('description', best.description)}",
-            f"Skills that are installed beside it:\n{fenced('others', others)}" if others else "",
+            f"Skills that are installed beside it:\n{fenced('others', neighbours)}"
+            if neighbours
+            else "",
             f"What happened with some queries:\n\n{report}",
             *tried,
             "Write a better description. Find out what the queries have in common that are "

@@ -44,11 +44,11 @@ class QueryRules:
     names: tuple[str, ...]
     description: str
 
-    def problem(self, query: str, others: Iterable[str]) -> str | None:
-        """Why a query can't be used beside the others; None if it can."""
-        return next(self._problems(query, others), None)
+    def problem(self, query: str, existing: Iterable[str]) -> str | None:
+        """Why a query can't be used beside the existing ones; None if it can."""
+        return next(self._problems(query, existing), None)
 
-    def _problems(self, query: str, others: Iterable[str]) -> Iterator[str]:
+    def _problems(self, query: str, existing: Iterable[str]) -> Iterator[str]:
         if len(query) > LONGEST_QUERY:
             yield f"it has {len(query):,} characters (limit {LONGEST_QUERY:,})"
             return
@@ -61,7 +61,7 @@ class QueryRules:
             yield f"it names the skill ({self.names[0]}): a user does not know that name"
         if _copies(words, self._words):
             yield "it copies the description: say what the user wants, in other words"
-        if any(alike(words, words_of(text)) for text in others):
+        if any(alike(words, words_of(text)) for text in existing):
             yield "it asks nearly the same as another query"
 
     @cached_property
@@ -228,9 +228,9 @@ class QueryAuthor:
         to_add = dict(zip((True, False), missing, strict=True))
         rejected = list[RejectedQuery]()
         for reply in islice(replies, _MOST_READ * QUERY_BATCH):
-            others = [query.text for query in (*old, *written.usable)]
+            existing = [query.text for query in (*old, *written.usable)]
             try:
-                query = self._checked(reply, others, missing)
+                query = self._checked(reply, existing, missing)
             except NotUsable as error:
                 text = str(reply.get("query") if isinstance(reply, dict) else reply)
                 text = one_line(masked(text[: LONGEST_QUERY * 2]), _SHOWN)
@@ -242,7 +242,7 @@ class QueryAuthor:
         written.rejected += rejected
         return rejected
 
-    def _checked(self, reply: Any, others: Sequence[str], missing: tuple[int, int]) -> Query:
+    def _checked(self, reply: Any, existing: Sequence[str], missing: tuple[int, int]) -> Query:
         """The query of a reply; NotUsable if it can't be in the set."""
         try:
             form = QueryForm.model_validate(reply)
@@ -252,7 +252,7 @@ class QueryAuthor:
         text, should = form.query, form.should_trigger
         if len(text) <= LONGEST_QUERY:  # a longer one is rejected, and takes long to be masked
             text = " ".join(masked(text).split())
-        problem = self.rules.problem(text, others) or ""
+        problem = self.rules.problem(text, existing) or ""
         if not problem and not missing[not should]:
             problem = f"only queries with should_trigger {str(not should).lower()} are missing"
         if problem:

@@ -161,8 +161,8 @@ def cases_schema(judge: bool, *, agents: bool = False) -> str:
     files = _list(_object(name=_TEXT, text=_TEXT))
     of_agents: dict[str, Any] = {}
     if agents:
-        left = _object(path=_TEXT, contains=_TEXTS, not_contains=_TEXTS)
-        of_agents = {"leaves": _list(left), "reference_files": files, "wrong_files": files}
+        file = _object(path=_TEXT, contains=_TEXTS, not_contains=_TEXTS)
+        of_agents = {"leaves": _list(file), "reference_files": files, "wrong_files": files}
     case = _object(
         id=_TEXT,
         input=_TEXT,
@@ -218,29 +218,29 @@ def ask_for(
     UnusableError if the last reply is not usable either, unless its problems are only advice.
     """
     question, usable = request.question, list[Value]()
-    for left in range(repairs, -1, -1):
+    for repairs_left in range(repairs, -1, -1):
         text = answered(models, models.ask([question])[0])
         try:
             return read(text)
         except NotUsable as error:
             usable += [] if error.value is None else [error.value]
             problems = error.problems
-        if left:
+        if repairs_left:
             turns = (
                 *question.messages,
                 ("assistant", shortened(text, _MOST_SENT_BACK)),
-                ("user", _again(problems)),
+                ("user", _repair_prompt(problems)),
             )
             question = replace(question, messages=turns)
     if usable:
         return usable[-1]
-    shown = [one_line(problem, 300) for problem in problems[:_MOST_SHOWN]]
+    reasons = [one_line(problem, 300) for problem in problems[:_MOST_SHOWN]]
     times = "twice" if repairs == 1 else f"{repairs + 1} times"
-    lines = "\n  ".join([f"{request.model} returned an unusable reply {times}:", *shown])
+    lines = "\n  ".join([f"{request.model} returned an unusable reply {times}:", *reasons])
     raise UnusableError(f"{lines}\n  Try a stronger model.") from None
 
 
-def _again(problems: Sequence[str]) -> str:
+def _repair_prompt(problems: Sequence[str]) -> str:
     return (
         "This can't be used yet:\n"
         + "\n".join(f"- {problem}" for problem in problems)
@@ -256,8 +256,8 @@ def answered(models: TeachModels, reply: Reply) -> str:
 
 def no_answer(models: TeachModels, reason: str) -> TeachError:
     """The error for a question without an answer; servers may quote keys in their reasons."""
-    shown = masked(reason)
-    return BudgetError(shown) if models.out_of_budget else TeachError(shown)
+    reason = masked(reason)
+    return BudgetError(reason) if models.out_of_budget else TeachError(reason)
 
 
 def read_reply(text: str, form: type[Form]) -> Form:
@@ -269,8 +269,8 @@ def read_reply(text: str, form: type[Form]) -> Form:
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))
-            found = one_line(f"{place}: {first['msg']}" if place else first["msg"], 200)
-            problem = problem or found  # of the first object: the others are inside it
+            message = one_line(f"{place}: {first['msg']}" if place else first["msg"], 200)
+            problem = problem or message  # of the first object: the others are inside it
     raise NotUsable([f"invalid JSON: {problem or 'no JSON object in the reply'}"])
 
 
@@ -294,7 +294,7 @@ def _printable(value: Any) -> Any:
     if isinstance(value, str):
         return _UNPRINTABLE.sub("", value.replace("\r\n", "\n"))
     if isinstance(value, list):
-        return [_printable(one) for one in value]
+        return [_printable(entry) for entry in value]
     if isinstance(value, dict):
-        return {_printable(key): _printable(one) for key, one in value.items()}
+        return {_printable(key): _printable(value[key]) for key in value}
     return value

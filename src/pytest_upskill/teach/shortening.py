@@ -35,7 +35,7 @@ _MOST_MISSING: Final = 5
 class Shortening(Improvement[Draft, Attempt]):
     """Versions of smaller and smaller sizes, then better ones of the smallest."""
 
-    whole: Draft
+    original: Draft
     before: RunResults  # the whole skill, on the learning cases
     parts: Sequence[Parts]  # what each part earns there, by student
     cases: Sequence[UsableCase]  # only the learning ones
@@ -54,7 +54,7 @@ class Shortening(Improvement[Draft, Attempt]):
         shortest = min((one.draft.tokens for one in self.attempts if one.results), default=None)
         return [
             size
-            for size in sizes_toward(self._limit, self.whole.tokens, steps)
+            for size in sizes_toward(self._limit, self.original.tokens, steps)
             if size not in tried and (shortest is None or size < shortest)
         ]
 
@@ -65,7 +65,7 @@ class Shortening(Improvement[Draft, Attempt]):
         self.run.screen.begin(f"version {number}: {writes}…")
         prompt = shorten_prompt(
             self.run.settings.task,
-            SkillText(self.whole.description, self.whole.body),
+            SkillText(self.original.description, self.original.body),
             parts_for_teacher(self.parts),
             report_for_teacher(self.before),
             [_tried_text(attempt) for attempt in self.attempts[-1:]],
@@ -73,7 +73,7 @@ class Shortening(Improvement[Draft, Attempt]):
             agents=models.with_agents,
         )
         state = self.run.state
-        return ask_for_version(models, prompt, self.whole, size, state.folder, state.session)
+        return ask_for_version(models, prompt, self.original, size, state.folder, state.session)
 
     def measure(self, number: int, version: Draft) -> Attempt:
         attempt, models = self.unmeasured(number, "", version), self.run.models
@@ -84,7 +84,7 @@ class Shortening(Improvement[Draft, Attempt]):
 
     def unmeasured(self, number: int, problem: str, version: Draft | None) -> Attempt:
         size = next(iter(self._next_sizes), self._limit)
-        draft = version or self.whole
+        draft = version or self.original
         return Attempt(number, draft, None, problem, most_tokens=size, noun=self.noun)
 
     def is_new(self, version: Draft) -> bool:
@@ -133,15 +133,15 @@ def best_of_sizes(attempts: Sequence[Attempt]) -> list[Attempt]:
     return sorted(texts.values(), key=lambda attempt: (-attempt.draft.tokens, attempt.number))
 
 
-def within(whole: RunResults, short: RunResults, margin: float) -> bool:
+def within(original: RunResults, short: RunResults, margin: float) -> bool:
     """Whether no student loses more than a margin, by the plain numbers."""
-    pairs = zip(whole.summaries, short.summaries, strict=True)
+    pairs = zip(original.summaries, short.summaries, strict=True)
     losses = [(was.scored("skill") or 0.0) - (now.scored("skill") or 0.0) for was, now in pairs]
     return max(losses, default=0.0) <= margin + _ROUNDING
 
 
 def ask_for_version(
-    models: TeachModels, prompt: str, whole: Draft, most: int, scratch: Path, session: int
+    models: TeachModels, prompt: str, original: Draft, most: int, scratch: Path, session: int
 ) -> Draft:
     """A version of at most so many tokens; a longer one is asked for again, never cut.
 
@@ -149,13 +149,15 @@ def ask_for_version(
     """
     system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
     request = TeachRequest(models.teacher, system, masked(prompt), VERSION_SCHEMA, session)
-    return ask_for(models, request, lambda text: read_version(text, whole, most, scratch), _REPAIRS)
+    return ask_for(
+        models, request, lambda text: read_version(text, original, most, scratch), _REPAIRS
+    )
 
 
-def read_version(text: str, whole: Draft, most: int, scratch: Path) -> Draft:
+def read_version(text: str, original: Draft, most: int, scratch: Path) -> Draft:
     """The body of a reply in place of that of the whole skill; NotUsable says what is wrong."""
     form = form_of(text)
-    version = replace(whole, body=masked(form.body.strip()), files=())
+    version = replace(original, body=masked(form.body.strip()), files=())
     problems = list[str]()
     if not version.body:
         raise NotUsable(["the body is empty"])
@@ -165,11 +167,11 @@ def read_version(text: str, whole: Draft, most: int, scratch: Path) -> Draft:
             f"many: at most {most:,} are allowed, {4 * most:,} bytes. Drop what is missed least"
         )
     else:
-        earlier, _ = lint_draft(whole, scratch)
+        earlier, _ = lint_draft(original, scratch)
         problems += [error for error in lint_draft(version, scratch)[0] if error not in earlier]
     if form.files:
         problems.append('no new files: all that the student needs must be in "body"')
-    if missing := missing_files(version.body, whole):
+    if missing := missing_files(version.body, original):
         names = ", ".join(repr(one_line(name, 80)) for name in missing[:_MOST_MISSING])
         problems.append(f"the body names files that are not there: {names}")
     if problems:
@@ -177,12 +179,12 @@ def read_version(text: str, whole: Draft, most: int, scratch: Path) -> Draft:
     return version
 
 
-def missing_files(body: str, whole: Draft) -> list[str]:
+def missing_files(body: str, original: Draft) -> list[str]:
     """Files of the skill that a body names and that are not there, nor named by the whole skill."""
-    named = _own_files(body) - _own_files(whole.body)
-    if whole.base is None:
+    named = _own_files(body) - _own_files(original.body)
+    if original.base is None:
         return sorted(named)
-    lookup = Folder(FilesOnDisk(whole.base))
+    lookup = Folder(FilesOnDisk(original.base))
     return sorted(name for name in named if not lookup.find(name))
 
 

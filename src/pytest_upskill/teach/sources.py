@@ -78,9 +78,10 @@ class Material:
         lines = ["Files to be sent, with secrets masked:"] if self.sent else []
         lines += [f"  {one_line(name, 200)} ({size:,} bytes)" for name, size in self.sent]
         if self.unsent:
-            shown = [f"{one_line(name, 200)} ({why})" for name, why in self.unsent[:_MOST_UNSENT]]
-            more = len(self.unsent) - len(shown)
-            lines.append(f"Not sent: {', '.join(shown)}" + (f", and {more:,} more" if more else ""))
+            files = [f"{one_line(name, 200)} ({reason})" for name, reason in self.unsent]
+            omitted = len(files) - _MOST_UNSENT
+            end = f", and {omitted:,} more" if omitted > 0 else ""
+            lines.append(f"Not sent: {', '.join(files[:_MOST_UNSENT])}{end}")
         return lines
 
 
@@ -103,8 +104,8 @@ def gather(settings: TeachSettings, provider: str) -> Material:
             files.sent = {file.name: start.text, **files.sent}
         else:
             trace = _read_trace(settings.source, provider)
-            what = "A trace of an agent that did the task, condensed:"
-            parts.append(f"{what}\n{fenced('trace', trace.text)}")
+            fence = fenced("trace", trace.text)
+            parts.append(f"A trace of an agent that did the task, condensed:\n{fence}")
             files.sent[f"{shown(settings.source)}, condensed"] = trace.text
     if settings.tool:
         files.sent[settings.tool] = tool
@@ -135,7 +136,7 @@ def _skill_file(path: Path) -> Path | None:
     return file
 
 
-def room_of(provider: str) -> int:
+def trace_budget(provider: str) -> int:
     """How many tokens of a trace a model of this provider may get."""
     budgets = {"local": _EMBEDDED_TOKENS, "generic": _SERVER_TOKENS, "ollama": _SERVER_TOKENS}
     return budgets.get(provider, _HOSTED_TOKENS)
@@ -144,8 +145,8 @@ def room_of(provider: str) -> int:
 def _read_trace(file: Path, provider: str) -> TraceText:
     from .traces import condensed, read_trace
 
-    made = condensed(read_trace(file), room_of(provider))
-    return TraceText(masked(made.text), made.tokens, made.left_out)
+    trace = condensed(read_trace(file), trace_budget(provider))
+    return TraceText(masked(trace.text), trace.tokens, trace.left_out)
 
 
 @dataclass
@@ -160,30 +161,31 @@ class _Files:
 def _files_of(folder: Path) -> _Files:
     """Only what belongs to the skill: nothing hidden, ignored by git, private or linked to."""
     contents, is_ignored = contents_of(folder), ignored_in(folder)
-    found, left = _Files(), _MOST_FILE_TOKENS
+    files, budget = _Files(), _MOST_FILE_TOKENS
     for path in sorted(contents.files):
         relative = path.relative_to(folder)
         name = relative.as_posix()
         if name in SKILL_NAMES:
             continue
-        why = why_unsendable(folder, relative) or ("" if is_installed(relative) else "a leftover")
-        if why or is_ignored(relative):
-            found.unsent[name] = why or "ignored by git"
+        reason = why_unsendable(folder, relative)
+        reason = reason or ("" if is_installed(relative) else "a leftover")
+        if reason or is_ignored(relative):
+            files.unsent[name] = reason or "ignored by git"
             continue
-        found.names.append(name)
+        files.names.append(name)
         try:
             text = read_skill_file(folder, name)
         except ValueError as error:
-            found.unsent[name] = "not text" if isinstance(error, NotTextError) else "too large"
+            files.unsent[name] = "not text" if isinstance(error, NotTextError) else "too large"
             continue
-        if (tokens := estimated_tokens(text)) <= left:
-            left -= tokens
-            found.sent[name] = text
+        if (tokens := estimated_tokens(text)) <= budget:
+            budget -= tokens
+            files.sent[name] = text
         else:
-            found.unsent[name] = f"no room in {_MOST_FILE_TOKENS:,} tokens"
+            files.unsent[name] = f"no room in {_MOST_FILE_TOKENS:,} tokens"
     for link in contents.links_out:
-        found.unsent[link.relative_to(folder).as_posix()] = "a link out of the skill's folder"
-    return found
+        files.unsent[link.relative_to(folder).as_posix()] = "a link out of the skill's folder"
+    return files
 
 
 def _skill_parts(start: Draft, files: _Files) -> list[str]:
@@ -234,8 +236,8 @@ def _file_and_name(reference: str) -> tuple[Path, str]:
 def _tools(value: Any) -> Iterator[Mapping[str, Any]]:
     """The tools of a document: a list, a single one, or a server's reply to tools/list."""
     if isinstance(value, list):
-        for one in value:
-            yield from _tools(one)
+        for entry in value:
+            yield from _tools(entry)
     elif isinstance(value, dict):
         for key in ("tools", "result", "functions"):
             if isinstance(value.get(key), list | dict):
@@ -269,17 +271,17 @@ def _parameters(schema: Mapping[str, Any], level: int) -> Iterator[str]:
     if not isinstance(properties, dict) or level > _DEEPEST_PARAMETER:
         return
     needed = required if isinstance(required, list) else []
-    for name, one in properties.items():
-        one = one if isinstance(one, dict) else {}
-        about = [_kind(one), *(["required"] if name in needed else [])]
-        about += [f"default {json.dumps(one['default'])}"] if "default" in one else []
-        if isinstance(one.get("enum"), list):
-            about.append("one of " + ", ".join(map(json.dumps, one["enum"][:30])))
-        description = _description(one.get("description"))
+    for name, value in properties.items():
+        own = value if isinstance(value, dict) else {}
+        about = [_kind(own), *(["required"] if name in needed else [])]
+        about += [f"default {json.dumps(own['default'])}"] if "default" in own else []
+        if isinstance(own.get("enum"), list):
+            about.append("one of " + ", ".join(map(json.dumps, own["enum"][:30])))
+        description = _description(own.get("description"))
         line = f"{'  ' * level}- {name} ({'; '.join(filter(None, about))})"
         yield f"{line}: {description}" if description else line
-        items = one.get("items")
-        yield from _parameters(items if isinstance(items, dict) else one, level + 1)
+        items = own.get("items")
+        yield from _parameters(items if isinstance(items, dict) else own, level + 1)
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
@@ -287,7 +289,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
     kinds = kind if isinstance(kind, list) else [kind]
     items = schema.get("items")
     of = f" of {_kind(items)}" if isinstance(items, dict) and _kind(items) else ""
-    return " or ".join(str(one) for one in kinds if one) + of
+    return " or ".join(str(name) for name in kinds if name) + of
 
 
 def _description(value: Any) -> str:
@@ -317,19 +319,19 @@ def read_user_messages(paths: Sequence[Path], most_tokens: int) -> UserMessages:
     if paths and not any(by_file.values()):
         problem = "no message of a user"
         raise SettingsError("traces", problem, "Name other traces.", value=shown(paths[0]))
-    kept, chosen = dict[Path, list[str]](), list[str]()
-    room, seen = most_tokens, set[tuple[str, ...]]()
-    for row in zip_longest(*([(file, text) for text in found] for file, found in by_file.items())):
+    sent, chosen = dict[Path, list[str]](), list[str]()
+    budget, earlier = most_tokens, set[tuple[str, ...]]()
+    for row in zip_longest(*([(file, text) for text in by_file[file]] for file in by_file)):
         for file, text in filter(None, row):
             words = tuple(words_of(text))
-            if words and words not in seen and estimated_tokens(text) <= room:
-                seen.add(words)
-                room -= estimated_tokens(text)
-                kept.setdefault(file, []).append(text)
+            if words and words not in earlier and estimated_tokens(text) <= budget:
+                earlier.add(words)
+                budget -= estimated_tokens(text)
+                sent.setdefault(file, []).append(text)
                 chosen.append(text)
     sizes = [
         size_of(f"{shown(file)}, its user messages", "\n".join(texts))
-        for file, texts in kept.items()
+        for file, texts in sent.items()
     ]
     material = Material("\n".join(chosen), sent=tuple(sizes), unsent=tuple(unsent))
     return UserMessages(tuple(chosen), material)
@@ -339,21 +341,18 @@ def _files_in(path: Path) -> list[Path]:
     try:
         if not path.is_dir():
             return [path]
-        found = [file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file()]
+        files = [file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file()]
     except OSError as error:
         raise SettingsError("traces", reason_of(error), value=shown(path)) from None
-    if not found:
+    if not files:
         problem = "no trace in this folder"
         raise SettingsError("traces", problem, "Name the file of a trace.", value=shown(path))
-    return sorted(found)[:_MOST_TRACES]
+    return sorted(files)[:_MOST_TRACES]
 
 
 def _messages(file: Path) -> list[str]:
-    return list(filter(None, map(_short, _by_user(file))))
-
-
-def _by_user(file: Path) -> Iterator[str]:
-    return (turn.text for turn in read_trace(file).turns if turn.kind == "user")
+    texts = (turn.text for turn in read_trace(file).turns if turn.kind == "user")
+    return list(filter(None, map(_short, texts)))
 
 
 def _short(text: str) -> str:

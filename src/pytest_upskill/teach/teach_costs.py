@@ -103,7 +103,7 @@ def estimate_descriptions(
 ) -> Estimate:
     """An upper estimate: as if every version were written."""
     costs = _Costs(settings, models)
-    listed = _LISTED_SKILL * (1 + len(models.others(skill)))
+    listed = _LISTED_SKILL * (1 + len(models.neighbours(skill)))
     prompt = _PROMPT + estimated_tokens(skill.body[:MOST_BODY]) + _QUERY * queries + listed
     costs.add(models.teacher, settings.attempts - 1, prompt, _DESCRIPTION)
     for student in models.students:

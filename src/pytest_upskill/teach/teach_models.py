@@ -40,7 +40,7 @@ class TeachModels:
 
     def __init__(
         self,
-        wanted: TeachSettings,
+        settings: TeachSettings,
         root: Path,
         tell: Callable[[str], None],
         prices: Mapping[str, Price],
@@ -50,26 +50,26 @@ class TeachModels:
         self._closing = threading.Lock()
         self.notes: list[str] = []  # trouble with the stored answers
         self._models = Assembly(prices)
-        named = [self._add("students", name, wanted) for name in dict.fromkeys(wanted.students)]
-        students = [name for name in named if name]
-        self.students, self._unfit = self._pairs(wanted.agents, students)
-        self.teacher = self._add("teacher", wanted.teacher, wanted) or ""
-        self.author = self._add("author", wanted.author, wanted) or self.teacher
-        self.adversary = self._add("adversary", wanted.adversary, wanted)
-        self.judge = self._add("judge", wanted.judge, wanted)
+        names = dict.fromkeys(settings.students)
+        students = [self._add("students", name, settings) or "" for name in names if name]
+        self.students, self._unfit = self._pairs(settings.agents, students)
+        self.teacher = self._add("teacher", settings.teacher, settings) or ""
+        self.author = self._add("author", settings.author, settings) or self.teacher
+        self.adversary = self._add("adversary", settings.adversary, settings)
+        self.judge = self._add("judge", settings.judge, settings)
         self._models.require_tools(self.students)
         self._models.require(announced(tell), self.students)
-        self._models.require_prices(wanted.max_cost)
+        self._models.require_prices(settings.max_cost)
         self.settings = Settings(
-            runs=wanted.runs,
-            max_output=wanted.max_output,
+            runs=settings.runs,
+            max_output=settings.max_output,
             timeout=_TIMEOUT,
             judge=self.judge,
-            max_cost=wanted.max_cost,
-            sandbox=wanted.sandbox,
-            max_turns=wanted.max_turns,
-            with_skills=wanted.with_skills,
-            noise=wanted.noise,
+            max_cost=settings.max_cost,
+            sandbox=settings.sandbox,
+            max_turns=settings.max_turns,
+            with_skills=settings.with_skills,
+            noise=settings.noise,
         )
         if self.with_agents:
             self._require_agents()
@@ -82,14 +82,14 @@ class TeachModels:
     @property
     def with_agents(self) -> bool:
         """Whether a student is an agent."""
-        return any(one.agent != CHAT for one in self.students)
+        return any(student.agent != CHAT for student in self.students)
 
     @property
     def lines(self) -> list[str]:
         """What to know of the agents before they start."""
         lines = []
         if self._unfit:
-            names = ", ".join(one.label for one in self._unfit)
+            names = ", ".join(subject.label for subject in self._unfit)
             lines.append(f"Left out, as agent and model don't fit: {names}")
         if self.with_agents and self.settings.sandbox == "none":
             lines.append("No sandbox: agents can read and change all that you can.")
@@ -141,43 +141,43 @@ class TeachModels:
     def decide(self, skill: Skill, triggers: Sequence[Trigger]) -> list[tuple[Trigger, Record]]:
         """Ask every query on every student, and say of each trial whether it was decided right."""
         trials = [
-            (one, trial)
+            (trigger, trial)
             for subject in self.students
             for among in [self._outfits.among(subject.agent, skill, ())]
-            for one in triggers
+            for trigger in triggers
             for trial in trigger_trials(
-                skill.name, one, subject.model, self.settings, among, self.settings.runs
+                skill.name, trigger, subject.model, self.settings, among, self.settings.runs
             )
         ]
         replies = self.ask([trial.question for _, trial in trials])
         return [
-            (one, trigger_record(trial, reply, one.should_trigger))
-            for (one, trial), reply in zip(trials, replies, strict=True)
+            (trigger, trigger_record(trial, reply, trigger.should_trigger))
+            for (trigger, trial), reply in zip(trials, replies, strict=True)
         ]
 
-    def others(self, skill: Skill) -> list[Listed]:
+    def neighbours(self, skill: Skill) -> list[Listed]:
         """The skills that are installed beside one, with their descriptions."""
         choice = self._outfits.among(CHAT, skill, ())
         listed = choice.skills if isinstance(choice, Choice) else ()
-        return [one for one in listed if one.name != skill.name]
+        return [entry for entry in listed if entry.name != skill.name]
 
     def spent(self) -> float | None:
         """The cost of this run's new calls, answered or not; None if a price is not known."""
-        new = [
+        costs = [
             cost(self.price_of(model), reply.usage)
             for model, reply in self._engine.settled()
             if isinstance(reply, Answer) and not reply.stored
         ]
         unanswered = self._engine.budget.unanswered
-        new += [cost(self.price_of(call.model), call.usage) for call in unanswered]
-        known = [usd for usd in new if usd is not None]
-        return sum(known) if len(known) == len(new) else None
+        costs += [cost(self.price_of(call.model), call.usage) for call in unanswered]
+        priced = [usd for usd in costs if usd is not None]
+        return sum(priced) if len(priced) == len(costs) else None
 
     def past_budget(self) -> str:
         """Why a question was not asked; the budget is rarely spent to the last cent."""
         spent, most = self.spent(), f"${plain(self.settings.max_cost or 0.0)}"
-        known = most if spent is None else f"{dollars(spent)} of {most} spent"
-        return f"could exceed the budget ({known})"
+        budget = most if spent is None else f"{dollars(spent)} of {most} spent"
+        return f"could exceed the budget ({budget})"
 
     def close(self) -> None:
         """Stop all questions; can be called from any thread, and more than once."""
@@ -191,19 +191,20 @@ class TeachModels:
         roster, specs = self._models.roster, self._models.specs
         names = dict.fromkeys(map(roster.named, agents or (CHAT,)))
         fit, unfit = roster.pairs(subjects_of(names, models).values(), specs)
-        return {one: specs[one.model].model_id for one in fit}, unfit
+        return {subject: specs[subject.model].model_id for subject in fit}, unfit
 
     def _require_agents(self) -> None:
         """SettingsError if an agent is not installed, or has no sandbox to run in."""
         from ..agents.sandboxes.kinds import kind_of
 
-        self._models.roster.find_out({one.agent for one in self.students} - {CHAT})
+        self._models.roster.find_out({student.agent for student in self.students} - {CHAT})
         kind_of(self.settings.sandbox)
 
-    def _add(self, role: str, name: str | None, wanted: TeachSettings) -> str | None:
+    def _add(self, role: str, name: str | None, settings: TeachSettings) -> str | None:
         """All models are asked at the teacher's server, unless the students have their own."""
         if not name:
             return None
-        own = role == "students" and wanted.student_url
-        by = NamedBy(role, "student_url" if own else "teacher_url")
-        return self._models.add(ModelName(name, own or wanted.teacher_url, Path.cwd(), by), role)
+        url, setting = settings.teacher_url, "teacher_url"
+        if role == "students" and settings.student_url:
+            url, setting = settings.student_url, "student_url"
+        return self._models.add(ModelName(name, url, Path.cwd(), NamedBy(role, setting)), role)

@@ -17,7 +17,7 @@ from .drafts import draft_of
 from .progress_lines import as_sentence, wrapped
 from .query_writing import Query, QueryAuthor, QueryRules, RejectedQuery, missing_of
 from .secrets import masked
-from .sources import Material, UserMessages, read_user_messages, room_of, size_of
+from .sources import Material, UserMessages, read_user_messages, size_of, trace_budget
 from .teach_costs import estimate_queries
 from .teach_models import TeachModels
 from .teach_run import TeachContext, open_models, require_unfinished, start_run
@@ -56,7 +56,7 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
     old = [Query(trigger.query, trigger.should_trigger) for trigger in read_queries(folder)]
     missing = missing_of(old, settings.queries)
     with open_models(settings, context) as models:
-        messages = read_user_messages(settings.traces, room_of(models.provider) // 2)
+        messages = read_user_messages(settings.traces, trace_budget(models.provider) // 2)
         material = _material(skill, messages)
         require_unfinished(settings, context, material)
         if not any(missing):

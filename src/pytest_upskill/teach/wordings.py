@@ -259,8 +259,8 @@ def measure_queries(models: TeachModels, wording: Wording, triggers: Sequence[Tr
 
 def neighbours_text(models: TeachModels, skill: Skill) -> str:
     """The skills that are installed beside it, as a list for the teacher."""
-    others = models.others(skill)
-    lines = [f"- {other.name}: {one_line(other.description, 300)}" for other in others]
+    neighbours = models.neighbours(skill)
+    lines = [f"- {entry.name}: {one_line(entry.description, 300)}" for entry in neighbours]
     return masked("\n".join(lines)[:_MOST_NEIGHBOURS])
 
 
@@ -276,8 +276,10 @@ def query_report(scores: Scores) -> str:
         for rate in by_student:
             instead.update(rate.instead)
         wish = "should open the skill" if should else "should not open the skill"
-        others = "".join(f"; {name} was opened instead {times}x" for name, times in instead.items())
+        opened_instead = "".join(
+            f"; {name} was opened instead {instead[name]}x" for name in instead
+        )
         text = one_line(by_student[0].query, _MOST_QUERY)
-        line = f"- {wish}; opened in {opened} of {runs}{others}: {text}"
+        line = f"- {wish}; opened in {opened} of {runs}{opened_instead}: {text}"
         rows.append((right + number / 1e6, line))
     return "\n".join(line for _, line in sorted(rows))

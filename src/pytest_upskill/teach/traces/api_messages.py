@@ -96,8 +96,8 @@ def add_message(turns: Turns, message: Mapping[str, Any]) -> None:
 def _calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     calls = message.get("tool_calls")
     old = message.get("function_call")
-    found = calls if isinstance(calls, list) else [old] if old else []
-    return [call for call in found if isinstance(call, dict)]
+    entries = calls if isinstance(calls, list) else [old] if old else []
+    return [call for call in entries if isinstance(call, dict)]
 
 
 def _say(turns: Turns, text: str, *, by_user: bool) -> None:
@@ -132,22 +132,22 @@ def _add_block(turns: Turns, block: Any, *, by_user: bool) -> None:
 def messages_in(value: Any) -> list[Any] | None:
     """The messages in a JSON document, wherever common tools put them; None if there are none."""
     if isinstance(value, list):
-        return value if any(is_message(one) or is_item(one) for one in value) else None
+        return value if any(is_message(entry) or is_item(entry) for entry in value) else None
     if not isinstance(value, dict):
         return None
-    found: list[Any] = []
+    entries: list[Any] = []
     for key in ("messages", "input", "items", "conversation", "history", "output"):
         if isinstance(inner := value.get(key), list):
-            found += inner
+            entries += inner
     choices = value.get("choices")
     for choice in choices if isinstance(choices, list) else []:
         if isinstance(choice, dict):
-            found.append(choice.get("message"))
+            entries.append(choice.get("message"))
     for key in ("request", "response", "body"):  # a logged call
-        found += messages_in(value.get(key)) or []
-    if not found and (is_message(value) or is_item(value)):
-        found = [value]
-    return found if any(is_message(one) or is_item(one) for one in found) else None
+        entries += messages_in(value.get(key)) or []
+    if not entries and (is_message(value) or is_item(value)):
+        entries = [value]
+    return entries if any(is_message(entry) or is_item(entry) for entry in entries) else None
 
 
 _CALLS: Final = frozenset(

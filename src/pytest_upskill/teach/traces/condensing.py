@@ -64,8 +64,8 @@ class _Item:
     number: int
     turn: Turn
     rank: Rank
-    whole: str  # its text, indented
-    short: str  # shortened
+    text: str  # indented
+    short: str
     times: int = 1
 
     @property
@@ -85,10 +85,10 @@ class _Item:
 
     def fitted(self, size: int) -> str | None:
         """Its text in this many bytes; None if it is left out."""
-        room = size - _bytes(self.head) - 1
-        if room < 0:
+        limit = size - _bytes(self.head) - 1
+        if limit < 0:
             return None
-        return fitted(self.short if size <= self.size(self.short) else self.whole, room)
+        return fitted(self.short if size <= self.size(self.short) else self.text, limit)
 
 
 def condensed(trace: Trace, budget: int) -> Condensed:
@@ -98,25 +98,26 @@ def condensed(trace: Trace, budget: int) -> Condensed:
     limit = max(0, budget) * 4  # four bytes a token, as in estimated_tokens
     sizes = _allot(items, limit)
     texts = [item.fitted(size) for item, size in zip(items, sizes, strict=True)]
-    shown = [(item, text) for item, text in zip(items, texts, strict=True) if text is not None]
-    text = "\n".join(item.head + text for item, text in shown)
+    pairs = zip(items, texts, strict=True)
+    text = "\n".join(item.head + text for item, text in pairs if text is not None)
     return Condensed(text, estimated_tokens(text) if text else 0, _left_out(items, texts))
 
 
 def _cleaned(turns: Sequence[Turn]) -> list[Turn]:
     """Clean and mask all texts at once: a secret of one turn is masked in all of them."""
-    texts = [_CONTROLS.sub("", _whole(turn.text)) for turn in turns]
+    texts = [_CONTROLS.sub("", _without_surrogates(turn.text)) for turn in turns]
     parted = masked(_BETWEEN.join(texts)).split(_BETWEEN)
     if len(parted) != len(texts):
         parted = [masked(text) for text in texts]
-    tools = {tool: masked(_CONTROLS.sub("", _whole(tool))) for tool in {t.tool for t in turns}}
+    names = {turn.tool for turn in turns}
+    tools = {name: masked(_CONTROLS.sub("", _without_surrogates(name))) for name in names}
     return [
         replace(turn, text=text.strip(), tool=tools[turn.tool])
         for turn, text in zip(turns, parted, strict=True)
     ]
 
 
-def _whole(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     if not _SURROGATES.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -134,17 +135,17 @@ def _items(turns: Sequence[Turn]) -> list[_Item]:
         width = 2 if has_result and turns[place + 1].kind == "result" else 1
         step = tuple(turns[place : place + width])
         number += 1
-        if known := first.get(step):
-            for index in known:
+        if indices := first.get(step):
+            for index in indices:
                 items[index] = replace(items[index], times=items[index].times + 1)
         else:
             first[step] = [len(items) + offset for offset in range(width)]
             for offset in range(width):
                 turn, rank = step[offset], ranks[place + offset]
-                whole = turn.text.replace("\n", "\n   ")
-                short = _short(whole, rank)
-                whole = short if rank is Rank.REPLACED else whole
-                items.append(_Item(number, turn, rank, whole, short))
+                text = turn.text.replace("\n", "\n   ")
+                short = _short(text, rank)
+                text = short if rank is Rank.REPLACED else text
+                items.append(_Item(number, turn, rank, text, short))
         place += width
     return items
 
@@ -158,30 +159,27 @@ def _short(text: str, rank: Rank) -> str:
 
 def _allot(items: Sequence[_Item], limit: int) -> list[int]:
     """How many bytes each item gets; 0 if it is left out."""
-    sizes, left = [0] * len(items), limit
+    sizes, budget = [0] * len(items), limit
     short = [item.size(item.short) for item in items]
-    whole = [item.size(item.whole) for item in items]
-    least = [_bytes(item.head) + _LEAST for item in items]
+    full = [item.size(item.text) for item in items]
+    floors = [_bytes(item.head) + _LEAST for item in items]
     of_rank = {rank: [p for p, item in enumerate(items) if item.rank is rank] for rank in Rank}
-    for wanted, shares, largest in ((short, _SHARES, 0.2), (short, {}, 0.2), (whole, {}, 0.5)):
+    for wishes, shares, largest in ((short, _SHARES, 0.2), (short, {}, 0.2), (full, {}, 0.5)):
         most = int(limit * largest)
         for rank, places in of_rank.items():
-            taken = sum(sizes[place] for place in places)
-            given = allotted(
-                [
-                    max(sizes[place], min(wanted[place], max(most, least[place])))
-                    for place in places
-                ],
-                [least[place] for place in places],
-                taken + int(left * shares.get(rank, 1)),
+            before = sum(sizes[place] for place in places)
+            after = allotted(
+                [max(sizes[p], min(wishes[p], max(most, floors[p]))) for p in places],
+                [floors[p] for p in places],
+                before + int(budget * shares.get(rank, 1)),
             )
-            for place, size in zip(places, given, strict=True):
+            for place, size in zip(places, after, strict=True):
                 sizes[place] = size
-            left += taken - sum(given)
-    return _with_their_calls(items, sizes)
+            budget += before - sum(after)
+    return _without_lone_results(items, sizes)
 
 
-def _with_their_calls(items: Sequence[_Item], sizes: list[int]) -> list[int]:
+def _without_lone_results(items: Sequence[_Item], sizes: list[int]) -> list[int]:
     """A result says nothing without its call, and is left out with it."""
     for place in range(1, len(items)):
         before, item = items[place - 1], items[place]
@@ -201,23 +199,23 @@ def _left_out(items: Sequence[_Item], texts: Sequence[str | None]) -> str:
             if item.turn.kind == kind
         ]
         missing = sum(text is None for _, text in of_kind)
-        lost += sum(_lost(whole, text) for whole, text in of_kind)
+        lost += sum(_lost(full, text) for full, text in of_kind)
         if missing > 1 and missing == len(of_kind):
             parts.append(f"all {counted(missing, word)}")
         elif missing:
             parts.append(f"{missing:,} of {counted(len(of_kind), word)}")
     if not parts and not lost:
         return ""
-    whole = sum(len(item.turn.text) for item in items)
-    size = f"{lost:,} of {counted(whole, 'character')}"
+    total = sum(len(item.turn.text) for item in items)
+    size = f"{lost:,} of {counted(total, 'character')}"
     return f"left out: {', '.join(parts)} ({size})" if parts else f"left out: {size}"
 
 
-def _lost(whole: str, text: str | None) -> int:
+def _lost(full: str, text: str | None) -> int:
     """Characters that are not shown; differences in spacing do not count."""
-    if text is None or text == whole or text.split() == whole.split():
-        return len(whole) if text is None else 0
-    return max(1, len(whole) - len(text))
+    if text is None:
+        return len(full)
+    return 0 if text.split() == full.split() else max(1, len(full) - len(text))
 
 
 def _bytes(text: str) -> int:
@@ -227,44 +225,43 @@ def _bytes(text: str) -> int:
 _MARK: Final = "[… {:,} characters left out …]"
 
 
-def allotted(wanted: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Share out the room: everyone gets what it wants, or else all get the same.
+def allotted(wishes: Sequence[int], floors: Sequence[int], budget: int) -> list[int]:
+    """Share out the budget: each gets its wish, or else all get the same.
 
-    If there is not even the least for all, it is given from both ends, and the middle gets none.
+    If it is too small for all floors, it is given from both ends, and the middle gets none.
     """
-    floors = [min(want, low) for want, low in zip(wanted, least, strict=True)]
-    chosen = _affordable(floors, room)
-    sizes = [0] * len(wanted)
-    spare = room - sum(floors[place] for place in chosen)
-    level = _level([wanted[place] - floors[place] for place in chosen], spare)
+    floors = [min(wish, floor) for wish, floor in zip(wishes, floors, strict=True)]
+    chosen = _affordable(floors, budget)
+    sizes = [0] * len(wishes)
+    spare = budget - sum(floors[place] for place in chosen)
+    level = _level([wishes[place] - floors[place] for place in chosen], spare)
     for place in chosen:
-        sizes[place] = floors[place] + min(wanted[place] - floors[place], level)
+        sizes[place] = floors[place] + min(wishes[place] - floors[place], level)
     return sizes
 
 
-def _affordable(floors: Sequence[int], room: int) -> list[int]:
-    if sum(floors) <= room:
+def _affordable(floors: Sequence[int], budget: int) -> list[int]:
+    if sum(floors) <= budget:
         return list(range(len(floors)))
     chosen: list[int] = []
     low, high = 0, len(floors) - 1
     while low <= high:
         place = low if len(chosen) % 2 == 0 else high
-        room -= floors[place]
-        if room < 0:
+        budget -= floors[place]
+        if budget < 0:
             break
         chosen.append(place)
         low, high = (low + 1, high) if place == low else (low, high - 1)
     return sorted(chosen)
 
 
-def _level(wishes: Sequence[int], room: int) -> int:
-    """The most that each may get within the room."""
-    left = len(wishes)
-    for wish in sorted(wishes):
-        if wish * left > room:
-            return max(0, room // left)
-        room -= wish
-        left -= 1
+def _level(wishes: Sequence[int], budget: int) -> int:
+    """The most that each may get within the budget."""
+    for place, wish in enumerate(sorted(wishes)):
+        unserved = len(wishes) - place
+        if wish * unserved > budget:
+            return max(0, budget // unserved)
+        budget -= wish
     return max(wishes, default=0)
 
 
@@ -273,11 +270,11 @@ def fitted(text: str, limit: int) -> str:
     data = text.encode("utf-8", "replace")
     if len(data) <= limit:
         return text
-    room = limit - len(_MARK.format(len(text)).encode()) - 2
-    if room < 24:
+    size = limit - len(_MARK.format(len(text)).encode()) - 2
+    if size < 24:
         return _decoded(data[: max(0, limit - 3)]) + "…" if limit >= 3 else ""
-    head, tail = _decoded(data[: room * 2 // 3]), _decoded(data[len(data) - room // 3 :])
-    # Cut lines mislead; they stay only if hardly anything else would be left.
+    head, tail = _decoded(data[: size * 2 // 3]), _decoded(data[len(data) - size // 3 :])
+    # Cut lines mislead; they stay only where there is hardly anything else.
     if (end := head.rfind("\n")) > len(head) // 2:
         head = head[:end]
     if 0 <= (start := tail.find("\n")) < len(tail) // 2:

@@ -65,7 +65,7 @@ def read_transcript(text: str) -> Trace | None:
         ("Markdown transcript", (_HEADING, _BOLD)),
         ("text transcript", (_PLAIN,)),
     ):
-        for heed_fences in (True, False):  # an unclosed fence would hide the rest
+        for heed_fences in (True, False):  # an unclosed fence would hide what follows
             labels = list(_labels(lines, patterns, heed_fences=heed_fences))
             if {"user", "assistant"} <= {speaker for _, speaker, _ in labels}:
                 return _read_labelled(lines, labels, form)
@@ -75,7 +75,7 @@ def read_transcript(text: str) -> Trace | None:
 def _labels(
     lines: Sequence[str], patterns: Sequence[re.Pattern[str]], *, heed_fences: bool
 ) -> Iterator[tuple[int, Speaker, str]]:
-    """Line number, speaker and the rest of the line."""
+    """Line number, speaker and the text behind the label."""
     fence = ""
     for number, line in enumerate(lines):
         mark = _FENCE.match(line) if heed_fences else None
@@ -108,8 +108,8 @@ def _read_labelled(
     turns.skipped += any(line.strip() for line in lines[: labels[0][0]])
     ends = [number for number, _, _ in labels[1:]] + [len(lines)]
     for (number, speaker, label), end in zip(labels, ends, strict=True):
-        about, _, said = label.partition("\n")
-        body = "\n".join([said.strip(), *lines[number + 1 : end]]).strip().removesuffix("---")
+        about, _, text = label.partition("\n")
+        body = "\n".join([text.strip(), *lines[number + 1 : end]]).strip().removesuffix("---")
         match speaker:
             case "user":
                 turns.say("user", spoken(body.strip()))
@@ -152,18 +152,18 @@ def _marked(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     mark, body = "", list[str]()
     for line in lines:
         line = line.rstrip()
-        found = ""
+        new_mark = ""
         if line.startswith(_PROMPTS):
-            found, rest = ">", line[2:]
+            new_mark, text = ">", line[2:]
         elif line.startswith(_MARKS):
-            found, rest = "⏺", line[1:]
+            new_mark, text = "⏺", line[1:]
         elif line.lstrip().startswith("⎿"):
-            found, rest = "⎿", line.lstrip()[1:]
+            new_mark, text = "⎿", line.lstrip()[1:]
         elif line.startswith(("✻ Thinking", "∴ Thinking")):
-            found, rest = "✻", ""
-        if found:
+            new_mark, text = "✻", ""
+        if new_mark:
             yield mark, body
-            mark, body = found, [rest.lstrip()]
+            mark, body = new_mark, [text.lstrip()]
         else:
             body.append(line)
     yield mark, body
@@ -171,6 +171,6 @@ def _marked(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 def _dedented(body: Sequence[str]) -> str:
     """The text after a mark, without the indentation of its other lines."""
-    rest = [line for line in body[1:] if line.strip()]
-    margin = min((len(line) - len(line.lstrip()) for line in rest), default=0)
+    indented = [line for line in body[1:] if line.strip()]
+    margin = min((len(line) - len(line.lstrip()) for line in indented), default=0)
     return "\n".join([*body[:1], *(line[min(margin, 5) :] for line in body[1:])]).strip()

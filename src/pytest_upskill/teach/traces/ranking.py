@@ -73,9 +73,9 @@ def _plain_rank(turn: Turn) -> Rank:
 
 
 def _answers(turns: Sequence[Turn]) -> set[int]:
-    said = [place for place, turn in enumerate(turns) if turn.kind == "assistant"]
-    with_code = [place for place in said if "```" in turns[place].text]
-    return {*said[-1:], *with_code[-1:]}
+    messages = [place for place, turn in enumerate(turns) if turn.kind == "assistant"]
+    with_code = [place for place in messages if "```" in turns[place].text]
+    return {*messages[-1:], *with_code[-1:]}
 
 
 def _result_of(turns: Sequence[Turn], place: int) -> Turn | None:
@@ -84,30 +84,30 @@ def _result_of(turns: Sequence[Turn], place: int) -> Turn | None:
 
 
 def _versions(turns: Sequence[Turn]) -> tuple[set[int], set[int]]:
-    """For each file the last call that wrote it whole and the last edit after that; the others."""
+    """The last calls that wrote or edited each file, and the earlier ones."""
     written: dict[str, int] = {}
     edited: dict[str, int] = {}
-    seen = set[int]()
+    places = set[int]()
     for place, turn in enumerate(turns):
         result = _result_of(turns, place)
         if turn.kind != "call" or (result and result.failed):
             continue
-        for path, whole in _files_of(turn):
-            seen.add(place)
-            if whole:
+        for path, is_complete in _files_of(turn):
+            places.add(place)
+            if is_complete:
                 written[path] = place
                 edited.pop(path, None)
             else:
                 edited[path] = place
     last = {*written.values(), *edited.values()}
-    return last, seen - last
+    return last, places - last
 
 
 def _files_of(call: Turn) -> Iterator[tuple[str, bool]]:
-    """The files that a call changes, and whether it writes them whole."""
+    """The files that a call changes, and whether it writes them completely."""
     if "*** Begin Patch" in call.text:
-        for how, path in _PATCHED.findall(call.text):
-            yield path.strip(), how == "Add"
+        for verb, path in _PATCHED.findall(call.text):
+            yield path.strip(), verb == "Add"
     elif call.tool.lower() in _SHELLS:
         if match := _HEREDOC.search(call.text[:2000]):
             yield match[1], True
@@ -120,26 +120,26 @@ def _files_of(call: Turn) -> Iterator[tuple[str, bool]]:
 
 def _failures_and_fixes(turns: Sequence[Turn]) -> set[int]:
     """Failed calls with their errors, and the next calls of the same sort that succeeded."""
-    found = set[int]()
+    places = set[int]()
     waiting = set[str]()  # sorts of calls that failed and are not fixed yet
     failed_last = ""  # the tool of the previous call, if that failed
     for place, turn in enumerate(turns):
         if turn.kind == "result" and turn.failed:
-            found.add(place)
+            places.add(place)
         if turn.kind != "call":
             continue
         result, sort = _result_of(turns, place), _sort_of(turn)
         if result and result.failed:
-            found.add(place)
+            places.add(place)
             waiting.add(sort)
             failed_last = turn.tool or "?"
             continue
         # Another command right after it may be the fix: python3 after python.
         if sort in waiting or failed_last == (turn.tool or "?"):
-            found.add(place)
+            places.add(place)
             waiting.discard(sort)
         failed_last = ""
-    return found
+    return places
 
 
 def _sort_of(call: Turn) -> str:

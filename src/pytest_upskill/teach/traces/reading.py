@@ -132,8 +132,8 @@ def _of_entries(entries: Sequence[Any], skipped: int) -> Trace | None:
         return read_messages(entries, skipped)
     documents = [messages_in(entry) for entry in entries]
     if any(documents):
-        messages = [message for found in documents for message in found or ()]
-        return read_messages(messages, skipped + sum(not found for found in documents))
+        messages = [message for document in documents for message in document or ()]
+        return read_messages(messages, skipped + sum(not document for document in documents))
     return None
 
 
@@ -238,7 +238,7 @@ def is_claude_code(entry: Any) -> bool:
 
 def read_claude_code(entries: Sequence[Any], skipped: int = 0) -> Trace:
     """Its turns, without those of subagents, whose results are in the main session."""
-    turns, seen = Turns(), set[str]()
+    turns, uuids = Turns(), set[str]()
     turns.skipped += skipped
     spoken_by = [entry for entry in entries if is_claude_code(entry)]
     # A subagent's own file has no other turns.
@@ -246,11 +246,11 @@ def read_claude_code(entries: Sequence[Any], skipped: int = 0) -> Trace:
     for entry in entries:
         uuid = str(entry.get("uuid") or "") if isinstance(entry, dict) else ""
         aside = isinstance(entry, dict) and entry.get("isSidechain") and not only_aside
-        if aside or not is_claude_code(entry) or _says_nothing(entry) or uuid in seen:
+        if aside or not is_claude_code(entry) or _says_nothing(entry) or uuid in uuids:
             turns.skipped += 1
             continue
         if uuid:
-            seen.add(uuid)  # a resumed session begins with a copy of the old one
+            uuids.add(uuid)  # a resumed session begins with a copy of the old one
         _add_claude_code(turns, entry)
     return turns.trace("Claude Code session")
 

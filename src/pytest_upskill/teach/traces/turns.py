@@ -95,9 +95,9 @@ def call_text(arguments: Any) -> str:
     command = next((arguments[key] for key in ("command", "cmd") if arguments.get(key)), None)
     if command and arguments.keys() - {"command", "cmd"} <= _MANNER:
         return command_text(command)
-    first = [key for key in _PATH_KEYS if key in arguments]
-    rest = [key for key in arguments if key not in first]
-    return "\n".join(_argument(key, arguments[key]) for key in [*first, *rest])
+    paths = [key for key in _PATH_KEYS if key in arguments]
+    keys = dict.fromkeys([*paths, *arguments])
+    return "\n".join(_argument(key, arguments[key]) for key in keys)
 
 
 def _argument(key: str, value: Any) -> str:
@@ -186,13 +186,13 @@ def without(text: str, *tags: str) -> str:
         start = text.find(f"<{tag}")
         if start < 0:
             continue
-        kept, end = [], 0
+        parts, end = [], 0
         while start >= 0:
             close = text.find(f"</{tag}>", start)
             if close < 0:
                 break
-            kept.append(text[end:start])
+            parts.append(text[end:start])
             end = close + len(tag) + 3
             start = text.find(f"<{tag}", end)
-        text = "".join([*kept, text[end:]])
+        text = "".join([*parts, text[end:]])
     return text
