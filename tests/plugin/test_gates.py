@@ -32,7 +32,7 @@ def test_a_gate_makes_a_green_run_red(pytester: pytest.Pytester, model: str, wor
     reasons = run.gate["reasons"]
     assert len(reasons) == 2  # the lift, and the growth
     assert all(reason.startswith(f"gate on {model}: ") for reason in reasons)
-    assert run.ending[:2] == [f"✘ gate: {reason}" for reason in reasons]
+    assert run.ending[:2] == [f"✘ gate failed: {reason}" for reason in reasons]
 
 
 GATES = ["--skill-min-pass-rate", "0.9", "--skill-min-lift", "0.2"]

@@ -151,7 +151,7 @@ def test_qq_shows_a_failed_gate_and_nothing_else(pytester: pytest.Pytester) -> N
     run = run_skills(pytester, MODEL, *RUNS, "-qq", "-k", "opens", "--skill-min-lift", "0.9")
     assert run.status == 1
     assert len(run.gate["reasons"]) == 1
-    assert any(line.startswith("✘ gate: ") for line in run.result.outlines)
+    assert any(line.startswith("✘ gate failed: ") for line in run.result.outlines)
     assert "= skills =" not in run.screen
     assert "upskill: up to" not in run.screen
 

@@ -158,7 +158,7 @@ def test_triggers_are_told_by_recall_and_false_alarms() -> None:
 def test_gates_and_interruptions_come_first() -> None:
     run = made_run(cases=4, gates=Gates(min_pass_rate=1, min_lift=0.99), passes=always)
     lines = shown(run, failed=True)
-    assert lines[0] == f"✘ gate: {(run.gate or [])[0]}"
+    assert lines[0] == f"✘ gate failed: {(run.gate or [])[0]}"
     assert lines[1].startswith(f"✘ gate {NOT_NEEDED} on haiku")
     lost = tuple(test.nodeid for test in run.tests[:2])
     stopped = replace(run, gates=Gates(), interrupted="enough", lost=lost)
@@ -172,7 +172,7 @@ def test_many_reasons_and_many_skills_are_counted() -> None:
     names = [f"skill-{number}" for number in range(9)]
     run = made_run(skills=names, cases=8, gates=Gates(min_lift=1, confident=True))
     lines = shown(run, failed=True)
-    assert sum(line.startswith("✘ gate: ") for line in lines) == 5
+    assert sum(line.startswith("✘ gate failed: ") for line in lines) == 5
     assert "✘ and 4 more reasons" in lines
     assert sum(line.startswith("✘ skill-") for line in lines) == 5
     assert lines[-1] == "and 4 more skills: ✘ 4"
@@ -220,7 +220,7 @@ def test_marks_are_painted() -> None:
 
     run = made_run(cases=10, gates=Gates(max_token_growth=0.1))
     lines = closing_lines(run, Ending(failed=True), Look(100, paint=paint))
-    assert lines[0].startswith("<red bold>✘</> <red>gate: ")
+    assert lines[0].startswith("<red bold>✘</> <red>gate failed: ")
     [line] = closing_lines(made_run(cases=10), Ending(), Look(100, paint=paint))
     assert line == f"<green bold>✔</> gate {HELPS} haiku +100 (+61 to +100)"
 
@@ -264,9 +264,9 @@ def test_page_spent_and_next_are_last() -> None:
         (Spent(stored=20), "spent nothing: 20 answers from cache"),
         (Spent(stored=1, source="a.jsonl"), "spent nothing: 1 answer from a.jsonl"),
         (Spent(), "spent nothing: no call was answered"),
-        (Spent(2.0, 90, calls=2, what="answer"), "spent $2.00, 2 answers"),
+        (Spent(2.0, 90, calls=2, counts="answer"), "spent $2.00, 2 answers"),
         (
-            Spent(0.5, 90, calls=2, stored=1, unanswered=1, what="answer"),
+            Spent(0.5, 90, calls=2, stored=1, unanswered=1, counts="answer"),
             "spent $0.50, 3 answers (1 from cache), 1 call without an answer",
         ),
     ],

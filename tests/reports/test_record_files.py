@@ -122,7 +122,7 @@ def test_no_column_holds_a_formula(bad: str) -> None:
     }
     record = made_record("gate", "case-0", "haiku", "skill", 1)
     record = replace(record, **texts, checks=(Grade(bad, False, bad),))
-    results = replace(made_run(cases=1), records=(record,), model_ids={bad: bad})
+    results = replace(made_run(cases=1), records=(record,), model_ids={f"{bad}/{bad}": bad})
     (row,) = rows(csv_text(results))
     held = [name for name, cell in row.items() if cell == f"'{bad}"]
     assert {"skill", "case", "model", "model_id", "arm", "failed_checks", "error"} <= set(held)

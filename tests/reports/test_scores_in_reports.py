@@ -9,7 +9,7 @@ import pytest
 from pytest_upskill.reports.export.benchmark_folder import benchmark_places
 from pytest_upskill.reports.history_entries import Entry, entry_data
 from pytest_upskill.reports.html import html_report
-from pytest_upskill.reports.html.case_data import Limits, page_data
+from pytest_upskill.reports.html.case_data import TextLimits, page_data
 from pytest_upskill.reports.html.case_rows import rows_of
 from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.markdown import markdown_summary
@@ -125,7 +125,7 @@ def test_cases_of_the_page_are_worse_or_without_signal_by_the_score() -> None:
     by_passes = checked_run(counts, score="pass")
     assert rows_of(by_passes)[0].states == ["failed", "no signal"]
     lifts = [
-        [test["lift"] for test in page_data(run, rows_of(run), Limits(9, 9))["tests"]]
+        [test["lift"] for test in page_data(run, rows_of(run), TextLimits(9, 9))["tests"]]
         for run in (checked_run(counts), by_passes)
     ]
     assert lifts[0] == pytest.approx([-2 / 7, 0, 0, 5 / 7])

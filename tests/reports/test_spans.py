@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.providers import PROVIDERS
-from pytest_upskill.reports.export.spans import Known, TrialKey, run_span, trial_spans
+from pytest_upskill.reports.export.spans import SpanContext, TrialKey, run_span, trial_spans
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.records import Grade
@@ -24,7 +24,7 @@ def test_a_span_has_the_names_of_the_conventions() -> None:
     key = TrialKey.of(made.records[1])
     asked_at = STARTED.timestamp() + 2
     answer = Answer("Type gate up.", stop="end", seconds=1.25, asked_at=asked_at)
-    _, span = trial_spans(made, Known({"haiku": SPEC}, {key: [answer]}))
+    _, span = trial_spans(made, SpanContext({"haiku": SPEC}, {key: [answer]}))
     assert span.name == "chat id-of-haiku"
     assert (span.start, span.end) == (int(asked_at) * 10**9, int((asked_at + 1.25) * 10**9))
     assert span.error is None
@@ -59,7 +59,7 @@ def test_a_span_has_the_names_of_the_conventions() -> None:
 
 
 def test_a_trial_of_an_agent_is_a_span_of_an_agent() -> None:
-    _, span = trial_spans(agent_run(cases=1), Known({"haiku": SPEC}))
+    _, span = trial_spans(agent_run(cases=1), SpanContext({"haiku": SPEC}))
     assert span.name == "invoke_agent loop"
     expected = {
         "gen_ai.operation.name": "invoke_agent",
@@ -81,7 +81,7 @@ def test_several_questions_of_a_trial_are_one_span_from_the_first_to_the_last() 
         Answer("a", seconds=1.0, asked_at=STARTED.timestamp() + 1),
         Answer("b", seconds=2.0, asked_at=STARTED.timestamp() + 5, stop="length"),
     ]
-    (span,) = trial_spans(made, Known({}, {TrialKey.of(made.records[0]): answers}))
+    (span,) = trial_spans(made, SpanContext({}, {TrialKey.of(made.records[0]): answers}))
     assert span.end - span.start == 6 * 10**9
     assert span.attributes["gen_ai.response.finish_reasons"] == ["length"]
 
@@ -90,7 +90,7 @@ def test_a_cached_answer_takes_no_time() -> None:
     made = made_run(cases=1, arms=("skill",))
     made = replace(made, records=(replace(made.records[0], stored=True),))
     stored = Answer("a", seconds=9.0, stored=True)
-    (span,) = trial_spans(made, Known({}, {TrialKey.of(made.records[0]): [stored]}))
+    (span,) = trial_spans(made, SpanContext({}, {TrialKey.of(made.records[0]): [stored]}))
     assert span.start == span.end == run_span(made).start
     assert span.attributes["upskill.stored"] is True
 
@@ -99,7 +99,7 @@ def test_an_error_has_a_type_and_a_reason() -> None:
     lost = made_record("gate", "case-0", "haiku", "skill", 1, outcome="errored", checks=())
     for output, kind in ((None, "no_answer"), ("x", "not_graded")):
         record = replace(lost, output=output, error="no network\nat all")
-        (span,) = trial_spans(replace(made_run(cases=1), records=(record,)), Known({}))
+        (span,) = trial_spans(replace(made_run(cases=1), records=(record,)), SpanContext({}))
         assert span.attributes["error.type"] == kind
         assert span.error == "no network at all"
 
@@ -118,11 +118,11 @@ def test_content_is_sent_only_if_asked_for(answer: str, question: str) -> None:
     grades = (Grade("regex", False, f'fits "{secret}"', asks="x"),)
     record = made_record("gate", "case-0", "haiku", "skill", 1, output=secret, checks=grades)
     made = replace(made_run(cases=1), records=(record,), questions={("gate", "case-0"): asked})
-    (closed,) = trial_spans(made, Known({"haiku": SPEC}))
+    (closed,) = trial_spans(made, SpanContext({"haiku": SPEC}))
     assert "s3cret" not in repr(closed)
     assert "qu3stion" not in repr(closed)
     assert "secret@" not in repr(closed)  # the password of an address
-    (opened,) = trial_spans(made, Known({"haiku": SPEC}, content=True))
+    (opened,) = trial_spans(made, SpanContext({"haiku": SPEC}, content=True))
     (message,) = json.loads(str(opened.attributes["gen_ai.output.messages"]))
     assert message["parts"] == [{"type": "text", "content": secret}]
     assert "s3cret" in str(opened.events[0]["gen_ai.evaluation.explanation"])

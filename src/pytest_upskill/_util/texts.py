@@ -4,7 +4,7 @@ import difflib
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 from ..errors import without_commands
@@ -105,6 +105,16 @@ def apart(first: float, second: float, sign: str = "") -> tuple[str, str]:
 def points(share: float) -> str:
     """A difference of shares in percentage points: 0.1 is +10."""
     return f"{round(share * 100):+d}" if round(share * 100) else "0"
+
+
+def unsigned_points(share: float) -> str:
+    """The size of a difference: 0.1 is 10."""
+    return f"{round(share * 100):,}"
+
+
+def span(low: float, high: float, text: Callable[[float], str] = points) -> str:
+    """An interval: ``-12 to +52``."""
+    return f"{text(low)} to {text(high)}"
 
 
 def whole(number: float) -> str:

@@ -250,7 +250,7 @@ def spent_of(
         saved=saved_by_caches(engine, price_of),
         most_usd=settings.max_cost,
         most_tokens=settings.max_tokens,
-        what="call" if settings.agents == Settings.agents else "answer",
+        counts="call" if settings.agents == Settings.agents else "answer",
         source=shown(settings.replay_file) if settings.replay_file else "cache",
     )
 

@@ -21,7 +21,7 @@ from ..models import ModelSpec
 from ..models.model import shown_address
 from ..reports.export.spans import (
     EVALUATION,
-    Known,
+    SpanContext,
     SpanData,
     TrialKey,
     Value,
@@ -85,7 +85,7 @@ class OtelExport:
         wanted = exporters_wanted(os.environ)
         if not wanted or not results.records:
             return []
-        known = Known(self._specs, self._answers(), captures_content(os.environ))
+        known = SpanContext(self._specs, self._answers(), captures_content(os.environ))
         try:
             spans = _spans(results, known)
         except ImportError:
@@ -183,7 +183,7 @@ def _log_kept() -> Iterator[list[str]]:
         logger.propagate = propagate
 
 
-def _spans(results: RunResults, known: Known) -> "Sequence[ReadableSpan]":
+def _spans(results: RunResults, known: SpanContext) -> "Sequence[ReadableSpan]":
     """Made with a provider of their own, not the one that a project's tests may set up."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider

@@ -50,25 +50,25 @@ def annotations(
     ``moved`` makes the path of a file relative to the repository, ``broken_at`` is where the
     tests are that could not be asked. What GitHub would not show is counted.
     """
-    told = {reason for found in results.comparisons for reason in found.reasons}
-    told |= set(results.not_tested)
-    gates = [reason for reason in results.gate or () if reason not in told]
+    other_reasons = {reason for run in results.comparisons for reason in run.reasons}
+    other_reasons |= set(results.not_tested)
+    gates = [reason for reason in results.gate or () if reason not in other_reasons]
     shown_gates = gates[:_MOST_GATES]
-    found = sorted(
+    entries = sorted(
         [*_wholes(results), *_failed(results), *_broken(results, broken_at or {})],
         key=lambda entry: entry.rank,
     )
-    lines = _by_line(found)
-    room = MOST - len(shown_gates)
-    written = [_error(*texts, moved) for texts in list(lines.items())[:room]]
+    lines = _by_line(entries)
+    limit = MOST - len(shown_gates)
+    written = [_error(*texts, moved) for texts in list(lines.items())[:limit]]
     written += [f"::error title=skill gate::{_data(_short(reason))}" for reason in shown_gates]
-    more = [
+    hidden = [
         counted(number, word)
-        for number, word in ((len(lines) - room, "case"), (len(gates) - len(shown_gates), "gate"))
+        for number, word in ((len(lines) - limit, "case"), (len(gates) - len(shown_gates), "gate"))
         if number > 0
     ]
-    if more:
-        text = f"{' and '.join(more)} more failed: see the summary of the job"
+    if hidden:
+        text = f"{' and '.join(hidden)} more failed: see the summary of the job"
         written.append(f"::notice title=skills::{text}")
     return written
 
@@ -83,10 +83,10 @@ def _by_line(entries: Iterable[_Entry]) -> dict[Place, list[_Entry]]:
 
 def _wholes(results: RunResults) -> Iterator[_Entry]:
     """Skills that got worse as a whole, at the beginning of the file of their cases."""
-    for found in results.comparisons:
+    for comparison in results.comparisons:
         # One reason for each case that got worse, then perhaps one for the skill as a whole.
-        for reason in found.reasons[len(found.worse) :] if found.whole else ():
-            yield _Entry(_REGRESSION, (found.cases[0].test.file, 1), reason)
+        for reason in comparison.reasons[len(comparison.worse) :] if comparison.whole else ():
+            yield _Entry(_REGRESSION, (comparison.cases[0].test.file, 1), reason)
 
 
 def _failed(results: RunResults) -> Iterator[_Entry]:
@@ -106,13 +106,13 @@ def _failed(results: RunResults) -> Iterator[_Entry]:
     # A dead server or an empty budget would fill all the room with one text.
     for tests in unanswered.values():
         error = _error_of(results.records_of(tests[0]))
-        more = f" (and {counted(len(tests) - 1, 'more test')})" if len(tests) > 1 else ""
-        yield _Entry(_UNANSWERED, _place(tests[0]), f"{_name(tests[0])}{more}: {error}")
+        others = f" (and {counted(len(tests) - 1, 'more test')})" if len(tests) > 1 else ""
+        yield _Entry(_UNANSWERED, _place(tests[0]), f"{_name(tests[0])}{others}: {error}")
 
 
 def _broken(results: RunResults, places: Mapping[str, Place]) -> Iterator[_Entry]:
-    for nodeid, why in results.broken.items():
-        yield _Entry(_BROKEN, places.get(nodeid, (nodeid.partition("::")[0], 1)), why)
+    for nodeid, reason in results.broken.items():
+        yield _Entry(_BROKEN, places.get(nodeid, (nodeid.partition("::")[0], 1)), reason)
 
 
 def _place(test: PlannedCase) -> Place:
@@ -130,26 +130,28 @@ def _error_of(records: Iterable[Record]) -> str:
 
 def _without(records: Iterable[Record]) -> str:
     """A case that fails only with the skill is the skill's fault."""
-    own = [record.outcome == "passed" for record in records if record.arm == "baseline"]
-    return f", {sum(own)} of {len(own)} without the skill" if any(own) else ""
+    passed = [record.outcome == "passed" for record in records if record.arm == "baseline"]
+    return f", {sum(passed)} of {len(passed)} without the skill" if any(passed) else ""
 
 
 def _reasons(records: Iterable[Record]) -> str:
     """Of the first run with the skill that failed."""
     for record in records:
         if record.arm == "skill" and record.outcome == "failed":
-            wrong = [f"{one.check}: {one.reason}" for one in record.checks if not one.passed]
+            wrong = [
+                f"{grade.check}: {grade.reason}" for grade in record.checks if not grade.passed
+            ]
             return f"; {'; '.join(wrong)}" if wrong else ""
     return ""
 
 
 def _error(place: Place, entries: Sequence[_Entry], moved: Callable[[str], str]) -> str:
     file, line = place
-    where = f"file={_value(harmless(moved(file)))},line={line}"
+    position = f"file={_value(harmless(moved(file)))},line={line}"
     texts = [_short(entry.text) for entry in entries[:_MOST_TEXTS]]
-    more = len(entries) - len(texts)
-    texts += [f"and {more:,} more"] if more else []
-    return f"::error {where},title={_value(entries[0].title)}::{_data(chr(10).join(texts))}"
+    hidden = len(entries) - len(texts)
+    texts += [f"and {hidden:,} more"] if hidden else []
+    return f"::error {position},title={_value(entries[0].title)}::{_data(chr(10).join(texts))}"
 
 
 def _short(text: str) -> str:

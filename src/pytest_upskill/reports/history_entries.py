@@ -40,10 +40,10 @@ def short_commit(commit: Commit | None) -> str:
 
 def by_pair(entries: Sequence[Entry]) -> Mapping[tuple[str, str], list[Entry]]:
     """The entries of each skill and model, oldest first."""
-    found: dict[tuple[str, str], list[Entry]] = {}
+    groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: (entry.started, entry.id)):
-        found.setdefault((entry.row.skill, entry.row.label), []).append(entry)
-    return found
+        groups.setdefault((entry.row.skill, entry.row.label), []).append(entry)
+    return groups
 
 
 def entry_data(entry: Entry) -> dict[str, Any]:

@@ -72,10 +72,10 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     listed = [*failures, *cause_lines(results.causes), *reasons[len(failures) :]]
     page.add_most(len(listed), partial(_list, listed), _ROOM_FOR_REASONS)
     _add_tables(page, results)
-    for found in results.parts:
-        _add_parts(page, found)
-        if rows := curve_rows(found):
-            page.add(_versions(found, rows), _ROOM_FOR_TABLES)
+    for parts in results.parts:
+        _add_parts(page, parts)
+        if rows := curve_rows(parts):
+            page.add(_versions(parts, rows), _ROOM_FOR_TABLES)
     _add_triggers(page, results.trigger_summaries)
     _add_matrices(page, results)
     if lines := [escaped(line, _LONGEST_TEXT) for line in results.agent_lines]:
@@ -114,9 +114,9 @@ class _Page:
 
 def _list(texts: Sequence[str], number: int) -> str:
     """The first ``number`` texts as bullets."""
-    shown = [_bullet(text) for text in texts[:number]]
-    more = len(texts) - len(shown)
-    return "\n".join([*shown, *([f"- and {more:,} more"] if more else [])])
+    bullets = [_bullet(text) for text in texts[:number]]
+    hidden = len(texts) - len(bullets)
+    return "\n".join([*bullets, *([f"- and {hidden:,} more"] if hidden else [])])
 
 
 def _bullet(text: str) -> str:
@@ -130,8 +130,8 @@ def _add_tables(page: _Page, results: RunResults) -> None:
     left_out = 0
     for skill in results.skills:
         rows = [verdict for verdict in results.verdicts if verdict.summary.skill == skill.name]
-        shown = page.add_most(len(rows), partial(_skill, skill, rows), _ROOM_FOR_TABLES)
-        left_out += len(rows) - shown
+        shown_rows = page.add_most(len(rows), partial(_skill, skill, rows), _ROOM_FOR_TABLES)
+        left_out += len(rows) - shown_rows
     if left_out:
         page.add(f"No room for {counted(left_out, 'more row')}, each a skill on a model.")
 
@@ -159,8 +159,8 @@ def _verdict(verdict: Verdict) -> list[str]:
     """The verdict, with single cases to look at below it."""
     word = f"{verdict.word}: " if verdict.word else ""
     since = f"; {verdict.since}" if verdict.since else ""
-    own = _bullet(f"{verdict.summary.model}: {word}{verdict.sentence}{since}.")
-    return [own, *(f"  {_bullet(line)}" for line in signal_lines(verdict))]
+    bullet = _bullet(f"{verdict.summary.model}: {word}{verdict.sentence}{since}.")
+    return [bullet, *(f"  {_bullet(line)}" for line in signal_lines(verdict))]
 
 
 def _numbers(verdicts: Sequence[Verdict], count: int) -> str:
@@ -194,8 +194,8 @@ def _add_parts(page: _Page, parts: Parts) -> None:
     page.add(f"{title}\n\n**{escaped(last)}.** {spent(parts)}.")
     page.add_most(len(sentences), partial(_list, sentences), _ROOM_FOR_TABLES)
     rows = part_rows(parts)
-    shown = page.add_most(len(rows), partial(_parts, parts, rows), _ROOM_FOR_TABLES)
-    if left_out := len(rows) - shown:
+    shown_parts = page.add_most(len(rows), partial(_parts, parts, rows), _ROOM_FOR_TABLES)
+    if left_out := len(rows) - shown_parts:
         page.add(f"No room for {counted(left_out, 'more part')}.")
 
 
@@ -218,10 +218,10 @@ def _versions(parts: Parts, rows: Sequence[CurveRow]) -> str:
 
 
 def _add_triggers(page: _Page, rows: Sequence[TriggerSummary]) -> None:
-    shown = page.add_most(len(rows), partial(_triggers, rows), _ROOM_FOR_TABLES)
-    if left_out := len(rows) - shown:
+    shown_rows = page.add_most(len(rows), partial(_triggers, rows), _ROOM_FOR_TABLES)
+    if left_out := len(rows) - shown_rows:
         page.add(f"No room for the triggers of {counted(left_out, 'more skill')} on a model.")
-    for row in rows[:shown]:
+    for row in rows[:shown_rows]:
         page.add_most(len(row.queries), partial(_queries, row), _ROOM_FOR_TABLES)
 
 
@@ -279,17 +279,19 @@ def _matrix(matrix: Matrix) -> str:
     rows = []
     for alone in matrix.alone:
         cells = [_cell(alone.skill), "<br>".join(alone_cell(alone))]
-        rows.append([*cells, *(_pair(matrix, alone.skill, other) for other in matrix.columns)])
-    headers = ["skill", ALONE, *(f"+ {column_name(other)}" for other in matrix.columns)]
+        rows.append(
+            [*cells, *(_pair(matrix, alone.skill, neighbour) for neighbour in matrix.columns)]
+        )
+    headers = ["skill", ALONE, *(f"+ {column_name(neighbour)}" for neighbour in matrix.columns)]
     return f"{_table(headers, rows)}\n\n{escaped(matrix_legend(matrix))}."
 
 
-def _pair(matrix: Matrix, skill: str, other: str | None) -> str:
-    pair = matrix.pair(skill, other)
+def _pair(matrix: Matrix, skill: str, neighbour: str | None) -> str:
+    pair = matrix.pair(skill, neighbour)
     if pair is None:
-        return _UNKNOWN if skill == other else ""
-    first, *rest = pair_cell(pair).lines
-    return "<br>".join([f"**{first}**" if pair.word in ("hurts", "helps") else first, *rest])
+        return _UNKNOWN if skill == neighbour else ""
+    first, *details = pair_cell(pair).lines
+    return "<br>".join([f"**{first}**" if pair.word in ("hurts", "helps") else first, *details])
 
 
 # Cases to look at, folded.
@@ -323,8 +325,10 @@ def _regressions(results: RunResults) -> Iterator[_Case]:
 
 def _failed_cases(results: RunResults) -> Iterator[_Case]:
     """Unexpected failures and errors that are no regressions, nor have a cause that others have."""
-    shared = {test for one in results.causes if len(one.tests) > 1 for test in one.tests}
-    worse = {case.test.nodeid for found in results.comparisons for case in found.regressed}
+    shared = {test for cause in results.causes if len(cause.tests) > 1 for test in cause.tests}
+    worse = {
+        case.test.nodeid for comparison in results.comparisons for case in comparison.regressed
+    }
     for test in results.failed:
         if test.nodeid not in worse:
             result = case_result(results.records_of(test), test.digest)
@@ -355,10 +359,10 @@ def _folded(results: RunResults, case: _Case) -> str:
 
 def _without(records: list[Record]) -> Iterator[str]:
     """A case that fails only with the skill is the skill's fault."""
-    own = [r for r in records if r.arm == "baseline" and r.outcome != "errored"]
-    if own:
-        passed = sum(record.outcome == "passed" for record in own)
-        runs = f"passed {passed} of {counted(len(own), 'run')}"
+    graded = [r for r in records if r.arm == "baseline" and r.outcome != "errored"]
+    if graded:
+        passed = sum(record.outcome == "passed" for record in graded)
+        runs = f"passed {passed} of {counted(len(graded), 'run')}"
         yield f"Without the skill: {runs}{checks_words(records, 'baseline')}."
 
 
@@ -385,9 +389,9 @@ def _answer(records: list[Record]) -> Iterator[str]:
     reasons = [first.error] if first.error else []
     reasons += [f"{grade.check}: {grade.reason}" for grade in first.checks if not grade.passed]
     if reasons:
-        more = len(reasons) - _MOST_REASONS
-        shown = [f"- {escaped(reason, 300)}" for reason in reasons[:_MOST_REASONS]]
-        yield "\n".join([*shown, *([f"- and {more} more"] if more > 0 else [])])
+        hidden = len(reasons) - _MOST_REASONS
+        bullets = [f"- {escaped(reason, 300)}" for reason in reasons[:_MOST_REASONS]]
+        yield "\n".join([*bullets, *([f"- and {hidden} more"] if hidden > 0 else [])])
 
 
 # Text from models and files.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from .._util.texts import counted, one_line, points, whole
+from .._util.texts import counted, one_line, points, span, unsigned_points, whole
 from ..results.arm_comparison import span_words
 from ..results.losses import loss_words, standing_of
 from ..results.neighbours import Alone, Matrix, Neighbour, Openings, Word
@@ -36,44 +36,43 @@ class PartRow:
     @property
     def cells(self) -> tuple[str, ...]:
         """As in `PART_HEADERS`."""
-        said = f"{self.word} ({self.needs})" if self.needs else self.word
-        return self.name, self.line, self.tokens, self.saved, self.change, self.price, said
+        word = f"{self.word} ({self.needs})" if self.needs else self.word
+        return self.name, self.line, self.tokens, self.saved, self.change, self.price, word
 
 
-def part_rows(found: Parts) -> list[PartRow]:
-    """The dearest points first."""
-    return [_row(one, found) for one in found.sorted]
+def part_rows(parts: Parts) -> list[PartRow]:
+    """The parts that cost the most tokens per point first."""
+    return [_part_row(part, parts) for part in parts.sorted]
 
 
-def parts_title(found: Parts) -> str:
+def parts_title(parts: Parts) -> str:
     """``pdf on haiku: about 611 tokens, lift +62 (40 to 80), 24 cases × 2 to 8 runs``."""
-    cases = max((one.effect.cases for one in found.parts), default=0)
-    runs = sorted({one.effect.runs for one in found.parts if one.effect.runs})
-    span = ""
+    cases = max((part.effect.cases for part in parts.parts), default=0)
+    runs = sorted({part.effect.runs for part in parts.parts if part.effect.runs})
+    size = ""
     if runs:
-        least = f"{runs[0]} to " if len(runs) > 1 else ""
-        span = f", {counted(cases, 'case')} × {least}{counted(runs[-1], 'run')}"
-    lift = f", lift {_change(found.lift)}" if found.lift else ""
-    where = f"{one_line(found.skill, 60)} on {one_line(found.model, 60)}"
-    return f"{where}: about {counted(found.tokens, 'token')}{lift}{span}"
+        fewest = f"{runs[0]} to " if len(runs) > 1 else ""
+        size = f", {counted(cases, 'case')} × {fewest}{counted(runs[-1], 'run')}"
+    lift = f", lift {_lift_text(parts.lift)}" if parts.lift else ""
+    name = f"{one_line(parts.skill, 60)} on {one_line(parts.model, 60)}"
+    return f"{name}: about {counted(parts.tokens, 'token')}{lift}{size}"
 
 
-def parts_legend(found: Parts, columns: Sequence[str] = PART_HEADERS) -> str:
+def parts_legend(parts: Parts, columns: Sequence[str] = PART_HEADERS) -> str:
     """What the numbers of these columns are."""
-    what = "files" if any(one.kind == "file" for one in found.parts) else ""
-    kinds = " and ".join(filter(None, (f"{found.by}s", what)))
-    margin = points(found.margin).lstrip("+")
+    kinds = f"{parts.by}s"
+    kinds += " and files" if any(part.kind == "file" for part in parts.parts) else ""
     saved = "Saved: tokens of an answer and of what is asked, as counted by the model. "
     return (
         f"Without it: by how many points the results change when one of the {kinds} is left out; "
         "the intervals hold for all of them together. "
         f"{saved if 'saved' in columns else ''}"
-        f"A loss below {margin} points does not count"
+        f"A loss below {unsigned_points(parts.margin)} points does not count"
     )
 
 
-def _row(part: PartEffect, found: Parts) -> PartRow:
-    word = word_of(part, found)
+def _part_row(part: PartEffect, parts: Parts) -> PartRow:
+    word = _part_word(part, parts)
     needed = part.effect.cases_needed if word == "not known" else None
     price = part.tokens_per_point
     return PartRow(
@@ -81,7 +80,7 @@ def _row(part: PartEffect, found: Parts) -> PartRow:
         f"{part.line:,}" if part.line else "",
         f"{part.tokens:,}",
         _saved(part.saved),
-        _change(part.change),
+        _lift_text(part.change),
         UNKNOWN if price is None or word == "incomplete" else _price(price),
         word,
         f"~{counted(needed, 'case')}" if needed else "",
@@ -89,8 +88,8 @@ def _row(part: PartEffect, found: Parts) -> PartRow:
     )
 
 
-def word_of(part: PartEffect, found: Parts) -> PartWord:
-    standing = part.standing(found.margin)
+def _part_word(part: PartEffect, parts: Parts) -> PartWord:
+    standing = part.standing(parts.margin)
     if standing == "incomplete":
         return "incomplete"
     if standing == "loses":
@@ -100,10 +99,8 @@ def word_of(part: PartEffect, found: Parts) -> PartWord:
     return "could go" if part.could_go else "not known"
 
 
-def _change(lift: Lift | None) -> str:
-    if lift is None:
-        return UNKNOWN
-    return span_words(lift)
+def _lift_text(lift: Lift | None) -> str:
+    return UNKNOWN if lift is None else span_words(lift)
 
 
 def _saved(saved: Saved | None) -> str:
@@ -111,14 +108,15 @@ def _saved(saved: Saved | None) -> str:
         return UNKNOWN
     if saved.low is None or saved.high is None or round(saved.low) == round(saved.high):
         return whole(saved.tokens)
-    return f"{whole(saved.tokens)} ({whole(saved.low)} to {whole(saved.high)})"
+    return f"{whole(saved.tokens)} ({span(saved.low, saved.high, whole)})"
 
 
 def _price(tokens: float) -> str:
     return whole(tokens) if tokens >= _ROUND else f"{tokens:.1f}"
 
 
-_UNKNOWN: Final = "–"
+# Shorter versions of a skill.
+
 CURVE_HEADERS: Final = ("", "tokens", "lift", "against the whole skill")
 
 
@@ -136,31 +134,28 @@ class CurveRow(NamedTuple):
         return self.name, self.tokens, self.lift, self.loss
 
 
-def curve_rows(found: Parts) -> list[CurveRow]:
+def curve_rows(parts: Parts) -> list[CurveRow]:
     """The whole skill, then its versions from long to short; none without versions."""
-    if not found.versions:
+    if not parts.versions:
         return []
-    whole = found.held_out or found.lift
-    rows = [CurveRow("whole skill", f"{found.tokens:,}", _lift(whole), _UNKNOWN, "")]
-    for one in sorted(found.versions, key=lambda version: -version.tokens):
-        words = loss_words(one.change, found.margin)
-        name = "saved" if one.folder else "shorter"
-        standing = standing_of(one.change, found.margin)
-        rows.append(CurveRow(name, f"{one.tokens:,}", _lift(one.lift), words, standing))
+    lift = _lift_text(parts.held_out or parts.lift)
+    rows = [CurveRow("whole skill", f"{parts.tokens:,}", lift, UNKNOWN, "")]
+    for version in sorted(parts.versions, key=lambda version: -version.tokens):
+        loss = loss_words(version.change, parts.margin)
+        name = "saved" if version.folder else "shorter"
+        standing = standing_of(version.change, parts.margin)
+        lift = _lift_text(version.lift)
+        rows.append(CurveRow(name, f"{version.tokens:,}", lift, loss, standing))
     return rows
 
 
-def curve_title(found: Parts) -> str:
+def curve_title(parts: Parts) -> str:
     """What the versions were measured on."""
-    cases = max((one.cases for one in found.versions), default=0)
-    return f"{found.model}, {counted(cases, 'held-out case')}"
+    cases = max((version.cases for version in parts.versions), default=0)
+    return f"{parts.model}, {counted(cases, 'held-out case')}"
 
 
-def _lift(lift: Lift | None) -> str:
-    if lift is None:
-        return _UNKNOWN
-    return span_words(lift)
-
+# The matrix of neighbours.
 
 ALL: Final = "all"
 ALONE: Final = "lift alone"
@@ -185,40 +180,38 @@ def column_name(other: str | None) -> str:
     return ALL if other is None else other
 
 
-def pair_cell(one: Neighbour) -> PairCell:
-    effect = one.effect
+def pair_cell(pair: Neighbour) -> PairCell:
+    effect = pair.effect
     if effect.lift is None:
-        return PairCell(_NOTHING, one.word)
+        return PairCell(_NOTHING, pair.word)
     needs = ""
-    if one.word == "unknown":
-        wanted = effect.cases_needed or one.cases_to_tell
-        needs = f"~{counted(wanted, 'case')}" if wanted else "too few cases"
-        needs = "small, if any" if wanted and wanted <= effect.cases else needs
-    return PairCell(points(effect.lift.lift), one.word, span_of(effect.lift), needs)
+    if pair.word == "unknown":
+        cases = effect.cases_needed or pair.cases_to_tell
+        needs = f"~{counted(cases, 'case')}" if cases else "too few cases"
+        needs = "small, if any" if cases and cases <= effect.cases else needs
+    bounds = span(effect.lift.low, effect.lift.high)
+    return PairCell(points(effect.lift.lift), pair.word, bounds, needs)
 
 
-def span_of(lift: Lift) -> str:
-    return f"{points(lift.low)} to {points(lift.high)}"
-
-
-def alone_cell(one: Alone | None) -> list[str]:
+def alone_cell(alone: Alone | None) -> list[str]:
     """The lift of a skill by itself; a skill without cases has none."""
-    if one is None:
+    if alone is None:
         return ["no cases"]
-    return [points(one.lift.lift), span_of(one.lift)] if one.lift else [_NOTHING]
+    if alone.lift is None:
+        return [_NOTHING]
+    return [points(alone.lift.lift), span(alone.lift.low, alone.lift.high)]
 
 
-def details(one: Neighbour) -> list[str]:
+def details(pair: Neighbour) -> list[str]:
     """All numbers of a pair, one line each."""
-    effect = one.effect
-    lines = [f"{counted(effect.cases, 'case')} × {counted(effect.runs, 'run')}"]
-    if effect.lift:
-        lines.insert(0, f"change {points(effect.lift.lift)} ({span_of(effect.lift)})")
-    if one.lift:
-        lines.append(f"lift here {points(one.lift.lift)} ({span_of(one.lift)})")
+    effect = pair.effect
+    lines = [f"change {span_words(effect.lift)}"] if effect.lift else []
+    lines.append(f"{counted(effect.cases, 'case')} × {counted(effect.runs, 'run')}")
+    if pair.lift:
+        lines.append(f"lift here {span_words(pair.lift)}")
     if effect.state == "dropped":
         lines.append("stopped early: more runs would hardly have shown anything")
-    return [*lines, *opening_lines(one.openings)]
+    return [*lines, *opening_lines(pair.openings)]
 
 
 def opening_lines(openings: Openings) -> list[str]:
@@ -244,6 +237,6 @@ def matrix_legend(matrix: Matrix) -> str:
 def listing_rows(matrix: Matrix) -> list[tuple[str, str, str]]:
     """Skill, estimated tokens of its entry, and tokens by the model's count."""
     return [
-        (name, f"{tokens:,}", f"{seen:,}" if (seen := matrix.listing_seen.get(name)) else "")
+        (name, f"{tokens:,}", f"{count:,}" if (count := matrix.listing_seen.get(name)) else "")
         for name, tokens in matrix.listing.items()
     ]

@@ -35,17 +35,17 @@ class Written:
 
 def write_all(writers: Iterable[Writer]) -> Written:
     """Write each, even if one before it failed."""
-    done = Written()
-    for setting, how in writers:
+    written = Written()
+    for setting, write in writers:
         try:
-            done.paths += how()
+            written.paths += write()
         except InputError as error:
-            done.problems.append(error)
+            written.problems.append(error)
         except OSError as error:
             problem = f"can't be written: {reason_of(error)}"
-            where = shown(Path(error.filename)) if error.filename else ""
-            done.problems.append(SettingsError(setting, problem, value=where))
-    return done
+            path = shown(Path(error.filename)) if error.filename else ""
+            written.problems.append(SettingsError(setting, problem, value=path))
+    return written
 
 
 def written_line(paths: Sequence[Path]) -> str:
@@ -53,38 +53,38 @@ def written_line(paths: Sequence[Path]) -> str:
 
 
 def require_apart(
-    outputs: Mapping[str, Path | None], others: Iterable[tuple[str, Path]] = ()
+    outputs: Mapping[str, Path | None], other_files: Iterable[tuple[str, Path]] = ()
 ) -> None:
     """No output may overwrite another, or one of ``others``: files with what they belong to."""
-    taken = list(others)
+    taken = list(other_files)
     for setting, path in outputs.items():
         if path is None or is_stream(path):
             continue
-        for name, other in taken:
-            if _is_same(path, other):
+        for name, other_path in taken:
+            if _is_same(path, other_path):
                 problem = (name, " uses the same file")
-            elif _holds(setting, path, other):
-                problem = (name, f" is below it: {shown(other)}")
-            elif _holds(name, other, path):
-                problem = (name, f" is a file, not a folder: {shown(other)}")
+            elif _holds(setting, path, other_path):
+                problem = (name, f" is below it: {shown(other_path)}")
+            elif _holds(name, other_path, path):
+                problem = (name, f" is a file, not a folder: {shown(other_path)}")
             else:
                 continue
             raise SettingsError(setting, problem, "Choose another path.", value=shown(path))
         taken.append((Setting(setting), path))
 
 
-def _is_same(one: Path, other: Path) -> bool:
+def _is_same(path: Path, other_path: Path) -> bool:
     """Also by a link of either kind."""
     try:
-        return resolved(one) == resolved(other) or one.samefile(other)
+        return resolved(path) == resolved(other_path) or path.samefile(other_path)
     except OSError:  # one of them does not exist yet
         return False
 
 
-def _holds(name: str, file: Path, other: Path) -> bool:
+def _holds(name: str, file: Path, path: Path) -> bool:
     """Whether a file that is to be written would be the folder of another."""
     new = not name.endswith("_folder") and not file.exists()
-    return new and resolved(file) in resolved(other).parents
+    return new and resolved(file) in resolved(path).parents
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ def report_paths(settings: object) -> dict[str, Path | None]:
     return {setting: getattr(settings, setting, None) for setting in REPORTS}
 
 
-def report_writers(run: Finished, wanted: Mapping[str, Path | None]) -> Iterator[Writer]:
+def report_writers(run: Finished, paths: Mapping[str, Path | None]) -> Iterator[Writer]:
     """``wanted`` is where each report goes, by its setting."""
-    for setting, path in wanted.items():
+    for setting, path in paths.items():
         if path is not None:
             yield setting, partial(REPORTS[setting], path, run)
 
@@ -145,8 +145,8 @@ def add_benchmark(
     folder: Path, results: RunResults, workspace_of: WorkspaceOf = no_workspace
 ) -> list[Path]:
     """Add an iteration, with the same number for all skills and models; overwrite none."""
-    found = benchmark_places(results, workspace_of)
-    places = {folder / place.folder: place.files for place in found}
+    places_found = benchmark_places(results, workspace_of)
+    places = {folder / place.folder: place.files for place in places_found}
     number = 1 + max(map(_last_iteration, places), default=0)
     for place, files in places.items():
         _add_folder(place / f"iteration-{number}", files)
@@ -155,8 +155,8 @@ def add_benchmark(
 
 def _last_iteration(place: Path) -> int:
     names = [entry.name for entry in place.iterdir()] if place.is_dir() else []
-    found = [re.fullmatch(r"iteration-(\d{1,9})", name, re.ASCII) for name in names]
-    return max((int(match[1]) for match in found if match), default=0)
+    matches = [re.fullmatch(r"iteration-(\d{1,9})", name, re.ASCII) for name in names]
+    return max((int(match[1]) for match in matches if match), default=0)
 
 
 def _add_folder(folder: Path, files: Iterable[tuple[str, str | bytes]]) -> None:

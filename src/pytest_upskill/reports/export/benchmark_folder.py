@@ -72,36 +72,38 @@ def benchmark_places(
 
 def folder_names(names: Iterable[str]) -> dict[str, str]:
     """A folder for each name, distinct on any file system."""
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for name in dict.fromkeys(names):
         base = folder = slug(name) or "unnamed"
         number = 1
-        while folder in found.values():
+        while folder in folders.values():
             number += 1
             folder = f"{base}-{number}"
-        found[name] = folder
-    return found
+        folders[name] = folder
+    return folders
 
 
 def _files(results: RunResults, verdict: Verdict, workspace_of: WorkspaceOf) -> Iterator[File]:
     """One after the other, as all outputs of a run may be too much at once."""
     pair: Pair = (verdict.summary.skill, verdict.summary.model)
-    own = [record for record in results.records if (record.skill, record.label) == pair]
-    folders, ids = folder_names(record.case for record in own), _eval_ids(own)
-    names = _configurations(own)
+    records = [record for record in results.records if (record.skill, record.label) == pair]
+    folders, ids = folder_names(record.case for record in records), _eval_ids(records)
+    names = _configurations(records)
     runs: list[dict[str, Any]] = []
     for case, folder in folders.items():
-        records = [record for record in own if record.case == case]
+        case_records = [record for record in records if record.case == case]
         prompt = results.questions.get((pair[0], case), "")
         about = {
             "eval_id": ids[case],  # their viewer sorts by it, as a number
             "eval_name": f"{case}: {one_line(prompt, 60)}" if case.isdecimal() else case,
             "prompt": prompt,
-            "assertions": list(dict.fromkeys(text for one in records for text in asked_of(one))),
+            "assertions": list(
+                dict.fromkeys(text for record in case_records for text in asked_of(record))
+            ),
         }
         yield f"eval-{folder}/eval_metadata.json", json_text(about)
         for arm, name in names.items():
-            of_arm = [record for record in records if record.arm == arm]
+            of_arm = [record for record in case_records if record.arm == arm]
             if of_arm:
                 # Their aggregator looks for it next to the arms, their viewer next to the runs.
                 yield f"eval-{folder}/{name}/eval_metadata.json", json_text(about)
@@ -110,7 +112,7 @@ def _files(results: RunResults, verdict: Verdict, workspace_of: WorkspaceOf) -> 
                     yield f"eval-{folder}/{name}/run-{record.run}/{path}", content
                 if record.outcome != "errored":
                     runs.append(_run(record, about, name))
-    benchmark = _benchmark(results, verdict, own, runs)
+    benchmark = _benchmark(results, verdict, records, runs)
     yield "benchmark.json", json_text(benchmark)
     yield "benchmark.md", benchmark_markdown(benchmark)
 
@@ -137,7 +139,7 @@ def _configurations(records: Iterable[Record]) -> dict[Arm, str]:
 
 
 def _run(record: Record, about: Mapping[str, Any], configuration: str) -> dict[str, Any]:
-    known = {"time_seconds": record.seconds, "tokens": record.tokens}
+    measured = {"time_seconds": record.seconds, "tokens": record.tokens}
     return {
         "eval_id": about["eval_id"],
         "eval_name": about["eval_name"],
@@ -145,7 +147,7 @@ def _run(record: Record, about: Mapping[str, Any], configuration: str) -> dict[s
         "run_number": record.run,
         "result": {
             **summary(record),
-            **{name: value for name, value in known.items() if value is not None},
+            **{name: value for name, value in measured.items() if value is not None},
             "tool_calls": tool_calls(record),
             "errors": errors(record),
         },
@@ -155,7 +157,7 @@ def _run(record: Record, about: Mapping[str, Any], configuration: str) -> dict[s
 
 
 def _benchmark(
-    results: RunResults, verdict: Verdict, own: Sequence[Record], runs: Sequence[dict[str, Any]]
+    results: RunResults, verdict: Verdict, records: Sequence[Record], runs: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     row = verdict.summary
     skill = next(skill for skill in results.skills if skill.name == row.skill)
@@ -172,23 +174,23 @@ def _benchmark(
             "runs_per_configuration": row.runs,
         },
         "runs": list(runs),
-        "run_summary": _run_summary(runs, _configurations(own).values()),
-        "notes": _notes(verdict, own),
+        "run_summary": _run_summary(runs, _configurations(records).values()),
+        "notes": _notes(verdict, records),
     }
 
 
 def _run_summary(runs: Sequence[dict[str, Any]], names: Iterable[str]) -> dict[str, Any]:
     summary: dict[str, Any] = {}
     for configuration in names:
-        own = [run["result"] for run in runs if run["configuration"] == configuration]
-        known = {
-            name: [result[name] for result in own if name in result]
+        run_results = [run["result"] for run in runs if run["configuration"] == configuration]
+        values = {
+            name: [result[name] for result in run_results if name in result]
             for name in ("pass_rate", "time_seconds", "tokens")
         }
-        if own:
-            summary[configuration] = {name: _spread(v) for name, v in known.items() if v}
-    first, *others = summary.values() or [{}]
-    summary["delta"] = _delta(first, others[0]) if others else {}
+        if run_results:
+            summary[configuration] = {name: _spread(v) for name, v in values.items() if v}
+    first, *further = summary.values() or [{}]
+    summary["delta"] = _delta(first, further[0]) if further else {}
     return summary
 
 
@@ -198,21 +200,21 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in spread.items()}
 
 
-def _delta(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, str]:
+def _delta(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, str]:
     """Their viewer shows these texts unchanged, with a colour for the sign."""
     forms = {"pass_rate": "+.2f", "time_seconds": "+.1f", "tokens": "+.0f"}
     return {
-        name: format(one[name]["mean"] - other[name]["mean"] + 0.0, form)
+        name: format(first[name]["mean"] - second[name]["mean"] + 0.0, form)
         for name, form in forms.items()
-        if name in one and name in other
+        if name in first and name in second
     }
 
 
-def _notes(verdict: Verdict, own: Sequence[Record]) -> list[str]:
+def _notes(verdict: Verdict, records: Sequence[Record]) -> list[str]:
     word = f"{verdict.word}: " if verdict.word else ""
     since = f"; {verdict.since}" if verdict.since else ""
-    errored = [record for record in own if record.outcome == "errored"]
-    names = _configurations(own)
+    errored = [record for record in records if record.outcome == "errored"]
+    names = _configurations(records)
     texts = [
         f"{record.case}, {names[record.arm]}, run {record.run}: {one_line(record.error or '', 200)}"
         for record in errored[:_MOST_ERRORS]
@@ -222,9 +224,9 @@ def _notes(verdict: Verdict, own: Sequence[Record]) -> list[str]:
         notes.append(_NOTE)
     notes += signal_lines(verdict)
     if errored:
-        more = len(errored) - len(texts)
-        rest = f"; and {more} more" if more else ""
-        notes.append(f"Not graded, and not counted here: {'; '.join(texts)}{rest}")
+        hidden = len(errored) - len(texts)
+        end = f"; and {hidden} more" if hidden else ""
+        notes.append(f"Not graded, and not counted here: {'; '.join(texts)}{end}")
     return notes
 
 

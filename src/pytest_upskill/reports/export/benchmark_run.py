@@ -48,8 +48,8 @@ def run_files(record: Record, prompt: str, workspace: bytes) -> Iterator[File]:
         yield "transcript.md", transcript
     metrics = _metrics(record, transcript)
     if record.activity:
-        made = [file.path for file in record.files if file.change == "made"]
-        yield "outputs/metrics.json", json_text({**metrics, "files_created": made})
+        created = [file.path for file in record.files if file.change == "made"]
+        yield "outputs/metrics.json", json_text({**metrics, "files_created": created})
     if record.outcome == "errored":
         yield "outputs/error.txt", _unbroken(record.error or "")
         return
@@ -80,9 +80,9 @@ def _unbroken(text: str) -> str:
 
 def _outputs(record: Record, workspace: bytes) -> Iterator[File]:
     """Side by side, since their viewer shows no folders."""
-    kept = [file for file in record.files if file.change != "deleted"]
-    whole, links = _unpacked(workspace)
-    contents = {file.path: _content(file, whole.get(file.path), links) for file in kept}
+    files = [file for file in record.files if file.change != "deleted"]
+    contents_by_path, links = _unpacked(workspace)
+    contents = {file.path: _content(file, contents_by_path.get(file.path), links) for file in files}
     names = output_names({path: ending for path, (_, ending) in contents.items()})
     for path, (content, _) in contents.items():
         yield f"outputs/{names[path]}", content
@@ -91,11 +91,11 @@ def _outputs(record: Record, workspace: bytes) -> Iterator[File]:
 def _unpacked(workspace: bytes) -> tuple[Mapping[str, bytes], Mapping[str, str]]:
     """Files and the targets of links, by path as an answer has it."""
     try:
-        kept = unpack(workspace)
+        snapshot = unpack(workspace)
     except ValueError:  # damaged
         return {}, {}
-    files = {written_path(file.path): file.data for file in kept.files}
-    return files, {written_path(link.path): link.target for link in kept.links}
+    files = {written_path(file.path): file.data for file in snapshot.files}
+    return files, {written_path(link.path): link.target for link in snapshot.links}
 
 
 def _content(
@@ -108,8 +108,8 @@ def _content(
         return file.text, _ending(file)
     if data is not None:
         return without_keys(data.decode("latin-1")).encode("latin-1", "replace"), _ending(file)
-    told = f"{_unbroken(file.path)}: {file.size:,} bytes, SHA-256 {file.digest}\n"
-    return f"The content of this file was not kept.\n\n{told}", ".txt"
+    facts = f"{_unbroken(file.path)}: {file.size:,} bytes, SHA-256 {file.digest}\n"
+    return f"The content of this file was not kept.\n\n{facts}", ".txt"
 
 
 def _ending(file: AnswerFile) -> str:
@@ -124,7 +124,7 @@ def output_names(endings: Mapping[str, str]) -> dict[str, str]:
 
     ``endings`` are what is to follow it, by path.
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     taken = {name.casefold() for name in _TAKEN}
     for path, ending in endings.items():
         stem, suffix = splitext(path)
@@ -136,8 +136,8 @@ def output_names(endings: Mapping[str, str]) -> dict[str, str]:
             number += 1
             name = f"{base}-{number}{suffix}{ending}"
         taken.add(name.casefold())
-        found[path] = name
-    return found
+        names[path] = name
+    return names
 
 
 def transcript_markdown(transcript: Transcript, prompt: str) -> str:
@@ -185,14 +185,14 @@ def errors(record: Record) -> int:
 
 
 def _timing(record: Record) -> dict[str, Any]:
-    known: dict[str, Any] = {}
+    times: dict[str, Any] = {}
     if record.tokens is not None:
-        known["total_tokens"] = record.tokens
+        times["total_tokens"] = record.tokens
     if record.seconds is not None:
-        known["duration_ms"] = round(1000 * record.seconds)
-        known["total_duration_seconds"] = round(record.seconds, 3)
-        known["executor_duration_seconds"] = known["total_duration_seconds"]
-    return known
+        times["duration_ms"] = round(1000 * record.seconds)
+        times["total_duration_seconds"] = round(record.seconds, 3)
+        times["executor_duration_seconds"] = times["total_duration_seconds"]
+    return times
 
 
 def asked_of(record: Record) -> list[str]:

@@ -54,18 +54,18 @@ def csv_text(results: RunResults) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)  # ends lines as RFC 4180 wants it
     writer.writerow(COLUMNS)
-    should = {(*test.pair, test.case): test.should_trigger for test in results.triggers}
-    for records, wanted in ((results.records, {}), (results.trigger_records, should)):
+    needed = {(*test.pair, test.case): test.should_trigger for test in results.triggers}
+    for records, needs in ((results.records, {}), (results.trigger_records, needed)):
         for record in records:
-            needs = wanted.get((record.skill, record.label, record.case))
+            should_trigger = needs.get((record.skill, record.label, record.case))
             row = _row(record, results.model_ids.get(record.label, ""))
-            writer.writerow(map(safe_cell, [*row, _truth(needs), _opened(record)]))
+            writer.writerow(map(safe_cell, [*row, _truth(should_trigger), _opened(record)]))
     return text.getvalue()
 
 
 def _row(record: Record, model_id: str) -> list[str | int | float | None]:
     failed = [grade.check for grade in record.checks if not grade.passed]
-    done = record.activity
+    activity = record.activity
     return [
         record.skill,
         record.case,
@@ -88,9 +88,9 @@ def _row(record: Record, model_id: str) -> list[str | int | float | None]:
         record.error or "",
         record.output or "",
         record.agent,
-        done.turns if done else None,
-        done.tool_calls if done else None,
-        _truth(done.activated if done else None),
+        activity.turns if activity else None,
+        activity.tool_calls if activity else None,
+        _truth(activity.activated if activity else None),
     ]
 
 
@@ -114,8 +114,8 @@ def safe_cell(value: object) -> str:
     units = text.encode("utf-16-le")
     if len(units) <= 2 * _LONGEST:
         return text
-    kept = units[: 2 * _LONGEST].decode("utf-16-le", "ignore")
-    return f"{kept}\n[… {len(text) - len(kept):,} more characters]"
+    cut = units[: 2 * _LONGEST].decode("utf-16-le", "ignore")
+    return f"{cut}\n[… {len(text) - len(cut):,} more characters]"
 
 
 _LONGEST_NAME: Final = 80  # characters of a name
@@ -126,13 +126,13 @@ _DEVICES: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(?![^.])", re.IGNORE
 
 def transcript_files(results: RunResults) -> Iterator[tuple[str, str]]:
     """Path and content of each: ``pdf/invoice[loop-haiku]/skill-1.jsonl``."""
-    known = [record for record in results.all_records if record.transcript]
-    skills = safe_names(record.skill for record in known)
+    records = [record for record in results.all_records if record.transcript]
+    skills = safe_names(record.skill for record in records)
     tests = {
-        skill: safe_names(_test(record) for record in known if record.skill == skill)
+        skill: safe_names(_test(record) for record in records if record.skill == skill)
         for skill in skills
     }
-    for record in known:
+    for record in records:
         folder = f"{skills[record.skill]}/{tests[record.skill][_test(record)]}"
         yield f"{folder}/{record.arm}-{record.run}.jsonl", transcript_text(record)
 
@@ -170,7 +170,7 @@ def safe_name(name: str) -> str:
 
 def safe_names(names: Iterable[str]) -> dict[str, str]:
     """One for each, and none the same if letter case is ignored."""
-    found: dict[str, str] = {}
+    safe_by_name: dict[str, str] = {}
     taken: set[str] = set()
     for name in dict.fromkeys(names):
         base = safe = safe_name(name)
@@ -179,5 +179,5 @@ def safe_names(names: Iterable[str]) -> dict[str, str]:
             number += 1
             safe = f"{base}-{number}"
         taken.add(safe.casefold())
-        found[name] = safe
-    return found
+        safe_by_name[name] = safe
+    return safe_by_name

@@ -59,7 +59,7 @@ class SpanData:
 
 
 @dataclass(frozen=True)
-class Known:
+class SpanContext:
     """What spans need in addition to the results of a run."""
 
     specs: Mapping[str, ModelSpec]
@@ -86,9 +86,9 @@ def run_span(results: RunResults) -> SpanData:
     return SpanData("upskill run", start, end, _valid(attributes))
 
 
-def trial_spans(results: RunResults, known: Known) -> Iterator[SpanData]:
+def trial_spans(results: RunResults, context: SpanContext) -> Iterator[SpanData]:
     for record in results.records:
-        answers = known.answers.get(TrialKey.of(record), [])
+        answers = context.answers.get(TrialKey.of(record), [])
         model_id = results.model_ids.get(record.label, record.label)
         start, end = _times(results, answers)
         yield SpanData(
@@ -97,14 +97,14 @@ def trial_spans(results: RunResults, known: Known) -> Iterator[SpanData]:
             end,
             _valid(
                 {
-                    **_model(model_id, known.specs.get(record.model)),
+                    **_model(model_id, context.specs.get(record.model)),
                     **_agent(record),
                     **_usage(record, answers),
                     **_trial(record),
-                    **(_content(results, record) if known.content else {}),
+                    **(_content(results, record) if context.content else {}),
                 }
             ),
-            tuple(map(_valid, _evaluations(record, with_reasons=known.content))),
+            tuple(map(_valid, _evaluations(record, with_reasons=context.content))),
             one_line(record.error or "", 500) if record.outcome == "errored" else None,
         )
 
@@ -124,10 +124,10 @@ def _agent(record: Record) -> dict[str, Value]:
         "gen_ai.agent.name": record.agent,
         "upskill.agent": record.agent,
     }
-    if done := record.activity:
-        attributes |= {"upskill.turns": done.turns, "upskill.tool_calls": done.tool_calls}
-        if done.activated is not None:
-            attributes["upskill.activated"] = done.activated
+    if activity := record.activity:
+        attributes |= {"upskill.turns": activity.turns, "upskill.tool_calls": activity.tool_calls}
+        if activity.activated is not None:
+            attributes["upskill.activated"] = activity.activated
     return attributes
 
 
@@ -137,10 +137,10 @@ def _times(results: RunResults, answers: list[Answer]) -> tuple[int, int]:
     A cached answer was not asked for, and a missing one has no time: both get the start of the
     run.
     """
-    asked = [(answer.asked_at, answer.seconds or 0.0) for answer in answers if answer.asked_at]
+    calls = [(answer.asked_at, answer.seconds or 0.0) for answer in answers if answer.asked_at]
     began = results.started.timestamp()
-    start = min((at for at, _ in asked), default=began)
-    end = max((at + seconds for at, seconds in asked), default=began)
+    start = min((at for at, _ in calls), default=began)
+    end = max((at + seconds for at, seconds in calls), default=began)
     return _nanoseconds(start), _nanoseconds(end)
 
 
@@ -185,8 +185,8 @@ def _trial(record: Record) -> dict[str, Value]:
         "upskill.stored": record.stored,
     }
     numbers = {"score": record.score, "cost": record.cost, "seconds": record.seconds}
-    known = {f"upskill.{name}": value for name, value in numbers.items() if value is not None}
-    return {**attributes, **known}
+    values = {f"upskill.{name}": value for name, value in numbers.items() if value is not None}
+    return {**attributes, **values}
 
 
 def _content(results: RunResults, record: Record) -> dict[str, Value]:

@@ -36,7 +36,7 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
 @dataclass(frozen=True)
-class Limits:
+class TextLimits:
     """How many characters of a text are shown; ``telling`` answers matter most."""
 
     ordinary: int
@@ -58,7 +58,7 @@ def skill_anchor(name: str) -> str:
 
 
 def page_data(
-    results: RunResults, rows: Sequence[CaseRow], limits: Limits, earlier: Earlier | None = None
+    results: RunResults, rows: Sequence[CaseRow], limits: TextLimits, earlier: Earlier | None = None
 ) -> dict[str, Any]:
     cases = list(dict.fromkeys((row.test.skill, row.test.case) for row in rows))
     number = {case: index for index, case in enumerate(cases)}
@@ -126,7 +126,7 @@ def _about(earlier: Earlier) -> dict[str, Any]:
     }
 
 
-def _skill_files(results: RunResults, limits: Limits) -> dict[str, Any]:
+def _skill_files(results: RunResults, limits: TextLimits) -> dict[str, Any]:
     """SKILL.md of each, and as it was at the git ref."""
     return {
         shown_name(skill.name): [
@@ -150,19 +150,19 @@ class Beside:
 
     def __init__(self, rows: Sequence[CaseRow]) -> None:
         transcripts = sum(bool(record.transcript) for row in rows for record in row.records)
-        least, most = _STEPS
-        self._steps = max(least, min(most, _ALL_STEPS // max(1, transcripts)))
+        fewest, most = _STEPS
+        self._steps = max(fewest, min(most, _ALL_STEPS // max(1, transcripts)))
         self._first = int(self._steps * _FIRST_STEPS)
         texts = (text for row in rows for r in row.records for text in criteria_of(r).values())
         self.criteria = list(dict.fromkeys(texts))
         self._number_of = {text: number for number, text in enumerate(self.criteria)}
         self.images = dict[str, str]()
-        room = _MOST_OF_IMAGES
+        characters_left = _MOST_OF_IMAGES
         for row in sorted(rows, key=lambda row: not row.is_telling):
             for file in (file for record in row.records for file in record.files[:_MOST_FILES]):
                 picture = _picture(file)
-                if picture and file.digest not in self.images and len(picture) <= room:
-                    room -= len(picture)
+                if picture and file.digest not in self.images and len(picture) <= characters_left:
+                    characters_left -= len(picture)
                     self.images[file.digest] = picture
 
     def judged(self, record: Record) -> list[tuple[int, int]]:
@@ -193,7 +193,7 @@ def _picture(file: AnswerFile) -> str:
 
 
 def _test(
-    row: CaseRow, cases: Mapping[tuple[str, str], int], limits: Limits, beside: Beside
+    row: CaseRow, cases: Mapping[tuple[str, str], int], limits: TextLimits, beside: Beside
 ) -> dict[str, Any]:
     test, summary, accepted = row.test, row.summary, row.test.expected
     answers = limits.telling if row.is_telling else limits.ordinary
@@ -226,8 +226,8 @@ def _was(
     trials = []
     for record in row.earlier or ():
         same = record.output is not None and now.get((record.arm, record.run)) == record.output
-        shown = replace(record, output=None) if same else record
-        trials.append({**_trial(shown, answers, reasons, beside), "same": same})
+        record_shown = replace(record, output=None) if same else record
+        trials.append({**_trial(record_shown, answers, reasons, beside), "same": same})
     return {
         "passed": change.was,
         "now": change.now,
@@ -294,10 +294,10 @@ def _trial(record: Record, answers: int, reasons: int, beside: Beside) -> dict[s
 def _totals(record: Record) -> dict[str, Any]:
     """Of a whole transcript, whatever is shown of it."""
     results = [turn for turn in record.transcript if turn.kind == "result"]
-    known = [turn.seconds for turn in results if turn.seconds is not None]
+    seconds_known = [turn.seconds for turn in results if turn.seconds is not None]
     return {
         "failed": sum(turn.failed for turn in results),
-        "tools": sum(known) if known else None,
+        "tools": sum(seconds_known) if seconds_known else None,
         "opened": _opened_in(record),
     }
 
@@ -320,14 +320,22 @@ def criteria_of(record: Record) -> dict[int, str]:
     }
 
 
-def _activity(done: Activity) -> dict[str, Any]:
-    others = () if done.activated else done.opened
-    lists = {"read": done.read, "ran": done.scripts, "findings": done.findings, "others": others}
+def _activity(activity: Activity) -> dict[str, Any]:
+    other_skills = () if activity.activated else activity.opened
+    lists = {
+        "read": activity.read,
+        "ran": activity.scripts,
+        "findings": activity.findings,
+        "others": other_skills,
+    }
     return {
-        "turns": done.turns,
-        "calls": done.tool_calls,
-        "opened": done.activated,
-        **{name: [shown_name(one) for one in own[:_MOST_NAMED]] for name, own in lists.items()},
+        "turns": activity.turns,
+        "calls": activity.tool_calls,
+        "opened": activity.activated,
+        **{
+            name: [shown_name(name) for name in names[:_MOST_NAMED]]
+            for name, names in lists.items()
+        },
     }
 
 
@@ -335,8 +343,8 @@ def _cut(words: str | None, limit: int) -> list[Any] | None:
     """A harmless text, with its full length if it was cut."""
     if words is None:
         return None
-    shown = harmless(shortened(words, limit, saving=1))
-    return [shown] if len(words) <= limit else [shown, len(words)]
+    text = harmless(shortened(words, limit, saving=1))
+    return [text] if len(words) <= limit else [text, len(words)]
 
 
 def shown_name(words: str) -> str:
@@ -352,7 +360,7 @@ _MOST_LOOKED_AT: Final = 20_000_000  # characters: more can't fit, however well 
 _LEAST: Final = 200  # characters that every answer keeps while others are longer
 _MARK: Final = 45  # characters of the note about what is left out
 _TRIES: Final = 6
-_NOTHING: Final = Limits(0, 0)
+_NOTHING: Final = TextLimits(0, 0)
 
 
 @dataclass(frozen=True)
@@ -365,20 +373,20 @@ class Fitted:
 
 
 def fitted(
-    results: RunResults, rows: Sequence[CaseRow], room: int, earlier: Earlier | None = None
+    results: RunResults, rows: Sequence[CaseRow], size: int, earlier: Earlier | None = None
 ) -> Fitted:
     """As much as fits into ``room`` characters; the numbers of trials are always kept."""
     lengths = _Lengths(results, rows)
     limits = lengths.limits(_MOST_LOOKED_AT)
     data = packed(page_data(results, rows, limits, earlier))
-    if len(data) > room:
+    if len(data) > size:
         bare = len(packed(page_data(results, rows, _NOTHING, earlier)))
         for _ in range(_TRIES):
             # Assume that characters compress as well as in the last try.
-            share = (room - bare) / max(1, len(data) - bare)
+            share = (size - bare) / max(1, len(data) - bare)
             limits = lengths.limits(int(0.98 * lengths.kept(limits) * share))
             data = packed(page_data(results, rows, limits, earlier))
-            if len(data) <= room or limits == _NOTHING:
+            if len(data) <= size or limits == _NOTHING:
                 break
     return Fitted(data, lengths.cut(limits), lengths.answers)
 
@@ -405,28 +413,30 @@ class _Lengths:
         self._all_ordinary = [*self._ordinary, *ordinary_beside]
         self._all_telling = [*self._telling, *telling_beside]
 
-    def limits(self, room: int) -> Limits:
+    def limits(self, size: int) -> TextLimits:
         """The largest limits that keep at most ``room`` characters in total."""
         longest = max([0, *self._all_ordinary, *self._all_telling])
-        least = min(_LEAST, longest)
+        shortest = min(_LEAST, longest)
 
-        def at(step: int) -> Limits:
+        def at(step: int) -> TextLimits:
             """Growing: first a little of everything, then telling answers, then all."""
-            if step <= least:
-                return Limits(step, step)
-            return Limits(max(least, least + step - longest), min(step, longest))
+            if step <= shortest:
+                return TextLimits(step, step)
+            return TextLimits(max(shortest, shortest + step - longest), min(step, longest))
 
-        steps = range(2 * longest - least + 1)
-        found = bisect_right(steps, room, key=lambda step: self.kept(at(step)))
-        return at(max(0, found - 1))
+        steps = range(2 * longest - shortest + 1)
+        step = bisect_right(steps, size, key=lambda step: self.kept(at(step)))
+        return at(max(0, step - 1))
 
-    def kept(self, limits: Limits) -> int:
-        def kept(lengths: Sequence[int], limit: int) -> int:
-            return sum(length if length <= limit else limit + _MARK for length in lengths)
+    def kept(self, limits: TextLimits) -> int:
+        """How many characters are left."""
+        groups = (self._all_telling, limits.telling), (self._all_ordinary, limits.ordinary)
+        return sum(
+            length if length <= limit else limit + _MARK
+            for lengths, limit in groups
+            for length in lengths
+        )
 
-        telling = kept(self._all_telling, limits.telling)
-        return telling + kept(self._all_ordinary, limits.ordinary)
-
-    def cut(self, limits: Limits) -> int:
+    def cut(self, limits: TextLimits) -> int:
         ordinary = sum(length > limits.ordinary for length in self._ordinary)
         return ordinary + sum(length > limits.telling for length in self._telling)

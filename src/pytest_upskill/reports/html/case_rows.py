@@ -57,25 +57,25 @@ class CaseRow:
             for arm in ("skill", "previous")
         ]
         change = 0.0 if now is None or before is None else now - before
-        found = {
+        words = {
             "regressed": kind == "regressed",
             "improved": kind == "better",
             "new": self.test.new,
             "worse": change < -_ROUNDING,
             "better": change > _ROUNDING,
         }
-        return [word for word, holds in found.items() if holds]
+        return [word for word, holds in words.items() if holds]
 
     def states_of(self, arm: Arm) -> list[str]:
         """The states that each arm has by itself."""
-        own = [record for record in self.records if record.arm == arm]
-        count = _count(own)
-        found = {
+        records = [record for record in self.records if record.arm == arm]
+        count = _count(records)
+        states = {
             "failed": count is not None and not reaches(count, self.test.threshold),
-            "errored": any(record.outcome == "errored" for record in own),
+            "errored": any(record.outcome == "errored" for record in records),
             "flaky": count is not None and could_flip(count, self.test.threshold),
         }
-        return [state for state, holds in found.items() if holds]
+        return [state for state, holds in states.items() if holds]
 
     @cached_property
     def states(self) -> list[str]:
@@ -83,7 +83,7 @@ class CaseRow:
             return ["not run"]
         arms = [self.summary.arm(arm) for arm in _PAIR] if self.summary else []
         without, with_it = [arm.scored(self.score) for arm in arms] or [None, None]
-        found = {
+        by_state = {
             "failed": self.count is not None and not reaches(self.count, self.test.threshold),
             "regressed": self.standing is not None and self.standing.kind == "regressed",
             "worse": self.lift is not None and self.lift < -_ROUNDING,
@@ -91,7 +91,7 @@ class CaseRow:
             "flaky": self.count is not None and could_flip(self.count, self.test.threshold),
             "no signal": without == with_it and without in (0, 1),
         }
-        return [state for state, holds in found.items() if holds]
+        return [state for state, holds in by_state.items() if holds]
 
     @property
     def lift(self) -> float | None:
@@ -111,9 +111,9 @@ class CaseRow:
 
 
 def _count(records: Sequence[Record]) -> Count | None:
-    done = [record for record in records if record.outcome != "errored"]
-    passed = sum(record.outcome == "passed" for record in done)
-    return Count(passed, len(done)) if done else None
+    graded = [record for record in records if record.outcome != "errored"]
+    passed = sum(record.outcome == "passed" for record in graded)
+    return Count(passed, len(graded)) if graded else None
 
 
 def rows_of(results: RunResults, changes: Changes | None = None) -> list[CaseRow]:
@@ -122,9 +122,9 @@ def rows_of(results: RunResults, changes: Changes | None = None) -> list[CaseRow
     changed = [row for row in rows if row.change and row.change.records]
     changed = sorted(changed, key=lambda row: not row.is_telling)[:_MOST_EARLIER]
     trials = {
-        row.place: tuple(replace(record, files=(), transcript=()) for record in own)
+        row.place: tuple(replace(record, files=(), transcript=()) for record in records)
         for row in changed
-        if row.change and (own := row.change.records)
+        if row.change and (records := row.change.records)
     }
     return [replace(row, earlier=trials.get(row.place)) for row in rows] if trials else rows
 

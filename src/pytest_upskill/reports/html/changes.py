@@ -26,38 +26,38 @@ _KINDS: Final[Mapping[ChangeKind, tuple[str, str]]] = {
 }
 
 
-def changed_section(results: RunResults, found: Changes) -> str:
+def changed_section(results: RunResults, changes: Changes) -> str:
     """Which run it is, what each model shows, and the cases by what became of them."""
-    groups, notes = _groups(found), "".join(f"<li>{text(note)}</li>" for note in _notes(found))
-    several, compared = len(results.skills) > 1, found.comparison.pairs
+    groups, notes = _groups(changes), "".join(f"<li>{text(note)}</li>" for note in _notes(changes))
+    several, compared = len(results.skills) > 1, changes.comparison.pairs
     if not groups and all(pair.same_skill and not _about_pair(pair) for pair in compared):
         compared = ()  # nothing changed, which takes one line
     pairs = "".join(_pair(pair, several) for pair in compared)
     triggers = "".join(
-        f"<li>{_word(one.word)}<p><b>{text(one.skill)} on {text(one.model)}</b> "
-        f"{text(one.words)}.</p></li>"
-        for one in found.comparison.triggers
+        f"<li>{_word(row.word)}<p><b>{text(row.skill)} on {text(row.model)}</b> "
+        f"{text(row.words)}.</p></li>"
+        for row in changes.comparison.triggers
     )
     listed = f'<ul class="verdicts">{pairs}{triggers}</ul>' if pairs or triggers else ""
-    told = f'<ul class="notes">{notes}</ul>' if notes else ""
+    notes_list = f'<ul class="notes">{notes}</ul>' if notes else ""
     return (
         '<section id="changed" class="changed"><h2>Changed since the run before</h2>'
-        f'<p class="facts">{_about(found)}</p>{listed}'
-        f"{told}{groups or _nothing(found)}</section>"
+        f'<p class="facts">{_about(changes)}</p>{listed}'
+        f"{notes_list}{groups or _nothing(changes)}</section>"
     )
 
 
-def _about(found: Changes) -> str:
-    run = found.earlier.results
+def _about(changes: Changes) -> str:
+    run = changes.earlier.results
     day = f"{run.started.day} {run.started:%B %Y, %H:%M %Z}"
     facts = [
-        f"compared with <code>{text(one_line(found.earlier.id, _NAME_LIMIT))}</code>",
+        f"compared with <code>{text(one_line(changes.earlier.id, _NAME_LIMIT))}</code>",
         f'<time datetime="{run.started.isoformat(timespec="seconds")}">{text(day)}</time>',
     ]
     if run.commit:
         dirty = " with uncommitted changes" if run.commit.dirty else ""
         facts.append(f"commit <code>{text(run.commit.id[:9])}</code>{dirty}")
-    return " · ".join([*facts, f"{counted(found.compared, 'test')} in both"])
+    return " · ".join([*facts, f"{counted(changes.compared, 'test')} in both"])
 
 
 def _pair(pair: PairComparison, several: bool) -> str:
@@ -65,17 +65,17 @@ def _pair(pair: PairComparison, several: bool) -> str:
     name = f"{pair.skill} on {pair.model}" if several else pair.model
     skill = "the same skill" if pair.same_skill else "the skill was edited"
     about = [skill, *_about_pair(pair)]
-    more = f'<p class="facts">{text("; ".join(about))}</p>'
+    facts = f'<p class="facts">{text("; ".join(about))}</p>'
     change = pair.change
     if change is None or pair.before is None or pair.after is None:
         none = f"<p><b>{text(name)}</b> no case in common</p>"
-        return f"<li>{_word('not compared')}<div>{none}{more}</div></li>"
+        return f"<li>{_word('not compared')}<div>{none}{facts}</div></li>"
     points = points_words(change.lift, change.unit)
     rates = f"{percent(pair.before)} → {percent(pair.after)}{unit_of(pair.score)}"
     cases = f"over {counted(pair.cases, 'case')} with the skill"
     return (
         f"<li>{_word(change.word)}<div><p><b>{text(name)}</b> {rates}, {points} {cases}</p>"
-        f"{more}</div></li>"
+        f"{facts}</div></li>"
     )
 
 
@@ -88,62 +88,62 @@ def _word(word: str) -> str:
     return f'<span class="word {kind}">{text(word)}</span>'
 
 
-def _left_out(left: LeftOut) -> Iterator[str]:
+def _left_out(counts: LeftOut) -> Iterator[str]:
     numbers = {
-        "edited, so not compared": left.edited,
-        "not answered in both": left.unanswered,
+        "edited, so not compared": counts.edited,
+        "not answered in both": counts.unanswered,
     }
-    for why, number in numbers.items():
+    for reason, number in numbers.items():
         if number:
-            yield f"{counted(number, 'case')} {why}"
+            yield f"{counted(number, 'case')} {reason}"
 
 
-def _notes(found: Changes) -> Iterator[str]:
-    for (skill, model), number in found.not_asked.items():
-        where = f"{one_line(skill, _NAME_LIMIT)} on {one_line(model, _NAME_LIMIT)}"
-        yield f"{where}: {counted(number, 'case')} asked in only one of the runs."
-    yield from (f"{line[0].upper()}{line[1:]}." for line in found.comparison.differences)
+def _notes(changes: Changes) -> Iterator[str]:
+    for (skill, model), number in changes.not_asked.items():
+        pair = f"{one_line(skill, _NAME_LIMIT)} on {one_line(model, _NAME_LIMIT)}"
+        yield f"{pair}: {counted(number, 'case')} asked in only one of the runs."
+    yield from (f"{line[0].upper()}{line[1:]}." for line in changes.comparison.differences)
     both = (
-        ("this run", found.comparison.only_after),
-        ("the run before", found.comparison.only_before),
+        ("this run", changes.comparison.only_after),
+        ("the run before", changes.comparison.only_before),
     )
-    for where, pairs in both:
+    for place, pairs in both:
         if pairs:
             names = ", ".join(f"{skill} on {model}" for skill, model in pairs)
-            yield f"Only in {where}: {one_line(names, 300)}."
+            yield f"Only in {place}: {one_line(names, 300)}."
 
 
-def _groups(found: Changes) -> str:
-    groups = [_group(kind, found) for kind in _KINDS]
-    if found.gone:
-        names = [f"{test.case} on {test.label}" for test in found.gone]
+def _groups(changes: Changes) -> str:
+    groups = [_group(kind, changes) for kind in _KINDS]
+    if changes.gone:
+        names = [f"{test.case} on {test.label}" for test in changes.gone]
         items = [f"<li>{text(one_line(name, 2 * _NAME_LIMIT))}</li>" for name in names]
         groups.append(_listed("gone", "Gone", "in the run before, and not in this one", items))
     return "".join(groups)
 
 
-def _nothing(found: Changes) -> str:
-    if not found.compared:
+def _nothing(changes: Changes) -> str:
+    if not changes.compared:
         return ""
-    same = f"{counted(found.compared, 'test')} with the same results and the same answers"
+    same = f"{counted(changes.compared, 'test')} with the same results and the same answers"
     return f'<p class="note">Nothing changed: {same}.</p>'
 
 
-def _group(kind: ChangeKind, found: Changes) -> str:
+def _group(kind: ChangeKind, changes: Changes) -> str:
     title, about = _KINDS[kind]
-    items = [_item(place, found.cases[place]) for place in found.of_kind(kind)]
+    items = [_item(place, changes.cases[place]) for place in changes.of_kind(kind)]
     return _listed(kind, title, about, items)
 
 
 def _listed(kind: str, title: str, about: str, items: Sequence[str]) -> str:
     if not items:
         return ""
-    rest = len(items) - _MOST_LISTED
-    more = f'<p class="note">and {rest:,} more</p>' if rest > 0 else ""
+    hidden = len(items) - _MOST_LISTED
+    note = f'<p class="note">and {hidden:,} more</p>' if hidden > 0 else ""
     return (
         f'<div class="group-of {kind}">'
         f"<h3>{title} <b>{len(items):,}</b> <small>{about}</small></h3>"
-        f"<ul>{''.join(items[:_MOST_LISTED])}</ul>{more}</div>"
+        f"<ul>{''.join(items[:_MOST_LISTED])}</ul>{note}</div>"
     )
 
 

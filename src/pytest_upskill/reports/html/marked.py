@@ -33,10 +33,10 @@ class Cut:
     def parts(self, span: Span) -> list[Span]:
         """What is left of a span, in the text that is kept."""
         start, stop = max(0, span[0]), min(span[1], len(self.text))
-        rest = len(self.text) - self.tail
+        tail_start = len(self.text) - self.tail
         moved = len(self.kept) - len(self.text)
-        left = [(start, min(stop, self.head)), (max(start, rest) + moved, stop + moved)]
-        return [(one, two) for one, two in left if one < two]
+        pieces = [(start, min(stop, self.head)), (max(start, tail_start) + moved, stop + moved)]
+        return [(first, last) for first, last in pieces if first < last]
 
 
 def marked_checks(record: Record, limit: int) -> list[dict[str, Any] | None]:
@@ -48,19 +48,25 @@ def marked_checks(record: Record, limit: int) -> list[dict[str, Any] | None]:
     if record.output is None:
         return [None] * len(record.checks)
     cut = Cut.of(record.output, limit)
-    spans = {span: cut.parts(span) for one in record.checks for span in (*one.found, *one.unwanted)}
+    spans = {
+        span: cut.parts(span) for grade in record.checks for span in (*grade.found, *grade.unwanted)
+    }
     ends = {end for parts in spans.values() for part in parts for end in part}
-    known = places_of(cut.kept, ends) if ends else {}
+    place_of = places_of(cut.kept, ends) if ends else {}
 
-    def shown(places: Iterable[Span]) -> list[int]:
-        return [known[end] for place in places for part in spans[place] for end in part]
+    def ends_in(places: Iterable[Span]) -> list[int]:
+        return [place_of[end] for place in places for part in spans[place] for end in part]
 
     def marks(grade: Grade) -> dict[str, Any] | None:
         if not grade.found and not grade.unwanted:
             missing = not grade.passed and grade.check in _LOOKS_FOR and bool(record.output)
             return {"missing": True} if missing else None
         hidden = sum(not spans[span] for span in (*grade.found, *grade.unwanted))
-        lists = {"found": shown(grade.found), "unwanted": shown(grade.unwanted), "hidden": hidden}
+        lists = {
+            "found": ends_in(grade.found),
+            "unwanted": ends_in(grade.unwanted),
+            "hidden": hidden,
+        }
         return {name: value for name, value in lists.items() if value}
 
     return [marks(grade) for grade in record.checks]
@@ -68,26 +74,26 @@ def marked_checks(record: Record, limit: int) -> list[dict[str, Any] | None]:
 
 def places_of(text: str, places: Iterable[int]) -> dict[int, int]:
     """Where in the UTF-16 of ``harmless(text)`` are these places of the text."""
-    shown, wanted = harmless(text), sorted({0, *places})
-    at = _aligned(text, shown) if shown != text else range(len(text) + 1)
-    found, units = {0: 0}, 0
-    for before, place in pairwise(wanted):
-        units += _units(shown[at[before] : at[place]])
-        found[place] = units
-    return found
+    escaped, ordered = harmless(text), sorted({0, *places})
+    at = _aligned(text, escaped) if escaped != text else range(len(text) + 1)
+    units_at, units = {0: 0}, 0
+    for before, place in pairwise(ordered):
+        units += _units(escaped[at[before] : at[place]])
+        units_at[place] = units
+    return units_at
 
 
 def _units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _aligned(text: str, shown: str) -> Sequence[int]:
+def _aligned(text: str, escaped: str) -> Sequence[int]:
     """For each place of a text, that in its harmless form: characters stay or are escaped."""
     at, places = 0, list[int]()
     for number, letter in enumerate(text):
         places.append(at)
-        if shown[at : at + 1] == letter:
+        if escaped[at : at + 1] == letter:
             at += 1
         elif not (letter == "\r" and text[number + 1 : number + 2] == "\n"):
-            at += _ESCAPES[shown[at + 1]]
+            at += _ESCAPES[escaped[at + 1]]
     return [*places, at]

@@ -113,12 +113,12 @@ def table(kind: str, title: str, headers: Sequence[Header], rows: Sequence[_Row]
 
 def _row(headers: Sequence[Header], row: _Row) -> str:
     about, cells = row
-    made = "".join(
+    cells_html = "".join(
         f'<td role="cell"{_class(of)} data-name="{text(name)}">{cell}</td>'
         for (name, of), cell in zip(headers, cells, strict=True)
     )
     name = f'<th scope="row" role="rowheader"><div class="name">{about}</div></th>'
-    return f'<tr role="row">{name}{made}</tr>'
+    return f'<tr role="row">{name}{cells_html}</tr>'
 
 
 def _class(name: str) -> str:

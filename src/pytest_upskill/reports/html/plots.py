@@ -56,9 +56,9 @@ def _row(verdict: Verdict, top: float) -> list[str]:
         words = LIFT.full_text(row_of(verdict)) or ""
         parts.append(label(100, top + 14, words, "lift", "end"))
     if baseline is not None:
-        way = "gain" if skill > baseline else "loss" if skill < baseline else "same"
+        direction = "gain" if skill > baseline else "loss" if skill < baseline else "same"
         parts += _interval(baseline, row.samples, y + 9, "baseline")
-        parts.append(line(_at(baseline), y, _at(skill), y, f"way {way}"))
+        parts.append(line(_at(baseline), y, _at(skill), y, f"way {direction}"))
     parts += _interval(skill, row.samples, y - 9, "skill")
     previous = row.scored("previous")
     if previous is not None:
@@ -96,8 +96,8 @@ def _short(name: str) -> str:
 
 def _rates(verdict: Verdict) -> str:
     rates = [verdict.summary.scored(arm) for arm in _ARMS]
-    known = [percent(rate) for rate in rates if rate is not None]
-    return f"{verdict.summary.model}: {' → '.join(known)}"
+    texts = [percent(rate) for rate in rates if rate is not None]
+    return f"{verdict.summary.model}: {' → '.join(texts)}"
 
 
 @dataclass(frozen=True)
@@ -142,22 +142,22 @@ def points_of(verdicts: Sequence[Verdict]) -> tuple[list[Point], Scale] | None:
     """By cost if all prices are known, else by tokens; None if neither is known."""
     rows = [verdict for verdict in verdicts if verdict.summary.scored("skill") is not None]
     for number in (COST, TOKENS):
-        found = [point for row in rows for point in _points(row, number)]
-        amounts = [point.x for point in found]
-        models = {point.model for point in found if point.arm == "skill"}
+        points = [point for row in rows for point in _points(row, number)]
+        amounts = [point.x for point in points]
+        models = {point.model for point in points if point.arm == "skill"}
         if rows and len(models) == len(rows) and max(amounts) > 0:
             height = min(_HIGHEST, max(_LOWEST, _ROW * len(rows)))
-            return found, _scale(amounts, number, height)
+            return points, _scale(amounts, number, height)
     return None
 
 
 def _points(verdict: Verdict, number: Number) -> list[Point]:
-    found = []
+    points = []
     for arm, amount in zip(_ARMS, number.amounts(row_of(verdict)), strict=True):
         rate = verdict.summary.scored(arm)
         if amount is not None and rate is not None:
-            found.append(Point(verdict.summary.model, arm, amount, rate))
-    return found
+            points.append(Point(verdict.summary.model, arm, amount, rate))
+    return points
 
 
 def _scale(amounts: Sequence[float], number: Number, height: float) -> Scale:
@@ -167,10 +167,10 @@ def _scale(amounts: Sequence[float], number: Number, height: float) -> Scale:
     return Scale(number, 0.0, high * 1.1, False, height)
 
 
-def efficient(found: Sequence[Point]) -> list[Point]:
+def efficient(points: Sequence[Point]) -> list[Point]:
     """Points that no other one beats in both cost and rate, from cheap to good."""
     best: list[Point] = []
-    for point in sorted(found, key=lambda point: (point.x, -point.rate)):
+    for point in sorted(points, key=lambda point: (point.x, -point.rate)):
         if not best or point.rate > best[-1].rate:
             best.append(point)
     return best
@@ -178,12 +178,12 @@ def efficient(found: Sequence[Point]) -> list[Point]:
 
 def frontier(verdicts: Sequence[Verdict]) -> str | None:
     """The score against cost or tokens, for both arms of each model."""
-    known = points_of(verdicts)
-    if known is None:
+    points_and_scale = points_of(verdicts)
+    if points_and_scale is None:
         return None
-    found, scale = known
+    points, scale = points_and_scale
     parts = _axes(scale)
-    steps = efficient(found)
+    steps = efficient(points)
     for step, after in zip(steps, [*steps[1:], None], strict=True):
         end = scale.at(after.x) if after else 100.0
         parts.append(
@@ -192,23 +192,28 @@ def frontier(verdicts: Sequence[Verdict]) -> str | None:
         if after:
             parts.append(line(end, scale.y(step.rate), end, scale.y(after.rate), "frontier"))
     by_model: dict[str, list[Point]] = {}
-    for point in found:
+    for point in points:
         by_model.setdefault(point.model, []).append(point)
-    for one, *rest in by_model.values():
-        for two in rest:
-            ends = (scale.at(one.x), scale.y(one.rate), scale.at(two.x), scale.y(two.rate))
+    for first, *others in by_model.values():
+        for second in others:
+            ends = (
+                scale.at(first.x),
+                scale.y(first.rate),
+                scale.at(second.x),
+                scale.y(second.rate),
+            )
             parts.append(line(*ends, "joint"))
     spot = sweet_choice(verdicts) if scale.is_cost else None
-    for point in found:
+    for point in points:
         x, y = scale.at(point.x), scale.y(point.rate)
         if spot and (point.model, point.arm) == (spot.model, spot.arm):
             parts.append(circle(x, y, "spot", 11))
         parts.append(circle(x, y, f"dot {point.arm}"))
-    parts += _labels(found, scale)
-    what = score_title(verdicts[0].summary.score).lower()
-    title = f"{'Cost' if scale.is_cost else 'Tokens'} and {what}"
-    points = (f"{p.model} {p.arm}: {scale.text(p.x)}, {percent(p.rate)}" for p in found)
-    return drawing("plane", scale.y(0) + 24, title, "; ".join(points), parts)
+    parts += _labels(points, scale)
+    score_name = score_title(verdicts[0].summary.score).lower()
+    title = f"{'Cost' if scale.is_cost else 'Tokens'} and {score_name}"
+    texts = (f"{p.model} {p.arm}: {scale.text(p.x)}, {percent(p.rate)}" for p in points)
+    return drawing("plane", scale.y(0) + 24, title, "; ".join(texts), parts)
 
 
 def _axes(scale: Scale) -> list[str]:
@@ -242,10 +247,10 @@ def round_steps(high: float) -> list[float]:
     return [step * number for number in range(1, 7) if step * number <= high]
 
 
-def _labels(found: Sequence[Point], scale: Scale) -> list[str]:
+def _labels(points: Sequence[Point], scale: Scale) -> list[str]:
     """The name of each model near its point with the skill."""
-    places = [(scale.at(p.x), scale.y(p.rate)) for p in found]
-    names = [_short(p.model) if p.arm == "skill" else "" for p in found]
+    places = [(scale.at(p.x), scale.y(p.rate)) for p in points]
+    names = [_short(p.model) if p.arm == "skill" else "" for p in points]
     return placed_names(places, names, scale.y(0))
 
 
@@ -276,19 +281,20 @@ def _free_place(
     options: list[tuple[int, float, Box]] = []
     for down in (-16, 18, 0, 34, -32, 50, 66):
         for side in (1, -1, 0) if down else (1, -1):
-            left = {1: x + _BESIDE, -1: x - _BESIDE - width, 0: x - width / 2}[side]
-            options.append((side, down, (left, y + down - 8, left + width, y + down + 8)))
+            start = {1: x + _BESIDE, -1: x - _BESIDE - width, 0: x - width / 2}[side]
+            options.append((side, down, (start, y + down - 8, start + width, y + down + 8)))
     plane = (-8, 0, _NARROW + 8, bottom)
     inside = [option for option in options if _is_inside(option[2], plane)]
     for option in inside:
-        if not any(_overlap(option[2], other) for other in taken):
+        if not any(_overlap(option[2], box) for box in taken):
             return option
     return (inside or options)[0]
 
 
-def _is_inside(one: Box, two: Box) -> bool:
-    return one[0] >= two[0] and one[1] >= two[1] and one[2] <= two[2] and one[3] <= two[3]
+def _is_inside(inner: Box, outer: Box) -> bool:
+    starts = inner[0] >= outer[0] and inner[1] >= outer[1]
+    return starts and inner[2] <= outer[2] and inner[3] <= outer[3]
 
 
-def _overlap(one: Box, two: Box) -> bool:
-    return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

@@ -101,8 +101,8 @@ def _body(
             changed_section(results, changed) if changed else "",
             _matrix(by_skill, list(results.model_ids)) if several else "",
             *(
-                _section(skill, own, skill.name if several else "Verdict")
-                for skill, own in by_skill
+                _section(skill, verdicts, skill.name if several else "Verdict")
+                for skill, verdicts in by_skill
             ),
             trigger_section(results.trigger_summaries),
             _part("parts", parts_sections(results.parts), *map(curve_section, results.parts)),
@@ -119,13 +119,13 @@ def _head(
     by_skill: Sequence[tuple[SkillInfo, list[Verdict]]],
     changed: Changes | None,
 ) -> str:
-    when = results.started.isoformat(timespec="seconds")
+    moment = results.started.isoformat(timespec="seconds")
     day = f"{results.started.day} {results.started:%B %Y, %H:%M %Z}"
     models = list(results.model_ids)
-    where = text(models[0]) if len(models) == 1 else counted(len(models), "model")
-    facts = [f'<time datetime="{when}">{text(day)}</time>']
+    models_text = text(models[0]) if len(models) == 1 else counted(len(models), "model")
+    facts = [f'<time datetime="{moment}">{text(day)}</time>']
     tests = f"{counted(len(results.all_tests), 'test')} on "
-    facts.append(f"{'' if results.only_studied else tests}{where}")
+    facts.append(f"{'' if results.only_studied else tests}{models_text}")
     facts.append(f"took {_duration(results.seconds)}")
     if results.commit:
         dirty = " with uncommitted changes" if results.commit.dirty else ""
@@ -167,10 +167,12 @@ def _outcome(results: RunResults, rows: Sequence[CaseRow]) -> str:
         title = results.outcome().capitalize()
         return f'<section class="outcome bad"><h2>{title}</h2><ul>{listed}</ul></section>'
     gates = "all gates passed" if results.gate is not None else "no gates were set"
-    asked = [results.records_of(test) for test in results.triggers]
-    skipped = sum("not run" in row.states for row in rows) + sum(not own for own in asked)
+    query_records = [results.records_of(test) for test in results.triggers]
+    skipped = sum("not run" in row.states for row in rows) + sum(
+        not records for records in query_records
+    )
     failed = sum("failed" in row.states for row in rows) + _failed_queries(results)
-    tests = len(rows) + len(asked)
+    tests = len(rows) + len(query_records)
     counts = f"{tests - skipped - failed:,} of {counted(tests, 'test')} passed"
     expected = _to_cases(f"{failed:,} failed as expected", outcome="failed as expected")
     counts += f", {expected}" if failed else ""
@@ -180,9 +182,9 @@ def _outcome(results: RunResults, rows: Sequence[CaseRow]) -> str:
 
 def _to_cases(words: str, kind: str = "", **filters: str) -> str:
     """A link to the table of cases; the script makes it one to those that fit."""
-    wanted = urlencode({key: shown_name(value) for key, value in filters.items()})
+    query = urlencode({key: shown_name(value) for key, value in filters.items()})
     about = f' class="{kind}"' if kind else ""
-    return f'<a{about} href="#cases" data-filters="{escape(wanted)}">{text(words)}</a>'
+    return f'<a{about} href="#cases" data-filters="{escape(query)}">{text(words)}</a>'
 
 
 def _problem(results: RunResults, reason: str) -> str:
@@ -200,14 +202,16 @@ def _problem(results: RunResults, reason: str) -> str:
     if not named:
         return text(reason)
     skill = max(named, key=len)
-    rest = text(reason.removeprefix(skill))
-    return f'<a href="#{skill_anchor(skill)}">{text(skill)}</a>{rest}'
+    rest_html = text(reason.removeprefix(skill))
+    return f'<a href="#{skill_anchor(skill)}">{text(skill)}</a>{rest_html}'
 
 
 def _failed_queries(results: RunResults) -> int:
     """Those that failed as expected: a run with any other has not passed."""
-    found = map(results.standing, results.triggers)
-    return sum(one is not None and one.kind not in ("passed", "better") for one in found)
+    standings = map(results.standing, results.triggers)
+    return sum(
+        standing is not None and standing.kind not in ("passed", "better") for standing in standings
+    )
 
 
 def _cases(content: Fitted) -> str:
@@ -264,10 +268,10 @@ def _scored(skill: SkillInfo) -> str:
 
 def _verdict(verdict: Verdict) -> str:
     since = [verdict.since] if verdict.since else []
-    more = "".join(f"<li>{text(line)}</li>" for line in [*since, *signal_lines(verdict)])
+    items = "".join(f"<li>{text(line)}</li>" for line in [*since, *signal_lines(verdict)])
     return (
         f"<li>{_word(verdict)}<div><p>{_worse(verdict)}<b>{breakable(verdict.summary.model)}</b> "
-        f"{text(verdict.sentence)}.</p>{f'<ul>{more}</ul>' if more else ''}</div></li>"
+        f"{text(verdict.sentence)}.</p>{f'<ul>{items}</ul>' if items else ''}</div></li>"
     )
 
 
@@ -289,19 +293,19 @@ def _worse(verdict: Verdict) -> str:
 def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
     if all(verdict.summary.scored("skill") is None for verdict in verdicts):
         return '<p class="note">Nothing to draw: there are no answers.</p>'
-    what = score_title(skill.score)
-    first = figure(what, dumbbell(verdicts), _arms(skill, verdicts))
-    known, plane = points_of(verdicts), frontier(verdicts)
-    if not plane or not known:
+    score_name = score_title(skill.score)
+    first = figure(score_name, dumbbell(verdicts), _arms(skill, verdicts))
+    known_points, plane = points_of(verdicts), frontier(verdicts)
+    if not plane or not known_points:
         return (
             f'<div class="plots">{first}<p class="note">Cost is not drawn: neither prices nor '
             "tokens of all models are known.</p></div>"
         )
-    unit = "$ per 1000 answers" if known[1].is_cost else "tokens per answer"
-    scale = ", logarithmic" if known[1].is_log else ""
+    unit = "$ per 1000 answers" if known_points[1].is_cost else "tokens per answer"
+    scale = ", logarithmic" if known_points[1].is_log else ""
     keys = [key("steps", "efficient frontier")]
-    keys += [key("ring", "sweet spot")] if sweet_spot(verdicts) and known[1].is_cost else []
-    second = figure(f"{what} against {unit}{scale}", plane, keys)
+    keys += [key("ring", "sweet spot")] if sweet_spot(verdicts) and known_points[1].is_cost else []
+    second = figure(f"{score_name} against {unit}{scale}", plane, keys)
     # A picture of one row is too low to stand beside the other one.
     kind = "plots" if len(verdicts) > 1 else "plots stacked"
     return f'<div class="{kind}">{first}{second}</div>'
@@ -310,10 +314,10 @@ def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
 def _arms(skill: SkillInfo, verdicts: Sequence[Verdict]) -> list[str]:
     """The legend of the first picture: only what is drawn."""
     compared = any(verdict.summary.scored("baseline") is not None for verdict in verdicts)
-    it = "it" if compared else "the skill"
+    object_word = "it" if compared else "the skill"
     keys = [key("hollow", "without the skill")] if compared else []
-    keys += [key("rhomb", f"with {it} at {skill.against}")] if skill.against else []
-    return [*keys, key("filled", f"with {it}"), key("whisker", "95 % interval")]
+    keys += [key("rhomb", f"with {object_word} at {skill.against}")] if skill.against else []
+    return [*keys, key("filled", f"with {object_word}"), key("whisker", "95 % interval")]
 
 
 def _numbers(verdicts: Sequence[Verdict]) -> str:
@@ -334,9 +338,9 @@ def _numbers(verdicts: Sequence[Verdict]) -> str:
 
 def _number(number: Number, row: SummaryRow) -> str:
     bounds = number.bounds_text(row) if number.interval else None
-    shown = text(number.text(row) or _UNKNOWN)
+    number_text = text(number.text(row) or _UNKNOWN)
     small = bounds or number.lift_text(row)
-    return f"{shown} <small>{text(small)}</small>" if small else shown
+    return f"{number_text} <small>{text(small)}</small>" if small else number_text
 
 
 # Many skills.
@@ -346,8 +350,8 @@ def _matrix(by_skill: Sequence[tuple[SkillInfo, list[Verdict]]], models: Sequenc
     """A row for each skill, a column for each model."""
     rows = []
     for skill, verdicts in by_skill:
-        known = {verdict.summary.model: verdict for verdict in verdicts}
-        cells = [_matrix_cell(known.get(model)) for model in models]
+        by_model = {verdict.summary.model: verdict for verdict in verdicts}
+        cells = [_matrix_cell(by_model.get(model)) for model in models]
         rows.append((f'<a href="#{skill_anchor(skill.name)}">{breakable(skill.name)}</a>', cells))
     headers = [(name, "") for name in ("skill", *models)]
     matrix = table("matrix", "All skills on all models", headers, rows)
@@ -358,8 +362,8 @@ def _matrix_cell(verdict: Verdict | None) -> str:
     if verdict is None:
         return _UNKNOWN
     row = row_of(verdict)
-    rates = [shown for number in (WITHOUT, WITH) if (shown := number.text(row))]
+    rates = [rates_text for number in (WITHOUT, WITH) if (rates_text := number.text(row))]
     lift = f"<b>{LIFT.text(row)}</b> " if verdict.lift else ""
-    shown = (" → ".join(rates) or _UNKNOWN) + unit_of(row.score)
+    rates_text = (" → ".join(rates) or _UNKNOWN) + unit_of(row.score)
     word = _word(verdict, f"#{skill_anchor(verdict.summary.skill)}")
-    return f"{lift}{word} {_worse(verdict)}<small>{shown}</small>"
+    return f"{lift}{word} {_worse(verdict)}<small>{rates_text}</small>"

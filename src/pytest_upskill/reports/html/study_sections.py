@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, floor
 from typing import Final
 
@@ -51,13 +52,13 @@ def neighbour_sections(matrices: Sequence[Matrix]) -> str:
 
 
 def _matrix_section(matrix: Matrix) -> str:
-    said = [
+    sentences = [
         *shown_sentences(matrix, _MOST_SHOWN),
         *open_sentences(matrix, _MOST_OPEN),
         *neighbour_only(matrix),
         listing_sentence(matrix),
     ]
-    listed = "".join(f"<li>{text(one)}.</li>" for one in said)
+    listed = "".join(f"<li>{text(sentence)}.</li>" for sentence in sentences)
     return (
         f'<section class="skill"><h2>Neighbours</h2>'
         f'<p class="facts">{text(matrix.model)} · {text(spent(matrix))}</p>'
@@ -72,14 +73,14 @@ def _matrix_section(matrix: Matrix) -> str:
 def _matrix(matrix: Matrix) -> str:
     """A row for each tested skill, a column for each neighbour, the last for all of them."""
     columns = matrix.columns
-    names = [_short_name(column_name(one)) for one in columns]
-    heads = ["skill", ALONE, *(f"with {one}" for one in names)]
-    head = "".join(f'<th scope="col" role="columnheader">{text(one)}</th>' for one in heads)
+    names = [_short_name(column_name(alone)) for alone in columns]
+    heads = ["skill", ALONE, *(f"with {alone}" for alone in names)]
+    head = "".join(f'<th scope="col" role="columnheader">{text(alone)}</th>' for alone in heads)
     rows = "".join(
-        f'<tr role="row"><th scope="row" role="rowheader">{text(_short_name(one.skill))}</th>'
-        f"{_alone(one)}"
-        f"{''.join(_pair_td(matrix, one.skill, other) for other in columns)}</tr>"
-        for one in matrix.alone
+        f'<tr role="row"><th scope="row" role="rowheader">{text(_short_name(alone.skill))}</th>'
+        f"{_alone(alone)}"
+        f"{''.join(_pair_td(matrix, alone.skill, other) for other in columns)}</tr>"
+        for alone in matrix.alone
     )
     title = f"What neighbours do to each skill, on {_short_name(matrix.model)}"
     return (
@@ -89,25 +90,25 @@ def _matrix(matrix: Matrix) -> str:
     )
 
 
-def _alone(one: Alone) -> str:
-    number, *span = alone_cell(one)
-    more = _folded(opening_lines(one.openings), f"{one.skill} alone")
-    return _td("alone", ALONE, f"<b>{text(number)}</b> {_small(span)}{more}")
+def _alone(alone: Alone) -> str:
+    number, *span = alone_cell(alone)
+    folded = _folded(opening_lines(alone.openings), f"{alone.skill} alone")
+    return _td("alone", ALONE, f"<b>{text(number)}</b> {_small(span)}{folded}")
 
 
-def _pair_td(matrix: Matrix, skill: str, other: str | None) -> str:
-    pair, name = matrix.pair(skill, other), f"with {_short_name(column_name(other))}"
+def _pair_td(matrix: Matrix, skill: str, neighbour: str | None) -> str:
+    pair, name = matrix.pair(skill, neighbour), f"with {_short_name(column_name(neighbour))}"
     if pair is None:
-        same = skill == other
+        same = skill == neighbour
         return _td("self", name, '<span aria-label="itself">–</span>' if same else "")
     cell, lines = pair_cell(pair), details(pair)
     hover = "; ".join(lines)
-    shown = (
+    content = (
         f'<span title="{text(hover)}"><b>{text(cell.change)}</b> '
         f'<span class="word {pair.word}">{pair.word}</span></span> '
         f"{_small([cell.span, cell.needs])}"
     )
-    return _td(pair.word, name, shown + _folded(lines, f"{skill} {name}"))
+    return _td(pair.word, name, content + _folded(lines, f"{skill} {name}"))
 
 
 def _td(kind: str, name: str, inside: str) -> str:
@@ -130,15 +131,18 @@ def _folded(lines: Sequence[str], of: str) -> str:
 def _listing(matrix: Matrix) -> str:
     """What the entry of each skill costs every request."""
     rows = listing_rows(matrix)
-    seen = any(one for _, _, one in rows)
+    counts = any(count for _, _, count in rows)
     headers: list[Header] = [("skill", ""), ("tokens of its entry, estimated", "num")]
-    headers += [("by the model's count", "num")] if seen else []
+    headers += [("by the model's count", "num")] if counts else []
     body = [
-        (text(_short_name(name)), [text(tokens), *([text(told or "–")] if seen else [])])
-        for name, tokens, told in rows
+        (
+            text(_short_name(name)),
+            [text(tokens), *([text(count or "–")] if counts else [])],
+        )
+        for name, tokens, count in rows
     ]
-    made = table("listing", "Tokens of the list of skills", headers, body)
-    return f'<h3 class="listing">The list of skills, in every request</h3>{made}'
+    listing = table("listing", "Tokens of the list of skills", headers, body)
+    return f'<h3 class="listing">The list of skills, in every request</h3>{listing}'
 
 
 def _short_name(name: str) -> str:
@@ -149,28 +153,30 @@ _MOST_SENTENCES: Final = 30
 _CLASSES: Final = {"missed": "hurts", "could go": "helps", "better without": "helps"}
 
 
-def parts_sections(found: Sequence[Parts]) -> str:
-    return "".join(_parts_section(one) for one in found if one.parts or one.notes)
+def parts_sections(studies: Sequence[Parts]) -> str:
+    return "".join(_parts_section(parts) for parts in studies if parts.parts or parts.notes)
 
 
-def _parts_section(found: Parts) -> str:
-    *said, last = conclusions(found) or [""]
-    told = [part_sentence(one, found.margin) for one in found.sorted[:_MOST_SENTENCES]]
-    listed = "".join(f"<li>{text(one)}.</li>" for one in (*told, *said))
+def _parts_section(parts: Parts) -> str:
+    *closing, last = conclusions(parts) or [""]
+    sentences = [
+        part_sentence(sentence, parts.margin) for sentence in parts.sorted[:_MOST_SENTENCES]
+    ]
+    listed = "".join(f"<li>{text(sentence)}.</li>" for sentence in (*sentences, *closing))
     return (
         '<section class="skill"><h2>Parts</h2>'
-        f'<p class="facts">{text(parts_title(found))} · {text(spent(found))}</p>'
+        f'<p class="facts">{text(parts_title(parts))} · {text(spent(parts))}</p>'
         f'<p class="conclusion">{text(last)}.</p>'
-        f"{_parts_table(found) if found.parts else ''}"
+        f"{_parts_table(parts) if parts.parts else ''}"
         f'<ul class="said">{listed}</ul></section>'
     )
 
 
-def _parts_table(found: Parts) -> str:
+def _parts_table(parts: Parts) -> str:
     headers: list[Header] = [("part", ""), *((name, "num") for name in PART_HEADERS[1:-1])]
-    rows = [(f"{text(row.name)}", _part_cells(row)) for row in part_rows(found)]
-    made = table("numbers", "Parts of the skill", [*headers, ("verdict", "")], rows)
-    return f'{made}<p class="note">{text(parts_legend(found))}.</p>'
+    rows = [(f"{text(row.name)}", _part_cells(row)) for row in part_rows(parts)]
+    table_html = table("numbers", "Parts of the skill", [*headers, ("verdict", "")], rows)
+    return f'{table_html}<p class="note">{text(parts_legend(parts))}.</p>'
 
 
 def _part_cells(row: PartRow) -> list[str]:
@@ -196,51 +202,56 @@ class CurvePoint:
     kind: str  # "whole", "version" or "chosen"
 
 
-def points_of_curve(found: Parts) -> list[CurvePoint]:
+def points_of_curve(parts: Parts) -> list[CurvePoint]:
     """From short to long, without the baseline; only what was measured."""
     versions = [
-        CurvePoint(f"{one.tokens:,}", one.tokens, one.lift, "chosen" if one.folder else "version")
-        for one in found.versions
-        if one.lift
+        CurvePoint(
+            f"{version.tokens:,}",
+            version.tokens,
+            version.lift,
+            "chosen" if version.folder else "version",
+        )
+        for version in parts.versions
+        if version.lift
     ]
-    lift = found.held_out or found.lift
-    whole_skill = [CurvePoint("whole", found.tokens, lift, "whole")] if lift else []
-    return sorted([*versions, *whole_skill], key=lambda one: one.tokens)
+    lift = parts.held_out or parts.lift
+    whole_skill = [CurvePoint("whole", parts.tokens, lift, "whole")] if lift else []
+    return sorted([*versions, *whole_skill], key=lambda version: version.tokens)
 
 
-def curve(found: Parts) -> str | None:
+def curve(parts: Parts) -> str | None:
     """The plot; None if no shorter version was measured."""
-    dots = points_of_curve(found)
-    if not any(one.kind != "whole" for one in dots):
+    points = points_of_curve(parts)
+    if not any(point.kind != "whole" for point in points):
         return None
-    axes = _Axes.of(dots)
-    parts = axes.drawn()
-    places = [(axes.x(one.tokens), axes.y(one.lift.lift)) for one in dots]
-    way = [(axes.x(0), axes.y(0.0)), *places]
-    for (x1, y1), (x2, y2) in zip(way, places, strict=False):
-        parts.append(line(x1, y1, x2, y2, "joint"))
-    parts.append(circle(*way[0], "dot baseline"))
-    for one, (x, y) in zip(dots, places, strict=True):
-        parts += _interval(one.lift, x, axes)
-        if one.kind == "chosen":
-            parts.append(circle(x, y, "spot", 11))
-        draw = diamond if one.kind == "whole" else circle
-        parts.append(draw(x, y, "dot skill"))
-    names = [one.name for one in dots]
-    parts += placed_names([*places, way[0]], [*names, "without"], axes.bottom)
-    described = "; ".join(["0 tokens: the baseline", *map(_point_words, dots)])
-    title = f"Lift of {found.skill} on {found.model} against its tokens"
-    return drawing("curve", axes.bottom + 24, title, described, parts)
+    axes = _Axes.of(points)
+    drawn = axes.drawn()
+    baseline = (axes.x(0), axes.y(0.0))
+    places = [(axes.x(point.tokens), axes.y(point.lift.lift)) for point in points]
+    for start, end in pairwise([baseline, *places]):
+        drawn.append(line(*start, *end, "joint"))
+    drawn.append(circle(*baseline, "dot baseline"))
+    for point, (x, y) in zip(points, places, strict=True):
+        drawn += _interval(point.lift, x, axes)
+        if point.kind == "chosen":
+            drawn.append(circle(x, y, "spot", 11))
+        draw = diamond if point.kind == "whole" else circle
+        drawn.append(draw(x, y, "dot skill"))
+    names = [*(point.name for point in points), "without"]
+    drawn += placed_names([*places, baseline], names, axes.bottom)
+    description = "; ".join(["0 tokens: the baseline", *map(_point_words, points)])
+    title = f"Lift of {parts.skill} on {parts.model} against its tokens"
+    return drawing("curve", axes.bottom + 24, title, description, drawn)
 
 
-def curve_section(found: Parts) -> str:
+def curve_section(parts: Parts) -> str:
     """The plot and its numbers as a table; empty without versions."""
-    picture, rows = curve(found), curve_rows(found)
+    picture, rows = curve(parts), curve_rows(parts)
     if not rows:
         return ""
     keys = [key("hollow", "without the skill"), key("rhomb full", "whole skill")]
     keys += [key("filled", "shorter version"), key("whisker", "95 % interval")]
-    keys += [key("ring", "saved")] if any(one.folder for one in found.versions) else []
+    keys += [key("ring", "saved")] if any(version.folder for version in parts.versions) else []
     drawn = figure("Lift in points against tokens", picture, keys) if picture else ""
     headers: list[Header] = [("version", ""), *((name, "num") for name in CURVE_HEADERS[1:3])]
     body = [(text(row.name), [*map(text, row.cells[1:3]), _loss_words(row)]) for row in rows]
@@ -248,8 +259,8 @@ def curve_section(found: Parts) -> str:
         "numbers curve", "Numbers of each version", [*headers, (CURVE_HEADERS[3], "")], body
     )
     return (
-        f'<section class="skill"><h2>{text(found.skill)}, shorter</h2>'
-        f'<p class="facts">{text(curve_title(found))}; no choice was based on these</p>'
+        f'<section class="skill"><h2>{text(parts.skill)}, shorter</h2>'
+        f'<p class="facts">{text(curve_title(parts))}; no choice was based on these</p>'
         f'<div class="plots stacked">{drawn}</div>{numbers}</section>'
     )
 
@@ -261,9 +272,9 @@ def _loss_words(row: CurveRow) -> str:
     return f'<span class="word {kind}">{text(row.loss)}</span>'
 
 
-def _point_words(one: CurvePoint) -> str:
+def _point_words(point: CurvePoint) -> str:
     kind = {"whole": "the whole skill", "version": "a version", "chosen": "the chosen version"}
-    return f"{counted(one.tokens, 'token')}, {kind[one.kind]}: {points_words(one.lift)}"
+    return f"{counted(point.tokens, 'token')}, {kind[point.kind]}: {points_words(point.lift)}"
 
 
 def _interval(lift: Lift, x: float, axes: "_Axes") -> list[str]:
@@ -282,10 +293,10 @@ class _Axes:
 
     @classmethod
     def of(cls, dots: Sequence[CurvePoint]) -> "_Axes":
-        lows, highs = [one.lift.low for one in dots], [one.lift.high for one in dots]
+        lows, highs = [point.lift.low for point in dots], [point.lift.high for point in dots]
         low = floor(min(0.0, *lows) / _STEP) * _STEP
         high = ceil(max(_STEP, *highs) / _STEP) * _STEP
-        return cls(max(one.tokens for one in dots) * _BEYOND, low, high)
+        return cls(max(point.tokens for point in dots) * _BEYOND, low, high)
 
     @property
     def bottom(self) -> float:

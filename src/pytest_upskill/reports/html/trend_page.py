@@ -73,8 +73,10 @@ def _table(entries: Sequence[Entry]) -> str:
     kinds = ["" if header in plain else ' class="n"' for header in headers]
 
     def row(tag: str, cells: Sequence[str]) -> str:
-        made = [f"<{tag}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, cells, strict=True)]
-        return f"<tr>{''.join(made)}</tr>"
+        cells_html = [
+            f"<{tag}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, cells, strict=True)
+        ]
+        return f"<tr>{''.join(cells_html)}</tr>"
 
     newest = sorted(entries, key=lambda entry: (entry.started, entry.id), reverse=True)
     body = "".join(row("td", _cells(entry, numbers)) for entry in newest)
@@ -123,20 +125,20 @@ class _Scale:
 
 def _drawing(entries: Sequence[Entry], metric: Number, title: str) -> str:
     """The drawing of one skill; empty if the metric is not known of any run."""
-    lines = {model: own for (_, model), own in by_pair(entries).items()}
-    known = [value for entry in entries if (value := metric.amount(entry.row)) is not None]
-    if not known:
+    lines = {model: runs for (_, model), runs in by_pair(entries).items()}
+    values = [value for entry in entries if (value := metric.amount(entry.row)) is not None]
+    if not values:
         return ""
     bounds = [bound for entry in entries for bound in metric.bounds_of(entry.row) or ()]
     order = sorted(entries, key=lambda entry: (entry.started, entry.id))
     ids = list(dict.fromkeys(entry.id for entry in order))
-    low, high = min(0.0, *known, *bounds), max(metric.unit.top or 0.0, *known, *bounds)
+    low, high = min(0.0, *values, *bounds), max(metric.unit.top or 0.0, *values, *bounds)
     scale = _Scale({run: number for number, run in enumerate(ids)}, low, high or 1.0)
     parts = [*_axis(scale, metric), *_labels(order, scale)]
-    for number, own in enumerate(lines.values()):
+    for number, runs in enumerate(lines.values()):
         # A few pixels apart, so that the intervals of models do not hide each other.
         aside = (number - (len(lines) - 1) / 2) * min(4, _ROOM / len(ids) / 2 / len(lines))
-        parts += _line(own, metric, scale, number, aside)
+        parts += _line(runs, metric, scale, number, aside)
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">'
         f"{''.join(parts)}</svg>"
@@ -172,8 +174,8 @@ def _labels(entries: Sequence[Entry], scale: _Scale) -> list[str]:
     for number, entry in enumerate(once.values()):
         if number % every == 0:
             x, y = scale.x(entry), _HEIGHT - _BOTTOM + 16
-            when = f"{entry.started.astimezone(UTC):%m-%d %H:%M}"
-            text = escape(entry.commit_text if entry.commit else when)
+            time_text = f"{entry.started.astimezone(UTC):%m-%d %H:%M}"
+            text = escape(entry.commit_text if entry.commit else time_text)
             turn = f"rotate(-50 {x} {y})"
             parts.append(f'<text class="label" x="{x}" y="{y}" transform="{turn}">{text}</text>')
     return parts
@@ -182,13 +184,13 @@ def _labels(entries: Sequence[Entry], scale: _Scale) -> list[str]:
 def _line(
     entries: Sequence[Entry], metric: Number, scale: _Scale, number: int, aside: float
 ) -> list[str]:
-    known = [(e, value) for e in entries if (value := metric.amount(e.row)) is not None]
-    places = [(round(scale.x(e) + aside, 1), scale.y(value)) for e, value in known]
+    points = [(e, value) for e in entries if (value := metric.amount(e.row)) is not None]
+    places = [(round(scale.x(e) + aside, 1), scale.y(value)) for e, value in points]
     # A run of some cases says little about all of them, so it is not part of the line.
-    on_line = [place for (e, _), place in zip(known, places, strict=True) if not e.row.subset]
+    on_line = [place for (e, _), place in zip(points, places, strict=True) if not e.row.subset]
     path = " ".join(f"{x},{y}" for x, y in on_line)
     parts = [f'<polyline points="{path}"/>'] if on_line else []
-    for (entry, value), (x, y) in zip(known, places, strict=True):
+    for (entry, value), (x, y) in zip(points, places, strict=True):
         if bounds := metric.bounds_of(entry.row):
             low, high = map(scale.y, bounds)
             parts.append(f'<line class="interval" x1="{x}" x2="{x}" y1="{low}" y2="{high}"/>')

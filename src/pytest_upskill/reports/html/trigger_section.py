@@ -35,14 +35,14 @@ def trigger_section(rows: Sequence[TriggerSummary]) -> str:
 
 def _verdict(row: TriggerSummary, several: bool) -> str:
     name = f"{row.skill} on {row.model}" if several else row.model
-    more = "".join(f"<li>{text(line)}</li>" for line in row.advice)
-    known = [("recall", row.recall), ("false alarms", row.false_alarms)]
-    numbers = [f"{name} {percent(share.rate)}" for name, share in known if share]
+    advice = "".join(f"<li>{text(line)}</li>" for line in row.advice)
+    rates = [("recall", row.recall), ("false alarms", row.false_alarms)]
+    numbers = [f"{name} {percent(share.rate)}" for name, share in rates if share]
     word = row.word or text(numbers[0])
     return (
         f'<li><span class="word {row.word}">{word}</span><div>'
         f"<p><b>{breakable(name)}</b> {text(row.sentence)}.</p>"
-        f"{f'<ul>{more}</ul>' if more else ''}</div></li>"
+        f"{f'<ul>{advice}</ul>' if advice else ''}</div></li>"
     )
 
 
@@ -50,18 +50,18 @@ def _numbers(rows: Sequence[TriggerSummary]) -> str:
     numbers = shown_trigger_numbers(rows)
     several = len({row.skill for row in rows}) > 1
     headers: list[Header] = [("model", ""), *((number.header, "num") for number in numbers)]
-    made = []
+    lines = []
     for row in rows:
         about = breakable(row.model) + (f"<small>{breakable(row.skill)}</small>" if several else "")
-        made.append((about, [_number(number, row) for number in numbers]))
-    return table("numbers", "Triggers of each model", headers, made)
+        lines.append((about, [_number(number, row) for number in numbers]))
+    return table("numbers", "Triggers of each model", headers, lines)
 
 
 def _number(number: Number, row: TriggerSummary) -> str:
     share, bounds = number.amount(row) if number.bar else None, number.bounds_text(row)
-    shown = text(number.text(row) or _UNKNOWN)
+    number_text = text(number.text(row) or _UNKNOWN)
     drawn = f"{bar(share)} " if share is not None else ""
-    return f"{drawn}{shown}" + (f" <small>{text(bounds)}</small>" if bounds else "")
+    return f"{drawn}{number_text}" + (f" <small>{text(bounds)}</small>" if bounds else "")
 
 
 def bar(share: float, kind: str = "") -> str:
@@ -75,30 +75,32 @@ def bar(share: float, kind: str = "") -> str:
 
 def _queries(skill: str, rows: Sequence[TriggerSummary], titled: bool) -> str:
     """A row for each query, a column for each agent and model; wrong ones first."""
-    found: dict[str, dict[str, QueryRate]] = {}
+    by_case: dict[str, dict[str, QueryRate]] = {}
     for row in rows:
         for query in row.queries:
-            found.setdefault(query.case, {})[row.model] = query
-    order = sorted(found.values(), key=_rank)
+            by_case.setdefault(query.case, {})[row.model] = query
+    order = sorted(by_case.values(), key=_rank)
     headers: list[Header] = [("query", ""), ("needs it", "")]
     headers += [(row.model, "rate") for row in rows]
-    made = []
-    for known in order[:_MOST_QUERIES]:
-        first = next(iter(known.values()))
+    lines = []
+    for by_model in order[:_MOST_QUERIES]:
+        first = next(iter(by_model.values()))
         about = f"{text(shortened(first.query or first.case, _LONGEST))}"
         about += f"<small>{text(first.case)}</small>"
         cells = ["yes" if first.should_trigger else "no"]
-        cells += [_rate(known.get(row.model)) for row in rows]
-        made.append((about, cells))
-    left = len(order) - len(made)
-    more = f'<p class="note">{counted(left, "more query")} in the JSON report.</p>' if left else ""
+        cells += [_rate(by_model.get(row.model)) for row in rows]
+        lines.append((about, cells))
+    hidden = len(order) - len(lines)
+    note = (
+        f'<p class="note">{counted(hidden, "more query")} in the JSON report.</p>' if hidden else ""
+    )
     title = f"<h3>Queries of {breakable(skill)}</h3>" if titled else "<h3>Queries</h3>"
-    return f"{title}{table('numbers queries', f'Queries of {skill}', headers, made)}{more}"
+    return f"{title}{table('numbers queries', f'Queries of {skill}', headers, lines)}{note}"
 
 
-def _rank(known: dict[str, QueryRate]) -> tuple[bool, bool]:
-    wrong = any(one.right is False or one.errored for one in known.values())
-    return not wrong, not next(iter(known.values())).should_trigger
+def _rank(by_model: dict[str, QueryRate]) -> tuple[bool, bool]:
+    wrong = any(query.right is False or query.errored for query in by_model.values())
+    return not wrong, not next(iter(by_model.values())).should_trigger
 
 
 def _rate(query: QueryRate | None) -> str:
@@ -110,5 +112,5 @@ def _rate(query: QueryRate | None) -> str:
     instead = instead_text(query.instead.items())
     small = f"<small>instead: {text(instead)}</small>" if instead else ""
     errors = f' <b class="down">{text(counted(query.errored, "error"))}</b>'
-    shown = text(query_text(query, errors=False))
-    return f"{drawn} {shown} {mark}{errors if query.errored else ''}{small}"
+    count = text(query_text(query, errors=False))
+    return f"{drawn} {count} {mark}{errors if query.errored else ''}{small}"

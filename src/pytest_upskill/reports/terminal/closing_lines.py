@@ -3,12 +3,13 @@
 A cross is only on what makes the run fail, and a run that fails has one.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from ..._util.texts import counted, dollars, harmless, one_line, percent, points
+from ..._util.texts import counted, dollars, harmless, one_line, percent, points, span
 from ...results.arm_comparison import unit_of
 from ...results.neighbours import conclusion
 from ...results.parts import conclusions
@@ -16,6 +17,7 @@ from ...results.run import RunResults
 from ...results.triggers import TriggerSummary, trigger_reasons
 from ...results.verdict import Verdict, Word, gate_reasons, missing_words
 from ...stats import Lift
+from ..numbers import TRIGGER_NUMBERS
 from ..phrases import cache_words
 from .layout import Look, cut, cut_middle, distinct_names, text_width, wrapped
 
@@ -23,7 +25,7 @@ _MOST: Final = 5  # skills, and reasons
 _LONGEST_REASON: Final = 300
 _LONGEST: Final = 30  # name of a skill or a model
 _SHORTEST: Final = 12
-# Of names, and whether the bounds are told: a lift without them looks surer than it is.
+# The length of names, and whether bounds are shown: a lift without them looks surer than it is.
 _LAYOUTS: Final = (
     *((_LONGEST, True), (20, True)),
     *((_LONGEST, False), (20, False), (_SHORTEST, False)),
@@ -45,7 +47,7 @@ class Spent:
     saved: float = 0.0  # USD, by the providers' caches
     most_usd: float | None = None
     most_tokens: int | None = None
-    what: str = "call"  # what is counted: an agent makes many calls for an answer
+    counts: str = "call"  # what ``calls`` counts: an agent makes many calls for an answer
     source: str = "cache"  # where the stored ones are from
 
 
@@ -57,7 +59,7 @@ class Ending:
     problems: Sequence[str] = ()  # say, a report that could not be written
     not_reached: Sequence[str] = ()  # skills
     notes: Sequence[str] = ()  # what else may be a problem, if there is no summary above
-    studies: bool = False  # whether to tell what studies found, as nothing above does
+    studies: bool = False  # whether to say what studies found, as nothing above does
     page: str = ""  # a link into the HTML page
     spent: Spent | None = None
     before_next: str = ""  # what to know, or to do, before the next command
@@ -73,22 +75,21 @@ def closing_lines(results: RunResults | None, ending: Ending, look: Look) -> lis
     if ending.failed and not reasons and not any(skill.fails for skill in skills):
         reasons = ["failed: see above"]
     mark = bad if ending.failed else paint("!", **_STYLES["warn"])
-    red = ending.failed
-    lines = [line for one in _few(reasons) for line in _said(mark, one, look, red=red)]
+    lines: list[str] = []
+    for reason in _first_and_last(reasons):
+        lines += _marked(mark, reason, look, red=ending.failed)
     if ending.not_reached:
-        names = [one_line(name, _LONGEST) for name in ending.not_reached[:_MOST]]
-        more = len(ending.not_reached) - len(names)
-        named = ", ".join(names) + (f" and {more} more" if more else "")
-        lines += _said(bad, f"not reached: {named}", look)
+        lines += _marked(bad, f"not reached: {_names(ending.not_reached)}", look)
     lines += [skill.line(look) for skill in skills[:_MOST]]
     if len(skills) > _MOST:
-        lines.append(_more(skills[_MOST:], look))
-    told = [*ending.notes, *(_studies(results) if results and ending.studies else [])]
-    lines += [line for one in told for line in _said(marks.dot, one, look)]
+        lines.append(_hidden_skills(skills[_MOST:], look))
+    studies = _studies(results) if results and ending.studies else []
+    for note in (*ending.notes, *studies):
+        lines += _marked(marks.dot, note, look)
     if ending.page:
         lines.append(f"page: {harmless(ending.page)}")
-    if ending.spent and (said := spent_words(ending.spent)):
-        lines += wrapped(said, look.width, rest="  ")
+    if ending.spent:
+        lines += wrapped(spent_words(ending.spent), look.width, rest="  ")
     if ending.before_next:
         lines += wrapped(harmless(ending.before_next), look.width, rest="  ")
     if ending.next:
@@ -96,26 +97,33 @@ def closing_lines(results: RunResults | None, ending: Ending, look: Look) -> lis
     return [line.replace("…", marks.cut) for line in lines]
 
 
-def _few(reasons: Sequence[str]) -> list[str]:
-    """The first ones, and the last: after those of cases it is the one of a skill as a whole."""
-    shown = [one_line(one, _LONGEST_REASON) for one in reasons]
-    if (more := len(shown) - _MOST) <= 0:
-        return shown
-    return [*shown[: _MOST - 1], f"and {counted(more, 'more reason')}", shown[-1]]
+def _first_and_last(reasons: Sequence[str]) -> list[str]:
+    """The last one stays: after those of cases it is the one of a skill as a whole."""
+    texts = [one_line(reason, _LONGEST_REASON) for reason in reasons]
+    if (hidden := len(texts) - _MOST) <= 0:
+        return texts
+    return [*texts[: _MOST - 1], f"and {counted(hidden, 'more reason')}", texts[-1]]
 
 
-def _said(mark: str, text: str, look: Look, *, red: bool = False) -> list[str]:
-    """A line behind a mark, wrapped before it is painted."""
-    first, *rest = wrapped(harmless(text), look.width - text_width(look.marks.bad) - 1, rest="  ")
-    lines = [look.paint(line, red=True) if red else line for line in (first, *rest)]
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(one_line(name, _LONGEST) for name in names[:_MOST])
+    return f"{shown} and {len(names) - _MOST} more" if len(names) > _MOST else shown
+
+
+def _marked(mark: str, text: str, look: Look, *, red: bool = False) -> list[str]:
+    """A text behind a mark, wrapped before it is painted."""
+    width = look.width - text_width(look.marks.bad) - 1
+    lines = wrapped(harmless(text), width, rest="  ")
+    if red:
+        lines = [look.paint(line, red=True) for line in lines]
     return [f"{mark} {lines[0]}", *lines[1:]]
 
 
 def _reasons(results: RunResults) -> Iterator[str]:
     """Why the run fails, besides the tests that failed, which pytest has just counted."""
-    if results.all_tests or results.lost:  # else nothing was asked at all, which is told
+    if results.all_tests or results.lost:  # else nothing was asked at all, which is reported above
         yield from results.unfinished
-    yield from (f"gate: {reason}" for reason in results.gate or ())
+    yield from (f"gate failed: {reason}" for reason in results.gate or ())
     if results.gate is None:
         yield from results.not_tested
 
@@ -124,20 +132,21 @@ def _studies(results: RunResults) -> Iterator[str]:
     for matrix in results.matrices:
         yield f"{matrix.model}: {conclusion(matrix)}"
     for parts in results.parts:
-        yield from (f"{parts.skill} on {parts.model}: {said}" for said in conclusions(parts)[-1:])
+        for sentence in conclusions(parts)[-1:]:
+            yield f"{parts.skill} on {parts.model}: {sentence}"
 
 
 # Skills.
 
 
 class _Phrase(NamedTuple):
-    """``helps haiku +60 (+35 to +80)``: what is said of a skill on a model."""
+    """``helps haiku +60 (+35 to +80)``: a skill on a model."""
 
     badness: int
-    verb: str  # "helps"; alike ones of several models are said once
+    verb: str  # "helps"; models with the same verb share it
     model: str
     number: str = ""
-    bounds: str = ""  # goes if there is no room even with short names
+    bounds: str = ""  # dropped if there is no room even with short names
 
 
 _HURTS, _WORSE, _CLOSED, _MISSING, _OPEN, _PLAIN, _NOT_NEEDED, _HELPS = range(8)
@@ -158,7 +167,7 @@ _ORDER: Final = ("bad", "warn", "open", "good")
 
 
 @dataclass(frozen=True)
-class _Skill:
+class _SkillEnding:
     name: str
     standing: str  # a key of _STYLES
     phrases: tuple[_Phrase, ...]
@@ -171,30 +180,29 @@ class _Skill:
 
     @property
     def badness(self) -> tuple[int, int, float, str]:
-        worst = min((one.badness for one in self.phrases), default=_PLAIN)
+        worst = min((phrase.badness for phrase in self.phrases), default=_PLAIN)
         return _ORDER.index(self.standing), worst, self.lift, self.name
 
     def line(self, look: Look) -> str:
         """With as much as fits: names are shortened first, then bounds go, then names of models."""
         mark = _mark(self.standing, look)
-        painted, room = (
-            look.paint(mark, **_STYLES[self.standing]),
-            look.width - text_width(mark) - 1,
-        )
+        painted = look.paint(mark, **_STYLES[self.standing])
+        width = look.width - text_width(mark) - 1
         for text in self._texts(look):
-            if text_width(text) <= room:
+            if text_width(text) <= width:
                 return f"{painted} {text}"
-        return f"{painted} {cut(text, room, look.marks.cut)}"
+        return f"{painted} {cut(text, width, look.marks.cut)}"
 
     def _texts(self, look: Look) -> Iterator[str]:
+        models = {phrase.model for phrase in self.phrases}
         for longest, bounds in _LAYOUTS:
-            names = distinct_names({one.model for one in self.phrases}, longest, look.marks.cut)
+            names = distinct_names(models, longest, look.marks.cut)
             yield self._text(_joined(self.phrases, names, bounds=bounds), longest, look)
-        yield self._text(_by_number(self.phrases), _SHORTEST, look)
+        yield self._text(_counts(self.phrases), _SHORTEST, look)
 
-    def _text(self, said: str, longest: int, look: Look) -> str:
+    def _text(self, phrases: str, longest: int, look: Look) -> str:
         name = cut_middle(one_line(self.name, 200), longest, look.marks.cut)
-        return "; ".join(filter(None, [f"{name} {said}", self.tests]))
+        return "; ".join(filter(None, [f"{name} {phrases}", self.tests]))
 
 
 def _mark(standing: str, look: Look) -> str:
@@ -203,60 +211,59 @@ def _mark(standing: str, look: Look) -> str:
 
 
 def _joined(phrases: Iterable[_Phrase], names: Mapping[str, str], *, bounds: bool) -> str:
-    """Alike phrases share their verb."""
     parts = []
-    for verb, group in groupby(phrases, key=lambda one: one.verb):
-        each = [
-            " ".join(filter(None, [names[one.model], one.number, one.bounds if bounds else ""]))
-            for one in group
+    for verb, group in groupby(phrases, key=lambda phrase: phrase.verb):
+        models = [
+            " ".join(filter(None, [names[model], number, span if bounds else ""]))
+            for _, _, model, number, span in group
         ]
-        parts.append(f"{verb} {', '.join(each)}")
+        parts.append(f"{verb} {', '.join(models)}")
     return "; ".join(parts)
 
 
-def _by_number(phrases: Iterable[_Phrase]) -> str:
-    found = [(verb, len(list(own))) for verb, own in groupby(phrases, key=lambda one: one.verb)]
-    return "; ".join(f"{verb} {counted(number, 'model')}" for verb, number in found)
+def _counts(phrases: Iterable[_Phrase]) -> str:
+    groups = groupby(phrases, key=lambda phrase: phrase.verb)
+    return "; ".join(f"{verb} {counted(len([*group]), 'model')}" for verb, group in groups)
 
 
-def _skills(results: RunResults, ending: Ending) -> list[_Skill]:
+def _skills(results: RunResults, ending: Ending) -> list[_SkillEnding]:
     """The worst first."""
-    found = [_skill(results, skill.name, ending) for skill in results.skills]
-    return sorted((one for one in found if one.phrases), key=lambda one: one.badness)
+    skills = [_skill(results, skill.name, ending) for skill in results.skills]
+    return sorted((skill for skill in skills if skill.phrases), key=lambda skill: skill.badness)
 
 
-def _skill(results: RunResults, name: str, ending: Ending) -> _Skill:
-    verdicts = [one for one in results.verdicts if one.summary.skill == name]
-    rows = [one for one in results.trigger_summaries if one.skill == name]
+def _skill(results: RunResults, name: str, ending: Ending) -> _SkillEnding:
+    verdicts = [verdict for verdict in results.verdicts if verdict.summary.skill == name]
+    triggers = [row for row in results.trigger_summaries if row.skill == name]
     alone = len(verdicts) == 1
     phrases = [phrase for verdict in verdicts for phrase in _phrases(verdict, alone=alone)]
-    phrases += [_triggers(row) for row in rows]
-    phrases.sort(key=lambda one: (one.badness, one.verb))
+    phrases += [_triggers(row) for row in triggers]
+    phrases.sort(key=lambda phrase: (phrase.badness, phrase.verb))
     failed = [
         test
         for test in results.failed
-        if test.skill == name and not results.is_errored(test)  # the verdict tells of these
+        if test.skill == name and not results.is_errored(test)  # the verdict counts these
     ]
-    own = [test for test in results.all_tests if test.skill == name]
-    parts = [f"{len(failed):,} of {counted(len(own), 'test')} failed"] if failed else []
+    tests = sum(test.skill == name for test in results.all_tests)
+    parts = [f"{len(failed):,} of {counted(tests, 'test')} failed"] if failed else []
     subsets = {**results.query_subsets, **results.subsets}
-    parts += dict.fromkeys(f"only {of}" for (skill, _), of in subsets.items() if skill == name)
-    worst = min((one.badness for one in phrases), default=_PLAIN)
-    bad = failed or _misses_gates(results, name, verdicts, rows) or worst == _MISSING
+    parts += dict.fromkeys(f"only {of}" for (skill, *_), of in subsets.items() if skill == name)
+    worst = min((phrase.badness for phrase in phrases), default=_PLAIN)
+    bad = failed or _misses_gates(results, name, verdicts, triggers) or worst == _MISSING
     if bad and ending.failed:
         standing = "bad"
     elif bad or worst < _OPEN:
         standing = "warn"
     else:
-        standing = "good" if _is_good(verdicts, rows) else "open"
-    lift = min((one.lift.lift for one in verdicts if one.lift), default=0.0)
-    return _Skill(name, standing, tuple(phrases), "; ".join(parts), lift)
+        standing = "good" if _is_good(verdicts, triggers) else "open"
+    lift = min((verdict.lift.lift for verdict in verdicts if verdict.lift), default=0.0)
+    return _SkillEnding(name, standing, tuple(phrases), "; ".join(parts), lift)
 
 
 def _misses_gates(
     results: RunResults, name: str, verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]
 ) -> bool:
-    regressed = any(one.reasons for one in results.comparisons if one.skill == name)
+    regressed = any(run.reasons for run in results.comparisons if run.skill == name)
     by_triggers = rows and trigger_reasons(rows, results.gates, [name])
     return bool(regressed or gate_reasons(verdicts, results.gates) or by_triggers)
 
@@ -264,7 +271,7 @@ def _misses_gates(
 def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> bool:
     """Whether it is shown to do what it is for; without a baseline, whether all cases pass."""
     words = {verdict.word for verdict in verdicts}
-    passes = all(one.summary.scored("skill") == 1 for one in verdicts if one.word is None)
+    passes = all(v.summary.scored("skill") == 1 for v in verdicts if v.word is None)
     opened = not any(row.missed or row.alarms for row in rows)
     return words <= {"helps", "not needed", None} and words != {"not needed"} and passes and opened
 
@@ -277,9 +284,8 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
     if change := verdict.over("previous"):
         ref = one_line(row.against or "", _LONGEST_REF)
         badness = {"worse": _WORSE, "better": _HELPS}.get(change.word, _OPEN)
-        verb = f"{change.word} since {ref}"
-        where = ("", verb) if alone else (model, f"{verb} on")
-        yield _Phrase(badness, where[1], where[0], *_lift(change.lift, unit))
+        verb = f"{change.word} since {ref}" + ("" if alone else " on")
+        yield _Phrase(badness, verb, "" if alone else model, *_lift(change.lift, unit))
     if word == "incomplete":
         yield _Phrase(_BADNESS[word], f"{word} on", model, "", f"({missing_words(row)})")
     elif row.activation and not row.activation.count:
@@ -296,24 +302,27 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
 
 
 def _lift(lift: Lift, unit: str) -> tuple[str, str]:
-    return f"{points(lift.lift)}{unit}", f"({points(lift.low)} to {points(lift.high)})"
+    return f"{points(lift.lift)}{unit}", f"({span(lift.low, lift.high)})"
 
 
 def _triggers(row: TriggerSummary) -> _Phrase:
     if row.incomplete:
         return _Phrase(_MISSING, "triggers incomplete on", row.model, "", f"({row.lacking})")
-    shares = [("recall", row.recall), ("false alarms", row.false_alarms)]
-    said = ", ".join(f"{what} {percent(one.rate)}" for what, one in shares if one)
-    return _Phrase(_PLAIN, f"{said} on", row.model)
+    rates = [
+        f"{number.header} {text}"
+        for number in TRIGGER_NUMBERS
+        if number.bar and (text := number.text(row))
+    ]
+    return _Phrase(_PLAIN, f"{', '.join(rates)} on", row.model)
 
 
-def _more(skills: Sequence[_Skill], look: Look) -> str:
+def _hidden_skills(skills: Sequence[_SkillEnding], look: Look) -> str:
     """How many skills are not shown, and of what kind."""
-    counts = [(one, sum(skill.standing == one for skill in skills)) for one in _ORDER]
+    counts = Counter(skill.standing for skill in skills)
     kinds = [
-        f"{look.paint(_mark(one, look), **_STYLES[one])} {number:,}"
-        for one, number in counts
-        if number
+        f"{look.paint(_mark(standing, look), **_STYLES[standing])} {counts[standing]:,}"
+        for standing in _ORDER
+        if counts[standing]
     ]
     return f"and {counted(len(skills), 'more skill')}: {', '.join(kinds)}"
 
@@ -323,21 +332,23 @@ def _more(skills: Sequence[_Skill], look: Look) -> str:
 
 def spent_words(spent: Spent) -> str:
     """``spent $0.42 of $1.00, 720 calls (590 from cache)``."""
-    stored = f"{counted(spent.stored, 'answer')} from {one_line(spent.source, 100)}"
+    source = one_line(spent.source, 100)
     failed = f"{counted(spent.unanswered, 'call')} without an answer"
     if not (spent.calls or spent.tokens):
-        known = [*([stored] if spent.stored else []), *([failed] if spent.unanswered else [])]
-        return f"spent nothing: {', '.join(known) or 'no call was answered'}"
-    details = [f"{spent.stored:,} from {one_line(spent.source, 100)}"] if spent.stored else []
-    number, more = spent.calls + spent.stored, ""
-    if spent.unanswered and spent.what == "call":
+        stored = f"{counted(spent.stored, 'answer')} from {source}"
+        reasons = [*([stored] if spent.stored else []), *([failed] if spent.unanswered else [])]
+        return f"spent nothing: {', '.join(reasons) or 'no call was answered'}"
+    number, details, after = spent.calls + spent.stored, list[str](), ""
+    if spent.stored:
+        details.append(f"{spent.stored:,} from {source}")
+    if spent.unanswered and spent.counts == "call":
         number += spent.unanswered
         details.append(f"{spent.unanswered:,} without an answer")
     elif spent.unanswered:
-        more = f", {failed}"
-    saved = f"; {said}" if (said := cache_words(spent.saved)) else ""
-    told = f" ({', '.join(details)})" if details else ""
-    return f"spent {_amount(spent)}, {counted(number, spent.what)}{told}{more}{saved}"
+        after = f", {failed}"
+    after += f"; {saved}" if (saved := cache_words(spent.saved)) else ""
+    aside = f" ({', '.join(details)})" if details else ""
+    return f"spent {_amount(spent)}, {counted(number, spent.counts)}{aside}{after}"
 
 
 def _amount(spent: Spent) -> str:
@@ -358,7 +369,7 @@ def command_lines(first: str, words: Sequence[str], width: int) -> list[str]:
     An option stays with its value.
     """
     lines, line = list[str](), first + words[0]
-    for word in _bound(words[1:]):
+    for word in _with_values(words[1:]):
         if text_width(f"{line} {word}{_BACKSLASH}") > width:
             lines.append(line + _BACKSLASH)
             line = f"  {word}"
@@ -367,17 +378,15 @@ def command_lines(first: str, words: Sequence[str], width: int) -> list[str]:
     return [*lines, line]
 
 
-def _bound(words: Sequence[str]) -> Iterator[str]:
-    held = ""
+def _with_values(words: Iterable[str]) -> list[str]:
+    """Options with their values, as one word each."""
+    joined: list[str] = []
+    takes_value = False
     for word in words:
-        if held and not word.startswith("-"):
-            yield f"{held} {word}"
-            held = ""
-            continue
-        if held:
-            yield held
-        held = word if word.startswith("-") and "=" not in word else ""
-        if not held:
-            yield word
-    if held:
-        yield held
+        if takes_value and not word.startswith("-"):
+            joined[-1] += f" {word}"
+            takes_value = False
+        else:
+            joined.append(word)
+            takes_value = word.startswith("-") and "=" not in word
+    return joined

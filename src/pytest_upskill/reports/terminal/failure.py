@@ -45,39 +45,39 @@ def failure_text(
         "baseline": "without it",
     }
     by_arm = {
-        title: own
+        title: by_run
         for arm, title in titles.items()
-        if (own := {record.run: record for record in records if record.arm == arm})
+        if (by_run := {record.run: record for record in records if record.arm == arm})
     }
     runs = sorted({record.run for record in records})
-    shown = _shown_runs([record for record in records if record.arm == "skill"], look)
+    shown_runs = _shown_runs([record for record in records if record.arm == "skill"], look)
     blocks = [[_headline(records, standing, look)], ["Question:", *_question(question, look)]]
     answers = []
-    for run in shown:
+    for run in shown_runs:
         arms = []
-        for title, own in by_arm.items():
-            if run in own:
+        for title, by_run in by_arm.items():
+            if run in by_run:
                 words = f"run {run}, {title}" if len(runs) > 1 else title
-                arms.append(_arm(_capital(words), own[run], look))
+                arms.append(_arm(_capital(words), by_run[run], look))
         answers += _laid_out(arms, look)
     blocks += [_expected(expected, answers, look)] if expected else []
     blocks += [[_totals(by_arm)]] if len(runs) > 1 else []
     blocks += answers
-    if hidden := len(runs) - len(shown):
-        how = "-vv shows all" if look.verbosity > 0 else "-v shows more, -vv all"
-        blocks.append([f"{counted(hidden, 'more run')} not shown: {how}."])
+    if hidden := len(runs) - len(shown_runs):
+        hint = "-vv shows all" if look.verbosity > 0 else "-v shows more, -vv all"
+        blocks.append([f"{counted(hidden, 'more run')} not shown: {hint}."])
     return without_commands("\n\n".join("\n".join(block) for block in blocks))
 
 
 def _headline(records: Sequence[Record], standing: str | None, look: Look) -> str:
     """One line for pytest's short summary."""
-    own = [record for record in records if record.arm == "skill"]
-    grades = [grade for record in own for grade in record.checks]
+    with_skill = [record for record in records if record.arm == "skill"]
+    grades = [grade for record in with_skill for grade in record.checks]
     reasons = [grade.reason for grade in grades if grade.required and not grade.passed]
     text = _one_line("; ".join(dict.fromkeys(reasons)), 200, look)
-    if standing is None and len(own) > 1:
-        passed = sum(record.outcome == "passed" for record in own)
-        standing = f"{passed} of {len(own)} runs passed"
+    if standing is None and len(with_skill) > 1:
+        passed = sum(record.outcome == "passed" for record in with_skill)
+        standing = f"{passed} of {len(with_skill)} runs passed"
     parts = [part for part in (standing, _both_arms(records)) if part]
     return f"{_one_line(', '.join(parts), None, look)}: {text}" if parts else text
 
@@ -98,18 +98,18 @@ def _expected(expected: Any, answers: Sequence[Sequence[str]], look: Look) -> li
     marked = any(look.marks.opens in line for block in answers for line in block)
     legend = f" (found text is marked {look.marks.opens}like this{look.marks.closes})"
     lines = [_one_line(line, _limit(_LINE, look), look) for line in expected_lines(expected)]
-    shown = _wrapped((("  ", line, "    ") for line in lines), look)
-    return [f"Expected{legend if marked else ''}:", *shown]
+    lines_shown = _wrapped((("  ", line, "    ") for line in lines), look)
+    return [f"Expected{legend if marked else ''}:", *lines_shown]
 
 
 def _totals(by_arm: Mapping[str, Mapping[int, Record]]) -> str:
     counts: list[str] = []
-    for title, own in by_arm.items():
-        passed = sum(record.outcome == "passed" for record in own.values())
-        number = f"{passed} of {len(own)}"
+    for title, by_run in by_arm.items():
+        passed = sum(record.outcome == "passed" for record in by_run.values())
+        number = f"{passed} of {len(by_run)}"
         words = f"{title}: {number}" if counts else f"{title}: {number} runs passed"
-        arm = next(iter(own.values())).arm
-        counts.append(words + checks_words(own.values(), arm))
+        arm = next(iter(by_run.values())).arm
+        counts.append(words + checks_words(by_run.values(), arm))
     return ". ".join(map(_capital, counts)) + "."
 
 
@@ -152,8 +152,8 @@ def _laid_out(arms: Sequence[Sequence[Line]], look: Look) -> list[list[str]]:
     if look.verbosity >= 2 or look.width < _SIDE_BY_SIDE.get(len(arms), look.width + 1):
         return [_wrapped(lines, look) for lines in arms]
     wall = f" {look.marks.wall} "
-    room = (look.width - len(wall) * (len(arms) - 1)) // len(arms)
-    return [side_by_side([_wrapped(lines, look, room) for lines in arms], room, wall)]
+    width = (look.width - len(wall) * (len(arms) - 1)) // len(arms)
+    return [side_by_side([_wrapped(lines, look, width) for lines in arms], width, wall)]
 
 
 def _wrapped(lines: Iterable[Line], look: Look, width: int | None = None) -> list[str]:
@@ -163,12 +163,12 @@ def _wrapped(lines: Iterable[Line], look: Look, width: int | None = None) -> lis
     around = (look.marks.opens, look.marks.closes)
     return [
         part
-        for first, text, rest in lines
+        for first, text, indent in lines
         for part in wrapped(
             text.expandtabs(4).rstrip(),
             width or look.width,
             first=first,
-            rest=rest,
+            rest=indent,
             around=around,
         )
     ]
@@ -281,46 +281,46 @@ def trial_lines(record: Record, look: Look) -> Iterator[Line]:
     """With -v: findings, files and the last turns; with -vv, more of them."""
     if look.verbosity < 1:
         return
-    room = _ROOM[min(look.verbosity, 2)]
-    for lines in (_findings(record, room), _files(record.files, room), _turns(record, room)):
-        for first, text, rest in lines:
-            yield first, text.replace("…", look.marks.cut), rest
+    limits = _ROOM[min(look.verbosity, 2)]
+    for lines in (_findings(record, limits), _files(record.files, limits), _turns(record, limits)):
+        for first, text, indent in lines:
+            yield first, text.replace("…", look.marks.cut), indent
 
 
-def _findings(record: Record, room: _Room) -> Iterator[Line]:
+def _findings(record: Record, limits: _Room) -> Iterator[Line]:
     for finding in record.activity.findings if record.activity else ():
-        yield "  ", f"Note: {one_line(finding, room.characters)}", "    "
+        yield "  ", f"Note: {one_line(finding, limits.characters)}", "    "
 
 
-def _files(files: Sequence[AnswerFile], room: _Room) -> Iterator[Line]:
+def _files(files: Sequence[AnswerFile], limits: _Room) -> Iterator[Line]:
     if files:
         yield "  ", "Files:", "  "
-    for file in files[: room.files]:
+    for file in files[: limits.files]:
         size = "" if file.change == "deleted" else f" ({counted(file.size, 'byte')})"
         yield "    ", f"{file.change} {one_line(file.path, _SHOWN_PATH)}{size}", "      "
-        if room.whole and file.text:
-            yield from _text_lines(file.text, room, "      | ")
-    if len(files) > room.files:
-        yield "    ", f"and {counted(len(files) - room.files, 'more file')}", "      "
+        if limits.whole and file.text:
+            yield from _text_lines(file.text, limits, "      | ")
+    if len(files) > limits.files:
+        yield "    ", f"and {counted(len(files) - limits.files, 'more file')}", "      "
 
 
-def _turns(record: Record, room: _Room) -> Iterator[Line]:
+def _turns(record: Record, limits: _Room) -> Iterator[Line]:
     turns = _without_answer(record)
-    if not room.whole:  # what it was told and asked is known
+    if not limits.whole:  # what it was told and asked is known
         turns = tuple(turn for turn in turns if turn.kind not in ("system", "user"))
     last = max((turn.reply for turn in turns), default=0)
-    shown = [turn for turn in turns if turn.reply > last - room.replies][-room.turns :]
-    if not shown:
+    shown_turns = [turn for turn in turns if turn.reply > last - limits.replies][-limits.turns :]
+    if not shown_turns:
         return
-    which = "All" if len(shown) == len(turns) else f"The last {len(shown):,} of"
-    yield "  ", f"{which} {counted(len(turns), 'step')}:", "  "
-    for turn in shown:
+    selection = "All" if len(shown_turns) == len(turns) else f"The last {len(shown_turns):,} of"
+    yield "  ", f"{selection} {counted(len(turns), 'step')}:", "  "
+    for turn in shown_turns:
         first, text = _turn_words(turn)
-        if room.whole:
+        if limits.whole:
             yield "    ", f"{first}:", "      "
-            yield from _text_lines(text, room, "      | ")
+            yield from _text_lines(text, limits, "      | ")
         else:
-            yield "    ", f"{first}: {one_line(text, room.characters)}", "      "
+            yield "    ", f"{first}: {one_line(text, limits.characters)}", "      "
 
 
 def _without_answer(record: Record) -> Transcript:
@@ -344,15 +344,15 @@ def _turn_words(turn: Turn) -> tuple[str, str]:
 def _argument(text: str) -> str:
     """The only argument of a call without braces and quotes, since most have just one."""
     try:
-        found = json.loads(text)
+        arguments = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    values = list(found.values()) if isinstance(found, dict) else []
+    values = list(arguments.values()) if isinstance(arguments, dict) else []
     return values[0] if len(values) == 1 and isinstance(values[0], str) else text
 
 
-def _text_lines(text: str, room: _Room, prefix: str) -> Iterator[Line]:
-    for line in visible(shortened(text, room.characters)).split("\n"):
+def _text_lines(text: str, limits: _Room, prefix: str) -> Iterator[Line]:
+    for line in visible(shortened(text, limits.characters)).split("\n"):
         yield prefix, line, prefix
 
 
@@ -393,5 +393,5 @@ def _painted(line: str, marks: Marks, paint: Paint) -> str:
         return f"{paint(title['title'], **_BOLD)}{outcome}{line[title.end() :]}"
     if heading := _HEADING.match(line):
         return f"{paint(heading.group(), **_BOLD)}{line[heading.end() :]}"
-    found = re.compile(f"{re.escape(marks.opens)}.+?{re.escape(marks.closes)}")
-    return found.sub(lambda match: paint(match.group(), **_YELLOW, **_BOLD), line)
+    marked = re.compile(f"{re.escape(marks.opens)}.+?{re.escape(marks.closes)}")
+    return marked.sub(lambda match: paint(match.group(), **_YELLOW, **_BOLD), line)

@@ -97,9 +97,9 @@ def cut_middle(text: str, width: int, mark: str) -> str:
     """Both ends of a name that is too wide."""
     if text_width(text) <= width:
         return text
-    room = max(width - text_width(mark), 0)
-    head = text[: _end(text, 0, room - room // 2)]
-    tail = text[::-1][: _end(text[::-1], 0, room // 2)][::-1]
+    width_left = max(width - text_width(mark), 0)
+    head = text[: _end(text, 0, width_left - width_left // 2)]
+    tail = text[::-1][: _end(text[::-1], 0, width_left // 2)][::-1]
     return f"{head}{mark}{tail}"
 
 
@@ -109,18 +109,18 @@ def distinct_names(names: Collection[str], width: int, mark: str) -> dict[str, s
     If they are too wide, they lose the provider or folder that all of them share; if that is not
     enough, they are cut where they are alike.
     """
-    whole = {name: _harmless_name(name, width) for name in names}
-    if _all_differ(whole) and all(text_width(text) <= width for text in whole.values()):
-        return whole
-    lead = _common_lead(whole.values(), ":/")
-    texts = {name: text[lead:] for name, text in whole.items()}
-    found = {name: cut_middle(text, width, mark) for name, text in texts.items()}
-    for _, group in groupby(sorted(found, key=found.__getitem__), key=found.__getitem__):
+    full = {name: _harmless_name(name, width) for name in names}
+    if _all_differ(full) and all(text_width(text) <= width for text in full.values()):
+        return full
+    lead = _common_lead(full.values(), ":/")
+    texts = {name: text[lead:] for name, text in full.items()}
+    short = {name: cut_middle(text, width, mark) for name, text in texts.items()}
+    for _, group in groupby(sorted(short, key=short.__getitem__), key=short.__getitem__):
         alike = list(group)
         if len(alike) > 1:
             start = _common_lead([texts[name] for name in alike], ":/-_. ")
-            found |= {name: cut(mark + texts[name][start:], width, mark) for name in alike}
-    return found if _all_differ(found) else _numbered(texts, width, mark)
+            short |= {name: cut(mark + texts[name][start:], width, mark) for name in alike}
+    return short if _all_differ(short) else _numbered(texts, width, mark)
 
 
 def _harmless_name(name: str, width: int) -> str:
@@ -129,8 +129,8 @@ def _harmless_name(name: str, width: int) -> str:
     return text if len(text) <= width else "".join(filter(_width, text))
 
 
-def _all_differ(shown: Mapping[str, str]) -> bool:
-    return len(set(shown.values())) == len(shown)
+def _all_differ(texts: Mapping[str, str]) -> bool:
+    return len(set(texts.values())) == len(texts)
 
 
 def _common_lead(texts: Collection[str], ends: str) -> int:

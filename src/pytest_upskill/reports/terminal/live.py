@@ -90,19 +90,21 @@ def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = 
     if means:
         parts.append(f"{f' {marks.arrow} '.join(means)} tokens")
     turns = [_turns(arms["baseline"]), _turns(arms["skill"])]
-    if known := [short(mean) for mean in turns if mean is not None]:
-        parts.append(f"{f' {marks.arrow} '.join(known)} turns")
-    told = [r.activity.activated for r in arms["skill"] if r.activity]
-    if told and None not in told:
-        parts.append(f"opened {sum(map(bool, told))}/{len(told)}")
+    if means_of_turns := [short(mean) for mean in turns if mean is not None]:
+        parts.append(f"{f' {marks.arrow} '.join(means_of_turns)} turns")
+    opened = [r.activity.activated for r in arms["skill"] if r.activity]
+    if opened and None not in opened:
+        parts.append(f"opened {sum(map(bool, opened))}/{len(opened)}")
     return f" {marks.dot} ".join(parts)
 
 
 def _opened(records: Sequence[Record], marks: Marks) -> str:
     """``opened 1/3 · docs instead 2``: what came of a query."""
-    done = [record.activity for record in records if record.activity]
-    instead = Counter(name for one in done if not one.activated for name in one.opened)
-    parts = [f"opened {sum(bool(one.activated) for one in done)}/{len(done)}"]
+    activities = [record.activity for record in records if record.activity]
+    instead = Counter(
+        name for activity in activities if not activity.activated for name in activity.opened
+    )
+    parts = [f"opened {sum(bool(activity.activated) for activity in activities)}/{len(activities)}"]
     parts += [f"{one_line(name, 40)} instead {n}" for name, n in instead.most_common(2)]
     tokens = _tokens(records)
     return f" {marks.dot} ".join([*parts, *([f"{whole(tokens)} tokens"] if tokens else [])])
@@ -113,10 +115,10 @@ def _passed(records: Sequence[Record]) -> str:
 
 
 def _turns(records: Sequence[Record]) -> float | None:
-    known = [record.activity.turns for record in records if record.activity]
-    return fmean(known) if known and len(known) == len(records) else None
+    turns = [record.activity.turns for record in records if record.activity]
+    return fmean(turns) if turns and len(turns) == len(records) else None
 
 
 def _tokens(records: Sequence[Record]) -> float | None:
-    known = [record.tokens for record in records if record.tokens is not None]
-    return fmean(known) if known and len(known) == len(records) else None
+    tokens = [record.tokens for record in records if record.tokens is not None]
+    return fmean(tokens) if tokens and len(tokens) == len(records) else None

@@ -42,8 +42,8 @@ def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
     failed, errored = list(_failed(results)), list(_errored(results))
     for heading, tests in (("Failed with the skill:", failed), ("Not answered:", errored)):
         if tests:
-            more = [f"and {len(tests) - _MOST_CASES} more"] if len(tests) > _MOST_CASES else []
-            lines += [heading, *_wrapped([*tests[:_MOST_CASES], *more], look), ""]
+            hidden = [f"and {len(tests) - _MOST_CASES} more"] if len(tests) > _MOST_CASES else []
+            lines += [heading, *_wrapped([*tests[:_MOST_CASES], *hidden], look), ""]
     if not results.problems:
         return [*lines, look.paint("Passed.", green=True)]
     outcome = results.outcome().capitalize()
@@ -94,7 +94,7 @@ def _test(test: PlannedCase) -> str:
 
 
 def comparison_lines(
-    both: Sequence[tuple[str, RunResults]], found: RunComparison, look: Look
+    both: Sequence[tuple[str, RunResults]], comparison: RunComparison, look: Look
 ) -> list[str]:
     """The two runs, then for each skill a table and the cases that changed."""
     rows = [
@@ -103,17 +103,17 @@ def comparison_lines(
     ]
     head = Table([Column()] * 4, [[Cell(text) for text in row] for row in rows])
     lines = [cut(line, look.width, look.marks.cut) for line in head.body(look.paint)]
-    if not found.pairs and not found.triggers:
+    if not comparison.pairs and not comparison.triggers:
         lines += ["", "Nothing to compare: the runs share no skill on the same model."]
-    for skill in dict.fromkeys(pair.skill for pair in found.pairs):
-        pairs = [pair for pair in found.pairs if pair.skill == skill]
+    for skill in dict.fromkeys(pair.skill for pair in comparison.pairs):
+        pairs = [pair for pair in comparison.pairs if pair.skill == skill]
         lines += ["", *_skill(skill, pairs, look)]
-    for one in found.triggers:
-        text = one_line(f"{one.skill} on {one.model}: {one.words}.", 400)
+    for change in comparison.triggers:
+        text = one_line(f"{change.skill} on {change.model}: {change.words}.", 400)
         lines += ["", *textwrap.wrap(text, look.width, subsequent_indent="  ")]
-    if found.differences:
-        lines += ["", "Not the same in both:", *_wrapped(found.differences, look)]
-    for letter, only in (("A", found.only_before), ("B", found.only_after)):
+    if comparison.differences:
+        lines += ["", "Not the same in both:", *_wrapped(comparison.differences, look)]
+    for letter, only in (("A", comparison.only_before), ("B", comparison.only_after)):
         text = f"Only in {letter}: {_pairs(only)}."
         lines += ["", *textwrap.wrap(text, look.width, subsequent_indent="  ")] if only else []
     return lines
@@ -169,30 +169,30 @@ def _notes(pair: PairComparison, look: Look) -> Iterator[str]:
             yield f"{len(cases)} {word}: {_changes(cases, look)}"
     if reasons := _left_out(pair.left_out):
         yield f"left out: {reasons}"
-    if pair.change and (other := pair.change.other_words):
-        yield other
+    if pair.change and (other_lift := pair.change.other_words):
+        yield other_lift
     yield from pair.differences
 
 
 def _changes(cases: Sequence[CaseChange], look: Look) -> str:
-    shown = [
+    texts = [
         f"{one_line(case.case, 60)} ({percent(case.before)} {look.marks.arrow} "
         f"{percent(case.after)})"
         for case in cases[:_MOST_NAMES]
     ]
-    more = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
-    return ", ".join([*shown, *more])
+    hidden = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
+    return ", ".join([*texts, *hidden])
 
 
-def _left_out(left: LeftOut) -> str:
+def _left_out(counts: LeftOut) -> str:
     numbers = {
-        "only in A": left.only_before,
-        "only in B": left.only_after,
-        "edited in between": left.edited,
-        "not answered in both": left.unanswered,
+        "only in A": counts.only_before,
+        "only in B": counts.only_after,
+        "edited in between": counts.edited,
+        "not answered in both": counts.unanswered,
     }
     return ", ".join(
-        f"{counted(number, 'case')} {why}" for why, number in numbers.items() if number
+        f"{counted(number, 'case')} {reason}" for reason, number in numbers.items() if number
     )
 
 

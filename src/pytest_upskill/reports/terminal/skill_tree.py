@@ -66,7 +66,7 @@ def total_lines(
     return [
         line + (f", {broken} broken" if broken else ""),
         *_wrapped(_LEGEND, width, look),
-        *(part for told in left_out_lines(left_out) for part in _wrapped(told, width, look)),
+        *(part for note in left_out_lines(left_out) for part in _wrapped(note, width, look)),
     ]
 
 
@@ -100,18 +100,20 @@ def _skill_lines(overview: SkillOverview, look: Look, width: int) -> Iterator[st
 
 
 def _file_lines(files: Sequence[SkillFile], look: Look, width: int) -> Iterator[str]:
-    shown = files if look.verbosity > 0 else files[:_FILES_SHOWN]
-    sizes = [_size(file) for file in shown]
-    room = width - 2 - max(map(len, sizes), default=0)
-    names = distinct_names([file.path for file in shown], max(room, _SHORTEST_NAME), look.marks.cut)
+    listed = files if look.verbosity > 0 else files[:_FILES_SHOWN]
+    sizes = [_size(file) for file in listed]
+    width_left = width - 2 - max(map(len, sizes), default=0)
+    names = distinct_names(
+        [file.path for file in listed], max(width_left, _SHORTEST_NAME), look.marks.cut
+    )
     widest = max(map(len, names.values()), default=0)
-    for file, size in zip(shown, sizes, strict=True):
+    for file, size in zip(listed, sizes, strict=True):
         yield f"{names[file.path]:<{widest}}  {look.paint(size, light=True)}"
-    rest = files[len(shown) :]
-    if rest:
-        tokens = sum(file.tokens or 0 for file in rest if _is_read(file))
+    hidden = files[len(listed) :]
+    if hidden:
+        tokens = sum(file.tokens or 0 for file in hidden if _is_read(file))
         size = f", {counted(tokens, 'token')}" if tokens else ""
-        yield f"{look.marks.cut} and {counted(len(rest), 'file')} more{size}"
+        yield f"{look.marks.cut} and {counted(len(hidden), 'file')} more{size}"
 
 
 def _size(file: SkillFile) -> str:
@@ -132,19 +134,19 @@ def _cases_line(overview: SkillOverview, look: Look) -> str:
 
 def _result_lines(results: Sequence[LastResult], look: Look, width: int) -> Iterator[str]:
     """A line for each model; its name takes the room that the rest leaves."""
-    shown = results if look.verbosity > 0 else results[:_MODELS_SHOWN]
-    models = [result.model for result in shown]
+    listed = results if look.verbosity > 0 else results[:_MODELS_SHOWN]
+    models = [result.model for result in listed]
     # Without room for the time of day, the date alone.
-    for dates in ([result.date for result in shown], [result.date[:_DAY] for result in shown]):
-        texts = [result_text(*both) for both in zip(shown, dates, strict=True)]
-        room = width - max((len(kind) + len(rest) for kind, rest in texts), default=0)
-        if room >= _SHORTEST_NAME:
+    for dates in ([result.date for result in listed], [result.date[:_DAY] for result in listed]):
+        texts = [result_text(*both) for both in zip(listed, dates, strict=True)]
+        width_left = width - max((len(kind) + len(end) for kind, end in texts), default=0)
+        if width_left >= _SHORTEST_NAME:
             break
-    names = distinct_names(models, max(room, _SHORTEST_NAME), look.marks.cut)
-    for result, (kind, rest) in zip(shown, texts, strict=True):
-        yield from _wrapped(f"{kind}{names[result.model]}{rest}", width, look)
-    if len(results) > len(shown):
-        yield f"and {len(results) - len(shown):,} more (-v shows them)"
+    names = distinct_names(models, max(width_left, _SHORTEST_NAME), look.marks.cut)
+    for result, (kind, end) in zip(listed, texts, strict=True):
+        yield from _wrapped(f"{kind}{names[result.model]}{end}", width, look)
+    if len(results) > len(listed):
+        yield f"and {len(results) - len(listed):,} more (-v shows them)"
 
 
 def result_text(result: LastResult, date: str) -> tuple[str, str]:

@@ -45,15 +45,15 @@ def summary_lines(
     triggers: Sequence[TriggerSummary] = (),
 ) -> list[str]:
     """Tables, notes, and verdicts."""
-    many = len(verdicts) > MOST_ROWS
-    blocks = [_matrix_lines(verdicts, look)] if many else []
-    if not many or look.verbosity > 0:
+    as_matrix = len(verdicts) > MOST_ROWS
+    blocks = [_matrix_lines(verdicts, look)] if as_matrix else []
+    if not as_matrix or look.verbosity > 0:
         blocks += _tables(skills, verdicts, look)
     blocks += trigger_tables(triggers, look)
     blocks.append(_notes(notes, look))
-    if not many or look.verbosity > 0:
+    if not as_matrix or look.verbosity > 0:
         blocks.append(_verdict_lines(verdicts, look))
-    if many:
+    if as_matrix:
         blocks.append(_counts(verdicts, look))
     blocks.append(trigger_verdicts(triggers, look))
     # Names inside sentences are cut with a mark that the terminal may not have.
@@ -66,10 +66,10 @@ def _tables(
     """For each skill its name and size, and a table with a row per model."""
     blocks = []
     for name, group in groupby(verdicts, key=lambda verdict: verdict.summary.skill):
-        own = list(group)
+        group_verdicts = list(group)
         skill = next(skill for skill in skills if skill.name == name)
-        blocks.append(_title(skill, [verdict.summary for verdict in own], look))
-        blocks.append(skill_table(own, look))
+        blocks.append(_title(skill, [verdict.summary for verdict in group_verdicts], look))
+        blocks.append(skill_table(group_verdicts, look))
     return blocks
 
 
@@ -78,11 +78,11 @@ def _title(skill: SkillInfo, rows: Sequence[Summary], look: Look) -> list[str]:
     name, dot = harmless(skill.name), look.marks.dot
     span = (f"{runs[0]} to " if len(runs) > 1 else "") + counted(runs[-1], "run")
     size = f"{case_words(rows)} {look.marks.times} {span}"
-    rest = f"about {counted(skill.tokens, 'token')} {dot} {size}"
-    rest += f" {dot} {SCORE_WORDS[skill.score]}" if skill.score != "pass" else ""
-    if text_width(name) + 3 + len(rest) > look.width:
-        return [*(look.paint(part, bold=True) for part in split_name(name, look.width)), rest]
-    return [f"{look.paint(name, bold=True)} {dot} {rest}"]
+    facts = f"about {counted(skill.tokens, 'token')} {dot} {size}"
+    facts += f" {dot} {SCORE_WORDS[skill.score]}" if skill.score != "pass" else ""
+    if text_width(name) + 3 + len(facts) > look.width:
+        return [*(look.paint(part, bold=True) for part in split_name(name, look.width)), facts]
+    return [f"{look.paint(name, bold=True)} {dot} {facts}"]
 
 
 def _runs_in(rows: Sequence[Summary]) -> set[int]:
@@ -99,19 +99,19 @@ def _verdict_lines(verdicts: Sequence[Verdict], look: Look) -> list[str]:
     several = len({verdict.summary.skill for verdict in verdicts}) > 1
     lines: list[str] = []
     for skill, group in groupby(verdicts, key=lambda verdict: verdict.summary.skill):
-        own = list(group)
-        for verdict in own:
-            where = _pair(verdict) if several else harmless(verdict.summary.model)
-            lines += _verdict(verdict, where, look)
-        if spot := sweet_spot(own):
+        group_verdicts = list(group)
+        for verdict in group_verdicts:
+            name = _pair(verdict) if several else harmless(verdict.summary.model)
+            lines += _verdict(verdict, name, look)
+        if spot := sweet_spot(group_verdicts):
             of = f" of {one_line(skill, 60)}" if several else ""
             lines += wrapped(f"Sweet spot{of}: {harmless(spot)}", look.width, rest="  ")
     return lines
 
 
-def _verdict(verdict: Verdict, where: str, look: Look) -> list[str]:
+def _verdict(verdict: Verdict, name: str, look: Look) -> list[str]:
     word = f"{verdict.word}: " if verdict.word else ""
-    lines = wrapped(f"{where}: {word}{harmless(verdict.sentence)}.", look.width, rest="  ")
+    lines = wrapped(f"{name}: {word}{harmless(verdict.sentence)}.", look.width, rest="  ")
     if style := word_style(verdict.word):
         painted = look.paint(verdict.word, **style)
         lines = _painted_once(lines, f": {verdict.word}:", f": {painted}:")
@@ -144,19 +144,20 @@ def _pair(verdict: Verdict) -> str:
 
 def _counts(verdicts: Sequence[Verdict], look: Look) -> list[str]:
     """How many verdicts there are of each kind; bad ones are named."""
-    found = Counter(verdict.word for verdict in verdicts if verdict.word)
-    counts = ", ".join(f"{word} {number}" for word, number in found.most_common())
+    words = Counter(verdict.word for verdict in verdicts if verdict.word)
+    counts = ", ".join(f"{word} {number}" for word, number in words.most_common())
     lines = wrapped(f"{counts[0].upper()}{counts[1:]}.", look.width, rest="  ") if counts else []
     named = {
         "hurts": [verdict for verdict in verdicts if verdict.word == "hurts"],
         "incomplete": [verdict for verdict in verdicts if verdict.word == "incomplete"],
         "worse than at the ref": [verdict for verdict in verdicts if verdict.worse_since],
     }
-    for word, own in named.items():
-        if own:
-            shown = ", ".join(one_line(_pair(verdict), 120) for verdict in own[:_MOST_NAMES])
-            more = f" and {len(own) - _MOST_NAMES} more" if len(own) > _MOST_NAMES else ""
-            first, *rest = wrapped(f"{word}: {shown}{more}", look.width, rest="  ")
+    for word, listed in named.items():
+        if listed:
+            names = ", ".join(one_line(_pair(verdict), 120) for verdict in listed[:_MOST_NAMES])
+            hidden = len(listed) - _MOST_NAMES
+            names += f" and {hidden} more" if hidden > 0 else ""
+            first, *rest = wrapped(f"{word}: {names}", look.width, rest="  ")
             lines += [first.replace(word, look.paint(word, red=True, bold=True), 1), *rest]
     return [*lines, *(["-v shows the table of each skill."] if look.verbosity <= 0 else [])]
 

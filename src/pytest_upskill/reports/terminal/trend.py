@@ -123,11 +123,11 @@ def plot_lines(entries: Sequence[Entry], metric: Number, look: Look, now: dateti
 
 
 def _bars(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -> list[str]:
-    known = [value for entry in entries if (value := metric.amount(entry.row)) is not None]
-    if not known:
+    values = [value for entry in entries if (value := metric.amount(entry.row)) is not None]
+    if not values:
         return ["  not known of any run"]
-    top = metric.unit.top or max(known) or 1.0
-    low = -top if min(known) < 0 else 0.0
+    top = metric.unit.top or max(values) or 1.0
+    low = -top if min(values) < 0 else 0.0
     columns = [Column(right=number == 4) for number in range(6)]
     tables = (
         Table(columns, [_bar_row(entry, metric, (low, top), bar, look, now) for entry in entries])
@@ -136,11 +136,11 @@ def _bars(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -
     table = fitted(tables, look.width - 2)
     lines = [f"  {line}" for line in table.body(look.paint)]
     # A run of some cases says little about all of them.
-    whole = [metric.amount(entry.row) for entry in entries if not entry.row.subset]
-    ends = [value for value in whole if value is not None]
+    of_all_cases = [metric.amount(entry.row) for entry in entries if not entry.row.subset]
+    ends = [value for value in of_all_cases if value is not None]
     if len(ends) < 2:
         return lines
-    trend = spark(whole[-look.width // 2 :], low, top, look.marks)
+    trend = spark(of_all_cases[-look.width // 2 :], low, top, look.marks)
     first, last = ends[0], ends[-1]
     text = f"{metric.unit.text(first)} {look.marks.arrow} {metric.unit.text(last)}"
     return [*lines, f"  trend  {trend}  {text} ({metric.unit.change(first, last)})"]
