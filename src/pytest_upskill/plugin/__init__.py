@@ -28,8 +28,8 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """pytest imports the conftest.py beside any file it is given, but a skill must not run code."""
     keep_code_of_skills_out(early_config)
-    known = early_config.known_args_namespace
-    known.file_or_dir, _ = split_args(early_config, known.file_or_dir)
+    arguments = early_config.known_args_namespace
+    arguments.file_or_dir, _ = split_args(early_config, arguments.file_or_dir)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -78,13 +78,13 @@ def _groups(ledger: Ledger) -> list[_Group]:
     tests = [*ledger.planned, *ledger.queries]
     for test in tests:
         groups.setdefault(_place(test), []).append(test)
-    folders = {place: own[0].folder for place, own in groups.items()}
+    folders = {place: tests_of_place[0].folder for place, tests_of_place in groups.items()}
     dropped: dict[_Place, list[str]] = {}
-    for one in judged(ledger.unmatched, tests):
-        if one.why != "changed":
-            place = (*one.pair, one.trigger)
-            dropped.setdefault(place, []).append(one.case)
-            folders.setdefault(place, one.folder)
+    for result in judged(ledger.unmatched, tests):
+        if result.why != "changed":
+            place = (*result.pair, result.trigger)
+            dropped.setdefault(place, []).append(result.case)
+            folders.setdefault(place, result.folder)
     for test in ledger.skipped:
         dropped.setdefault(_place(test), []).append(test.case)
     return [
@@ -110,21 +110,21 @@ def unmatched_of(
 
     Those of queries only on models that are asked queries.
     """
-    known: dict[_Place, _AcceptedOfModel] = {}
+    by_place: dict[_Place, _AcceptedOfModel] = {}
     for file in files:
         for model in asked_queries:
-            if one := _known_queries(file, model):
-                known[file.source.label, model, True] = one
+            if entry := _known_queries(file, model):
+                by_place[file.source.label, model, True] = entry
         for model in file.accepted.keys() & subjects.keys():
             listed = bool(file.siblings)
             runnable = file.runnable.get(model, 0)  # none if only triggers are tested
-            one = _AcceptedOfModel(file.accepted[model], file.source.folder, runnable, listed)
-            known[file.source.label, model, False] = one
+            entry = _AcceptedOfModel(file.accepted[model], file.source.folder, runnable, listed)
+            by_place[file.source.label, model, False] = entry
             for case in file.cases:
                 state: State = "left out" if file.fits(case, model) else "for other models"
-                one.present[case.id] = Present(case_digest(case, file.source.folder), state)
-            for name in set(file.siblings) - one.present.keys():
-                one.present[name] = Present("", "left out")  # broken, which is told
+                entry.present[case.id] = Present(case_digest(case, file.source.folder), state)
+            for name in set(file.siblings) - entry.present.keys():
+                entry.present[name] = Present("", "left out")  # broken, which is told
     for item in items:
         if not (planned := planned_of(item)):
             continue
@@ -132,10 +132,10 @@ def unmatched_of(
         name = name if planned.should_trigger is None else of_triggers(name)
         if name in accepted:
             folder = Path(planned.folder)
-            one = known.setdefault(_place(planned), _AcceptedOfModel(accepted[name], folder))
+            entry = by_place.setdefault(_place(planned), _AcceptedOfModel(accepted[name], folder))
             state = "tested" if planned.compared else "marked xfail"
             state = "skipped" if is_skipped(item) else state
-            one.present[planned.case] = Present(planned.digest, state)
+            entry.present[planned.case] = Present(planned.digest, state)
     for source in without_cases:
         there = _read_if_good(source.folder)
         names = {(model, False): model for model in subjects}
@@ -143,24 +143,24 @@ def unmatched_of(
         for (model, trigger), name in names.items():
             if name in there:
                 place = (source.label, model, trigger)
-                one = known.setdefault(place, _AcceptedOfModel(there[name], source.folder))
-                one.all_listed = True
+                entry = by_place.setdefault(place, _AcceptedOfModel(there[name], source.folder))
+                entry.all_listed = True
     return tuple(
         Unmatched(
             skill,
             subjects[label].model,
             name,
             was.count,
-            one.accepted.date,
+            entry.accepted.date,
             why,
-            one.of,
-            str(one.folder),
+            entry.of,
+            str(entry.folder),
             trigger,
             subjects[label].agent,
         )
-        for (skill, label, trigger), one in known.items()
-        for name, why in unmatched_in(one.accepted, one.present, all_listed=one.all_listed)
-        if (was := one.accepted.cases[name])
+        for (skill, label, trigger), entry in by_place.items()
+        for name, why in unmatched_in(entry.accepted, entry.present, all_listed=entry.all_listed)
+        if (was := entry.accepted.cases[name])
     )
 
 
@@ -181,12 +181,12 @@ def _known_queries(file: SkillFile, model: str) -> _AcceptedOfModel | None:
         return None
     queries = file.queries
     of = len(queries.triggers) + len(queries.broken)
-    found = _AcceptedOfModel(accepted, file.source.folder, of, all_listed=True)
+    queries_of_model = _AcceptedOfModel(accepted, file.source.folder, of, all_listed=True)
     for trigger in queries.triggers:
-        found.present[trigger.id] = Present(trigger_digest(trigger), "left out")
+        queries_of_model.present[trigger.id] = Present(trigger_digest(trigger), "left out")
     for broken in queries.broken:
-        found.present[broken.name] = Present("", "left out")  # which is told
-    return found
+        queries_of_model.present[broken.name] = Present("", "left out")  # which is told
+    return queries_of_model
 
 
 def _read_if_good(folder: Path) -> Results:
@@ -198,12 +198,12 @@ def _read_if_good(folder: Path) -> Results:
 
 
 def _results(ledger: Ledger, tests: Sequence[PlannedCase]) -> dict[str, CaseResult]:
-    found = {
+    by_nodeid = {
         test.nodeid: case_result(ledger.records_of(test.nodeid), test.digest)
         for test in tests
         if test.compared
     }
-    return {nodeid: result for nodeid, result in found.items() if result}
+    return {nodeid: result for nodeid, result in by_nodeid.items() if result}
 
 
 def acceptance_writer(settings: Settings, ledger: Ledger, notes: list[str]) -> Iterator[Writer]:
@@ -230,8 +230,8 @@ def accept(ledger: Ledger) -> list[str]:
                 for test in group.tests
                 if test.nodeid in group.results
             }
-            known = results[group.name].cases if group.name in results else {}
-            dropped = tuple(case for case in group.dropped if case in known)
+            accepted_cases = results[group.name].cases if group.name in results else {}
+            dropped = tuple(case for case in group.dropped if case in accepted_cases)
             if present:
                 model_id, skill = ledger.model_ids[group.model], digests[group.skill]
                 version = ledger.version_of(group.tests)
@@ -246,10 +246,10 @@ def accept(ledger: Ledger) -> list[str]:
 
 
 def _accepted(group: _Group, folder: Path, dropped: Sequence[str]) -> str:
-    left = [test.case for test in group.tests if test.nodeid not in group.results]
-    what = counted(len(group.results), "query" if group.trigger else "case")
-    text = f"accepted {what} in {shown(folder / RESULTS_NAME)}"
-    text += f"; not accepted: {_names(left)}" if left else ""
+    not_accepted = [test.case for test in group.tests if test.nodeid not in group.results]
+    count = counted(len(group.results), "query" if group.trigger else "case")
+    text = f"accepted {count} in {shown(folder / RESULTS_NAME)}"
+    text += f"; not accepted: {_names(not_accepted)}" if not_accepted else ""
     return text + (f"; dropped: {_names(dropped)}" if dropped else "")
 
 
@@ -257,48 +257,50 @@ def acceptance_notes(results: RunResults, config: pytest.Config) -> list[str]:
     """How the results compare with the accepted ones, and how to accept them."""
     lines = results.notes(spell)
     for comparison in results.comparisons:
-        where = f"{comparison.skill} on {comparison.model}"
+        subject = f"{comparison.skill} on {comparison.model}"
         place = (comparison.pair, comparison.of_triggers)
-        changed = {one.case for one in results.unmatched if (one.pair, one.trigger) == place}
+        changed = {
+            result.case for result in results.unmatched if (result.pair, result.trigger) == place
+        }
         better = comparison.of_kind("better")
         unknown = [case for case in comparison.unknown if case.test.case not in changed]
         if better:
-            lines.append(f"{where}: better than accepted: {_descriptions(better)}.")
+            lines.append(f"{subject}: better than accepted: {_descriptions(better)}.")
         lines += worse_notes([comparison])
         if unknown:
             names = _names([case.test.case for case in unknown])
-            lines.append(f"{where}: no accepted result yet: {names}.")
+            lines.append(f"{subject}: no accepted result yet: {names}.")
     return [*lines, *how_to_accept(results, config)]
 
 
 def how_to_accept(results: RunResults, config: pytest.Config) -> list[str]:
     """The command, if there is something to accept and no regression."""
-    found = results.comparisons
-    news = any(one.of_kind("better") or one.unknown for one in found)
+    comparisons = results.comparisons
+    news = any(comparison.of_kind("better") or comparison.unknown for comparison in comparisons)
     unmatched = judged(results.unmatched, results.all_tests)
-    if (not news and not unmatched) or any(one.reasons for one in found):
+    if (not news and not unmatched) or any(comparison.reasons for comparison in comparisons):
         return []
     return [f"To accept: {command_that_accepts(config)}"]
 
 
-def worse_notes(found: Sequence[AcceptedComparison]) -> list[str]:
+def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:
     """Cases that did worse, which could be chance."""
     lines = []
-    for comparison in found:
+    for comparison in comparisons:
         if chance := comparison.of_kind("could be chance"):
-            where = f"{comparison.skill} on {comparison.model}"
-            lines.append(f"{where}: below accepted; could be chance: {_descriptions(chance)}.")
+            subject = f"{comparison.skill} on {comparison.model}"
+            lines.append(f"{subject}: below accepted; could be chance: {_descriptions(chance)}.")
     return lines
 
 
 def _descriptions(cases: Sequence[Compared]) -> str:
-    more = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
-    return "; ".join([*(case.numbers for case in cases[:_MOST_NAMES]), *more])
+    others_note = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
+    return "; ".join([*(case.numbers for case in cases[:_MOST_NAMES]), *others_note])
 
 
 def _names(cases: Sequence[str]) -> str:
-    more = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
-    return ", ".join([*(one_line(case, 60) for case in cases[:_MOST_NAMES]), *more])
+    others_note = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
+    return ", ".join([*(one_line(case, 60) for case in cases[:_MOST_NAMES]), *others_note])
 
 
 def command_that_accepts(config: pytest.Config) -> str:
@@ -312,9 +314,9 @@ def fail_late(ledger: Ledger, config: pytest.Config) -> None:
     makes of a teardown that fails: terminal, JUnit, IDEs and --lf know it.
     """
     late = [
-        (report, found.standing(case).reason)
-        for found in ledger.comparisons()
-        for case in found.regressed
+        (report, comparison.standing(case).reason)
+        for comparison in ledger.comparisons()
+        for case in comparison.regressed
         if (report := ledger.report_to_fail(case.test.nodeid))
     ]
     reporter = config.pluginmanager.getplugin("terminalreporter")

@@ -58,24 +58,28 @@ def require_own_paths(
 ) -> None:
     """Every file of a run has a path of its own."""
     outputs = report_paths(settings) | {"record_file": settings.record_file}
-    others = list[tuple[str, Path]]()
+    other_files = list[tuple[str, Path]]()
     for setting in ("replay_file", "tests_file", "runs_folder"):
         if path := getattr(settings, setting):
-            others.append((Setting(setting), path))
+            other_files.append((Setting(setting), path))
     for name, flag in _OTHERS.items():
         value = getattr(config.option, name, None)
-        for one in value.values() if isinstance(value, dict) else [value]:
-            if one and isinstance(one, str | Path):
-                others.append((flag, Path(os.path.expandvars(one)).expanduser()))
+        for file in value.values() if isinstance(value, dict) else [value]:
+            if file and isinstance(file, str | Path):
+                other_files.append((flag, Path(os.path.expandvars(file)).expanduser()))
     for skill in skills:
         for setting in ("transcripts_folder", "benchmark_folder"):
             _require_outside(setting, getattr(settings, setting), skill)
         accepted = skill.folder / RESULTS_NAME
-        own = [skill.skill_file, accepted, *([skill.cases_file] if skill.cases_file else [])]
-        own += trigger_files(skill.folder)
-        others += [(f"the skill {skill.label}", path) for path in own]
-    others.append(("the store of answers", config.rootpath / FOLDER / FILE_NAME))
-    writers.require_apart(outputs, others)
+        skill_files = [
+            skill.skill_file,
+            accepted,
+            *([skill.cases_file] if skill.cases_file else []),
+        ]
+        skill_files += trigger_files(skill.folder)
+        other_files += [(f"the skill {skill.label}", path) for path in skill_files]
+    other_files.append(("the store of answers", config.rootpath / FOLDER / FILE_NAME))
+    writers.require_apart(outputs, other_files)
 
 
 def _require_outside(setting: str, folder: Path | None, skill: SkillSource) -> None:
@@ -113,13 +117,13 @@ def command_that_records(config: pytest.Config, file: Path | None) -> str:
     """The command line of this run, with the file recorded instead of replayed."""
     replay, record = FLAGS["replay_file"], FLAGS["record_file"]
     args = iter(map(str, config.invocation_params.args))
-    kept = []
+    words = []
     for arg in args:
         if arg == replay:
             next(args, None)
         elif not arg.startswith(f"{replay}="):
-            kept.append(arg)
-    return shown_command(["pytest", *kept, record, shown(file or Path())])
+            words.append(arg)
+    return shown_command(["pytest", *words, record, shown(file or Path())])
 
 
 def keep_in_history(settings: Settings, results: RunResults, root: Path) -> str | None:
@@ -141,13 +145,13 @@ def run_before(
     """The run of the history that a page compares this one with; the error if it is damaged."""
     if not settings.html_file or not settings.history:
         return None, []
-    found = history.run_before(settings.runs_folder or history.default_folder(root), results)
-    if found is None:
+    entry = history.run_before(settings.runs_folder or history.default_folder(root), results)
+    if entry is None:
         return None, []
     from ..results.from_json import read_run  # slow to import, and seldom needed
 
     try:
-        return Earlier(found.id, read_run(found.path)), []
+        return Earlier(entry.id, read_run(entry.path)), []
     except ResultsError as error:
         return None, [
             f"Not compared with the run before: {one_line(f'{error.where}: {error.problem}', 300)}."
@@ -163,19 +167,19 @@ def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config
     if RECORDS_PROPERTY not in names:
         return
     priced = ledger.priced_records_of(report.nodeid) if xml_key in config.stash else []
-    known = priced or ledger.records_of(report.nodeid)
-    brief = [record.brief() for record in known]
-    if not priced and brief == known:
+    records = priced or ledger.records_of(report.nodeid)
+    brief = [record.brief() for record in records]
+    if not priced and brief == records:
         return
-    others = [pair for pair in report.user_properties if pair[0] != RECORDS_PROPERTY]
-    added = [(_LEFT_OUT, _WHERE)] if brief != known else []
+    other_properties = [pair for pair in report.user_properties if pair[0] != RECORDS_PROPERTY]
+    added = [(_LEFT_OUT, _WHERE)] if brief != records else []
     should = ledger.query(report.nodeid)
     if priced and should is not None:
         added += query_properties(priced, should)
     elif priced:
         scores: list[Score] = [s.score for s in ledger.skills if s.name == priced[0].skill]
         added += case_properties(priced, scores[0] if scores else "pass")
-    report.user_properties[:] = [(RECORDS_PROPERTY, dump_records(brief)), *others, *added]
+    report.user_properties[:] = [(RECORDS_PROPERTY, dump_records(brief)), *other_properties, *added]
 
 
 def add_to_suite(results: RunResults, config: pytest.Config) -> None:

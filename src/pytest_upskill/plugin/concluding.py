@@ -77,22 +77,22 @@ class Conclusion:
         except InputError as error:
             self.problems.append(message_of(error, self._config))
             return False
-        done = [write_all(acceptance_writer(settings, ledger, self._accepted))]
+        writes = [write_all(acceptance_writer(settings, ledger, self._accepted))]
 
         @cache
         def text() -> str:
             notes = [*acceptance_notes(results, self._config), *self._accepted]
             return markdown_summary(results, notes, session.testsfailed)
 
-        told = self._notes(results)
+        notes_of_run = self._notes(results)
         earlier, damaged = run_before(settings, results, root)
         self._lines += damaged
         workspaces = ledger.workspaces(self._engine)
-        run = Finished(results, text, [*told, *damaged], workspaces, earlier)
-        done.append(write_all(report_writers(run, report_paths(settings))))
-        done.append(write_all(recording_writer(settings, ledger, self._engine, root)))
-        self._written = [path for one in done for path in one.paths]
-        problems = [problem for one in done for problem in one.problems]
+        run = Finished(results, text, [*notes_of_run, *damaged], workspaces, earlier)
+        writes.append(write_all(report_writers(run, report_paths(settings))))
+        writes.append(write_all(recording_writer(settings, ledger, self._engine, root)))
+        self._written = [path for write in writes for path in write.paths]
+        problems = [problem for write in writes for problem in write.problems]
         self.problems += [message_of(problem, self._config) for problem in problems]
         if results.verdicts or results.triggers:
             self.problems += write_job_summary(text)
@@ -114,10 +114,10 @@ class Conclusion:
         interrupted = stopped or (str(stop) if stop else None)
         results = ledger.results(settings, self._config.rootpath, interrupted)
         models = self._subjects.models
-        known = {name: models.roster.agent(name).bundled for name in self._subjects.agents}
+        by_agent = {name: models.roster.agent(name).bundled for name in self._subjects.agents}
         results = replace(
             results,
-            bundled={name: own for name, own in known.items() if own},
+            bundled={name: skills for name, skills in by_agent.items() if skills},
             rerun=rerun_of(self._config),
             prompt_cache_saved=saved_by_caches(self._engine, cache(models.price_of)),
         )
@@ -154,15 +154,15 @@ class Conclusion:
             return
         notes = self._notes(results)
         if not is_unsettled(session, self._ledger):
-            how = how_to_accept(results, self._config)
-            notes = [note for note in notes if note not in how]  # it is the next command
+            acceptance = how_to_accept(results, self._config)
+            notes = [note for note in notes if note not in acceptance]  # it is the next command
         _write_tables(reporter, self._config, results, notes)
         if not results.verdicts and not results.triggers:  # nothing was asked
             for line in self._accepted:
                 reporter.write_line(line)
-        others = [path for path in self._written if path != self._settings.html_file]
-        if others:  # the page is told at the very end
-            reporter.write_line(f"upskill: {written_line(others)}")
+        files = [path for path in self._written if path != self._settings.html_file]
+        if files:  # the page is told at the very end
+            reporter.write_line(f"upskill: {written_line(files)}")
 
     def write_closing(
         self,

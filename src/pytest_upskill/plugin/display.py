@@ -72,19 +72,19 @@ def send_screen(config: pytest.Config, node: object) -> None:
 def download_bar(config: pytest.Config) -> Download:
     """Announce a download and, on a terminal, show its progress."""
 
-    def begin(what: str) -> Progress:
+    def begin(name: str) -> Progress:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         if reporter:
-            reporter.write_line(f"upskill: downloading {what}")
+            reporter.write_line(f"upskill: downloading {name}")
         if not reporter or not reporter.isatty:
-            return lambda _done, _total: None
+            return lambda _bytes, _total: None
         writer = config.get_terminal_writer()
 
-        def show(done: int, total: int) -> None:
-            full = _BAR * done // total
+        def show(loaded: int, total: int) -> None:
+            full = _BAR * loaded // total
             bar = "#" * full + "." * (_BAR - full)
-            end = "\n" if done == total else ""
-            writer.write(f"\r[{bar}] {done / _MB:.0f} of {total / _MB:.0f} MB{end}", flush=True)
+            end = "\n" if loaded == total else ""
+            writer.write(f"\r[{bar}] {loaded / _MB:.0f} of {total / _MB:.0f} MB{end}", flush=True)
 
         return show
 
@@ -100,14 +100,14 @@ def header_lines(
         lines.append(f"upskill: {_skills(selected, verbose)} on {_models(specs, settings)}")
         tested = {spec.model_id for spec in specs.values()}
         for name, spec in judges.items():
-            own = " (also under test: it may favor its own answers)"
-            own = own if spec.model_id in tested else ""
-            lines.append(f"upskill: rubrics judged by {name}{own}")
+            note = " (also under test: it may favor its own answers)"
+            note = note if spec.model_id in tested else ""
+            lines.append(f"upskill: rubrics judged by {name}{note}")
     if without := [source.label for source in selected.without_cases]:
-        names = _few(without, verbose=verbose)
-        found, what = len(selected.all), lacking(settings)
-        command = COMMAND_FOR_CASES if what == "cases" else COMMAND_FOR_TRIGGERS
-        lines.append(f"upskill: {found:,} found, {len(without):,} without {what}: {names}")
+        names = _first_names(without, verbose=verbose)
+        total, kind = len(selected.all), lacking(settings)
+        command = COMMAND_FOR_CASES if kind == "cases" else COMMAND_FOR_TRIGGERS
+        lines.append(f"upskill: {total:,} found, {len(without):,} without {kind}: {names}")
         lines.append(f"upskill: to write some: {command} SKILL")
     lines += unasked_lines(selected.all, settings)
     return [*lines, *(f"upskill: {line}" for line in left_out_lines(selected.left_out))]
@@ -117,11 +117,11 @@ def unasked_lines(sources: Iterable[SkillSource], settings: Settings) -> list[st
     """That there are queries of triggers which the run does not ask by default, and how to."""
     if settings.triggers is not None:
         return []
-    unasked = [one for one in sources if not one.asks_triggers(settings, *settings.agents)]
-    number = sum(len(one.queries.triggers) for one in unasked if not one.picks)
-    how = f"{FLAGS['triggers']} also, or {FLAGS['agents']} NAME"
-    asked = f"{counted(number, 'query')} of triggers not asked"
-    return [f"upskill: {asked} ({how} asks them)"] if number else []
+    unasked = [source for source in sources if not source.asks_triggers(settings, *settings.agents)]
+    number = sum(len(source.queries.triggers) for source in unasked if not source.picks)
+    options = f"{FLAGS['triggers']} also, or {FLAGS['agents']} NAME"
+    queries = f"{counted(number, 'query')} of triggers not asked"
+    return [f"upskill: {queries} ({options} asks them)"] if number else []
 
 
 def batch_lines(models: Assembly, settings: Settings) -> list[str]:
@@ -130,20 +130,20 @@ def batch_lines(models: Assembly, settings: Settings) -> list[str]:
     if not batched:
         return []
     names = [name for name in models.specs if name not in batched]
-    others = f"; not by batch: {', '.join(map(harmless, names))}" if names else ""
-    return [f"upskill: by batch, at half the price: {', '.join(map(harmless, batched))}{others}"]
+    rest_note = f"; not by batch: {', '.join(map(harmless, names))}" if names else ""
+    return [f"upskill: by batch, at half the price: {', '.join(map(harmless, batched))}{rest_note}"]
 
 
 def agent_lines(agents: Sequence[str], roster: Roster, sandbox: str) -> list[str]:
     """Who carries out the cases, and where."""
-    where = f", sandbox: {sandbox}" if sandbox else ""
+    place = f", sandbox: {sandbox}" if sandbox else ""
     versions = roster.versions
     named = [harmless(f"{agent} {versions.get(agent, '')}".rstrip()) for agent in agents]
-    lines = [f"upskill: carried out by {', '.join(named)}{where}"]
+    lines = [f"upskill: carried out by {', '.join(named)}{place}"]
     for agent in agents:
         if agent != CHAT and (bundled := roster.agent(agent).bundled):
-            own = one_line(", ".join(bundled), 200)
-            lines.append(f"upskill: {agent} has skills of its own in all arms: {own}")
+            names = one_line(", ".join(bundled), 200)
+            lines.append(f"upskill: {agent} has skills of its own in all arms: {names}")
     return [*lines, *([_NO_SANDBOX] if sandbox == "none" else [])]
 
 
@@ -156,13 +156,13 @@ def other_skill_lines(others: Sequence[str], noise: int) -> list[str]:
 
 def unfit_lines(pairs: Sequence[str], *, verbose: bool) -> list[str]:
     """The pairs of agents and models that are left out."""
-    names = _few(pairs, verbose=verbose)
+    names = _first_names(pairs, verbose=verbose)
     return [f"upskill: left out, as they don't fit: {names}"] if pairs else []
 
 
 def _skills(selected: Selected, verbose: bool) -> str:
     labels = [source.label for source in selected.sources]
-    names = _few(labels, verbose=verbose)
+    names = _first_names(labels, verbose=verbose)
     return names if len(labels) == 1 else f"{counted(len(labels), 'skill')} ({names})"
 
 
@@ -177,12 +177,12 @@ def _models(specs: Specs, settings: Settings) -> str:
     return f"{', '.join(names)}{default}"
 
 
-def _few(names: Sequence[str], *, verbose: bool) -> str:
+def _first_names(names: Sequence[str], *, verbose: bool) -> str:
     """The first names that fit on a line; all of them with -v."""
-    room, fitting = _NAMES, list[str]()
+    free, fitting = _NAMES, list[str]()
     for name in (one_line(name, _NAMES) for name in names):
-        room -= len(name) + 2
-        if room < 0 and fitting and not verbose:
+        free -= len(name) + 2
+        if free < 0 and fitting and not verbose:
             return f"{', '.join(fitting)}, …"
         fitting.append(name)
     return ", ".join(fitting)
@@ -192,7 +192,11 @@ def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[
     """What verdicts are on, unless it is the pass rate by default."""
     if chosen:
         return [f"upskill: verdict on the {SCORE_WORDS[chosen]}"]
-    evals = [one for one in sources if one.has_cases and are_evals(one.cases_file or one.file)]
+    evals = [
+        source
+        for source in sources
+        if source.has_cases and are_evals(source.cases_file or source.file)
+    ]
     if not evals:
         return []
     names = one_line(", ".join(source.label for source in evals), 100)

@@ -65,8 +65,8 @@ class AnswerText(str):
     @property
     def files(self) -> dict[str, AnswerFile]:
         """The files that an agent made or changed, by path."""
-        left = (file for file in self.answer.files if file.change != "deleted")
-        return {file.path: file for file in left}
+        files = (file for file in self.answer.files if file.change != "deleted")
+        return {file.path: file for file in files}
 
     @property
     def transcript(self) -> Transcript:
@@ -89,20 +89,20 @@ class Asker:
     def __init__(
         self,
         run: Run,
-        known: "_MarkedSkill",
+        marked: "_MarkedSkill",
         planned: PlannedCase,
         prompt: Prompt,
         config: pytest.Config,
     ) -> None:
         self._config = config
-        self.info = known.info
-        self.accepted = known.accepted
+        self.info = marked.info
+        self.accepted = marked.accepted
         self.planned = planned
         self.asked: list[tuple[Trial, Question, Answer]] = []
         self._run = run
-        self._skill = known.skill
+        self._skill = marked.skill
         self._prompt = prompt
-        self._needs = known.needs
+        self._needs = marked.needs
         self._trial = planned.trials[0]
         self._failure: BaseException | None = None
 
@@ -136,17 +136,17 @@ class Asker:
             setup=setup,
             sandbox=self._needs,
         )
-        asked = self._question(case, agent or trial.agent)
-        (reply,) = self._run.ask([asked])
+        new_question = self._question(case, agent or trial.agent)
+        (reply,) = self._run.ask([new_question])
         if isinstance(reply, NoAnswer):
             raise AskFailed(reply.reason)
-        self.asked.append((trial, asked, reply))
+        self.asked.append((trial, new_question, reply))
         if reply.nothing and not allow_empty:
             self._failure = pytest.fail.Exception(f"{reply.nothing} ({_EXPECTED_EMPTY})")
             raise self._failure
-        said = AnswerText(reply.text)
-        said.answer = reply
-        return said
+        text = AnswerText(reply.text)
+        text.answer = reply
+        return text
 
     def _question(self, case: Case, agent: str) -> Question:
         __tracebackhide__ = True
@@ -185,7 +185,7 @@ class Asker:
         """One record of everything that was asked in a trial."""
         if isinstance(failure, AskFailed):
             return errored_record(trial, str(failure))
-        answers = [answer for own, _, answer in self.asked if own is trial]
+        answers = [answer for asked_in, _, answer in self.asked if asked_in is trial]
         if not answers:
             return errored_record(trial, _NOTHING_ASKED)
         reason = "all asserts passed" if failure is None else one_line(_reason(failure), 300)
@@ -201,12 +201,12 @@ def _split(
         if not isinstance(data, str | bytes):
             kind = type(data).__name__
             raise TypeError(f"ask takes files of text or bytes: {name!r} is of type {kind}")
-    given = [
+    workspace_files = [
         WorkspaceFile(name, data.encode() if isinstance(data, str) else data)
         for name, data in files.items()
     ]
-    texts = tuple((file.path, file.text) for file in given if file.text is not None)
-    return texts, tuple(file for file in given if file.text is None)
+    texts = tuple((file.path, file.text) for file in workspace_files if file.text is not None)
+    return texts, tuple(file for file in workspace_files if file.text is None)
 
 
 def _messages(question: Any) -> Messages:
@@ -250,11 +250,11 @@ class MarkedTests:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         spec = getattr(item, "callspec", None)
         if isinstance(item, pytest.Function) and spec and _MODEL in spec.params:
-            known = self._skill_of(item)
+            marked = self._skill_of(item)
             subject = self._run.subjects.by_label[spec.params[_MODEL]]
-            planned = _planned(item, known, subject, self._run.settings)
+            planned = _planned(item, marked, subject, self._run.settings)
             prompt = prompts(item.ihook, item.config)
-            item.stash[_ASKER] = Asker(self._run, known, planned, prompt, item.config)
+            item.stash[_ASKER] = Asker(self._run, marked, planned, prompt, item.config)
 
     @pytest.hookimpl(trylast=True)  # after its fixtures
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -285,8 +285,8 @@ class MarkedTests:
             except InputError as error:
                 reason = f"{node.nodeid}: {message_of(error, node.config)}"
                 raise pytest.Collector.CollectError(reason) from None
-            shown = relative(file.parent, node.config.rootpath)
-            info = info_of(skill, self._label_of(file.parent), shown, self._run.settings)
+            path_shown = relative(file.parent, node.config.rootpath)
+            info = info_of(skill, self._label_of(file.parent), path_shown, self._run.settings)
             self._skills[folder] = _MarkedSkill(skill, file.parent, info, accepted, needs)
         return self._skills[folder]
 
@@ -300,8 +300,8 @@ def _one_skill(folder: Path, written: Path) -> Path:
     """The SKILL.md of a mark's path; skills inside a skill are not meant."""
     if is_skill(folder):
         return skill_file(folder)
-    file, *more = find_skills(folder).files
-    if more:
+    file, *others_in_folder = find_skills(folder).files
+    if others_in_folder:
         raise InputError(f"mark skill {written}", "several skills are in this folder", _HOW)
     return file
 
@@ -313,14 +313,14 @@ def _path_in(node: pytest.Item) -> str | None:
 
 def _case_of(item: pytest.Function, label: str) -> str:
     """The name of a test without its agent and model."""
-    other = [part for part in (item.callspec.id.replace(label, "", 1).strip("-"),) if part]
+    parameters = [part for part in (item.callspec.id.replace(label, "", 1).strip("-"),) if part]
     outer = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
     name = "::".join([item.path.stem, *outer, item.originalname])
-    return f"{name}[{other[0]}]" if other else name
+    return f"{name}[{parameters[0]}]" if parameters else name
 
 
 def _planned(
-    item: pytest.Function, known: _MarkedSkill, subject: Subject, settings: Settings
+    item: pytest.Function, marked: _MarkedSkill, subject: Subject, settings: Settings
 ) -> PlannedCase:
     """A test changes when its source does."""
     path, line, _ = item.reportinfo()
@@ -328,30 +328,33 @@ def _planned(
     return planned_case(
         item.nodeid,
         case,
-        open_trials(known.info.name, known.skill, case.id, subject.model, settings, subject.agent),
+        open_trials(
+            marked.info.name, marked.skill, case.id, subject.model, settings, subject.agent
+        ),
         settings,
         digest=short_digest(inspect.getsource(item.function)),
-        folder=known.folder,
+        folder=marked.folder,
         file=relative(Path(path), item.config.rootpath),
         compared=not is_expected_to_fail(item),
-        accepted=known.accepted,
+        accepted=marked.accepted,
     )
 
 
 def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseException | None:
     """Run a test in every arm and run; its failure, if too many runs with the skill failed."""
-    given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     outcomes = [
-        (trial, asker.try_out(trial, lambda: item.obj(**given))) for trial in asker.planned.trials
+        (trial, asker.try_out(trial, lambda: item.obj(**arguments)))
+        for trial in asker.planned.trials
     ]
     records = [asker.record(trial, failure) for trial, failure in outcomes]
-    asked = [
+    questions = [
         (trial.arm, trial.run, question.key, question.messages[-1][1])
         for trial, question, _ in asker.asked
     ]
     item.user_properties += [
         (RECORDS_PROPERTY, dump_records(records)),
-        (ASKED_PROPERTY, json.dumps(asked)),
+        (ASKED_PROPERTY, json.dumps(questions)),
     ]
     errors = [str(failure) for _, failure in outcomes if isinstance(failure, AskFailed)]
     if not any(failure for _, failure in outcomes) and not asker.asked:

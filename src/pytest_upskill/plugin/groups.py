@@ -70,7 +70,7 @@ class Groups:
     def _rounds(self, skill: str, model: str) -> Iterator[Mapping[str, int]]:
         """The runs that each item needs for the next look, until one decides."""
         items = self._items_of((skill, model))
-        score, rest = items[0].parent.info.score, rest_after(self._looks)
+        score, rest_look = items[0].parent.info.score, rest_after(self._looks)
         tests = self._tests[skill, model]
         samples = {test.case: test.sample for test in tests}
         own_runs = {test.case for test in tests if test.own_runs}
@@ -78,9 +78,11 @@ class Groups:
         for runs in steps(self._looks):
             most |= {item.nodeid: runs for item in items if item.nodeid not in rested}
             yield most
-            own = records_of_items(items, [most[item.nodeid] for item in items], self._ask)
-            records = [record for of_case in own for record in of_case]
-            seen = summarize(
+            records_of_cases = records_of_items(
+                items, [most[item.nodeid] for item in items], self._ask
+            )
+            records = [record for of_case in records_of_cases for record in of_case]
+            summary = summarize(
                 records,
                 *(skill, model),
                 model_id=model,
@@ -91,12 +93,14 @@ class Groups:
                 own_runs=own_runs,
             )
             # With an answer missing the verdict is incomplete, and more runs would not change that.
-            scores, chance = seen.scores(over="baseline"), seen.chance(over="baseline")
-            if seen.errored or not scores or not look(scores, runs, self._looks, chance).open:
+            scores, chance = summary.scores(over="baseline"), summary.chance(over="baseline")
+            if summary.errored or not scores or not look(scores, runs, self._looks, chance).open:
                 break
-            if runs == rest:
+            if runs == rest_look:
                 rested = {
-                    item.nodeid for item, one in zip(items, own, strict=True) if alike(one, score)
+                    item.nodeid
+                    for item, case_records in zip(items, records_of_cases, strict=True)
+                    if alike(case_records, score)
                 }
         self._runs[skill, model] = most
 
@@ -121,14 +125,19 @@ class Groups:
         if len(items) < len(tests):
             return None
         records = records_of_items(items, [self.runs_of(item.planned) for item in items], self._ask)
-        cases = [compared(test, own) for test, own in zip(tests, records, strict=True)]
+        cases = [
+            compared(test, case_records) for test, case_records in zip(tests, records, strict=True)
+        ]
         return compare(*pair, [case for case in cases if case])
 
     def _compare_queries(self, pair: Pair) -> AcceptedComparison | None:
         items = [item for item in self._queries if item.planned.pair == pair]
         tests = [item.planned for item in items]
         records = records_of_queries(items, self._ask)
-        cases = [compared(test, own) for test, own in zip(tests, records, strict=True)]
+        cases = [
+            compared(test, query_records)
+            for test, query_records in zip(tests, records, strict=True)
+        ]
         return compare(*pair, [case for case in cases if case])
 
     def _items_of(self, pair: Pair) -> list[CaseItem]:

@@ -36,13 +36,13 @@ _PREFIX: Final = re.compile(r"[a-z][a-z0-9_-]*")
 _NOT_THEIRS: Final = (Path(pluggy.__file__).parent, Path(__file__).parents[1])
 
 
-def call(hook: Any, **given: object) -> Any:
+def call(hook: Any, **arguments: object) -> Any:
     """The result of a hook; InputError with its name and the place if it raises."""
     try:
-        return hook(**given)
+        return hook(**arguments)
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
-        what = one_line(f"{type(error).__name__}: {error}", 300)
-        raise InputError(_place(error), f"{hook.name} raised {what}") from None
+        message = one_line(f"{type(error).__name__}: {error}", 300)
+        raise InputError(_place(error), f"{hook.name} raised {message}") from None
 
 
 def _place(error: BaseException) -> str:
@@ -54,18 +54,18 @@ def _place(error: BaseException) -> str:
     return "a plugin"
 
 
-def _returned(hook: str, value: object, wanted: str) -> InputError:
-    return InputError(hook, f"returned {one_line(repr(value), 100)}", f"Return {wanted}.")
+def _returned(hook: str, value: object, expected: str) -> InputError:
+    return InputError(hook, f"returned {one_line(repr(value), 100)}", f"Return {expected}.")
 
 
 def registered_checks(ihook: Any, config: pytest.Config) -> dict[str, CheckKind]:
     """The checks of pytest_upskill_checks, by their names."""
-    found, wanted = dict[str, CheckKind](), "a dict of names and functions"
-    for given in call(ihook.pytest_upskill_checks, config=config):
-        if not isinstance(given, Mapping):
-            raise _returned(_CHECKS, given, wanted)
-        for name, function in given.items():
-            shown_name, hint = one_line(repr(name), 100), f"Return {wanted}."
+    kinds, expected = dict[str, CheckKind](), "a dict of names and functions"
+    for returned in call(ihook.pytest_upskill_checks, config=config):
+        if not isinstance(returned, Mapping):
+            raise _returned(_CHECKS, returned, expected)
+        for name, function in returned.items():
+            shown_name, hint = one_line(repr(name), 100), f"Return {expected}."
             if not isinstance(name, str):
                 raise InputError(_CHECKS, f"{shown_name} is not a name", hint)
             if not callable(function):
@@ -74,11 +74,11 @@ def registered_checks(ihook: Any, config: pytest.Config) -> dict[str, CheckKind]
             if name in TAKEN:
                 problem = f"{shown_name} is a built-in check"
                 raise InputError(_CHECKS, problem, "Choose another name.")
-            if name in found:
+            if name in kinds:
                 problem = f"{shown_name} is registered twice"
                 raise InputError(_CHECKS, problem, "Rename one of them.")
-            found[name] = function_kind(name, function)
-    return found
+            kinds[name] = function_kind(name, function)
+    return kinds
 
 
 @dataclass(frozen=True)
@@ -94,60 +94,60 @@ class _FunctionProvider(Provider):
         model: object = self.make(spec.model_id)
         if isinstance(model, Model):
             return model
-        made = f"{_MODELS}: {self.name!r} made {one_line(repr(model), 100)}, not a Model"
-        raise ModelError(made, "Subclass pytest_upskill.Model", fatal=True)
+        problem = f"{_MODELS}: {self.name!r} made {one_line(repr(model), 100)}, not a Model"
+        raise ModelError(problem, "Subclass pytest_upskill.Model", fatal=True)
 
 
 def registered_providers(config: pytest.Config) -> dict[str, Provider]:
     """The providers of pytest_upskill_models, by their prefixes."""
-    found = dict[str, Provider]()
-    for given in call(config.hook.pytest_upskill_models, config=config):
-        if not isinstance(given, Mapping):
-            raise _returned(_MODELS, given, "a dict of prefixes and providers")
-        for name, source in given.items():
+    providers = dict[str, Provider]()
+    for returned in call(config.hook.pytest_upskill_models, config=config):
+        if not isinstance(returned, Mapping):
+            raise _returned(_MODELS, returned, "a dict of prefixes and providers")
+        for name, source in returned.items():
             if not isinstance(name, str) or not _PREFIX.fullmatch(name):
                 problem = f"{name!r} can't be a prefix"
                 raise InputError(_MODELS, problem, "Use lower-case letters, digits, - and _.")
-            if name in found or name in PROVIDERS or name in ALIASES:
+            if name in providers or name in PROVIDERS or name in ALIASES:
                 raise InputError(_MODELS, f"{name!r} is taken", "Choose another prefix.")
-            found[name] = _provider(name, source)
-    return found
+            providers[name] = _provider(name, source)
+    return providers
 
 
 def registered_agents(config: pytest.Config) -> dict[str, Callable[[], Agent]]:
     """The agents of pytest_upskill_agents, by their names."""
-    found = dict[str, Callable[[], Agent]]()
-    wanted = "a dict of names and classes of agents"
-    for given in call(config.hook.pytest_upskill_agents, config=config):
-        if not isinstance(given, Mapping):
-            raise _returned(_AGENTS, given, wanted)
-        for name, source in given.items():
+    agents = dict[str, Callable[[], Agent]]()
+    expected = "a dict of names and classes of agents"
+    for returned in call(config.hook.pytest_upskill_agents, config=config):
+        if not isinstance(returned, Mapping):
+            raise _returned(_AGENTS, returned, expected)
+        for name, source in returned.items():
             if not isinstance(name, str) or not _PREFIX.fullmatch(name):
                 problem = f"{name!r} can't be a name"
                 raise InputError(_AGENTS, problem, "Use lower-case letters, digits, - and _.")
-            if name in found or name in AGENTS or name == CHAT:
+            if name in agents or name in AGENTS or name == CHAT:
                 raise InputError(_AGENTS, f"{name!r} is taken", "Choose another name.")
             if not callable(source):
-                raise _returned(_AGENTS, {name: source}, wanted)
-            found[name] = partial(_agent, name, source)
-    return found
+                raise _returned(_AGENTS, {name: source}, expected)
+            agents[name] = partial(_agent, name, source)
+    return agents
 
 
 def _agent(name: str, make: Callable[[], object]) -> Agent:
     """An agent of pytest_upskill_agents, made and checked."""
-    where = f"{_AGENTS}: {name!r}"
+    place = f"{_AGENTS}: {name!r}"
     try:
         agent = make()
     except Exception as error:
-        what = one_line(f"{type(error).__name__}: {error}", 300)
-        raise InputError(_place(error), f"{where} raised {what}") from None
+        message = one_line(f"{type(error).__name__}: {error}", 300)
+        raise InputError(_place(error), f"{place} raised {message}") from None
     if not isinstance(agent, Agent):
         problem = f"made {one_line(repr(agent), 100)}, not an agent"
-        raise InputError(where, problem, "Subclass pytest_upskill.CommandAgent.")
+        raise InputError(place, problem, "Subclass pytest_upskill.CommandAgent.")
     spoken: object = agent.protocols
     if not isinstance(spoken, tuple) or not spoken or not set(spoken) <= set(PROTOCOLS):
         problem = f"speaks {one_line(repr(spoken), 100)}"
-        raise InputError(where, problem, f"Set protocols to a tuple of: {', '.join(PROTOCOLS)}.")
+        raise InputError(place, problem, f"Set protocols to a tuple of: {', '.join(PROTOCOLS)}.")
     agent.name = name
     return agent
 
@@ -167,14 +167,14 @@ def prompts(ihook: Any, config: pytest.Config) -> Prompt:
     """The prompt of each arm, by the implementations of pytest_upskill_prompt that apply there."""
 
     def prompt(skill: Skill, arm: Arm, case: Case) -> str:
-        seen, base = text_in_arm(skill, arm), case.system or BASE_SYSTEM
-        given = {"arm": arm, "skill": seen, "base": base, "case": case}
-        text = call(ihook.pytest_upskill_prompt, config=config, **given)
+        skill_text, base = text_in_arm(skill, arm), case.system or BASE_SYSTEM
+        arguments = {"arm": arm, "skill": skill_text, "base": base, "case": case}
+        text = call(ihook.pytest_upskill_prompt, config=config, **arguments)
         if text is None:
             return default_prompt(skill, arm, case)
         if not isinstance(text, str) or not text.strip():
             raise _returned(_PROMPT, text, "the system text, or None")
-        if seen is None and any(part in text and part not in base for part in _parts(skill)):
+        if skill_text is None and any(part in text and part not in base for part in _parts(skill)):
             problem = f"put the text of {skill.name} into the baseline"
             raise InputError(_PROMPT, problem, "Return a text without it if skill is None.")
         return sys.intern(text)  # held once, not once for each case
@@ -192,7 +192,10 @@ def _parts(skill: Skill) -> Iterator[str]:
 def call_finished(config: pytest.Config, results: RunResults) -> tuple[list[str], list[str]]:
     """The lines and the errors of pytest_upskill_finished; every implementation is called."""
     lines, errors = list[str](), list[str]()
-    plugins = [found.plugin for found in config.hook.pytest_upskill_finished.get_hookimpls()]
+    plugins = [
+        implementation.plugin
+        for implementation in config.hook.pytest_upskill_finished.get_hookimpls()
+    ]
     for plugin in reversed(plugins):  # as pluggy calls them
         others = [other for other in plugins if other is not plugin]
         hook = config.pluginmanager.subset_hook_caller(_FINISHED, others)

@@ -177,8 +177,8 @@ def _as_first(report: Any, new: Sequence[Cause], names: dict[str, str]) -> Any:
     most = max((len(cause.tests) for cause in new), default=1)
     if most > 1:
         file, line, _ = report.location
-        others = counted(most - 1, "more test")
-        first.location = (file, line, f"{names[report.nodeid]} and {others}")
+        other_tests = counted(most - 1, "more test")
+        first.location = (file, line, f"{names[report.nodeid]} and {other_tests}")
     return first
 
 

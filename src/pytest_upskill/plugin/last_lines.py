@@ -83,8 +83,8 @@ class Ended:
     @property
     def concerns_skills(self) -> bool:
         gate = self.results.gate if self.results else None
-        known = self.ledger.concerns_skills or gate or self.problems
-        return bool(known or (self.stopped and self.selected))
+        concerned = self.ledger.concerns_skills or gate or self.problems
+        return bool(concerned or (self.stopped and self.selected))
 
 
 def write_closing(ended: Ended) -> None:
@@ -170,14 +170,14 @@ def _next(ended: Ended) -> tuple[str, list[str]]:
     if ended.stopped and not ledger.has_plan:
         return _FIX_FIRST if session.testsfailed else "", _same_command(config)
     if results and results.interrupted and not session.shouldfail:
-        kept = _KEPT if ended.stored else _NOT_KEPT
+        hint = _KEPT if ended.stored else _NOT_KEPT
         if ended.engine.waiting:
-            kept = _IN_BATCH
-        return "" if ended.settings.replay_file else kept, _same_command(config)
+            hint = _IN_BATCH
+        return "" if ended.settings.replay_file else hint, _same_command(config)
     if ledger.has_errors and not session.shouldfail:
         if ended.engine.budget.refused:
             return _raise(ended), []
-        missing = [one for _, one in ended.engine.settled() if isinstance(one, NoAnswer)]
+        missing = [reply for _, reply in ended.engine.settled() if isinstance(reply, NoAnswer)]
         if missing and len(missing) == ended.engine.failed_in_batches:
             return _IN_ANOTHER, _same_command(config)
         return _FIX if ended.stored else _FIX_FIRST, _same_command(config)
@@ -201,14 +201,14 @@ def _raise(ended: Ended) -> str:
     """What to do about a budget that is too small: the same command alone would stop again."""
     limits = {"max_cost": ended.settings.max_cost, "max_tokens": ended.settings.max_tokens}
     flags = " or ".join(FLAGS[name] for name, limit in limits.items() if limit is not None)
-    rest = "asks only what is missing" if ended.stored else "starts over"
-    return f"next: raise {flags}; then the same command {rest}"
+    outcome = "asks only what is missing" if ended.stored else "starts over"
+    return f"next: raise {flags}; then the same command {outcome}"
 
 
 def _worth_accepting(results: RunResults, settings: Settings) -> bool:
     """Whether all of it helps, and nothing was accepted so far."""
-    whole = not results.subsets and not results.comparisons and not settings.accept
-    return whole and bool(results.verdicts) and all(v.word == "helps" for v in results.verdicts)
+    is_first = not results.subsets and not results.comparisons and not settings.accept
+    return is_first and bool(results.verdicts) and all(v.word == "helps" for v in results.verdicts)
 
 
 def opener(environ: Mapping[str, str]) -> str:
@@ -229,11 +229,11 @@ def spent_of(
         return None
     replies = engine.settled()
     answers = [(model, reply) for model, reply in replies if isinstance(reply, Answer)]
-    asked = [(model, reply.usage) for model, reply in answers if not reply.stored]
+    usages = [(model, reply.usage) for model, reply in answers if not reply.stored]
     unanswered = [(call.model, call.usage) for call in engine.budget.unanswered]
     tokens = unpriced = 0
     usd: float | None = None
-    for model, usage in (*asked, *unanswered):
+    for model, usage in (*usages, *unanswered):
         price, number = price_of(model), _tokens(usage)
         tokens += number
         if price is None:
@@ -244,8 +244,8 @@ def spent_of(
         usd,
         tokens,
         unpriced,
-        calls=len(asked),
-        stored=len(answers) - len(asked),
+        calls=len(usages),
+        stored=len(answers) - len(usages),
         unanswered=len(unanswered),
         saved=saved_by_caches(engine, price_of),
         most_usd=settings.max_cost,
@@ -257,12 +257,12 @@ def spent_of(
 
 def saved_by_caches(engine: Engine, price_of: Callable[[str], Price | None]) -> float:
     """USD that the providers' caches saved in all calls of a run."""
-    asked = (
+    usages = (
         (model, reply.usage)
         for model, reply in engine.settled()
         if isinstance(reply, Answer) and not reply.stored
     )
-    used = ((model, usage) for model, usage in asked if usage.cached or usage.written)
+    used = ((model, usage) for model, usage in usages if usage.cached or usage.written)
     return round(sum(saved_by_cache(price_of(model), usage) for model, usage in used), 6)
 
 

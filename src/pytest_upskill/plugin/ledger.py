@@ -83,21 +83,21 @@ class Ledger:
     @property
     def lost(self) -> tuple[str, ...]:
         """Tests that were collected and never reported; without a plan, any may be of a skill."""
-        known = self._collected if self._nodeids is None else self._nodeids
-        return tuple(nodeid for nodeid in known if nodeid not in self._reported)
+        nodeids = self._collected if self._nodeids is None else self._nodeids
+        return tuple(nodeid for nodeid in nodeids if nodeid not in self._reported)
 
     def add_report(self, report: pytest.TestReport) -> None:
         self._reported.add(report.nodeid)
         if report.skipped and report.when in ("setup", "call"):
             self._skipped.add(report.nodeid)
-        for pair in [own for own in report.user_properties if own[0] == REGRESSION_PROPERTY]:
+        for pair in [entry for entry in report.user_properties if entry[0] == REGRESSION_PROPERTY]:
             self._regressions[report.nodeid] = str(pair[1])
             report.user_properties.remove(pair)
         if report.failed:
             self._to_fail.pop(report.nodeid, None)
         elif report.when == "call":
             self._to_fail[report.nodeid] = report
-        for pair in [own for own in report.user_properties if own[0] == BROKEN_PROPERTY]:
+        for pair in [entry for entry in report.user_properties if entry[0] == BROKEN_PROPERTY]:
             self._broken[report.nodeid] = str(pair[1])
             file, line, _ = report.location
             self.broken_at[report.nodeid] = (file, (line or 0) + 1)
@@ -107,7 +107,7 @@ class Ledger:
                 if name == RECORDS_PROPERTY:
                     self._records[report.nodeid] = load_records(value)
                 elif name == ASKED_PROPERTY:
-                    self._asked[report.nodeid] = [tuple(asked) for asked in json.loads(str(value))]
+                    self._asked[report.nodeid] = [tuple(entry) for entry in json.loads(str(value))]
             graded = report.nodeid in self._records or report.nodeid not in self._planned
             if report.failed and not graded:
                 # Say, a fixture failed before anything was graded.
@@ -127,7 +127,9 @@ class Ledger:
     @property
     def has_errors(self) -> bool:
         """Whether an answer is missing, or a test could not be run or was not."""
-        errored = (one.outcome == "errored" for own in self._records.values() for one in own)
+        errored = (
+            record.outcome == "errored" for records in self._records.values() for record in records
+        )
         return bool(self._broken or self.lost) or any(errored)
 
     @property
@@ -203,8 +205,10 @@ class Ledger:
         if not any(test.expected for test in self._planned.values()):
             return []
         groups = (self._tests(self.planned), self._tests(self.queries))
-        found = (compare_all(tests, lambda one: self.records_of(one.nodeid)) for tests in groups)
-        return [one for group in found for one in group]
+        groups_compared = (
+            compare_all(tests, lambda test: self.records_of(test.nodeid)) for tests in groups
+        )
+        return [comparison for group in groups_compared for comparison in group]
 
     def report_to_fail(self, nodeid: str) -> pytest.TestReport | None:
         """A second report that a test failed, without its records; None if it failed before."""
@@ -234,16 +238,16 @@ class Ledger:
 
     def records(self, tests: Iterable[PlannedCase] | None = None) -> list[Record]:
         """All records, or those of some tests, in the order of the plan."""
-        wanted = self._planned.values() if tests is None else tests
-        return [record for test in wanted for record in self.priced_records_of(test.nodeid)]
+        chosen = self._planned.values() if tests is None else tests
+        return [record for test in chosen for record in self.priced_records_of(test.nodeid)]
 
     def priced_records_of(self, nodeid: str) -> list[Record]:
-        own = self.records_of(nodeid)
-        if own and self._priced.get(nodeid) is not own:
-            priced = list(map(self._priced_record, own))
-            own = own if priced == own else priced
-            self._records[nodeid] = self._priced[nodeid] = own
-        return own
+        records = self.records_of(nodeid)
+        if records and self._priced.get(nodeid) is not records:
+            priced = list(map(self._priced_record, records))
+            records = records if priced == records else priced
+            self._records[nodeid] = self._priced[nodeid] = records
+        return records
 
     def _priced_record(self, record: Record) -> Record:
         price = self._price_of(record.model)
@@ -277,14 +281,14 @@ class Ledger:
 
     def _questions(self) -> dict[tuple[str, str], str]:
         """The last turn of each case; for a Python test, all it asked in its first trial."""
-        found: dict[tuple[str, str], str] = {}
+        by_test: dict[tuple[str, str], str] = {}
         for nodeid, test in self._planned.items():
             first = test.trials[0]
             texts = [first.question.messages[-1][1]] if not first.is_open else []
             for arm, run, _, text in self._asked.get(nodeid, ()):
                 texts += [text] if (arm, run) == (first.arm, first.run) else []
-            found.setdefault((test.skill, test.case), "\n\n".join(texts))
-        return found
+            by_test.setdefault((test.skill, test.case), "\n\n".join(texts))
+        return by_test
 
     def stored_notes(self) -> list[str]:
         """How many answers came from the cache, and what that saved."""
@@ -304,7 +308,7 @@ class Ledger:
         if not judge or not judged:
             return []
         trials = (trial for test in self._planned.values() for trial in test.trials)
-        keys = {key for one in trials if one.rubric for key in [*_asked_in(one, engine)][1:]}
+        keys = {key for trial in trials if trial.rubric for key in [*_asked_in(trial, engine)][1:]}
         replies = map(engine.known_reply, keys)
         usages = [reply.usage for reply in replies if isinstance(reply, Answer)]
         spent = total_usage(usages)
@@ -334,8 +338,8 @@ class Ledger:
         for nodeid, test in self._planned.items():
             folder = relative(Path(test.folder), root)
             for trial in test.trials:
-                asked = self._open_keys(nodeid, trial)
-                keys = asked if trial.is_open else _asked_in(trial, engine)
+                open_keys = self._open_keys(nodeid, trial)
+                keys = open_keys if trial.is_open else _asked_in(trial, engine)
                 for step, key in enumerate(keys):
                     reply = engine.known_reply(key)
                     if isinstance(reply, Answer):
@@ -354,8 +358,8 @@ class Ledger:
 
     def _open_keys(self, nodeid: str, trial: Trial) -> list[str]:
         """The keys of what a Python test asked in a trial."""
-        place, known = (trial.arm, trial.run), self._asked.get(nodeid, ())
-        return [key for arm, run, key, _ in known if (arm, run) == place]
+        place, entries = (trial.arm, trial.run), self._asked.get(nodeid, ())
+        return [key for arm, run, key, _ in entries if (arm, run) == place]
 
 
 def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:
@@ -367,5 +371,5 @@ def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:
             yield question.key
 
 
-def _place_of(one: Trial | Record) -> tuple[str, str, str, Arm, int]:
-    return one.skill, one.case, one.label, one.arm, one.run
+def _place_of(trial: Trial | Record) -> tuple[str, str, str, Arm, int]:
+    return trial.skill, trial.case, trial.label, trial.arm, trial.run

@@ -57,14 +57,14 @@ def exporters_wanted(env: Mapping[str, str]) -> list[str]:
     """The names of the exporters that OpenTelemetry's variables ask for."""
     if env.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return []
-    given = env.get("OTEL_TRACES_EXPORTER", "").strip()
-    if not given and not any(env.get(name, "").strip() for name in _ENDPOINTS):
+    exporters = env.get("OTEL_TRACES_EXPORTER", "").strip()
+    if not exporters and not any(env.get(name, "").strip() for name in _ENDPOINTS):
         return []
-    names = [name.strip() for name in (given or "otlp").split(",")]
+    names = [name.strip() for name in (exporters or "otlp").split(",")]
     protocol = next((env[name] for name in _PROTOCOLS if env.get(name)), "http/protobuf")
     otlp = "otlp_proto_grpc" if protocol.strip() == "grpc" else "otlp_proto_http"
-    wanted = [otlp if name == "otlp" else name for name in names if name not in ("", "none")]
-    return list(dict.fromkeys(wanted))
+    chosen = [otlp if name == "otlp" else name for name in names if name not in ("", "none")]
+    return list(dict.fromkeys(chosen))
 
 
 def captures_content(env: Mapping[str, str]) -> bool:
@@ -82,27 +82,27 @@ class OtelExport:
 
     def pytest_upskill_finished(self, results: RunResults) -> list[str]:
         """Send the spans, if an exporter is configured; a line for each problem."""
-        wanted = exporters_wanted(os.environ)
-        if not wanted or not results.records:
+        exporters = exporters_wanted(os.environ)
+        if not exporters or not results.records:
             return []
-        known = SpanContext(self._specs, self._answers(), captures_content(os.environ))
+        context = SpanContext(self._specs, self._answers(), captures_content(os.environ))
         try:
-            spans = _spans(results, known)
+            spans = _spans(results, context)
         except ImportError:
             return [f"No trace was sent: OpenTelemetry is not installed. Run: {_INSTALL}"]
-        return [note for name in wanted for note in _send(spans, name)]
+        return [note for name in exporters for note in _send(spans, name)]
 
 
 def _send(spans: "Sequence[ReadableSpan]", name: str) -> Iterator[str]:
-    found = list(entry_points(group="opentelemetry_traces_exporter", name=name))
-    if not found:
+    entries = list(entry_points(group="opentelemetry_traces_exporter", name=name))
+    if not entries:
         yield f"No trace was sent: OpenTelemetry has no exporter {name!r}. Run: {_INSTALL}"
         return
     sent = [0]
 
     def export() -> None:
         try:
-            for number in _exported(spans, _exporter(name, found[0].load())):
+            for number in _exported(spans, _exporter(name, entries[0].load())):
                 sent.append(number)
         except Exception as error:  # an exporter must not fail the run
             log.append(repr(error))
@@ -116,13 +116,13 @@ def _send(spans: "Sequence[ReadableSpan]", name: str) -> Iterator[str]:
             log.append("no answer in time")
     if sent[-1] < len(spans):
         share = f"{sent[-1]:,} of {counted(len(spans), 'span')}"
-        what = f"Only {share} were sent by {name}" if sent[-1] else f"No trace was sent by {name}"
-        yield f"{what}{_where()}" + (
+        result = f"Only {share} were sent by {name}" if sent[-1] else f"No trace was sent by {name}"
+        yield f"{result}{_endpoint()}" + (
             f": {one_line(without_credentials(log[-1]), 200)}" if log else ""
         )
 
 
-def _where() -> str:
+def _endpoint() -> str:
     """The address in the environment, without secrets."""
     named = (os.environ.get(variable) for variable in _ENDPOINTS)
     address = next(filter(None, named), None)
@@ -131,10 +131,10 @@ def _where() -> str:
 
 def _exporter(name: str, make: "Callable[..., SpanExporter]") -> "SpanExporter":
     timed = any(os.environ.get(variable) for variable in _TIMEOUTS)
-    given: dict[str, Any] = {"timeout": _SECONDS} if name.startswith("otlp") and not timed else {}
+    options: dict[str, Any] = {"timeout": _SECONDS} if name.startswith("otlp") and not timed else {}
     if name == "otlp_proto_http" and not any(map(os.environ.get, _SESSIONS)):
-        given["session"] = _limited_session()
-    return make(**given)
+        options["session"] = _limited_session()
+    return make(**options)
 
 
 def _limited_session() -> "requests.Session":
@@ -170,20 +170,20 @@ def _exported(spans: "Sequence[ReadableSpan]", exporter: "SpanExporter") -> Iter
 @contextmanager
 def _log_kept() -> Iterator[list[str]]:
     """Catch what OpenTelemetry logs: it goes into our one line, not to the terminal."""
-    kept: list[str] = []
+    messages: list[str] = []
     handler = logging.Handler()
-    handler.emit = lambda record: kept.append(record.getMessage())  # type: ignore[method-assign]
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger("opentelemetry")
     propagate, logger.propagate = logger.propagate, False
     logger.addHandler(handler)
     try:
-        yield kept
+        yield messages
     finally:
         logger.removeHandler(handler)
         logger.propagate = propagate
 
 
-def _spans(results: RunResults, known: SpanContext) -> "Sequence[ReadableSpan]":
+def _spans(results: RunResults, context: SpanContext) -> "Sequence[ReadableSpan]":
     """Made with a provider of their own, not the one that a project's tests may set up."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -201,15 +201,15 @@ def _spans(results: RunResults, known: SpanContext) -> "Sequence[ReadableSpan]":
     tracer = provider.get_tracer("pytest_upskill", __version__)
     # A CI job that is traced itself passes on its span in this variable.
     outer = TraceContextTextMapPropagator().extract({"traceparent": env.get("TRACEPARENT", "")})
-    whole = run_span(results)
-    parent = tracer.start_span(whole.name, outer, SpanKind.INTERNAL, start_time=whole.start)
-    _fill(parent, whole)
+    run = run_span(results)
+    parent = tracer.start_span(run.name, outer, SpanKind.INTERNAL, start_time=run.start)
+    _fill(parent, run)
     inside = set_span_in_context(parent)
-    for data in trial_spans(results, known):
+    for data in trial_spans(results, context):
         span = tracer.start_span(data.name, inside, SpanKind.CLIENT, start_time=data.start)
         _fill(span, data)
         span.end(data.end)
-    parent.end(whole.end)
+    parent.end(run.end)
     return memory.get_finished_spans()
 
 

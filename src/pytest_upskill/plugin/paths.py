@@ -79,13 +79,13 @@ class SkillSource:
 
     def asks_cases(self, settings: Settings) -> bool:
         """Whether to ask its cases; a node id names one whatever the settings are."""
-        wanted = settings.triggers != "only" or bool(self.picks)
-        return wanted and self.has_cases
+        is_asked = settings.triggers != "only" or bool(self.picks)
+        return is_asked and self.has_cases
 
     def asks_triggers(self, settings: Settings, *agents: str) -> bool:
         """Whether to ask one of these agents its queries."""
-        wanted = self._names_triggers or any(map(settings.asks_triggers, agents))
-        return wanted and self.queries.found
+        is_asked = self._names_triggers or any(map(settings.asks_triggers, agents))
+        return is_asked and self.queries.found
 
     def is_tested(self, settings: Settings) -> bool:
         return self.asks_cases(settings) or self.asks_triggers(settings, *settings.agents)
@@ -118,8 +118,10 @@ class Selected:
     @property
     def on_usual_models(self) -> bool:
         """Whether a skill is to be tested on the models of the run."""
-        whole = any(not source.picks for source in self.sources)
-        return whole or any(not label for source in self.sources for _, label in source.picks)
+        any_whole_skill = any(not source.picks for source in self.sources)
+        return any_whole_skill or any(
+            not label for source in self.sources for _, label in source.picks
+        )
 
 
 def select_skills(config: pytest.Config, settings: Settings) -> Selected:
@@ -130,11 +132,11 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     in a folder below the rootdir those below it.
     """
     ordinary, named = split_args(config, config.args)
-    given = config.args_source == pytest.Config.ArgsSource.ARGS
+    has_args = config.args_source == pytest.Config.ArgsSource.ARGS
     by_option = bool(cli_value(config, "skill_paths"))
-    only_below = not by_option and (given or config.invocation_params.dir != config.rootpath)
+    only_below = not by_option and (has_args or config.invocation_params.dir != config.rootpath)
     paths = [path_of(config, arg) for arg in ordinary]
-    if by_option and not given:
+    if by_option and not has_args:
         ordinary, config.args_source = [], pytest.Config.ArgsSource.ARGS
     code = code_kept_out(config)
     config.args = code.without_skills(ordinary) if code else ordinary
@@ -146,7 +148,7 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
         roots = [root for root in roots if any(_is_near(root, place) for place in near)]
     searches = [_skills_of(root) for root in roots]
     ignored = _ignored(config)
-    found = list(
+    skill_files = list(
         dict.fromkeys(
             file
             for root, search in zip(roots, searches, strict=True)
@@ -154,12 +156,12 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
             if not any(map(ignored, _below(root, file)))
         )
     )
-    files = list(dict.fromkeys([*found, *named_files]))
+    files = list(dict.fromkeys([*skill_files, *named_files]))
     labels = labels_of(files)
     sources = _sources(named, settings.tests_file, labels)
     # If one case of a skill is named, the whole skill is not wanted.
-    others = [SkillArg(file, None) for file in found if file not in named_files]
-    for file, source in _sources(others, settings.tests_file, labels).items():
+    whole_skills = [SkillArg(file, None) for file in skill_files if file not in named_files]
+    for file, source in _sources(whole_skills, settings.tests_file, labels).items():
         if not only_below or any(file.is_relative_to(path) for path in paths):
             sources[file] = source
     if sources:
@@ -178,27 +180,29 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     without = tuple(source for source in chosen if not tested[source.file])
     if without and not with_cases and (by_option or named):
         raise _nothing_to_test(without, settings)
-    left_out = dict.fromkeys(one for search in searches for one in search.left_out)
-    told = any(not source.picks for source in chosen)  # a node id is about one skill
+    left_out = dict.fromkeys(skill for search in searches for skill in search.left_out)
+    shows_left_out = any(not source.picks for source in chosen)  # a node id is about one skill
     picked = dict.fromkeys(arg.label for arg in named if arg.label)
-    return Selected(with_cases, without, tuple(left_out) if told else (), tuple(picked))
+    return Selected(with_cases, without, tuple(left_out) if shows_left_out else (), tuple(picked))
 
 
 def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> CasesError:
-    own = [one for one in sources if not any(part[:1] == "." for part in one.folder.parts)]
-    folder = (own or sources)[0].folder  # not one of .claude/skills, if there are others
+    visible = [
+        source for source in sources if not any(part[:1] == "." for part in source.folder.parts)
+    ]
+    folder = (visible or sources)[0].folder  # not one of .claude/skills, if there are others
     if lacking(settings) == "triggers":
-        how = f"{how_to_add_triggers(folder)}\n  Or run: {COMMAND_FOR_TRIGGERS} {shown(folder)}"
-        return _without_any("triggers", sources, folder, how)
-    asking = [one for one in sources if one.queries.found]
+        hint = f"{how_to_add_triggers(folder)}\n  Or run: {COMMAND_FOR_TRIGGERS} {shown(folder)}"
+        return _without_any("triggers", sources, folder, hint)
+    asking = [source for source in sources if source.queries.found]
     if asking:
-        queries = sum(len(one.queries.triggers) for one in asking)
-        how = f"To ask its {counted(queries, 'query')} of triggers: --skill-triggers only"
-        return _without_any("cases", sources, asking[0].folder, how)
-    how = f"{how_to_add_cases(folder / CASES_NAME)}\n  Or run: {COMMAND_FOR_CASES} {shown(folder)}"
+        queries = sum(len(source.queries.triggers) for source in asking)
+        hint = f"To ask its {counted(queries, 'query')} of triggers: --skill-triggers only"
+        return _without_any("cases", sources, asking[0].folder, hint)
+    hint = f"{how_to_add_cases(folder / CASES_NAME)}\n  Or run: {COMMAND_FOR_CASES} {shown(folder)}"
     if elsewhere := _cases_of_plugin(sources):
-        how += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
-    return _without_any("cases", sources, folder, how)
+        hint += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
+    return _without_any("cases", sources, folder, hint)
 
 
 def lacking(settings: Settings) -> str:
@@ -211,11 +215,11 @@ def how_to_add_triggers(folder: Path) -> str:
     return f'Write [{{"query": "a request", "should_trigger": true}}] to {file}.'
 
 
-def _without_any(what: str, sources: Sequence[SkillSource], folder: Path, how: str) -> CasesError:
+def _without_any(kind: str, sources: Sequence[SkillSource], folder: Path, hint: str) -> CasesError:
     if len(sources) == 1:
-        return CasesError(folder, f"this skill has no {what}", how)
-    where = shown(Path(os.path.commonpath([source.folder for source in sources])))
-    return CasesError(where, f"none of its {len(sources):,} skills has {what}", how)
+        return CasesError(folder, f"this skill has no {kind}", hint)
+    place = shown(Path(os.path.commonpath([source.folder for source in sources])))
+    return CasesError(place, f"none of its {len(sources):,} skills has {kind}", hint)
 
 
 def _cases_of_plugin(sources: Sequence[SkillSource]) -> Path | None:
@@ -232,16 +236,16 @@ def _sources(
     """The sources of arguments by the file that pytest collects."""
     sources: dict[Path, SkillSource] = {}
     for arg in args:
-        own = find_cases(arg.skill_file.parent)
+        own_cases = find_cases(arg.skill_file.parent)
         named = arg.cases_file
-        if own is None and named and is_trigger_file(named):
+        if own_cases is None and named and is_trigger_file(named):
             named = None  # the usual file of a skill that has no other
-        cases_file = tests_file or named or own
+        cases_file = tests_file or named or own_cases
         picks = () if arg.case is None else ((arg.case, arg.label),)
         source = SkillSource(labels[arg.skill_file], arg.skill_file, cases_file, picks)
-        if other := sources.get(source.file):
-            both = other.picks and source.picks
-            source = replace(source, picks=other.picks + source.picks if both else ())
+        if earlier := sources.get(source.file):
+            both = earlier.picks and source.picks
+            source = replace(source, picks=earlier.picks + source.picks if both else ())
         sources[source.file] = source
     return sources
 
@@ -299,10 +303,10 @@ def _skills_of(path: Path) -> FoundSkills:
 
 def _require_file(tests_file: Path | None) -> None:
     if tests_file and not tests_file.is_file():
-        what = "no such file or folder"
+        problem = "no such file or folder"
         if tests_file.exists():
-            what = "is a folder" if tests_file.is_dir() else "not a regular file"
-        raise SettingsError("tests_file", what, "Give a file of cases.", value=tests_file)
+            problem = "is a folder" if tests_file.is_dir() else "not a regular file"
+        raise SettingsError("tests_file", problem, "Give a file of cases.", value=tests_file)
 
 
 def _ignored(config: pytest.Config) -> Callable[[Path], bool]:

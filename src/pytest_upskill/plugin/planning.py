@@ -25,16 +25,16 @@ from .skill_files import SkillFile
 
 def plan_of(items: Sequence[pytest.Item]) -> Plan:
     """The tests that ask a model."""
-    known = [(item, _of_skill(item)) for item in items]
-    found = [own for item, own in known if own and not is_skipped(item)]
+    by_item = [(item, _of_skill(item)) for item in items]
+    planned = [test for item, test in by_item if test and not is_skipped(item)]
     skills: dict[str, SkillInfo] = {}
-    for skill, _ in found:
+    for skill, _ in planned:
         # A test in Python does not know how its skill's cases are scored.
         if skill.name not in skills or skill.score == "checks":
             skills[skill.name] = skill
-    nodeids = tuple(item.nodeid for item, own in known if own or isinstance(item, ItemOfFile))
-    cases = tuple(test for _, test in found if test.should_trigger is None)
-    queries = tuple(test for _, test in found if test.should_trigger is not None)
+    nodeids = tuple(item.nodeid for item, test in by_item if test or isinstance(item, ItemOfFile))
+    cases = tuple(test for _, test in planned if test.should_trigger is None)
+    queries = tuple(test for _, test in planned if test.should_trigger is not None)
     return Plan(tuple(skills.values()), cases, nodeids=nodeids, triggers=queries)
 
 
@@ -58,8 +58,8 @@ class _Labels(NamedTuple):
 
 def _labels(item: pytest.Item) -> _Labels | None:
     """The skill and model that a test is for; None for any other test."""
-    if found := _of_skill(item):
-        return _Labels(found[0].name, found[1].label)
+    if planned := _of_skill(item):
+        return _Labels(planned[0].name, planned[1].label)
     return _Labels(item.parent.source.label, None) if isinstance(item, ItemOfFile) else None
 
 
@@ -75,10 +75,10 @@ def untested(
     ``items`` are what is left of those collected, ``without`` the skills that have no tests.
     """
     skipped = _all_skipped(items)
-    found = Counter(item.parent for item in collected)
+    counts = Counter(item.parent for item in collected)
     narrowed = len(items) < len(collected) or any(
         # --lf leaves out files, and tests of a file.
-        file.collected is None or found[file] < file.collected or file.source.picks
+        file.collected is None or counts[file] < file.collected or file.source.picks
         for file in files
     )
     if narrowed:
@@ -110,15 +110,15 @@ def _all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
     examples = f"its cases are examples: edit them, then remove skip and the tag {EDIT_ME}"
     return {
         name: "all cases are skipped" if name in edited else examples
-        for name, some in named.items()
-        if not some
+        for name, any_asked in named.items()
+        if not any_asked
     }
 
 
 def planned_of(item: pytest.Item) -> PlannedCase | None:
     """The test of a skill, also one that is skipped; None for any other test."""
-    found = _of_skill(item)
-    return found[1] if found else None
+    planned = _of_skill(item)
+    return planned[1] if planned else None
 
 
 def accepted_of(item: pytest.Item) -> Results:
@@ -161,9 +161,9 @@ class Announcement:
             return []
         questions = counted(number, "question")
         if settings.batch:
-            how = "their answers are" if number > 1 else "its answer is"
+            verb = "their answers are" if number > 1 else "its answer is"
             return [
-                f"upskill: {questions} in a batch already: {how} collected, not asked for again"
+                f"upskill: {questions} in a batch already: {verb} collected, not asked for again"
             ]
         collect = f"{FLAGS['batch']} collects the answers"
         return [f"upskill: {questions} in a batch that was not collected: {collect}"]
@@ -204,14 +204,14 @@ class Announcement:
 
 def repeat_lines(plan: Plan) -> list[str]:
     """Skills with cases that ask the same: for the statistics these are one."""
-    asked: dict[str, dict[str, str]] = {}
+    samples: dict[str, dict[str, str]] = {}
     for test in plan.tests:
         if test.sample:
-            asked.setdefault(test.skill, {})[test.case] = test.sample
+            samples.setdefault(test.skill, {})[test.case] = test.sample
     return [
         f"upskill: {harmless(skill)}: {counted(len(cases), 'case')} ask "
         f"{counted(questions, 'question')}: cases that ask the same count as one"
-        for skill, cases in asked.items()
+        for skill, cases in samples.items()
         if (questions := len(set(cases.values()))) < len(cases)
     ]
 
@@ -232,7 +232,7 @@ def collected_lines(plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")) -
     if in_python := sum(test.trials[0].is_open for test in plan.tests):
         parts.append(f"the calls of {counted(in_python, 'test')} in Python")
     lines = [", and ".join(parts)] if parts else []
-    made = "" if asks else "a run would make "
+    prefix = "" if asks else "a run would make "
     for line, agents in by_size.items():
         if len(agents) > 1:
             line = line.replace("by the judge", "by the judge for each")
@@ -244,9 +244,11 @@ def collected_lines(plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")) -
     if len(lines) == 1:
         calls, colon, sizes = lines[0].partition(": ")
         calls += f" ({stored})" if stored else ""
-        return [f"upskill: {made}{calls}{', ' if price else ''}{price}{colon}{sizes}"]
+        return [f"upskill: {prefix}{calls}{', ' if price else ''}{price}{colon}{sizes}"]
     total = ", ".join(filter(None, cost))
-    return [f"upskill: {made}{line}" for line in lines] + [f"upskill: in all {total}"] * bool(total)
+    return [f"upskill: {prefix}{line}" for line in lines] + [f"upskill: in all {total}"] * bool(
+        total
+    )
 
 
 def lacking_lines(items: Iterable[pytest.Item], files: Iterable[SkillFile]) -> list[str]:
@@ -306,5 +308,5 @@ def _sizes(tests: Sequence[PlannedCase], by: str = "") -> str:
 
 
 def _range(numbers: Collection[int], word: str) -> str:
-    least, most = min(numbers), max(numbers)
-    return counted(most, word) if least == most else f"{least:,} to {counted(most, word)}"
+    fewest, most = min(numbers), max(numbers)
+    return counted(most, word) if fewest == most else f"{fewest:,} to {counted(most, word)}"

@@ -53,16 +53,16 @@ class RunSubjects:
         models = _usual_models(config, settings, selected)
         usual = subjects_of(agents, models)
         named = [usual.get(label) or roster.subject_of(label) for label in selected.labels]
-        asked = {**usual, **{subject.label: subject for subject in named}}
+        by_label = {**usual, **{subject.label: subject for subject in named}}
         if selected.labels:
-            names = tuple(dict.fromkeys(subject.model for subject in asked.values()))
+            names = tuple(dict.fromkeys(subject.model for subject in by_label.values()))
             file = settings.models_file if models else None
             settings = replace(settings, models=names, models_file=file)
         self.settings = settings
         providers = {**PROVIDERS, **registered_providers(config)}
         self.models = Assembly(parse_prices(settings.prices), providers, roster)
         self.specs = self.models.add_models(settings)
-        fit, self.unfit = roster.pairs(asked.values(), self.specs, named, providers)
+        fit, self.unfit = roster.pairs(by_label.values(), self.specs, named, providers)
         self.by_label = {subject.label: subject for subject in fit}
         self.usual = tuple(label for label, subject in usual.items() if subject in fit)
         self.model_ids = {
@@ -75,8 +75,8 @@ class RunSubjects:
     @property
     def agents(self) -> list[str]:
         """The agents of the run, without chat, which is none."""
-        found = dict.fromkeys(subject.agent for subject in self.by_label.values())
-        return [agent for agent in found if agent != CHAT]
+        agents = dict.fromkeys(subject.agent for subject in self.by_label.values())
+        return [agent for agent in agents if agent != CHAT]
 
     @property
     def has_other_skills(self) -> bool:
@@ -92,7 +92,7 @@ class RunSubjects:
     def add_judge(self) -> None:
         """SettingsError if a batch is wanted, and nobody can be asked by one."""
         self.judges = self.models.add_judge(self.settings)
-        chat = [one.model for one in self.by_label.values() if one.agent == CHAT]
+        chat = [subject.model for subject in self.by_label.values() if subject.agent == CHAT]
         self.models.require_batches(self.settings, dict.fromkeys([*chat, *self.judges]))
 
     def require(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
@@ -147,12 +147,12 @@ class RunSubjects:
         """Who carries out the cases, and with which other skills."""
         lines = list[str]()
         if self.agents:
-            names = list(dict.fromkeys(one.agent for one in self.by_label.values()))
+            names = list(dict.fromkeys(subject.agent for subject in self.by_label.values()))
             lines += agent_lines(names, self.models.roster, self.sandbox)
             if cluster := self.models.cluster:
                 lines += [f"upskill: {line}" for line in cluster.lines]
             verbose = self._config.get_verbosity() > 0
-            lines += unfit_lines([one.label for one in self.unfit], verbose=verbose)
+            lines += unfit_lines([subject.label for subject in self.unfit], verbose=verbose)
         if self.has_other_skills:
             lines += other_skill_lines(self._outfits.others, self.settings.noise)
         return lines
@@ -181,11 +181,15 @@ def _prepare_sandbox(
     require_allowed(needs, settings)
     if settings.cluster:
         return sandbox
-    for label, own in needs.items():
-        for path in (path for one in own for path in one.paths):
+    for label, needs_of_skill in needs.items():
+        for path in (path for sandbox_needs in needs_of_skill for path in sandbox_needs.paths):
             if problem := why_no_path(path):
                 raise InputError(f"{label}: sandbox.paths", problem, "Name the folder of a tool.")
-    for packages in dict.fromkeys(one.python for own in needs.values() for one in own):
+    for packages in dict.fromkeys(
+        sandbox_needs.python
+        for needs_of_skill in needs.values()
+        for sandbox_needs in needs_of_skill
+    ):
         if packages:
             tell(f"upskill: Python packages for agents: {', '.join(packages)}")
             try:
@@ -199,19 +203,25 @@ def require_allowed(needs: Mapping[str, Sequence[SandboxNeeds]], settings: Setti
     """SettingsError if skills need what is only there with --skill-allow-code."""
     if settings.allow_code:
         return
-    told = list[str]()
-    for label, own in needs.items():
-        if packages := dict.fromkeys(name for one in own for name in one.python):
-            told.append(f"{label} needs Python packages, which are code: {', '.join(packages)}")
-        if paths := dict.fromkeys(path for one in own for path in _unusual(one.paths)):
-            told.append(f"{label} lets agents read {', '.join(paths)}")
-    if told:
-        raise SettingsError("allow_code", "; ".join(told), "Add it if you trust them.")
+    problems = list[str]()
+    for label, needs_of_skill in needs.items():
+        if packages := dict.fromkeys(
+            name for sandbox_needs in needs_of_skill for name in sandbox_needs.python
+        ):
+            problems.append(f"{label} needs Python packages, which are code: {', '.join(packages)}")
+        if paths := dict.fromkeys(
+            path for sandbox_needs in needs_of_skill for path in _unusual(sandbox_needs.paths)
+        ):
+            problems.append(f"{label} lets agents read {', '.join(paths)}")
+    if problems:
+        raise SettingsError("allow_code", "; ".join(problems), "Add it if you trust them.")
 
 
 def _unusual(paths: Iterable[str]) -> list[str]:
     return [
-        path for path in paths if not any(Path(path).is_relative_to(one) for one in _TOOL_FOLDERS)
+        path
+        for path in paths
+        if not any(Path(path).is_relative_to(folder) for folder in _TOOL_FOLDERS)
     ]
 
 

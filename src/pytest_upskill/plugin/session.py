@@ -164,7 +164,9 @@ class SkillSession:
         config.pluginmanager.register(lines, "upskill-item-lines")
         config.pluginmanager.register(self._announcement, "upskill-announcement")
         SameErrors(ledger.records_of).register(config.pluginmanager)
-        specs = {label: subjects.specs[one.model] for label, one in subjects.by_label.items()}
+        specs = {
+            label: subjects.specs[subject.model] for label, subject in subjects.by_label.items()
+        }
         export = OtelExport(specs, lambda: ledger.answers(engine))
         config.pluginmanager.register(export, "upskill-otel")
 
@@ -189,10 +191,14 @@ class SkillSession:
 
     def _label_of(self, folder: Path) -> str:
         """The label of a skill that a test in Python names: the same as for --skill."""
-        others = self._selected.all
-        known = [source.label for source in others if source.folder.resolve() == folder]
-        own = skill_file(folder)
-        return known[0] if known else labels_of([own, *(one.skill_file for one in others)])[own]
+        sources = self._selected.all
+        labels = [source.label for source in sources if source.folder.resolve() == folder]
+        file = skill_file(folder)
+        return (
+            labels[0]
+            if labels
+            else labels_of([file, *(source.skill_file for source in sources)])[file]
+        )
 
     def pytest_report_header(self) -> list[str]:
         verbose, sources = self._config.get_verbosity() > 0, self._selected.sources
@@ -212,7 +218,7 @@ class SkillSession:
         if self._studies and self._session and self._config.pluginmanager.hasplugin("dsession"):
             lines += self._studies.lines(self._session, None)  # xdist's controller collects nothing
         if self._code:
-            lines += self._code.header_lines(one.folder for one in self._selected.all)
+            lines += self._code.header_lines(source.folder for source in self._selected.all)
         return lines
 
     @pytest.hookimpl(optionalhook=True)
@@ -263,21 +269,21 @@ class SkillSession:
         """Like an error of collection, a broken skill can't be deselected by -k or -m."""
         deselected = tuple(config.getoption("deselect", None) or ())
         collected = list(items)
-        others = list[pytest.Item]()
+        runnable = list[pytest.Item]()
         broken = list[pytest.Item]()
         for item in items:
             stays = isinstance(item, Unrunnable) and not item.nodeid.startswith(deselected)
-            (broken if stays else others).append(item)
-        items[:] = others
+            (broken if stays else runnable).append(item)
+        items[:] = runnable
         yield
         items += broken
-        asked = [
+        asked_queries = [
             label
             for label, subject in self.subjects.by_label.items()
             if self.settings.asks_triggers(subject.agent)
         ]
         self._unmatched = unmatched_of(
-            items, self._files, self._selected.without_cases, self.subjects.by_label, asked
+            items, self._files, self._selected.without_cases, self.subjects.by_label, asked_queries
         )
         reason = f"no {lacking(self.settings)}"
         without = {source.label: reason for source in self._selected.without_cases}
@@ -433,8 +439,8 @@ class SkillSession:
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
-        shown = config.get_verbosity() >= 0 and not config.option.no_summary
-        if self._conclusion and self._session and shown:
+        shows_summary = config.get_verbosity() >= 0 and not config.option.no_summary
+        if self._conclusion and self._session and shows_summary:
             self._conclusion.write_summary(terminalreporter, self._session)
         chosen = self._selected.sources or terminalreporter.stats.get("deselected")
         failed = self._session and self._session.testsfailed

@@ -103,8 +103,8 @@ class SkillFile(SkillNode):
                 self.info = info_of(skill, self.source.label, path, self.run.settings, cases)
         items += self._of_triggers(skill)
         if not items and not refused and not self.source.picks:
-            what = "case" if loaded.cases else "query"
-            self.unfit = f"no {what} is for {', '.join(self.run.subjects.by_label)}"
+            kind = "case" if loaded.cases else "query"
+            self.unfit = f"no {kind} is for {', '.join(self.run.subjects.by_label)}"
             self._warn(self._cases_file, [(1, self.unfit)])
         lines = {case.id: case.line for case, _ in loaded.cases}
         lines |= {query.id: query.line for query in self.queries.triggers}
@@ -217,12 +217,15 @@ class SkillFile(SkillNode):
             name = f"{case}[{label}]" if label else case
             if name in names or case in broken:
                 continue
-            where = shown(self._cases_file)
-            what = f"no case {case!r}{guess(case, [*lines, *broken])}"
+            place = shown(self._cases_file)
+            problem = f"no case {case!r}{guess(case, [*lines, *broken])}"
             if case in lines:
                 labels = [label] if label else self.run.subjects.usual
-                where, what = f"{where}:{lines[case]}", f"this case is not for {', '.join(labels)}"
-            yield Unrunnable.make(self, harmless(f"{where}: {what}"), name)
+                place, problem = (
+                    f"{place}:{lines[case]}",
+                    f"this case is not for {', '.join(labels)}",
+                )
+            yield Unrunnable.make(self, harmless(f"{place}: {problem}"), name)
 
 
 def require_judge(sources: Sequence[SkillSource], settings: Settings) -> None:

@@ -35,9 +35,9 @@ _BACK: Final = "\x1b8"
 
 def batches_of(waiting: Waiting) -> str:
     """``120 questions in 2 batches, 45 done, since 14:05``."""
-    when = time.localtime(waiting.since)
-    today = when[:3] == time.localtime()[:3]
-    since = time.strftime("%H:%M" if today else "%Y-%m-%d %H:%M", when)
+    began = time.localtime(waiting.since)
+    today = began[:3] == time.localtime()[:3]
+    since = time.strftime("%H:%M" if today else "%Y-%m-%d %H:%M", began)
     batches = "a batch" if waiting.batches == 1 else f"{waiting.batches:,} batches"
     questions = f"{counted(waiting.questions, 'question')} in {batches}"
     trouble = f" ({one_line(waiting.trouble, 100)})" if waiting.trouble else ""
@@ -73,10 +73,10 @@ class Tally:
             usd = cost(self._price_of(model), reply.usage)
             self._cost = None if usd is None or self._cost is None else self._cost + usd
         total = self._engine.questions
-        left, waiting = None, self._engine.waiting
+        seconds_left, waiting = None, self._engine.waiting
         if self._asked >= _ENOUGH_TO_GUESS and not waiting:
             elapsed = time.monotonic() - self._started
-            left = elapsed / self._asked * (total - self._seen)
+            seconds_left = elapsed / self._asked * (total - self._seen)
         return Progress(
             self._seen,
             total,
@@ -84,7 +84,7 @@ class Tally:
             self._reused,
             self._tokens,
             self._cost or None,  # not shown for local models
-            left,
+            seconds_left,
             self._engine.pausing,
             *self._engine.agents_at_work,
             ", ".join(dict.fromkeys(map(self._opening, self._engine.opening))),
@@ -107,9 +107,9 @@ class GuardedFile:
         with self.lock:
             self.wipe()
             self._held += text
-            whole = self._held.rpartition("\n")
-            ready = "".join(whole[:2]) if self._holds else self._held
-            self._held = whole[2] if self._holds else ""
+            lines = self._held.rpartition("\n")
+            ready = "".join(lines[:2]) if self._holds else self._held
+            self._held = lines[2] if self._holds else ""
             if ready:
                 self._at_line_start = ready.endswith("\n")
                 self.file.write(ready)

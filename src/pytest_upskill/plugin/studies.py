@@ -42,7 +42,7 @@ def require_studies(settings: Settings, selected: Selected, subjects: Iterable[S
     if len(selected.all) < 2:
         problem = f"a matrix needs at least two skills, and here is {len(selected.all)}"
         raise SettingsError("matrix", problem, "Name more skills, or a folder of skills.")
-    if all(one.agent == CHAT for one in subjects):
+    if all(subject.agent == CHAT for subject in subjects):
         problem = "a plain completion sees one skill only, so no other can change its answers"
         raise SettingsError("matrix", problem, f"Choose an agent: {spell('agents')} loop.")
 
@@ -88,14 +88,14 @@ class Studies:
         models = {study.subject.model for study in studies}
         lab = self._lab
         guess = lab.estimate(studies, free=all(lab.price_of(name) == FREE for name in models))
-        when = "after the tests, " if self.run.asks else "a run would make after the tests "
-        lines = [f"upskill: {self._names}: {when}{guess}"]
+        moment = "after the tests, " if self.run.asks else "a run would make after the tests "
+        lines = [f"upskill: {self._names}: {moment}{guess}"]
         return [*lines, f"upskill: {guess.warning}"] if guess.warning else lines
 
     def carry_out(self, session: pytest.Session, ledger: Ledger) -> None:
         """Run them, unless there is a reason not to; KeyboardInterrupt once it is noted."""
-        if why := self._why_not(session, ledger):
-            self.notes = [f"{self._names}: not run, as {why}"]
+        if reason := self._why_not(session, ledger):
+            self.notes = [f"{self._names}: not run, as {reason}"]
             return
         self.notes = []
         with TemporaryDirectory(prefix="upskill-study-") as folder:
@@ -104,11 +104,11 @@ class Studies:
                 lab = self._lab
                 for study in studies:
                     studied = lab.run(study)
-                    found = study.conclude(studied)
-                    if isinstance(found, Matrix):
-                        self.matrices.append(found)
+                    conclusion = study.conclude(studied)
+                    if isinstance(conclusion, Matrix):
+                        self.matrices.append(conclusion)
                     else:
-                        self.parts.append(found)
+                        self.parts.append(conclusion)
                     if studied.interrupted:
                         self.notes = [f"{self._names}: stopped before the end. {_AGAIN}."]
                         raise KeyboardInterrupt
@@ -133,18 +133,18 @@ class Studies:
         self, session: pytest.Session, tests: Sequence[PlannedCase] | None, folder: Path
     ) -> list[Study]:
         """Of the skills of the run, with the cases that it asks."""
-        asked = None if tests is None else {(test.skill, test.case) for test in tests}
-        sources = [self._source(session, one, asked) for one in self.selected.all]
+        asked_cases = None if tests is None else {(test.skill, test.case) for test in tests}
+        sources = [self._source(session, source, asked_cases) for source in self.selected.all]
         subjects = {
-            own: self.run.subjects.model_ids[label]
-            for label, own in self.run.subjects.by_label.items()
+            subject: self.run.subjects.model_ids[label]
+            for label, subject in self.run.subjects.by_label.items()
         }
         settings, studies = self.run.settings, list[Study]()
         looks = looks_of_studies(settings, self.config)
         if settings.matrix:
             from ..measure.matrix import matrix_studies
 
-            agents = {own: name for own, name in subjects.items() if own.agent != CHAT}
+            agents = {subject: name for subject, name in subjects.items() if subject.agent != CHAT}
             studies += matrix_studies(sources, agents, looks)
         if settings.ablate:
             from ..measure.ablation import ablation_studies
@@ -153,7 +153,7 @@ class Studies:
         return studies
 
     def _source(
-        self, session: pytest.Session, source: SkillSource, asked: set[tuple[str, str]] | None
+        self, session: pytest.Session, source: SkillSource, asked_cases: set[tuple[str, str]] | None
     ) -> SkillCases:
         if source.conftests:
             self.run.load_conftests(source.conftests)
@@ -162,7 +162,7 @@ class Studies:
         cases = tuple(
             (case, checks)
             for case, checks in self._cases(source, ihook)
-            if asked is None or (source.label, case.id) in asked
+            if asked_cases is None or (source.label, case.id) in asked_cases
         )
         score = score_of(settings.score, [case for case, _ in cases])
         skill = load_for_run(source.skill_file, settings)

@@ -66,8 +66,8 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
     """The sum over several answers; None where one of them is unknown."""
 
     def total(values: Sequence[int | None]) -> int | None:
-        known = [value for value in values if value is not None]
-        return sum(known) if len(known) == len(values) else None
+        counts = [value for value in values if value is not None]
+        return sum(counts) if len(counts) == len(values) else None
 
     return Usage(
         total([usage.input for usage in usages]),
@@ -156,8 +156,8 @@ class Answer:
     @property
     def is_empty(self) -> bool:
         """Whether it has no files, and no text beside reasoning, empty fences and blanks."""
-        said = _FENCE_LINE.sub("", without_reasoning(self.text))
-        return not _has_ink(said) and not any(file.size for file in self.files)
+        visible = _FENCE_LINE.sub("", without_reasoning(self.text))
+        return not _has_ink(visible) and not any(file.size for file in self.files)
 
     @property
     def nothing(self) -> str:
@@ -168,10 +168,10 @@ class Answer:
             return "the model refused to answer" if self.refused else ""
         if self.refused:
             return "the answer is empty: the model refused to answer"
-        why = "nothing but reasoning" if _has_ink(self.text.replace("`", "")) else "empty"
+        reason = "nothing but reasoning" if _has_ink(self.text.replace("`", "")) else "empty"
         if self.stop == "length":
-            why += ", cut off by the output limit"
-        return f"the answer is {why}"
+            reason += ", cut off by the output limit"
+        return f"the answer is {reason}"
 
     def _nothing_of_agent(self, activity: Activity) -> str:
         """The same for an agent: one that reached a limit, or left no last word, has failed."""
@@ -189,9 +189,9 @@ class Answer:
 
     def without_keys(self) -> "Answer":
         """Without the keys of this process, which a server may echo and a model repeat."""
-        told = (self.text, self.stop, self.thinking, self.raw)
+        texts = (self.text, self.stop, self.thinking, self.raw)
         of_agent = self.files or self.transcript or self.activity or self.calls
-        if not of_agent and all(without_keys(text) == text for text in told):
+        if not of_agent and all(without_keys(text) == text for text in texts):
             return self  # as almost all
         files = [
             replace(file, path=without_keys(file.path), text=file.text and without_keys(file.text))
@@ -252,10 +252,10 @@ def without_reasoning(text: str) -> str:
             return ""  # cut off while it was thinking
         else:
             break  # a heading such as [Reasoning]
-    rest = text[at:]
+    answer = text[at:]
     # Some servers give the opening tag themselves, as part of the prompt.
-    unopened = rest.rstrip().endswith("</think>") and "<think>" not in rest
-    return "" if unopened else rest
+    unopened = answer.rstrip().endswith("</think>") and "<think>" not in answer
+    return "" if unopened else answer
 
 
 def _has_ink(text: str) -> bool:

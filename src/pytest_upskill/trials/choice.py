@@ -73,13 +73,17 @@ class Choice:
     def by_schema(self) -> str:
         """The system text for a model that replies with JSON."""
         form = json.dumps({"skill": "NAME"})
-        how = f"Reply with {form} and nothing else. If no skill fits, the name is {self.none!r}."
-        return f"{skill_list(self.skills, _JSON_INTRO)}\n\n{how}"
+        instruction = (
+            f"Reply with {form} and nothing else. If no skill fits, the name is {self.none!r}."
+        )
+        return f"{skill_list(self.skills, _JSON_INTRO)}\n\n{instruction}"
 
     def without_keys(self) -> "Choice":
         listed = [
-            replace(one, name=without_keys(one.name), description=without_keys(one.description))
-            for one in self.skills
+            replace(
+                skill, name=without_keys(skill.name), description=without_keys(skill.description)
+            )
+            for skill in self.skills
         ]
         return Choice(without_keys(self.tested), tuple(listed))
 
@@ -98,8 +102,8 @@ class Choice:
     def written_in(self, answer: Answer) -> Activity | None:
         """What a reply with JSON chose, also with words around it; None if that can't be told."""
         text = without_reasoning(answer.text)[:_MOST_TEXT]
-        found = (one.get("skill") for one in _objects(text))
-        chosen = {one.strip() for one in found if isinstance(one, str)}
+        values = (reply.get("skill") for reply in _objects(text))
+        chosen = {value.strip() for value in values if isinstance(value, str)}
         bare = text.strip(_QUOTES)
         if not chosen and bare in (*self.names, self.none):
             chosen = {bare}
@@ -118,7 +122,7 @@ class Choice:
         except (ValueError, RecursionError):
             return ""
         values = list(arguments.values()) if isinstance(arguments, dict) else [arguments]
-        named = [one for one in values if isinstance(one, str) and one in self.names]
+        named = [value for value in values if isinstance(value, str) and value in self.names]
         return named[0] if len(named) == 1 else ""
 
     def _activity(self, opened: list[str], findings: list[str], calls: int) -> Activity:
@@ -141,12 +145,12 @@ def skill_tool(names: Sequence[str]) -> Tool:
 
 
 def _entry(skill: Listed) -> str:
-    where = f"    <location>{_xml(skill.location)}</location>\n" if skill.location else ""
+    location = f"    <location>{_xml(skill.location)}</location>\n" if skill.location else ""
     return (
         "  <skill>\n"
         f"    <name>{_xml(skill.name)}</name>\n"
         f"    <description>{_xml(skill.description)}</description>\n"
-        f"{where}"
+        f"{location}"
         "  </skill>\n"
     )
 
@@ -173,9 +177,9 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
         if at < 0:
             return
         try:
-            found, at = decoder.raw_decode(text, at)
+            value, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             at += 1
         else:
-            if isinstance(found, dict):
-                yield found
+            if isinstance(value, dict):
+                yield value

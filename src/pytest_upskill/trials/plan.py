@@ -35,8 +35,8 @@ class SkillInfo:
     def of(
         cls, skill: Skill, name: str, path: str, against: str | None = None, score: Score = "pass"
     ) -> "SkillInfo":
-        seen = tuple(path for path, _ in skill.references)
-        facts = (name, path, skill.digest, skill.tokens, against, score, seen, skill.unseen)
+        seen_files = tuple(path for path, _ in skill.references)
+        facts = (name, path, skill.digest, skill.tokens, against, score, seen_files, skill.unseen)
         before = None if skill.previous_file is None else _cut(skill.previous_file)
         return cls(*facts, _cut(skill.whole or skill.body), before if against else None)
 

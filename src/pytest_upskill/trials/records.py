@@ -77,8 +77,8 @@ class Record(WithSubject):
     @property
     def judge_usage(self) -> Usage:
         counts = (self.judge_input_tokens, self.judge_output_tokens)
-        more = (self.judge_cached_tokens, self.judge_written_tokens)
-        return Usage(*counts, *more, self.judge_batch)
+        cache_counts = (self.judge_cached_tokens, self.judge_written_tokens)
+        return Usage(*counts, *cache_counts, self.judge_batch)
 
     @property
     def tokens(self) -> int | None:
@@ -144,8 +144,8 @@ def _score(grades: tuple[Grade, ...]) -> float:
 
 def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> Record:
     """The record of a trial without an answer, or with one that could not be graded."""
-    where = (trial.skill, trial.case, trial.model, trial.arm, trial.run)
-    record = Record(*where, "errored", error=reason, agent=trial.agent)
+    place = (trial.skill, trial.case, trial.model, trial.arm, trial.run)
+    record = Record(*place, "errored", error=reason, agent=trial.agent)
     if answer is None:
         return record
     graded = graded_record(trial, answer, ())
@@ -154,11 +154,11 @@ def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> R
 
 def agents_in(records: Iterable[Record]) -> dict[str, str]:
     """The agents that carried out trials, with their versions; several if trials differ."""
-    found: dict[str, dict[str, None]] = {}
+    versions: dict[str, dict[str, None]] = {}
     for record in records:
         for agent, version in record.activity.agents if record.activity else ():
-            found.setdefault(agent, {})[version] = None
-    return {agent: ", ".join(filter(None, sorted(found[agent]))) for agent in found}
+            versions.setdefault(agent, {})[version] = None
+    return {agent: ", ".join(filter(None, sorted(versions[agent]))) for agent in versions}
 
 
 def dump_records(records: list[Record]) -> str:

@@ -72,7 +72,7 @@ def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
         )
         for name in _LISTS
     }
-    activated = [one.activated for one in by_agents if one.activated is not None]
+    activated = [activity.activated for activity in by_agents if activity.activated is not None]
     return Activity(
         sum(activity.turns for activity in by_agents),
         sum(activity.tool_calls for activity in by_agents),

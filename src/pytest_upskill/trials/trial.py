@@ -49,8 +49,12 @@ class Question:
     def without_keys(self) -> "Question":
         """Without the keys of this process: no server needs to see them in a text."""
         messages = tuple((role, without_keys(text)) for role, text in self.messages)
-        more = self.tools or self.steps or self.choice
-        if not more and messages == self.messages and without_keys(self.system) == self.system:
+        has_others = self.tools or self.steps or self.choice
+        if (
+            not has_others
+            and messages == self.messages
+            and without_keys(self.system) == self.system
+        ):
             return self
         return replace(
             self,
@@ -66,7 +70,7 @@ class Question:
         """A key of everything but the model's name."""
         turns = [text for message in self.messages for text in message]
         form = [self.schema] if self.schema else []
-        form += [repr(one) for one in (self.tools, self.steps) if one]
+        form += [repr(part) for part in (self.tools, self.steps) if part]
         form += [self.task.content] if self.task else []
         form += ["choice", self.choice.tested, self.choice.by_schema] if self.choice else []
         return digest(self.system, *turns, str(self.max_output), str(self.run), *form)
@@ -155,10 +159,10 @@ def trials_of(
     arms, agent = _arms(skill, settings), outfit.agent if outfit else CHAT
     if outfit:
         of_agent = agent_questions(outfit, case, model, settings)
-        asked = {arm: of_agent[arm] for arm in arms}
+        questions = {arm: of_agent[arm] for arm in arms}
     else:
         turns: Turns = (*case.earlier, ("user", user_text(case)))
-        asked = {
+        questions = {
             arm: Question(model, prompt(skill, arm, case), turns, settings.answer_output, 1)
             for arm in arms
         }
@@ -177,7 +181,7 @@ def trials_of(
             agent=agent,
         )
         for run in range(1, runs + 1)
-        for arm, question in asked.items()
+        for arm, question in questions.items()
     ]
 
 
@@ -230,7 +234,7 @@ def sample_of_texts(texts: Iterable[str], files: Iterable[str] = ()) -> str:
 
 def of_workspace(case: Case) -> list[str]:
     """What a case starts from besides texts; nothing for most."""
-    files = [digest(one.path, sha256(one.data).hexdigest(), str(one[2])) for one in case.exact]
+    files = [digest(file.path, sha256(file.data).hexdigest(), str(file[2])) for file in case.exact]
     return [*files, case.setup] if files or case.setup else []
 
 

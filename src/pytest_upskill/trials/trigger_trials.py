@@ -22,11 +22,11 @@ from .trial import BASE_SYSTEM, Question, Trial
 TRIGGER: Final = "trigger"  # the check of a query's record
 
 
-def choice_of(skill: Skill, others: Sequence[Installed] = ()) -> Choice:
+def choice_of(skill: Skill, neighbours: Sequence[Installed] = ()) -> Choice:
     """What a model without an agent chooses from: the skill and others, sorted by name."""
     listed = [Listed(skill.name, skill.description)]
-    listed += [Listed(one.name, _description(one)) for one in others]
-    return Choice(skill.name, tuple(sorted(listed, key=lambda one: one.name)))
+    listed += [Listed(skill_beside.name, _description(skill_beside)) for skill_beside in neighbours]
+    return Choice(skill.name, tuple(sorted(listed, key=lambda entry: entry.name)))
 
 
 def trigger_trials(
@@ -40,9 +40,9 @@ def trigger_trials(
     """The trials of a query on a model: by an agent with its outfit, or as a choice without one."""
     agent = among.agent if isinstance(among, Outfit) else CHAT
     if isinstance(among, Outfit):
-        asked = _task_of(trigger, model, settings, among)
+        question = _task_of(trigger, model, settings, among)
     else:
-        asked = choice_question(trigger.query, model, settings, among)
+        question = choice_question(trigger.query, model, settings, among)
     return [
         Trial(
             label,
@@ -50,7 +50,7 @@ def trigger_trials(
             model,
             "skill",
             run,
-            replace(asked, run=run),
+            replace(question, run=run),
             agent=agent,
         )
         for run in range(1, runs + 1)
@@ -104,18 +104,18 @@ def _undecided(answer: Answer, activity: Activity) -> str:
 
 def _reason(answer: Answer, activity: Activity, name: str, should_trigger: bool) -> str:
     if activity.activated:
-        how = " without being asked to" if GIVEN in activity.findings else ""
-        return f"opened {name}{how}, {'as it should' if should_trigger else 'and should not'}"
-    others = [one for one in activity.opened if one != name]
-    if others:
-        how = f"opened {', '.join(others)} instead"
+        outcome = " without being asked to" if GIVEN in activity.findings else ""
+        return f"opened {name}{outcome}, {'as it should' if should_trigger else 'and should not'}"
+    other_skills = [opened_skill for opened_skill in activity.opened if opened_skill != name]
+    if other_skills:
+        outcome = f"opened {', '.join(other_skills)} instead"
     elif answer.refused:
-        how = "the model refused"
+        outcome = "the model refused"
     elif answer.stop == "max_turns":
-        how = f"went on without it for {activity.turns} turns"
+        outcome = f"went on without it for {activity.turns} turns"
     else:
-        how = "answered without it"
-    return f"not opened: {how}" if should_trigger else f"not opened, as it should be: {how}"
+        outcome = "answered without it"
+    return f"not opened: {outcome}" if should_trigger else f"not opened, as it should be: {outcome}"
 
 
 def _tested(question: Question) -> str:
