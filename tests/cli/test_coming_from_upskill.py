@@ -9,7 +9,7 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.cli.command_table import make_parser
-from pytest_upskill.cli.commands.eval import pytest_arguments
+from pytest_upskill.cli.commands.upskill_commands import pytest_arguments
 from support.kit import BODY, write_script
 from support.shell import Shell
 from support.upskill_logs import logged, write_batch

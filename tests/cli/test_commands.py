@@ -120,7 +120,7 @@ def test_ctrl_c_is_no_traceback(
     def interrupted() -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pytest_upskill.cli.commands.schema.schema_text", interrupted)
+    monkeypatch.setattr("pytest_upskill.cli.commands.shell_support.schema_text", interrupted)
     assert main(["schema"]) == 130
     assert capsys.readouterr().err == "pytest-upskill: interrupted\n"
 

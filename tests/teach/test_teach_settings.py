@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.cli.teaching import add_teach_arguments, teach_settings
+from pytest_upskill.cli.commands.teach_commands import add_teach_arguments, teach_settings
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.options import options_of
 from pytest_upskill.skills.upskill_config import UpskillConfig

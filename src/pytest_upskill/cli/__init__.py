@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from .._util.keys import without_keys
 from .._util.texts import harmless
 from ..errors import InputError, SettingsError, TeachError
-from .command_table import BY_NAME, make_parser
+from .command_table import BY_NAME, ONLY_UPSKILL, make_parser
 from .output import write
-from .upskill_flags import COMMANDS as COMMANDS_OF_UPSKILL
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,11 +17,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cut = words.index(name)
         name, words[cut : cut + 1] = "runs", ["runs", "--plot", "--metric", "success"]
         print("pytest-upskill plot is now: pytest-upskill runs --plot", file=sys.stderr)
-    if name in COMMANDS_OF_UPSKILL:
-        print(
-            f"pytest-upskill: {name}: no such command\n  {COMMANDS_OF_UPSKILL[name]}",
-            file=sys.stderr,
-        )
+    if name in ONLY_UPSKILL:
+        print(f"pytest-upskill: {name}: no such command\n  {ONLY_UPSKILL[name]}", file=sys.stderr)
         return 2
     command = BY_NAME.get(name)
     for_pytest: list[str] = []
@@ -30,27 +26,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cut = words.index("--")
         words, for_pytest = words[:cut], words[cut + 1 :]
     parser = make_parser([name])
-    given = parser.parse_args(words)
-    if given.command is None:
+    args = parser.parse_args(words)
+    if args.command is None:
         parser.print_help()
         return 2
-    given.for_pytest = for_pytest
+    args.for_pytest = for_pytest
     try:
-        text, status = given.run(given)
+        text, status = args.run(args)
         if text:
             write(text)
     except SettingsError as error:
-        message = error.message(given.spell, lambda setting: given.origins.get(setting, ""))
+        message = error.message(args.spell, lambda setting: args.origins.get(setting, ""))
         _complain(message)
         return 2
     except InputError as error:
-        _complain(error.message(given.spell))
+        _complain(error.message(args.spell))
         return 2
     except KeyboardInterrupt as error:
         print("pytest-upskill: interrupted", *error.args, sep="\n", file=sys.stderr)
         return 130
     except TeachError as error:
-        _complain(error.message(given.spell))
+        _complain(error.message(args.spell))
         return 1
     return int(status)
 

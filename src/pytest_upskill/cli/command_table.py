@@ -1,15 +1,15 @@
 """The commands of ``pytest-upskill`` as one table, and the parser for all of them.
 
-To add a command, add an entry here and a module of its name in ``commands/`` with
-``add_arguments`` and ``run``. The module is imported only when its command is called, so that
-``--help`` and quick commands do not load what a slow one needs.
+To add a command, say ``lint``, add an entry here, and ``add_lint_arguments`` and ``run_lint`` to a
+module in ``commands/``. The module is imported only when its command is called, so that ``--help``
+and quick commands do not load what a slow one needs.
 """
 
 import argparse
 from collections.abc import Collection
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final
 
 from .. import __version__
 from ..errors import Spell, spelling
@@ -19,166 +19,173 @@ _PYTEST: Final = f"0 passed, 1 failed, {USAGE}, or another of pytest's"
 
 
 @dataclass(frozen=True)
-class Command:
+class Subcommand:
     """A command as its help shows it."""
 
     name: str
     help: str
     example: str
     status: str
+    module: str = ""  # in commands/; "" is the one of its name
     runs_pytest: bool = False  # arguments after -- are for pytest
 
 
-class CommandModule(Protocol):
-    """The interface of a module in ``commands/``."""
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def run(self, given: argparse.Namespace) -> tuple[str, int]:
-        """Return the text to print and the exit status."""
-
-
 COMMANDS: Final = (
-    Command(
+    Subcommand(
         "init",
         "write example cases for a skill, and the settings to run them",
         "pytest-upskill init skills/wick",
         f"0 success, 1 a skill is broken, {USAGE}",
     ),
-    Command(
+    Subcommand(
         "generate",
         "write a skill and its cases, and measure it on other models",
         'pytest-upskill generate "write commit messages" --eval-model haiku',
         f"0 the skill helps, 1 it does not or failed, {USAGE}",
     ),
-    Command(
+    Subcommand(
         "cases",
         "write cases for a skill",
         "pytest-upskill cases skills/wick --add 6",
         f"0 success, 1 no usable cases, {USAGE}",
+        module="teach_commands",
     ),
-    Command(
+    Subcommand(
         "refine",
         "improve a skill that has cases, and keep the best version",
         "pytest-upskill refine skills/wick --eval-model haiku --attempts 5",
         f"0 the skill helps, 1 it does not or failed, {USAGE}",
+        module="teach_commands",
     ),
-    Command(
+    Subcommand(
         "matrix",
         "measure what skills do to each other",
         "pytest-upskill matrix skills --agent loop --model haiku",
         f"0 none hurts, 1 one does or is incomplete, {USAGE}",
+        module="study_commands",
     ),
-    Command(
+    Subcommand(
         "ablate",
         "measure what each part of a skill earns, and which could go",
         "pytest-upskill ablate skills/wick --model haiku --by paragraph",
         f"0 measured, 1 incomplete, or not proven, {USAGE}",
+        module="study_commands",
     ),
-    Command(
+    Subcommand(
         "distill",
         "make a skill shorter with a teacher, and show what is lost",
         "pytest-upskill distill skills/wick --max-skill-tokens 60",
         f"0 short and little lost, 1 not shown, {USAGE}",
+        module="teach_commands",
     ),
-    Command(
+    Subcommand(
         "triggers",
         "write queries that should open a skill, and near misses",
         "pytest-upskill triggers skills/wick --from sessions",
         f"0 success, 1 no usable queries, {USAGE}",
+        module="teach_commands",
     ),
-    Command(
+    Subcommand(
         "describe",
         "improve a skill's description by its queries, if that is shown",
         "pytest-upskill describe skills/wick --eval-agent claude --with skills",
         f"0 better or good enough, 1 not shown, {USAGE}",
+        module="teach_commands",
     ),
-    Command(
+    Subcommand(
         "eval",
         "test a skill with pytest, using upskill's flags",
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",
         _PYTEST,
+        module="upskill_commands",
         runs_pytest=True,
     ),
-    Command(
+    Subcommand(
         "benchmark",
         "compare models on a skill with pytest",
         "pytest-upskill benchmark skills/wick -m haiku -m sonnet",
         _PYTEST,
+        module="upskill_commands",
         runs_pytest=True,
     ),
-    Command(
+    Subcommand(
         "list",
         "list skills with their size, cases and last results",
         "pytest-upskill list skills -v",
         f"0 success, 1 a skill is broken, {USAGE}",
     ),
-    Command(
+    Subcommand(
         "runs",
         "show the history of runs, one run, or compare two",
         "pytest-upskill runs --skill wick --metric pass-rate --plot",
         f"0 success, 1 nothing to write, {USAGE}",
     ),
-    Command(
+    Subcommand(
         "report",
         "write reports of saved results, and merge shards",
         "pytest-upskill report shard-*.json --markdown comment.md --min-lift 0.2",
         f"0 passed, 1 failed or incomplete, {USAGE}",
     ),
-    Command(
+    Subcommand(
         "lint",
         "find problems in skills and their cases",
         "pytest-upskill lint skills --strict",
         f"0 success, 1 errors found, {USAGE}",
     ),
-    Command(
+    Subcommand(
         "install",
         "copy a skill to where agents look for skills",
         "pytest-upskill install skills/wick --agent claude --agent codex",
         f"0 success, 1 not everything was installed, {USAGE}",
     ),
-    Command(
+    Subcommand(
         "models",
         "list models, and which API keys are set",
         "pytest-upskill models --json",
         f"0 success, {USAGE}",
     ),
-    Command(
+    Subcommand(
         "doctor",
         "try the sandboxes and agents of this machine, without a key",
         "pytest-upskill doctor",
         f"0 agents work here, 1 they do not, {USAGE}",
     ),
-    Command(
+    Subcommand(
         "answers",
         "show or delete this project's stored answers",
         "pytest-upskill answers --prune 30",
         f"0 success, {USAGE}",
     ),
-    Command(
+    Subcommand(
         "judge",
         "measure how well a judge agrees with people",
         "pytest-upskill judge labelled.jsonl --model sonnet --votes 3",
         f"0 success, 1 the judge gave no ruling, {USAGE}",
     ),
-    Command(
+    Subcommand(
         "schema",
         "print the JSON schema of skill_meta.json",
         "pytest-upskill schema > skill_meta.schema.json",
         f"0 success, {USAGE}",
+        module="shell_support",
     ),
-    Command(
+    Subcommand(
         "completion",
         "print a completion script for a shell",
         "source <(pytest-upskill completion bash)",
         f"0 success, {USAGE}",
+        module="shell_support",
     ),
 )
 BY_NAME: Final = {command.name: command for command in COMMANDS}
+ONLY_UPSKILL: Final = {  # commands without a counterpart, and what to do instead
+    "delete": "Delete the folder of the skill.",
+    "ci": "Run pytest in the job, with gates or --skill-against REF: see docs/ci.md.",
+}
 
 
-def make_parser(whole: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentParser:
-    """The parser of all commands; only those in ``whole`` get their arguments."""
+def make_parser(names: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentParser:
+    """The parser of all commands; only those of these names get their arguments."""
     parser = argparse.ArgumentParser(
         prog="pytest-upskill",
         usage="%(prog)s [-h] [--version] COMMAND ...",
@@ -197,12 +204,15 @@ def make_parser(whole: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
         dest="command", metavar="COMMAND [ARGS]", title="commands", prog="pytest-upskill"
     )
     for command in COMMANDS:
-        own = add_command(commands, command)
-        if command.name in whole:
-            module = cast(CommandModule, import_module(f".commands.{command.name}", __package__))
-            module.add_arguments(own)
-            # Settings that were read from a file: which one, and its key.
-            own.set_defaults(run=module.run, spell=_spelling_of(own), origins={})
+        subparser = add_command(commands, command)
+        if command.name in names:
+            module = import_module(f".commands.{command.module or command.name}", __package__)
+            getattr(module, f"add_{command.name}_arguments")(subparser)
+            subparser.set_defaults(
+                run=getattr(module, f"run_{command.name}"),  # returns a text and the exit status
+                spell=_spelling_of(subparser),
+                origins={},  # settings that were read from a file: which one, and its key
+            )
     return parser
 
 
@@ -215,7 +225,7 @@ def _spelling_of(parser: argparse.ArgumentParser) -> Spell:
     return spelling(names)
 
 
-def add_command(commands: Any, command: Command) -> argparse.ArgumentParser:
+def add_command(commands: Any, command: Subcommand) -> argparse.ArgumentParser:
     """Add a parser to those of ``add_subparsers``."""
     parser: argparse.ArgumentParser = commands.add_parser(
         command.name,

@@ -17,10 +17,14 @@ from ..reports.terminal.layout import Look, marks_for
 _CODES: Final = {"bold": 1, "light": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
 
+def terminal_width() -> int:
+    return shutil.get_terminal_size((80, 24)).columns
+
+
 def stdout_look(verbosity: int = 0) -> Look:
     """The look of lines for standard output."""
     return Look(
-        shutil.get_terminal_size((80, 24)).columns,
+        terminal_width(),
         marks_for(sys.stdout.encoding or "ascii"),
         painter(sys.stdout, os.environ),
         verbosity,
@@ -39,8 +43,8 @@ def has_colours(stream: TextIO, env: Mapping[str, str]) -> bool:
     return stream.isatty() and (sys.platform != "win32" or "WT_SESSION" in env)
 
 
-def _coloured(text: str, **how: bool) -> str:
-    codes = ";".join(str(_CODES[name]) for name, wanted in how.items() if wanted)
+def _coloured(text: str, **styles: bool) -> str:
+    codes = ";".join(str(_CODES[name]) for name, is_on in styles.items() if is_on)
     return f"\x1b[{codes}m{text}\x1b[0m" if codes else text
 
 

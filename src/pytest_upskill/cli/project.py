@@ -7,10 +7,14 @@ from typing import Final
 
 from ..errors import InputError, shown
 from ..results.history import default_folder
-from ..skills.upskill_config import read_config
+from ..skills.upskill_config import UpskillConfig, read_config
 from .ini_file import has_ini_file, ini_paths
 
 DEFAULT_SKILLS: Final = "skills"  # upskill's default
+
+
+def config_here() -> UpskillConfig:
+    return read_config(Path.cwd(), os.environ)
 
 
 def project_root(start: Path) -> Path:

@@ -1,18 +1,16 @@
-"""What matrix, ablate and distill share: arguments, estimate, consent, reports."""
+"""Studies from the command line: arguments, models, estimate, consent, reports."""
 
 import argparse
 import os
-import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..agents.roster import subjects_of
 from ..checks import rubric_of
@@ -20,17 +18,9 @@ from ..errors import Setting, SettingsError, shown
 from ..measure.assembly import Assembly, announced
 from ..measure.lab import Lab
 from ..measure.study import SkillCases, Study, info_of, load_skill_cases
-from ..models.prices import FREE, parse_prices
-from ..reports.markdown import markdown_summary
-from ..reports.terminal.layout import Look
-from ..reports.writers import (
-    Finished,
-    report_paths,
-    report_writers,
-    require_apart,
-    write_all,
-    written_line,
-)
+from ..models.prices import FREE
+from ..reports.terminal.study_lines import study_lines
+from ..reports.writers import report_paths, require_apart
 from ..results.neighbours import Matrix
 from ..results.parts import Parts
 from ..results.run import RunResults, versions
@@ -40,12 +30,10 @@ from ..stats import look_plan
 from ..teach.progress_lines import ProgressScreen
 from ..trials.subject import CHAT, Subject
 from .command_options import Groups, add_options, add_skill, option_values
-from .ini_file import ini_lines
-from .output import painter, stdout_look, tell, write
-from .project import find_skill, root_of_run
-from .teaching import Consent, config_here
+from .output import stdout_look, write
+from .project import config_here, find_skill, root_of_run
+from .shared_steps import Consent, prices_here, progress_screen, write_reports
 
-_DEFAULT_WIDTH: Final = 80
 _HOW_TO_CONTINUE: Final = "Run it again to continue; nothing is asked twice."
 
 
@@ -68,16 +56,9 @@ def add_study_arguments(parser: argparse.ArgumentParser, command: str, *tables: 
     return groups
 
 
-class Carried(NamedTuple):
-    """What came of studies; they are incomplete if an answer is missing."""
-
-    found: list[Matrix | Parts]
-    complete: bool
-
-
 @dataclass
-class Desk:
-    """What a command has at hand: skills with their cases, agents on models, and a lab."""
+class StudySession:
+    """Skills with their cases, agents on models, a lab, and what its studies came to."""
 
     sources: tuple[SkillCases, ...]
     subjects: dict[Subject, str]  # with the ids of their models
@@ -89,21 +70,23 @@ class Desk:
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=monotonic)
     interrupted: bool = False  # by Ctrl-C
+    complete: bool = True  # no answer is missing
 
-    def carry_out(self, studies: Iterable[Study]) -> "Carried":
+    def carry_out(self, studies: Iterable[Study]) -> list[Matrix | Parts]:
         """All studies, one after the other, until Ctrl-C."""
-        found, complete = list[Matrix | Parts](), True
+        conclusions = list[Matrix | Parts]()
         for study in studies:
             studied = self.lab.run(study)
-            found.append(study.conclude(studied))
-            complete &= all(one.state != "incomplete" for one in studied.effects.values())
-            if studied.interrupted:
-                self.interrupted = True
-                return Carried(found, complete=False)
-        return Carried(found, complete)
+            conclusions.append(study.conclude(studied))
+            states = {effect.state for effect in studied.effects.values()}
+            self.complete &= "incomplete" not in states and not studied.interrupted
+            self.interrupted = studied.interrupted
+            if self.interrupted:
+                break
+        return conclusions
 
-    def results(self, found: Sequence[Matrix | Parts]) -> RunResults:
-        infos = [info_of(one, shown(one.skill.file.parent)) for one in self.sources]
+    def results(self, conclusions: Sequence[Matrix | Parts]) -> RunResults:
+        infos = [info_of(source, shown(source.skill.file.parent)) for source in self.sources]
         return RunResults(
             started=self.started,
             seconds=monotonic() - self.clock,
@@ -111,77 +94,69 @@ class Desk:
             model_ids={subject.label: name for subject, name in self.subjects.items()},
             tests=(),
             records=(),
-            matrices=tuple(one for one in found if isinstance(one, Matrix)),
-            parts=tuple(one for one in found if isinstance(one, Parts)),
+            matrices=tuple(each for each in conclusions if isinstance(each, Matrix)),
+            parts=tuple(each for each in conclusions if isinstance(each, Parts)),
             versions=versions(),
         )
 
 
-Plan = Callable[[Desk], Sequence[Study]]
-Lines = Callable[[RunResults, Look], Sequence[str]]  # of the terminal
-Then = Callable[[Desk, RunResults], RunResults]
-Status = Callable[[RunResults], int]
+class StudyCommand:
+    """A command that plans studies and reports what came of them."""
+
+    def plan(self, session: StudySession) -> Sequence[Study]:
+        raise NotImplementedError
+
+    def follow_ups(self) -> Sequence[Study]:
+        """Like what ``conclude`` may ask, for the estimate."""
+        return ()
+
+    def conclude(self, session: StudySession, results: RunResults) -> RunResults:  # noqa: ARG002
+        """May ask more, and add to the results."""
+        return results
+
+    def status(self, results: RunResults) -> int:
+        raise NotImplementedError
 
 
-def run_studies(
-    given: argparse.Namespace,
-    plan: Plan,
-    lines: Lines,
-    then: Then = lambda _desk, found: found,
-    status: Status = lambda _found: 0,
-    later: Plan = lambda _desk: (),
-) -> tuple[str, int]:
-    """Plan, estimate, ask for consent, carry out, report; ``then`` may add to the results.
-
-    What ``then`` may ask is like the studies of ``later``, which are only estimated.
-    """
-    wanted = report_paths(given)
-    require_apart(wanted)
-    with desk_of(given) as desk:
-        studies = plan(desk)
-        consent = Consent(given.yes, desk.screen, sys.stdout)
-        if not consent(desk.lab.estimate([*studies, *later(desk)], free=desk.free)):
-            desk.screen.line("Nothing was asked.")
+def run_studies(args: argparse.Namespace, command: StudyCommand) -> tuple[str, int]:
+    """Plan, estimate, ask for consent, carry out, report."""
+    require_apart(report_paths(args))
+    with _session(args) as session:
+        studies = command.plan(session)
+        consent = Consent(args.yes, session.screen, sys.stdout)
+        planned = [*studies, *command.follow_ups()]
+        if not consent(session.lab.estimate(planned, free=session.free)):
+            session.screen.line("Nothing was asked.")
             return "", 1
-        found, complete = desk.carry_out(studies)
-        results = desk.results(found)
-        if not desk.interrupted:
-            results = then(desk, results)
-    text = partial(markdown_summary, results, desk.notes, 0)
-    done = write_all(report_writers(Finished(results, text, desk.notes), wanted))
-    written = [written_line(done.paths)] if done.paths else []
-    write("\n".join(["", *lines(results, stdout_look()), *desk.notes, *written]))
-    for error in done.problems:
-        tell(sys.stderr, f"pytest-upskill: {error.message(given.spell)}\n")
-    if desk.interrupted:
+        results = session.results(session.carry_out(studies))
+        complete = session.complete
+        if not session.interrupted:
+            results = command.conclude(session, results)
+    written, status = write_reports(args, results, session.notes)
+    lines = study_lines(results, stdout_look())[1:]
+    write("\n".join(["", *lines, *session.notes, *written]))
+    if session.interrupted:
         raise KeyboardInterrupt(_HOW_TO_CONTINUE)
-    return "", 2 if done.problems else status(results) or int(not complete)
+    return "", status or command.status(results) or int(not complete)
 
 
 @contextmanager
-def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
+def _session(args: argparse.Namespace) -> Iterator[StudySession]:
     """Skills, models, agents and an engine; InputError before the first call if one is missing."""
-    stream = sys.stdout
-    width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
-    live = stream.isatty() and os.environ.get("TERM") != "dumb"
-    screen = ProgressScreen(
-        partial(tell, stream), width=width, live=live, paint=painter(stream, os.environ)
-    )
-    settings = _settings(given)
+    screen = progress_screen(sys.stdout)
+    settings = _settings(args)
     looks = look_plan(settings.first_runs or settings.runs, settings.runs)
     settings = replace(settings, first_runs=None)  # the looks say when to ask for more
-    written = given.skills if given.command == "matrix" else [given.skill]
+    written = args.skills if args.command == "matrix" else [args.skill]
     sources = _sources(written, settings)
     _require_judge(sources, settings)
-    ini_file, prices = ini_lines(Path.cwd(), "skill_prices")
-    given.origins["prices"] = f"{shown(ini_file)}: skill_prices"
-    models, notes = Assembly(parse_prices(prices)), list[str]()
+    models, notes = Assembly(prices_here(args)), list[str]()
     subjects = _subjects(models, settings, screen)
     models.add_judge(settings)
     models.require_tools(subjects)
     models.require(announced(screen.line), subjects)
     models.require_prices(settings.max_cost)
-    if agents := {one.agent for one in subjects} - {CHAT}:
+    if agents := {subject.agent for subject in subjects} - {CHAT}:
         from ..agents.sandboxes.kinds import kind_of
 
         models.roster.find_out(agents)
@@ -190,7 +165,7 @@ def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
             screen.line("No sandbox: agents can read and change all that you can.")
     hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
     root = root_of_run(Path.cwd())
-    engine = models.engine(settings, root, notes.append, spell=given.spell, budget_hint=hint)
+    engine = models.engine(settings, root, notes.append, spell=args.spell, budget_hint=hint)
     free = all(models.price_of(name) == FREE for name in models.specs)
     lab = Lab(
         *(settings, looks, engine.ask, models.roster.version, models.price_of),
@@ -198,7 +173,7 @@ def desk_of(given: argparse.Namespace) -> Iterator[Desk]:
     )
     with TemporaryDirectory(prefix="upskill-study-") as folder:
         try:
-            yield Desk(sources, subjects, lab, screen, Path(folder), free, notes)
+            yield StudySession(sources, subjects, lab, screen, Path(folder), free, notes)
         finally:
             engine.close()
 
@@ -217,7 +192,7 @@ def _settings(args: argparse.Namespace) -> Settings:
 
 
 def _sources(written: Sequence[str], settings: Settings) -> tuple[SkillCases, ...]:
-    paths = [find_skill(one, os.environ) for one in written]
+    paths = [find_skill(text, os.environ) for text in written]
     files = list(dict.fromkeys(file for path in paths for file in find_skills(path).files))
     labels = labels_of(files)
     return tuple(load_skill_cases(file, labels[file], settings) for file in files)
@@ -236,6 +211,6 @@ def _subjects(models: Assembly, settings: Settings, screen: ProgressScreen) -> d
     names = dict.fromkeys(map(models.roster.named, settings.agents))
     fit, unfit = models.roster.pairs(subjects_of(names, list(specs)).values(), specs)
     if unfit:
-        names_of_unfit = ", ".join(one.label for one in unfit)
-        screen.line(f"Left out, as agent and model don't fit: {names_of_unfit}")
-    return {one: specs[one.model].model_id for one in fit}
+        labels = ", ".join(subject.label for subject in unfit)
+        screen.line(f"Left out, as agent and model don't fit: {labels}")
+    return {subject: specs[subject.model].model_id for subject in fit}

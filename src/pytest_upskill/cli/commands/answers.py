@@ -13,7 +13,7 @@ from ...engine.store import FILE_NAME, FOLDER, Store, StoreSize
 _NO_STORE: Final = f"no stored answers here or in a parent folder ({FOLDER}/{FILE_NAME})"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_answers_arguments(parser: argparse.ArgumentParser) -> None:
     forget = parser.add_mutually_exclusive_group()
     forget.add_argument(
         "--prune", type=days, metavar="DAYS", help="delete answers older than this many days"
@@ -22,21 +22,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
+def run_answers(args: argparse.Namespace) -> tuple[str, int]:
     """Delete what was asked for, then show what is left."""
     file = _store_file(Path.cwd())
     if file is None:
         none = StoreSize({}, 0, None)
-        return _json(None, none, None, []) if given.json else _NO_STORE, 0
+        return _json(None, none, None, []) if args.json else _NO_STORE, 0
     trouble: list[str] = []
     store = Store(file, trouble.append)
-    forgotten, deletes = None, given.clear or given.prune is not None
+    forgotten, deletes = None, args.clear or args.prune is not None
     if deletes:
-        age = 0.0 if given.clear else given.prune * 86_400
+        age = 0.0 if args.clear else args.prune * 86_400
         forgotten = store.prune(time.time() - age)
     size = store.size()
     store.close()
-    shape = _json if given.json else _text
+    shape = _json if args.json else _text
     failed = deletes and forgotten is None
     return shape(file, size, forgotten, trouble), int(failed)
 

@@ -38,7 +38,7 @@ _HEADS: Final = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--agent",
         dest="agents",
@@ -110,8 +110,8 @@ class _Findings:
         return Table([Column(head) for head in ("\nagent", "\nversion", *_HEADS)], rows)
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
-    agents = _agents(given.agents)
+def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
+    agents = _agents(args.agents)
     sandboxes = {name: _sandbox(name) for name in NAMES if name not in ("auto", "none")}
     usable = [kind for kind in sandboxes.values() if not isinstance(kind, str)]
     there = [agent for agent in agents if is_installed(agent)]
@@ -127,8 +127,8 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
         dict(providers_of(os.environ)),
     )
     works = bool(usable) and all(one.works for one in tried.values())
-    works = works and not (given.agents and found.missing)
-    return found.json if given.json else found.text, 0 if works else 1
+    works = works and not (args.agents and found.missing)
+    return found.json if args.json else found.text, 0 if works else 1
 
 
 def _agents(names: list[str]) -> list[Agent]:

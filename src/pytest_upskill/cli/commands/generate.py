@@ -2,28 +2,34 @@
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
+from typing import Final
 
+from ..._util.credentials import shown_command
+from ..._util.texts import counted, harmless
 from ...errors import shown
+from ...measure.estimate import Estimate
+from ...options import PYTEST, options_of
+from ...reports.terminal.layout import cut
+from ...settings import Settings
 from ...skills.folder import SKILL_NAMES
 from ...teach.outcome import Taught
 from ...teach.teach_run import TeachContext
+from ...teach.teach_settings import TeachSettings
 from ...teach.workflow import write_skill
-from ..ending import Clock, ending_lines
 from ..output import ask
-from ..teaching import (
-    Shown,
-    add_teach_arguments,
-    config_here,
-    run_shown,
-    shown_teaching,
-    teach_settings,
-)
-from ..upskill_flags import FLAGS_OF_GENERATE, add_flags, refuse
+from ..project import config_here
+from .teach_commands import Report, add_teach_arguments, run_teaching, taught_report, teach_settings
+from .upskill_commands import FLAGS_OF_GENERATE, add_refused_flags, refuse
+
+_PREVIEWED: Final = 12  # lines
+_WORTH_CUTTING: Final = 3  # lines; cutting fewer saves no space
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_generate_arguments(parser: argparse.ArgumentParser) -> None:
     groups = add_teach_arguments(parser, "generate")
     groups["runs and attempts"].add_argument(
         "--no-eval", action="store_true", help="write a draft and cases, and measure nothing"
@@ -32,41 +38,119 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs-dir", help=argparse.SUPPRESS)
     parser.add_argument("--log-runs", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--no-log-runs", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--trace", dest="source", type=Path, help=argparse.SUPPRESS)  # of 0.1
-    add_flags(parser, FLAGS_OF_GENERATE)
+    parser.add_argument("--trace", dest="source", type=Path, help=argparse.SUPPRESS)  # of its 0.1
+    add_refused_flags(parser, FLAGS_OF_GENERATE)
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
-    refuse(given, FLAGS_OF_GENERATE)
+def run_generate(args: argparse.Namespace) -> tuple[str, int]:
+    refuse(args, FLAGS_OF_GENERATE)
+    unmeasured = {"students": ()} if args.no_eval else {}
     config = config_here()
-    unmeasured = {"students": ()} if given.no_eval else {}
-    settings = teach_settings(given, given.task, config, **unmeasured)
+    settings = teach_settings(args, args.task, config, **unmeasured)
     clock = Clock()
 
     def generate(context: TeachContext) -> Taught:
         return write_skill(settings, replace(context, agree=clock.after(context.agree)))
 
-    def show(taught: Taught, width: int) -> Shown:
-        whole = shown_teaching(taught, width)
+    def report(taught: Taught, width: int) -> Report:
+        lines, data, status = taught_report(taught, width)
         seconds = clock.seconds
-        lines = [*whole.lines, *ending_lines(taught, settings, seconds, width)]
-        return Shown(lines, {**whole.data, "seconds": round(seconds, 1)}, whole.status)
+        lines = [*lines, *ending_lines(taught, settings, seconds, width)]
+        return Report(lines, {**data, "seconds": round(seconds, 1)}, status)
 
-    return run_shown(
-        given,
-        generate,
-        show,
-        skills=config.skills_dir,
-        in_place=_may_change(given),
-    )
+    in_place = _may_change(args)
+    return run_teaching(args, generate, report, skills=config.skills_dir, in_place=in_place)
 
 
-def _may_change(given: argparse.Namespace) -> bool:
+def _may_change(args: argparse.Namespace) -> bool:
     """Whether a skill may be improved in place; asked for on a terminal."""
-    if given.force or given.yes:
+    if args.force or args.yes:
         return True
-    source: Path | None = given.source
+    source: Path | None = args.source
     is_skill = source is not None and (source.is_dir() or source.name in SKILL_NAMES)
-    if not source or not is_skill or given.output or given.name or not sys.stdin.isatty():
+    if not source or not is_skill or args.output or args.name or not sys.stdin.isatty():
         return False
     return ask(sys.stderr, f"Improve {shown(source)} in place? The old version is kept.")
+
+
+class Clock:
+    """The time since somebody agreed to spend something; before that, it only waited."""
+
+    def __init__(self) -> None:
+        self._since = monotonic()
+
+    def after(self, agree: Callable[[Estimate], bool]) -> Callable[[Estimate], bool]:
+        def agreed(estimate: Estimate) -> bool:
+            answer = agree(estimate)
+            self._since = monotonic()
+            return answer
+
+        return agreed
+
+    @property
+    def seconds(self) -> float:
+        return monotonic() - self._since
+
+
+def preview_lines(text: str, width: int) -> Iterator[str]:
+    """The first lines of a SKILL.md, whatever is in it."""
+    lines = [line.expandtabs(4).rstrip() for line in harmless(text).rstrip().split("\n")]
+    fits = len(lines) < _PREVIEWED + _WORTH_CUTTING
+    for line in lines if fits else lines[:_PREVIEWED]:
+        yield cut(f"  | {line}".rstrip(), width, "…")
+    if not fits:
+        yield cut(f"  [… {counted(len(lines) - _PREVIEWED, 'more line')}]", width, "…")
+
+
+def time_taken(seconds: float) -> str:
+    """As people say it: 8 s, 3 min 20 s, 1 h 5 min."""
+    total = max(1, round(seconds))
+    if total < 60:
+        return f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60} s"
+    return f"{total // 3600} h {total % 3600 // 60} min"
+
+
+def ending_lines(
+    taught: Taught, settings: TeachSettings, seconds: float, width: int
+) -> Iterator[str]:
+    """A preview and what to do next; why a skill was not saved is the last line without it."""
+    if not taught.folder:
+        return
+    yield ""
+    yield f"{SKILL_NAMES[0]}, {counted(taught.best.draft.tokens, 'token')}:"
+    yield from preview_lines(taught.best.draft.text, width)
+    yield f"Took {time_taken(seconds)}."
+    yield "Next:"
+    yield from _next_commands(taught, settings, str(Path(shown(taught.folder))))
+
+
+def _next_commands(taught: Taught, settings: TeachSettings, folder: str) -> Iterator[str]:
+    """Commands with the models of this run; nobody should install what was shown not to help."""
+    test = f"  test it:     {shown_command(_test_command(folder, settings))}"
+    refine = f"  improve it:  {shown_command(_refine_command(folder, settings))}"
+    if taught.learning and not taught.helps:
+        yield from (refine, test)
+        return
+    install = shown_command(["pytest-upskill", "install", folder, "--agent", "claude"])
+    yield from (test, refine, f"  install it:  {install}")
+
+
+def _test_command(folder: str, settings: TeachSettings) -> list[str]:
+    options = options_of(PYTEST, Settings)
+    words = ["pytest", "--skill", folder, *options["models"].words(settings.students)]
+    if settings.agents != TeachSettings.agents:
+        words += options["agents"].words(settings.agents)
+    if url := settings.student_url or settings.teacher_url:
+        words += options["base_url"].words(url)
+    return words
+
+
+def _refine_command(folder: str, settings: TeachSettings) -> list[str]:
+    options = options_of("refine", TeachSettings)
+    words = ["pytest-upskill", "refine", folder]
+    for setting in ("teacher", "teacher_url", "students", "student_url", "agents"):
+        if (value := getattr(settings, setting)) != options[setting].default:
+            words += options[setting].words(value)
+    return words

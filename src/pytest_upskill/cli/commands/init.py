@@ -41,7 +41,7 @@ house rules, with examples. Leave out what every model knows.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_init_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "skill",
         nargs="?",
@@ -80,17 +80,17 @@ class _Plan:
         return [file for file, _ in self.writes if file.name == CASES_NAME]
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
+def run_init(args: argparse.Namespace) -> tuple[str, int]:
     here = Path.cwd()
     plan = _Plan(_root(here))
-    path = here if given.skill is None else _named(given.skill, here)
+    path = here if args.skill is None else _named(args.skill, here)
     if os.path.lexists(path):
-        files = _skills(plan, path, named=given.skill is not None)
+        files = _skills(plan, path, named=args.skill is not None)
         for file in files:
             _plan_cases(plan, file)
     else:
         files = [_plan_skill(plan, path)]
-    if given.skill is None and len(plan.new_cases) > _MOST_UNASKED:
+    if args.skill is None and len(plan.new_cases) > _MOST_UNASKED:
         raise InputError(
             here,
             f"{len(plan.new_cases)} skills without cases below this folder",
@@ -104,10 +104,10 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
         linked = "" if _is_inside(file, plan.root) else "a link that leads out of this project"
         if problem := linked or why_unwritable(file):
             raise InputError(file, problem, "Nothing was written.")
-    if not given.dry_run:
+    if not args.dry_run:
         for file, text in plan.writes:  # as bytes: what a file of the user says stays as it is
             save_file(file, text.encode("utf-8", "backslashreplace"))
-    return _text(plan, dry_run=given.dry_run), 1 if plan.problems else 0
+    return _text(plan, dry_run=args.dry_run), 1 if plan.problems else 0
 
 
 def _root(here: Path) -> Path:
@@ -268,10 +268,10 @@ def _model(env: Mapping[str, str], here: Path) -> tuple[str, str]:
     if config.file and config.eval_models:
         return "", f"Model: {', '.join(config.eval_models)}, of {shown(config.file)}."
     for name, provider in HOSTED.items():
-        given = [key for key in provider.key_envs if env.get(key, "").strip()]
-        if given and provider.needs_key:  # of clouds, nobody knows which models you may use
+        keys = [key for key in provider.key_envs if env.get(key, "").strip()]
+        if keys and provider.needs_key:  # of clouds, nobody knows which models you may use
             model = "haiku" if name == "anthropic" else provider.example
-            return model, f"Model: {model}, since {given[0]} is set."
+            return model, f"Model: {model}, since {keys[0]} is set."
     why = "Model: local, a small one that is embedded, since no API key is set."
     if not local.installed():
         why += ' It needs: pip install "pytest-upskill[local]"'

@@ -25,7 +25,7 @@ from ...skills.skill import Skill, is_valid_name, load_skill
 
 
 @dataclass(frozen=True)
-class Agent:
+class SkillsFolder:
     """Where an agent looks for skills, according to its documentation."""
 
     name: str
@@ -50,7 +50,7 @@ class Agent:
 
 AGENTS: Final = (
     # code.claude.com/docs/en/skills; CLAUDE_CONFIG_DIR: code.claude.com/docs/en/settings
-    Agent(
+    SkillsFolder(
         "claude",
         ".claude/skills",
         ".claude/skills",
@@ -58,11 +58,11 @@ AGENTS: Final = (
         ("CLAUDE_CONFIG_DIR", ".claude"),
     ),
     # developers.openai.com/codex/skills; formerly .codex/skills
-    Agent("codex", ".agents/skills", ".agents/skills", (".codex", ".agents")),
+    SkillsFolder("codex", ".agents/skills", ".agents/skills", (".codex", ".agents")),
     # cursor.com/docs/context/skills
-    Agent("cursor", ".cursor/skills", ".cursor/skills", (".cursor",)),
+    SkillsFolder("cursor", ".cursor/skills", ".cursor/skills", (".cursor",)),
     # opencode.ai/docs/skills
-    Agent(
+    SkillsFolder(
         "opencode",
         ".opencode/skills",
         ".config/opencode/skills",
@@ -70,9 +70,9 @@ AGENTS: Final = (
         ("XDG_CONFIG_HOME", ".config"),
     ),
     # geminicli.com/docs/cli/skills
-    Agent("gemini", ".gemini/skills", ".gemini/skills", (".gemini",)),
+    SkillsFolder("gemini", ".gemini/skills", ".gemini/skills", (".gemini",)),
     # docs.github.com/en/copilot/concepts/agents/about-agent-skills
-    Agent(
+    SkillsFolder(
         "copilot",
         ".github/skills",
         ".copilot/skills",
@@ -170,7 +170,7 @@ _DONE: Final[dict[State, str]] = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_install_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "skill", type=Path, metavar="SKILL", help="a skill's folder, or a folder of skills"
     )
@@ -201,41 +201,41 @@ class _Copy:
     changed: tuple[str, ...] = ()  # files that somebody changed, so that nothing was written
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
-    root = _home() if given.user else Path.cwd()
-    agents = _agents(given.agent, root, user=given.user)
+def run_install(args: argparse.Namespace) -> tuple[str, int]:
+    root = _home() if args.user else Path.cwd()
+    agents = _agents(args.agent, root, user=args.user)
     copies = list[_Copy]()
     problems, warnings = list[str](), list[str]()
     taken: dict[str, Path] = {}
-    found = find_skills(given.skill)
-    for file in found.files:
+    search = find_skills(args.skill)
+    for file in search.files:
         try:
             name = _folder_for(load_skill(file))
         except SkillError as error:
             problems.append(one_line(f"{error.where}: {error.problem}. {error.hint}", 500))
             continue
-        if (other := taken.setdefault(name, file)) != file:
+        if (first := taken.setdefault(name, file)) != file:
             problems.append(
-                f"{shown(file)}: {shown(other)} has the same name, {name!r}. Rename one of them, "
+                f"{shown(file)}: {shown(first)} has the same name, {name!r}. Rename one of them, "
                 "or install only one."
             )
             continue
         warnings += _lint_errors(file)
-        copies += [_install(file, name, agent, root, given) for agent in agents]
+        copies += [_install(file, name, agent, root, args) for agent in agents]
     refused = bool(problems) or any(copy.changed for copy in copies)
-    if given.json:
-        text = _json(copies, problems, warnings, dry_run=given.dry_run)
+    if args.json:
+        text = _json(copies, problems, warnings, dry_run=args.dry_run)
     else:
-        notes = [*warnings, *left_out_lines(found.left_out)]
-        text = _text(copies, problems, notes, dry_run=given.dry_run)
+        notes = [*warnings, *left_out_lines(search.left_out)]
+        text = _text(copies, problems, notes, dry_run=args.dry_run)
     return text, 1 if refused else 0
 
 
 def _folder_for(skill: Skill) -> str:
     """The name of a copy's folder: agents find a skill by it, so it is that of the skill."""
     # A skill may be given as "." or by a link.
-    own = os.path.basename(os.path.realpath(skill.file.parent))  # noqa: PTH119
-    return skill.name if is_valid_name(skill.name) else own
+    folder = os.path.basename(os.path.realpath(skill.file.parent))  # noqa: PTH119
+    return skill.name if is_valid_name(skill.name) else folder
 
 
 def _home() -> Path:
@@ -245,7 +245,7 @@ def _home() -> Path:
         raise InputError("--user", "your home folder is unknown", "Set HOME.") from None
 
 
-def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
+def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[SkillsFolder]:
     if names:
         return [AGENTS_BY_NAME[name] for name in dict.fromkeys(names)]
     used = [agent for agent in AGENTS if agent.is_used(root, user=user, env=os.environ)]
@@ -261,7 +261,7 @@ def _agents(names: list[str] | None, root: Path, *, user: bool) -> list[Agent]:
 
 def _lint_errors(file: Path) -> list[str]:
     """A line for a skill that some agent may not load or use well; cases are not installed."""
-    errors = [found for found in lint_skill_file(file) if found.level == "error"]
+    errors = [finding for finding in lint_skill_file(file) if finding.level == "error"]
     if not errors:
         return []
     first = errors[0]
@@ -270,9 +270,11 @@ def _lint_errors(file: Path) -> list[str]:
     return [f"{first.file}:{first.line}: warning: {message}"]
 
 
-def _install(file: Path, name: str, agent: Agent, root: Path, given: argparse.Namespace) -> _Copy:
+def _install(
+    file: Path, name: str, agent: SkillsFolder, root: Path, args: argparse.Namespace
+) -> _Copy:
     source = Path(os.path.realpath(file.parent))
-    skills = agent.folder(root, user=given.user, env=os.environ)
+    skills = agent.folder(root, user=args.user, env=os.environ)
     target = skills / name
     try:
         files = installed_files(source)
@@ -281,9 +283,9 @@ def _install(file: Path, name: str, agent: Agent, root: Path, given: argparse.Na
         raise InputError(shown(target), f"can't be read: {reason_of(error)}") from None
     if os.path.realpath(target) == str(source):
         state, changed = "same", []
-    if state == "changed" and not given.force:
+    if state == "changed" and not args.force:
         return _Copy(name, agent.name, target, state, len(files), tuple(changed))
-    if state != "same" and not given.dry_run:
+    if state != "same" and not args.dry_run:
         # A folder that one of the agent's variables names was chosen by the user.
         write_copy(files, target, root if skills.is_relative_to(root) else skills)
     return _Copy(name, agent.name, target, state, len(files))
@@ -300,8 +302,8 @@ def _line(copy: _Copy, dry_run: bool) -> str:
     place = one_line(shown(copy.path), 300)
     if copy.changed:
         names = one_line(", ".join(copy.changed[:5]), 200)
-        more = f" and {len(copy.changed) - 5} more" if len(copy.changed) > 5 else ""
-        return f"{place}: not replaced, since it was edited ({names}{more}); --force replaces it"
+        names += f" and {len(copy.changed) - 5} more" if len(copy.changed) > 5 else ""
+        return f"{place}: not replaced, since it was edited ({names}); --force replaces it"
     would = "would be " if dry_run and copy.state != "same" else ""
     size = "" if copy.state == "same" else f" ({counted(copy.files, 'file')})"
     return f"{place}: {would}{_DONE[copy.state]}{size}"

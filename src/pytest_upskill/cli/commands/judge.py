@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from operator import eq
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +42,7 @@ class Agreement:
     no_ruling: tuple[str, ...]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         type=Path,
@@ -59,35 +60,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
-    if given.votes < 1:
-        raise SettingsError("votes", "must be at least 1", "Use 1, 3 or 5.", value=given.votes)
-    labels = load_labels(given.file)
+def run_judge(args: argparse.Namespace) -> tuple[str, int]:
+    if args.votes < 1:
+        raise SettingsError("votes", "must be at least 1", "Use 1, 3 or 5.", value=args.votes)
+    labels = load_labels(args.file)
     trouble: list[str] = []
-    rulings = _ask_judge(labels.examples, given, trouble) if labels.examples else []
-    found = compared(labels.examples, rulings)
-    if given.json:
-        data = {"model": given.judge, "votes": given.votes, **asdict(found), "trouble": trouble}
+    rulings = _ask_judge(labels.examples, args, trouble) if labels.examples else []
+    result = compared(labels.examples, rulings)
+    if args.json:
+        data = {"model": args.judge, "votes": args.votes, **asdict(result), "trouble": trouble}
         data |= {"unused": labels.unused, "warning": labels.warning or None}
-        return json.dumps(data, indent=2), 0 if found.labels else 1
-    lines = [*trouble, _text(given.judge, found)] if labels.examples else [_NO_LABEL]
+        return json.dumps(data, indent=2), 0 if result.labels else 1
+    lines = [*trouble, _text(args.judge, result)] if labels.examples else [_NO_LABEL]
     lines += ["", labels.warning] if labels.warning else []
     if labels.unused:
         lines += ["", "Not used:", *(f"  {line}" for line in labels.unused)]
-    return "\n".join(lines), 0 if found.labels else 1
+    return "\n".join(lines), 0 if result.labels else 1
 
 
 def _ask_judge(
-    examples: Sequence[Labelled], given: argparse.Namespace, trouble: list[str]
+    examples: Sequence[Labelled], args: argparse.Namespace, trouble: list[str]
 ) -> list[Rulings]:
-    settings = Settings(judge=given.judge, base_url=given.base_url)
+    settings = Settings(judge=args.judge, base_url=args.base_url)
     models = Assembly()
     models.add_judge(settings)
     models.require(announced(lambda line: tell(sys.stderr, f"{line}\n")))
-    engine = models.engine(settings, Path.cwd(), trouble.append, spell=given.spell)
+    engine = models.engine(settings, Path.cwd(), trouble.append, spell=args.spell)
     to_judge = [
         (
-            Rubric(given.judge, example.texts, given.votes, JUDGE_MAX_OUTPUT),
+            Rubric(args.judge, example.texts, args.votes, JUDGE_MAX_OUTPUT),
             Question("", "", (("user", example.question),), 0, 1),
             Answer(example.answer),
         )
@@ -106,14 +107,14 @@ def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreem
         if ruling.problem:
             silent.append(f"{example.place}: {ruling.problem}")
             continue
-        for text, wanted in zip(example.texts, example.passed, strict=True):
+        for text, label in zip(example.texts, example.passed, strict=True):
             passed, reason = ruling.by_text[text]
-            people.append(wanted)
+            people.append(label)
             judged.append(passed)
-            if passed != wanted:
+            if passed != label:
                 kind = "false pass" if passed else "false fail"
                 differ.append(f"{example.place}: {kind}: {one_line(reason, 300)}")
-    agreed = sum(one == other for one, other in zip(people, judged, strict=True))
+    agreed = sum(map(eq, people, judged))
     return Agreement(
         labels=len(people),
         agreement=agreed / len(people) if people else None,
@@ -127,18 +128,18 @@ def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreem
     )
 
 
-def _text(name: str, found: Agreement) -> str:
-    rate, kappa = found.agreement, found.kappa
+def _text(name: str, result: Agreement) -> str:
+    rate, kappa = result.agreement, result.kappa
     rows = [
-        ("labels", found.labels),
+        ("labels", result.labels),
         ("agreement", "none judged" if rate is None else f"{rate:.0%}"),
         ("Cohen's kappa", "not defined" if kappa is None else f"{kappa:.2f}"),
-        ("false passes", f"{found.false_passes} of {found.failed_by_people} that people failed"),
-        ("false fails", f"{found.false_fails} of {found.passed_by_people} that people passed"),
-        ("no ruling", len(found.no_ruling)),
+        ("false passes", f"{result.false_passes} of {result.failed_by_people} that people failed"),
+        ("false fails", f"{result.false_fails} of {result.passed_by_people} that people passed"),
+        ("no ruling", len(result.no_ruling)),
     ]
-    return "\n".join([text_table((f"judge {name}", ""), rows), *found.differ, *found.no_ruling])
+    return "\n".join([text_table((f"judge {name}", ""), rows), *result.differ, *result.no_ruling])
 
 
-def _false(said: Sequence[bool], true: Sequence[bool]) -> int:
-    return sum(one and not other for one, other in zip(said, true, strict=True))
+def _false(claims: Sequence[bool], truths: Sequence[bool]) -> int:
+    return sum(claim and not truth for claim, truth in zip(claims, truths, strict=True))

@@ -25,7 +25,7 @@ _JUDGE_SET: Final = re.compile(
 _LONGEST_MESSAGE: Final = 1000
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
         type=Path,
@@ -64,17 +64,19 @@ def _lift(written: str) -> float:
     return lift
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
-    skills, left_out = _skill_files(given.paths or [Path()])
-    judge = bool(given.judge) or _judge_is_set(Path())
-    found = [
-        dataclasses.replace(finding, hint=spelled(finding.hint, given.spell))
+def run_lint(args: argparse.Namespace) -> tuple[str, int]:
+    skills, left_out = _skill_files(args.paths or [Path()])
+    judge = bool(args.judge) or _judge_is_set(Path())
+    findings = [
+        dataclasses.replace(finding, hint=spelled(finding.hint, args.spell))
         for file in skills
-        for finding in lint_skill(file, judge=judge, lift=given.lift)
+        for finding in lint_skill(file, judge=judge, lift=args.lift)
     ]
-    errors = sum(finding.level == "error" for finding in found)
-    text = _json(found) if given.format == "json" else _text(found, errors, len(skills), left_out)
-    return text, 1 if errors or (given.strict and found) else 0
+    errors = sum(finding.level == "error" for finding in findings)
+    text = (
+        _json(findings) if args.format == "json" else _text(findings, errors, len(skills), left_out)
+    )
+    return text, 1 if errors or (args.strict and findings) else 0
 
 
 def _skill_files(paths: Iterable[Path]) -> tuple[list[Path], list[SkippedFolder]]:
@@ -82,11 +84,11 @@ def _skill_files(paths: Iterable[Path]) -> tuple[list[Path], list[SkippedFolder]
 
     pre-commit passes every file that changed.
     """
-    found = [find_skills(_skill_of(path)) for path in paths]
+    searches = [find_skills(_skill_of(path)) for path in paths]
     files: dict[Path, Path] = {}
-    for file in (file for one in found for file in one.files):
+    for file in (file for search in searches for file in search.files):
         files.setdefault(file.resolve(), _by_real_path(file))
-    return list(files.values()), [folder for one in found for folder in one.left_out]
+    return list(files.values()), [folder for search in searches for folder in search.left_out]
 
 
 def _by_real_path(file: Path) -> Path:
@@ -117,18 +119,18 @@ def _judge_is_set(folder: Path) -> bool:
     return False
 
 
-def _json(found: Sequence[Finding]) -> str:
-    return json.dumps([dataclasses.asdict(finding) for finding in found], indent=2)
+def _json(findings: Sequence[Finding]) -> str:
+    return json.dumps([dataclasses.asdict(finding) for finding in findings], indent=2)
 
 
 def _text(
-    found: Sequence[Finding], errors: int, skills: int, left_out: Sequence[SkippedFolder]
+    findings: Sequence[Finding], errors: int, skills: int, left_out: Sequence[SkippedFolder]
 ) -> str:
-    warnings = len(found) - errors
+    warnings = len(findings) - errors
     summary = (
         f"{counted(skills, 'skill')}: {counted(errors, 'error')}, {counted(warnings, 'warning')}"
     )
-    return "\n".join([*map(_line, found), *left_out_lines(left_out), summary])
+    return "\n".join([*map(_line, findings), *left_out_lines(left_out), summary])
 
 
 def _line(finding: Finding) -> str:

@@ -19,7 +19,7 @@ from ..output import stdout_look
 from ..project import runs_folder
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folders",
         type=Path,
@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
-    named = [*given.folders, *(given.dir or ())] or default_folders()
+def run_list(args: argparse.Namespace) -> tuple[str, int]:
+    named = [*args.folders, *(args.dir or ())] or default_folders()
     folders = [Path(os.path.abspath(folder)) for folder in named]  # noqa: PTH100
     kept = newest(runs_folder(None, Path.cwd()))
     found, left_out = list[tuple[Path, list[SkillOverview]]](), list[SkippedFolder]()
@@ -56,7 +56,7 @@ def run(given: argparse.Namespace) -> tuple[str, int]:
         )
         left_out += own.left_out
     skills = [skill for _, group in found for skill in group]
-    text = _json(skills, left_out) if given.json else _text(found, left_out, given.verbose)
+    text = _json(skills, left_out) if args.json else _text(found, left_out, args.verbose)
     return text, 1 if any(skill.errors for skill in skills) else 0
 
 

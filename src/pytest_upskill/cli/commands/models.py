@@ -19,12 +19,12 @@ from ...reports.terminal.tables import text_table
 _WIDE: Final = 26
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_models_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
-    return models_json(os.environ) if given.json else models_text(os.environ), 0
+def run_models(args: argparse.Namespace) -> tuple[str, int]:
+    return models_json(os.environ) if args.json else models_text(os.environ), 0
 
 
 def models_text(env: Mapping[str, str]) -> str:
@@ -92,16 +92,16 @@ def _address(name: str, env: Mapping[str, str]) -> str:
     except InputError as error:
         return f"{error.where}: {error.problem}"
     if not url:
-        wanted = provider.settings if isinstance(provider, Cloud) else provider.base_url_envs
-        return f"set {wanted[0]}" if len(wanted[0]) <= 20 else wanted[0]
+        names = provider.settings if isinstance(provider, Cloud) else provider.base_url_envs
+        return f"set {names[0]}" if len(names[0]) <= 20 else names[0]
     if url != provider.base_url:
         return f"{shown_address(url)} ({provider.set_in(env)[0]})"
     return one_line(url.partition("://")[2], 24)  # so that the table fits into 80 columns
 
 
 def _key_state(provider: Provider, env: Mapping[str, str]) -> str:
-    if given := next(iter(provider.login_in(env)), None):
-        return f"{given} set"
+    if login := next(iter(provider.login_in(env)), None):
+        return f"{login} set"
     if isinstance(provider, Cloud):
         return f"needs {provider.login}"
     if provider.needs_key:
@@ -110,17 +110,17 @@ def _key_state(provider: Provider, env: Mapping[str, str]) -> str:
 
 
 def _without_server(env: Mapping[str, str]) -> list[tuple[str, str]]:
-    own = env.get("PYTEST_UPSKILL_MODEL")
+    model_file = env.get("PYTEST_UPSKILL_MODEL")
     if not local.installed():
-        where = 'not installed: pip install "pytest-upskill[local]"'
-    elif own:
-        where = f"{own} (PYTEST_UPSKILL_MODEL{'' if Path(own).is_file() else ': no such file'})"
+        place = 'not installed: pip install "pytest-upskill[local]"'
+    elif model_file:
+        place = f"{model_file} (PYTEST_UPSKILL_MODEL{'' if Path(model_file).is_file() else ': no such file'})"
     elif local.have_weights():
-        where = _below_home(local.weights_file())
+        place = _below_home(local.weights_file())
     else:
-        where = f"first use downloads it to {_below_home(local.weights_file().parent)}"
+        place = f"first use downloads it to {_below_home(local.weights_file().parent)}"
     return [
-        ("local", where),
+        ("local", place),
         ("local:FILE.gguf", "your own GGUF file"),
         ("scripted:FILE.json", "a fake for tests, which answers by rules"),
     ]

@@ -1,33 +1,24 @@
 """``pytest-upskill report``: write reports of saved results; merge several into one run."""
 
 import argparse
-import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from ..._util.texts import harmless
 from ...errors import shown
-from ...reports.markdown import markdown_summary
 from ...reports.terminal.summary_text import results_lines
-from ...reports.writers import (
-    Finished,
-    report_paths,
-    report_writers,
-    require_apart,
-    write_all,
-    written_line,
-)
+from ...reports.writers import report_paths, require_apart
 from ...results.from_json import read_run
 from ...results.merging import Source, merged
 from ...results.run import RunResults
 from ...settings import Gates, Settings, settings_of
 from ...skills.upskill_config import UpskillConfig
 from ..command_options import add_options, option_values
-from ..output import stdout_look, tell, write
+from ..output import stdout_look
+from ..shared_steps import write_reports
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s FILE ... [options]"
     parser.add_argument(
         "files",
@@ -43,22 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
-    gates = settings_of(option_values(given, UpskillConfig(), Gates)).gates
-    wanted = report_paths(given)
-    require_apart(wanted, [("an input", file) for file in given.files])
-    sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in given.files]
-    results, notes = merged(sources, subset=given.subset)
+def run_report(args: argparse.Namespace) -> tuple[str, int]:
+    gates = settings_of(option_values(args, UpskillConfig(), Gates)).gates
+    require_apart(report_paths(args), [("an input", file) for file in args.files])
+    sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in args.files]
+    results, notes = merged(sources, subset=args.subset)
     notes = [*results.notes(), *notes]
     problems = [f"upskill: {harmless(line)}" for line in results.problems]
-    text = partial(markdown_summary, results, notes, len(results.failed))
-    done = write_all(report_writers(Finished(results, text, notes), wanted))
-    written = [written_line(done.paths)] if done.paths else []
-    lines = results_lines(results, stdout_look(), notes)
-    write("\n".join([*lines, *written, *problems]))
-    for error in done.problems:
-        tell(sys.stderr, f"pytest-upskill: {error.message(given.spell)}\n")
-    return "", 2 if done.problems else 1 if problems else 0
+    written, status = write_reports(args, results, notes, len(results.failed))
+    lines = [*results_lines(results, stdout_look(), notes), *written, *problems]
+    return "\n".join(lines), status or int(bool(problems))
 
 
 def _with_gates(results: RunResults, gates: Gates) -> RunResults:

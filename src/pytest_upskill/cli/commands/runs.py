@@ -28,7 +28,7 @@ from ...results.run_comparison import RunComparison, compare_runs
 from ...results.upskill_runs import UpskillRun, all_runs, upskill_runs
 from ...settings import Settings
 from ..command_options import add_options
-from ..command_table import USAGE, Command, add_command
+from ..command_table import USAGE, Subcommand, add_command
 from ..output import stdout_look
 from ..project import runs_folder
 
@@ -43,7 +43,7 @@ _METRICS_OF_UPSKILL: Final = {"success": "pass-rate"}
 _NO_MATCH: Final = "No run matches. pytest-upskill runs lists them all."
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pytest-upskill runs [options] [show ID | compare A B]"
     parser.description = (
         "List recent runs, newest first, with a line for each skill and model.\n"
@@ -79,35 +79,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_compare(single)
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
-    require_apart({"html": given.html, "csv": given.csv})
-    kept = all_runs(runs_folder(given.runs_folder, Path.cwd()))
+def run_runs(args: argparse.Namespace) -> tuple[str, int]:
+    require_apart({"html": args.html, "csv": args.csv})
+    kept = all_runs(runs_folder(args.runs_folder, Path.cwd()))
     look = stdout_look()
-    if given.what == "show":
-        return _show(given, kept, look)
-    if given.what == "compare":
-        return _compare(given, kept, look)
-    if not kept and not given.json:
+    if args.what == "show":
+        return _show(args, kept, look)
+    if args.what == "compare":
+        return _compare(args, kept, look)
+    if not kept and not args.json:
         text = f"{_NONE}\n{_OF_UPSKILL}" if upskill_runs(Path("runs")) else _NONE
-        return text, 1 if given.html or given.csv else 0
+        return text, 1 if args.html or args.csv else 0
     damaged: list[str] = []
-    wanted = _entries(given, kept, damaged)
-    limit = given.limit or (None if given.json or given.html or given.csv else _ROWS)
+    wanted = _entries(args, kept, damaged)
+    limit = args.limit or (None if args.json or args.html or args.csv else _ROWS)
     entries = list(islice(wanted, limit))
-    written = _written(given, entries)
+    written = _written(args, entries)
     # If a file was asked for, writing none is a failure.
-    status = 1 if (given.html or given.csv) and not entries else 0
-    if given.json:
+    status = 1 if (args.html or args.csv) and not entries else 0
+    if args.json:
         data = {"schema": 1, "rows": [entry_data(entry) for entry in entries], "damaged": damaged}
         return json.dumps(data, indent=2), status
-    lines = written if written and not given.plot else [*written, *_shown(given, entries, look)]
+    lines = written if written and not args.plot else [*written, *_shown(args, entries, look)]
     if next(wanted, None):
         lines += ["", f"There are older runs: show them with -n {2 * len(entries)}."]
     return "\n".join([*lines, *(f"skipped, damaged: {line}" for line in damaged)]), status
 
 
 def _entries(
-    given: argparse.Namespace, kept: Sequence[KeptRun], damaged: list[str]
+    args: argparse.Namespace, kept: Sequence[KeptRun], damaged: list[str]
 ) -> Iterator[Entry]:
     """Newest first; each run is read when it is reached."""
     short = short_ids(kept)
@@ -119,7 +119,7 @@ def _entries(
             continue
         for row in head.summary:
             names = (row.label, row.model)
-            if _is_wanted([row.skill], given.skill) and _is_wanted(names, given.model):
+            if _is_wanted([row.skill], args.skill) and _is_wanted(names, args.model):
                 yield Entry(kept_run.id, short[kept_run.id], head.started, head.commit, row)
 
 
@@ -129,26 +129,26 @@ def _is_wanted(names: Sequence[str], patterns: Sequence[str] | None) -> bool:
     return not patterns or any(name == one or fnmatchcase(name, one) for name, one in pairs)
 
 
-def _written(given: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:
+def _written(args: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:
     """Write the requested files; return a line for each."""
-    metric, size = metrics()[given.metric], counted(len(entries), "line")
+    metric, size = metrics()[args.metric], counted(len(entries), "line")
     lines = []
-    if given.html and entries:
-        save_file(given.html, trend_page(entries, metric))
-        lines.append(f"{shown(given.html)}: {metric.title}, {size}")
-    if given.csv and entries:
-        save_file(given.csv, history_csv(entries, metric))
-        lines.append(f"{shown(given.csv)}: {size}")
+    if args.html and entries:
+        save_file(args.html, trend_page(entries, metric))
+        lines.append(f"{shown(args.html)}: {metric.title}, {size}")
+    if args.csv and entries:
+        save_file(args.csv, history_csv(entries, metric))
+        lines.append(f"{shown(args.csv)}: {size}")
     return lines
 
 
-def _shown(given: argparse.Namespace, entries: Sequence[Entry], look: Look) -> list[str]:
+def _shown(args: argparse.Namespace, entries: Sequence[Entry], look: Look) -> list[str]:
     if not entries:
-        filtered = given.skill or given.model
+        filtered = args.skill or args.model
         return [_NO_MATCH if filtered else "No kept run can be read."]
     now = datetime.now().astimezone()
-    if given.plot:
-        return plot_lines(entries, metrics()[given.metric], look, now)
+    if args.plot:
+        return plot_lines(entries, metrics()[args.metric], look, now)
     return history_lines(entries, look, now)
 
 
@@ -161,7 +161,7 @@ def _count(text: str) -> int:
 def _add_show(commands: Any) -> None:
     parser = add_command(
         commands,
-        Command(
+        Subcommand(
             "show",
             "show a run: tables, verdicts, failed cases, gates, commit, versions",
             "pytest-upskill runs show last~1",
@@ -174,10 +174,10 @@ def _add_show(commands: Any) -> None:
     add_options(parser, "runs", Settings, missing=argparse.SUPPRESS)
 
 
-def _show(given: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:
-    name, file = _file_of(given.id, kept)
+def _show(args: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:
+    name, file = _file_of(args.id, kept)
     results = read_run(file)
-    if given.json:
+    if args.json:
         # Answers may contain terminal controls; ASCII escapes them.
         return json.dumps(json.loads(unpacked(file)), indent=1), 0
     return "\n".join(run_lines(name, results, look)), 0
@@ -201,7 +201,7 @@ def _file_of(text: str, kept: Sequence[KeptRun]) -> tuple[str, Path]:
 def _add_compare(commands: Any) -> None:
     parser = add_command(
         commands,
-        Command(
+        Subcommand(
             "compare",
             "show what changed from run A to run B, case by case",
             "pytest-upskill runs compare last~1 last --fail-if-worse",
@@ -227,17 +227,17 @@ def _add_compare(commands: Any) -> None:
     add_options(parser, "runs", Settings, missing=argparse.SUPPRESS)
 
 
-def _compare(given: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:
-    names, files = zip(*(_file_of(text, kept) for text in (given.before, given.after)), strict=True)
+def _compare(args: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:
+    names, files = zip(*(_file_of(text, kept) for text in (args.before, args.after)), strict=True)
     before, after = (read_run(file) for file in files)
     found = compare_runs(before, after)
-    reasons = found.reasons if given.fail_if_worse else []
+    reasons = found.reasons if args.fail_if_worse else []
     written = []
-    if given.html:
-        require_apart({"html": given.html}, [("an input", file) for file in files])
-        save_file(given.html, html_report(after, after.notes(), Earlier(names[0], before)))
-        written = ["", f"{shown(given.html)}: {names[1]} compared with {names[0]}"]
-    if given.json:
+    if args.html:
+        require_apart({"html": args.html}, [("an input", file) for file in files])
+        save_file(args.html, html_report(after, after.notes(), Earlier(names[0], before)))
+        written = ["", f"{shown(args.html)}: {names[1]} compared with {names[0]}"]
+    if args.json:
         return _comparison_json(names, found), 1 if reasons else 0
     compared = list(zip(names, (before, after), strict=True))
     lines = [*comparison_lines(compared, found, look), *written]

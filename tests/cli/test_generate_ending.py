@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.cli import ending
 from pytest_upskill.cli.command_table import make_parser
-from pytest_upskill.cli.ending import Clock, ending_lines, preview_lines, time_taken
+from pytest_upskill.cli.commands import generate
+from pytest_upskill.cli.commands.generate import Clock, ending_lines, preview_lines, time_taken
 from pytest_upskill.measure.estimate import Estimate
 from pytest_upskill.reports.terminal.layout import text_width
 from pytest_upskill.teach.attempts import Attempt
@@ -122,7 +122,7 @@ def test_time_in_words(seconds: float, words: str) -> None:
 
 def test_waiting_for_consent_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 100.0, 103.0])
-    monkeypatch.setattr(ending, "monotonic", lambda: next(now))
+    monkeypatch.setattr(generate, "monotonic", lambda: next(now))
     clock = Clock()
     guess = Estimate.__new__(Estimate)
     assert clock.after(lambda _: True)(guess)

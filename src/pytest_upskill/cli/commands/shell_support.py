@@ -1,4 +1,4 @@
-"""``pytest-upskill completion``: a script for the shell, so that Tab needs no Python."""
+"""Support for shells and editors: ``completion``, so that Tab needs no Python, and ``schema``."""
 
 import argparse
 import shlex
@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import shtab
 
+from ...checks.skill_meta_schema import schema_text
 from ...models.providers import ALIASES, HOSTED
 from ..command_table import make_parser
 
@@ -17,17 +18,17 @@ _NAMED_BY_YOU: Final = ("generic", "azure")
 _MODELS: Final = frozenset({"NAME", "MODEL"})
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_completion_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=_SHELLS, help="the shell")
 
 
-def run(given: argparse.Namespace) -> tuple[str, int]:
+def run_completion(args: argparse.Namespace) -> tuple[str, int]:
     parser = make_parser()
     for action in _actions(parser):
         completed = _completed(action)
         if completed is not None:
             action.complete = completed  # type: ignore[attr-defined]
-    return shtab.complete(parser, given.shell), 0
+    return shtab.complete(parser, args.shell), 0
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
@@ -61,3 +62,11 @@ def _models() -> dict[str, Any]:
             "bash": f'_pytest_upskill_models() {{ compgen -W {shlex.quote(words)} -- "$1"; }}'
         },
     }
+
+
+def add_schema_arguments(_: argparse.ArgumentParser) -> None:
+    """None."""
+
+
+def run_schema(_: argparse.Namespace) -> tuple[str, int]:
+    return schema_text().rstrip("\n"), 0

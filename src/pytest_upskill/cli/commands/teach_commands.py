@@ -1,0 +1,258 @@
+"""The commands that teach: ``refine``, ``cases``, ``triggers``, ``describe``, ``distill``, and what
+they share with ``generate``."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+from ..._util.texts import dollars
+from ...errors import InputError, SettingsError, Spell, TeachError, shown
+from ...reports.writers import report_paths, require_apart
+from ...settings import Settings
+from ...skills.case_loading import find_cases, has_cases
+from ...skills.folder import skill_file
+from ...skills.skill import Skill, load_skill
+from ...skills.upskill_config import UpskillConfig
+from ...teach.described import Described, described_data, described_lines
+from ...teach.described import status_of as described_status
+from ...teach.describing import describe_task, improve_description
+from ...teach.distilled import Distilled, distilled_data, result_line
+from ...teach.distilled import report_lines as distilled_lines
+from ...teach.distilling import distill
+from ...teach.outcome import Taught, report_lines, taught_data
+from ...teach.teach_run import AlreadyFinished, Declined, TeachContext
+from ...teach.teach_settings import TeachCommand, TeachSettings
+from ...teach.trigger_set import (
+    TriggerSet,
+    trigger_set_data,
+    trigger_set_lines,
+    trigger_task,
+    write_triggers,
+)
+from ...teach.workflow import add_cases, refine_skill
+from ..command_options import Groups, add_options, add_skill, option_values
+from ..output import terminal_width, write
+from ..project import config_here, find_skill
+from ..shared_steps import Consent, prices_here, progress_screen, write_reports
+
+Result = TypeVar("Result")
+
+_HOW_TO_CONTINUE: Final = (
+    "Nothing was saved. Run it again with --resume to continue; nothing is asked twice."
+)
+
+
+def add_teach_arguments(parser: argparse.ArgumentParser, command: TeachCommand) -> Groups:
+    """Add the arguments of a command that teaches; return their groups."""
+    parser.usage = f"%(prog)s {'TASK' if command == 'generate' else 'SKILL'} [options]"
+    if command == "generate":
+        parser.add_argument("task", metavar="TASK", help="what the skill is for, in words")
+    else:
+        add_skill(parser)
+    if command in ("cases", "refine", "distill"):
+        parser.add_argument(
+            "--task", metavar="TEXT", help="what the skill is for (default: its description)"
+        )
+    groups = add_options(parser, command, TeachSettings, Settings)
+    groups["output"].add_argument("-y", "--yes", action="store_true", help="spend without asking")
+    groups["output"].add_argument("--json", action="store_true", help="print the result as JSON")
+    if command in ("generate", "cases", "refine"):
+        # The first is upskill's name for it; refine writes no cases, and takes both all the same.
+        hidden = ["--test-gen-model"] + (["--test-model"] if command == "refine" else [])
+        parser.add_argument(*hidden, dest="author", help=argparse.SUPPRESS)
+    return groups
+
+
+def teach_settings(
+    args: argparse.Namespace, task: str, config: UpskillConfig, **changes: Any
+) -> TeachSettings:
+    return TeachSettings(task, **{**option_values(args, config, TeachSettings), **changes})
+
+
+class Report(NamedTuple):
+    """The end of a command: what it prints, its JSON and its exit status."""
+
+    lines: Sequence[str]
+    data: Mapping[str, Any]
+    status: int
+
+
+def run_teaching(
+    args: argparse.Namespace,
+    teach: Callable[[TeachContext], Result],
+    report: Callable[[Result, int], Report],
+    **context: Any,
+) -> tuple[str, int]:
+    """Teach, show the steps, and print what ``report`` makes of the result for a width."""
+    stream = sys.stderr if args.json else sys.stdout
+    screen = progress_screen(stream)
+    consent = Consent(args.yes, screen, stream)
+    prices = prices_here(args)
+    try:
+        result = teach(
+            TeachContext(
+                screen=screen,
+                agree=consent,
+                only_unfinished=True,
+                prices=prices,
+                spell=args.spell,
+                **context,
+            )
+        )
+    except AlreadyFinished as finished:
+        screen.line(f"Already finished: saved in {shown(finished.folder)}")
+        if args.json:
+            write(json.dumps({"schema": 1, "folder": str(finished.folder), "finished": True}))
+        return "", 0
+    except Declined:
+        screen.line("Nothing was asked.")
+        return "", 1
+    except KeyboardInterrupt:
+        screen.drop()
+        if not consent.agreed:
+            raise
+        raise KeyboardInterrupt(_HOW_TO_CONTINUE) from None
+    except TeachError as error:
+        raise TeachError(f"{error.message(args.spell)}\n{_HOW_TO_CONTINUE}") from None
+    lines, data, status = report(result, terminal_width())
+    for line in lines:
+        screen.line(line)
+    if args.json:
+        write(json.dumps(data, indent=2))
+    return "", status
+
+
+def taught_report(taught: Taught, width: int) -> Report:
+    """Status 1 if the skill helps no student, was not saved, or was not measured for the budget."""
+    report = report_lines(taught, width)
+    lines = [*([""] if report else []), *report, *_saved_lines(taught)]
+    succeeded = taught.helps if taught.learning else not taught.best.problem
+    return Report(lines, taught_data(taught), 0 if succeeded and not taught.unsaved else 1)
+
+
+def _saved_lines(outcome: Taught | Described) -> list[str]:
+    """What was done to the skill."""
+    cost = _cost(outcome.cost)
+    lines = [f"The previous skill is kept in {shown(outcome.kept)}"] if outcome.kept else []
+    if outcome.unsaved:
+        return [*lines, *f"{outcome.unsaved}{cost}".splitlines()]
+    if outcome.folder:
+        return [*lines, f"Saved to {_below(outcome.folder)}{cost}"]
+    return [*lines, f"The skill is unchanged.{cost}"]
+
+
+def _cost(usd: float | None) -> str:
+    return f"   (cost {dollars(usd)})" if usd else ""
+
+
+def _below(folder: Path) -> str:
+    path = shown(folder.absolute())
+    return path if path.startswith("/") else f"./{path}"
+
+
+def _skill_of(args: argparse.Namespace) -> tuple[Path, Skill]:
+    path = find_skill(args.skill, os.environ)
+    return path, load_skill(skill_file(path))
+
+
+def add_refine_arguments(parser: argparse.ArgumentParser) -> None:
+    add_teach_arguments(parser, "refine")
+
+
+def run_refine(args: argparse.Namespace) -> tuple[str, int]:
+    path, skill = _skill_of(args)
+    settings = teach_settings(args, args.task or skill.description, config_here())
+    return run_teaching(args, lambda context: refine_skill(path, settings, context), taught_report)
+
+
+def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
+    groups = add_teach_arguments(parser, "cases")
+    groups["runs and attempts"].add_argument(
+        "--add", type=int, metavar="N", help="add N cases to those of the skill"
+    )
+
+
+def run_cases(args: argparse.Namespace) -> tuple[str, int]:
+    path, skill = _skill_of(args)
+    file = find_cases(skill.file.parent)
+    if file and has_cases(file) and args.add is None:
+        raise InputError(shown(file), "this skill has cases already", "Add more with --add N.")
+    if args.add is not None:
+        args.cases, args.spell = args.add, _with_add(args.spell)
+    students = tuple(args.students or ())  # cases can be written without, whatever is configured
+    settings = teach_settings(
+        args, args.task or skill.description, config_here(), students=students
+    )
+    return run_teaching(args, lambda context: add_cases(path, settings, context), taught_report)
+
+
+def _with_add(spell: Spell) -> Spell:
+    """Errors about the number of cases name --add."""
+    return lambda setting: "--add" if setting == "cases" else spell(setting)
+
+
+def add_triggers_arguments(parser: argparse.ArgumentParser) -> None:
+    add_teach_arguments(parser, "triggers")
+
+
+def run_triggers(args: argparse.Namespace) -> tuple[str, int]:
+    path, skill = _skill_of(args)
+    settings = teach_settings(args, trigger_task(skill), config_here(), students=())
+    return run_teaching(
+        args, lambda context: write_triggers(path, settings, context), _query_report
+    )
+
+
+def _query_report(queries: TriggerSet, width: int) -> Report:
+    saved = f"Saved to {shown(queries.file.absolute())}{_cost(queries.cost)}"
+    return Report([*trigger_set_lines(queries, width), saved], trigger_set_data(queries), 0)
+
+
+def add_describe_arguments(parser: argparse.ArgumentParser) -> None:
+    add_teach_arguments(parser, "describe")
+
+
+def run_describe(args: argparse.Namespace) -> tuple[str, int]:
+    path, skill = _skill_of(args)
+    settings = teach_settings(args, describe_task(skill), config_here())
+    return run_teaching(
+        args, lambda context: improve_description(path, settings, context), _described_report
+    )
+
+
+def _described_report(described: Described, width: int) -> Report:
+    lines = ["", *described_lines(described, width)]
+    unsaved = not (described.unsaved or described.folder)
+    if unsaved and described.winner and described.version_folder:
+        lines += [
+            f"Version {described.winner.number} is kept in {shown(described.version_folder)}",
+            "Write it all the same with --resume --anyway, or get more queries first.",
+        ]
+    lines += _saved_lines(described)
+    return Report(lines, described_data(described), described_status(described))
+
+
+def add_distill_arguments(parser: argparse.ArgumentParser) -> None:
+    add_teach_arguments(parser, "distill")
+
+
+def run_distill(args: argparse.Namespace) -> tuple[str, int]:
+    path, skill = _skill_of(args)
+    if args.max_skill_tokens is None:
+        problem = f"not given; {skill.name} has about {skill.tokens:,} tokens"
+        raise SettingsError("max_skill_tokens", problem, "Choose how many it may have.")
+    require_apart(report_paths(args))
+    settings = teach_settings(args, args.task or skill.description, config_here())
+
+    def report(distilled: Distilled, width: int) -> Report:
+        lines, status = [*distilled_lines(distilled, width), result_line(distilled)], 0
+        if distilled.results:
+            written, status = write_reports(args, distilled.results, distilled.notes)
+            lines += written
+        return Report(lines, distilled_data(distilled), status or distilled.status)
+
+    return run_teaching(args, lambda context: distill(path, settings, context), report)
