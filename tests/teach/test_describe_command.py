@@ -116,7 +116,7 @@ def test_a_better_description_is_written_and_nothing_else(project: Project) -> N
     assert f"version 2 100% 100% {len(GOOD)} best" in told
     whole = " ".join(told)
     assert "On the 12 held-out queries 50% → 100% right, +50 points (" in whole
-    assert told[-1] == f"Saved to skills/{NAME}"
+    assert told[-1] == f"Saved to ./skills/{NAME}"
     assert max(map(len, shown.splitlines())) <= 80
     (kept,) = project.folder.glob(".upskill/teach/*/before")
     assert (kept / "SKILL.md").read_bytes() == TEXT.encode()

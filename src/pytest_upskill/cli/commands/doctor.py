@@ -65,9 +65,9 @@ class _Findings:
         if self.tried:
             parts.append("\n".join(self._agent_table().lines(stdout_look())))
             parts += [
-                _folded(f"{name}: {one.problem}", 78)
-                for name, one in self.tried.items()
-                if one.problem
+                _folded(f"{name}: {probe.problem}", 78)
+                for name, probe in self.tried.items()
+                if probe.problem
             ]
         elif None not in self.sandboxes.values():
             parts.append("No agent was tried: agents need a sandbox.")
@@ -81,16 +81,16 @@ class _Findings:
         agents: dict[str, dict[str, Any]] = {
             name: {
                 "installed": True,
-                "version": one.version or None,
-                **one.outcomes,
-                "problem": one.problem or None,
+                "version": probe.version or None,
+                **probe.outcomes,
+                "problem": probe.problem or None,
             }
-            for name, one in self.tried.items()
+            for name, probe in self.tried.items()
         }
         for name, command in self.missing.items():
             agents[name] = {"installed": False, "install": command}
-        found = {"sandboxes": self.sandboxes, "agents": agents, "keys": self.keys}
-        return json.dumps(found, indent=2)
+        data = {"sandboxes": self.sandboxes, "agents": agents, "keys": self.keys}
+        return json.dumps(data, indent=2)
 
     def _sandbox_rows(self) -> list[tuple[str, ...]]:
         return [
@@ -102,10 +102,10 @@ class _Findings:
         rows = [
             (
                 Cell(name),
-                Cell(one_line(one.version, _LONGEST_VERSION) or "?"),
-                *(_CELLS[one.outcomes[step]] for step in STEPS),
+                Cell(one_line(probe.version, _LONGEST_VERSION) or "?"),
+                *(_CELLS[probe.outcomes[step]] for step in STEPS),
             )
-            for name, one in self.tried.items()
+            for name, probe in self.tried.items()
         ]
         return Table([Column(head) for head in ("\nagent", "\nversion", *_HEADS)], rows)
 
@@ -116,7 +116,7 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
     usable = [kind for kind in sandboxes.values() if not isinstance(kind, str)]
     there = [agent for agent in agents if is_installed(agent)]
     tried = asyncio.run(probes(there, usable[0])) if usable else {}
-    found = _Findings(
+    findings = _Findings(
         {name: kind if isinstance(kind, str) else None for name, kind in sandboxes.items()},
         tried,
         {
@@ -126,18 +126,18 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
         },
         dict(providers_of(os.environ)),
     )
-    works = bool(usable) and all(one.works for one in tried.values())
-    works = works and not (args.agents and found.missing)
-    return found.json if args.json else found.text, 0 if works else 1
+    works = bool(usable) and all(probe.works for probe in tried.values())
+    works = works and not (args.agents and findings.missing)
+    return findings.json if args.json else findings.text, 0 if works else 1
 
 
 def _agents(names: list[str]) -> list[Agent]:
     """The agents of these names, or all; SettingsError if there is none of a name or version."""
     roster = Roster()
-    wanted = dict.fromkeys(map(roster.named, names)) or roster.names
+    chosen = dict.fromkeys(map(roster.named, names)) or roster.names
     for name in (name for name in names if "@" in name):
         roster.version(roster.named(name))  # SettingsError if it is another one
-    return [roster.agent(name) for name in wanted if name != CHAT]
+    return [roster.agent(name) for name in chosen if name != CHAT]
 
 
 def _sandbox(name: str) -> SandboxKind | str:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -73,9 +73,12 @@ def run_lint(args: argparse.Namespace) -> tuple[str, int]:
         for finding in lint_skill(file, judge=judge, lift=args.lift)
     ]
     errors = sum(finding.level == "error" for finding in findings)
-    text = (
-        _json(findings) if args.format == "json" else _text(findings, errors, len(skills), left_out)
-    )
+    if args.format == "json":
+        text = json.dumps([dataclasses.asdict(finding) for finding in findings], indent=2)
+    else:
+        warnings = counted(len(findings) - errors, "warning")
+        summary = f"{counted(len(skills), 'skill')}: {counted(errors, 'error')}, {warnings}"
+        text = "\n".join([*map(_line, findings), *left_out_lines(left_out), summary])
     return text, 1 if errors or (args.strict and findings) else 0
 
 
@@ -117,20 +120,6 @@ def _judge_is_set(folder: Path) -> bool:
         if _JUDGE_SET.search(text):
             return True
     return False
-
-
-def _json(findings: Sequence[Finding]) -> str:
-    return json.dumps([dataclasses.asdict(finding) for finding in findings], indent=2)
-
-
-def _text(
-    findings: Sequence[Finding], errors: int, skills: int, left_out: Sequence[SkippedFolder]
-) -> str:
-    warnings = len(findings) - errors
-    summary = (
-        f"{counted(skills, 'skill')}: {counted(errors, 'error')}, {counted(warnings, 'warning')}"
-    )
-    return "\n".join([*map(_line, findings), *left_out_lines(left_out), summary])
 
 
 def _line(finding: Finding) -> str:

@@ -43,28 +43,24 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
 def run_list(args: argparse.Namespace) -> tuple[str, int]:
     named = [*args.folders, *(args.dir or ())] or default_folders()
     folders = [Path(os.path.abspath(folder)) for folder in named]  # noqa: PTH100
-    kept = newest(runs_folder(None, Path.cwd()))
-    found, left_out = list[tuple[Path, list[SkillOverview]]](), list[SkippedFolder]()
+    last_runs = newest(runs_folder(None, Path.cwd()))
+    groups, left_out = list[tuple[Path, list[SkillOverview]]](), list[SkippedFolder]()
     for folder in folders:
-        own = find_skills(folder)
-        labels = labels_of(own.files)
-        found.append(
-            (
-                folder,
-                [_with_history(overview(file), kept.get(labels[file], {})) for file in own.files],
-            )
-        )
-        left_out += own.left_out
-    skills = [skill for _, group in found for skill in group]
-    text = _json(skills, left_out) if args.json else _text(found, left_out, args.verbose)
+        search = find_skills(folder)
+        labels = labels_of(search.files)
+        rows = {file: last_runs.get(labels[file], {}) for file in search.files}
+        groups.append((folder, [_with_history(overview(file), rows[file]) for file in rows]))
+        left_out += search.left_out
+    skills = [skill for _, group in groups for skill in group]
+    text = _json(skills, left_out) if args.json else _text(groups, left_out, args.verbose)
     return text, 1 if any(skill.errors for skill in skills) else 0
 
 
-def _with_history(found: SkillOverview, rows: Mapping[str, KeptRow]) -> SkillOverview:
+def _with_history(entry: SkillOverview, rows: Mapping[str, KeptRow]) -> SkillOverview:
     """With its last run on each model; accepted results only for models without a run."""
-    if not found.skill:
-        return found
-    digest = found.skill.digest
+    if not entry.skill:
+        return entry
+    digest = entry.skill.digest
     results = [
         LastResult(
             model=model,
@@ -82,9 +78,9 @@ def _with_history(found: SkillOverview, rows: Mapping[str, KeptRow]) -> SkillOve
         for model, kept_row in rows.items()
         if (row := kept_row.row).skill_rate is not None
     ]
-    known = {result.model for result in results}
-    rest = [result for result in found.results if result.model not in known]
-    return replace(found, results=(*results, *rest))
+    models = {result.model for result in results}
+    accepted = [result for result in entry.results if result.model not in models]
+    return replace(entry, results=(*results, *accepted))
 
 
 def default_folders() -> list[Path]:
@@ -94,24 +90,24 @@ def default_folders() -> list[Path]:
         return paths
     config = read_config(here, os.environ)
     if config.file and config.skills_dir and not config.skills_dir.exists():
-        where = f"{shown(config.file)}: skills_dir: {shown(config.skills_dir)}"
-        raise InputError(where, "no such folder", "Name another: pytest-upskill list DIR.")
+        key = f"{shown(config.file)}: skills_dir: {shown(config.skills_dir)}"
+        raise InputError(key, "no such folder", "Name another: pytest-upskill list DIR.")
     return [config.skills_dir or here]
 
 
 def _text(
-    found: Sequence[tuple[Path, Sequence[SkillOverview]]],
+    groups: Sequence[tuple[Path, Sequence[SkillOverview]]],
     left_out: Sequence[SkippedFolder],
     preview: bool,
 ) -> str:
     look = stdout_look(verbosity=int(preview))
     lines = []
-    for folder, skills in found:
+    for folder, skills in groups:
         # A skill that was named directly is shown below its parent folder.
         named = folder in (skills[0].folder, skills[0].folder / folder.name)
         root = skills[0].folder.parent if named else folder
         lines += [*tree_lines(root, shown(root), skills, look), ""]
-    skills = [skill for _, group in found for skill in group]
+    skills = [skill for _, group in groups for skill in group]
     return "\n".join([*lines, *total_lines(skills, left_out, look)])
 
 
@@ -124,11 +120,11 @@ def _json(skills: Sequence[SkillOverview], left_out: Sequence[SkippedFolder]) ->
     return json.dumps(data, indent=2)
 
 
-def _skill_data(found: SkillOverview) -> dict[str, Any]:
-    skill, tokens = found.skill, found.tokens
+def _skill_data(entry: SkillOverview) -> dict[str, Any]:
+    skill, tokens = entry.skill, entry.tokens
     return {
-        "name": found.name,
-        "path": shown(found.folder),
+        "name": entry.name,
+        "path": shown(entry.folder),
         "description": skill.description if skill else None,
         "digest": skill.digest if skill else None,
         "tokens": sum(tokens),
@@ -142,13 +138,13 @@ def _skill_data(found: SkillOverview) -> dict[str, Any]:
                 "bytes": file.size,
                 "on_demand": file.on_demand,
             }
-            for file in found.files
+            for file in entry.files
         ],
-        "cases_file": shown(found.cases_file) if found.cases_file else None,
-        "cases": [{"id": case.id, "input": case.input} for case in found.cases],
-        "results": [asdict(result) for result in found.results],
+        "cases_file": shown(entry.cases_file) if entry.cases_file else None,
+        "cases": [{"id": case.id, "input": case.input} for case in entry.cases],
+        "results": [asdict(result) for result in entry.results],
         "errors": [
             {"where": error.where, "problem": error.problem, "hint": error.hint}
-            for error in found.errors
+            for error in entry.errors
         ],
     }

@@ -110,11 +110,12 @@ def _key_state(provider: Provider, env: Mapping[str, str]) -> str:
 
 
 def _without_server(env: Mapping[str, str]) -> list[tuple[str, str]]:
-    model_file = env.get("PYTEST_UPSKILL_MODEL")
+    weights = env.get("PYTEST_UPSKILL_MODEL")
     if not local.installed():
         place = 'not installed: pip install "pytest-upskill[local]"'
-    elif model_file:
-        place = f"{model_file} (PYTEST_UPSKILL_MODEL{'' if Path(model_file).is_file() else ': no such file'})"
+    elif weights:
+        missing = "" if Path(weights).is_file() else ": no such file"
+        place = f"{weights} (PYTEST_UPSKILL_MODEL{missing})"
     elif local.have_weights():
         place = _below_home(local.weights_file())
     else:
