@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,15 +27,16 @@ from ..trials.trial import Question, user_text
 from .prompts import cases_prompt, replace_prompt
 from .replies import (
     CaseReply,
-    CasesReply,
     LeftFileForm,
     NotUsable,
     QuestionFileForm,
+    Rejected,
     TeachRequest,
+    Written,
     ask_for,
     cases_schema,
-    objects_in,
     offered,
+    read_entries,
     read_reply,
 )
 from .secrets import masked
@@ -67,14 +68,6 @@ class UsableCase:
     reference: str = ""
 
 
-@dataclass(frozen=True)
-class RejectedCase:
-    """A case that can't tell right answers from wrong ones, and why."""
-
-    question: str
-    reason: str
-
-
 def try_cases(
     replies: Sequence[Any],
     existing: Sequence[UsableCase],
@@ -83,12 +76,12 @@ def try_cases(
     judge_name: str | None,
     *,
     agents: bool = False,
-) -> tuple[list[UsableCase], list[RejectedCase]]:
+) -> tuple[list[UsableCase], list[Rejected]]:
     """Try each case that an author wrote; none may ask the same as the ``existing`` ones.
 
     ``agents``: whether they may look at the files that an agent leaves.
     """
-    usable, rejected = list[UsableCase](), list[RejectedCase]()
+    usable, rejected = list[UsableCase](), list[Rejected]()
     for reply in replies:
         question = one_line(str(reply.get("input", "")), _SHOWN) if isinstance(reply, dict) else ""
         taken = [*existing, *usable]
@@ -102,7 +95,7 @@ def try_cases(
             if any(second is new.case for _, second in twins):
                 raise NotUsable(["it asks nearly the same as another case"])
         except NotUsable as error:
-            rejected.append(RejectedCase(question, one_line("; ".join(error.problems), _SHOWN)))
+            rejected.append(Rejected(question, one_line("; ".join(error.problems), _SHOWN)))
         else:
             usable.append(new)
     return usable, rejected
@@ -236,15 +229,6 @@ def _why_failed(
         return str(error)
 
 
-@dataclass
-class WrittenCases:
-    """Usable cases, how many of them are replacements, and all that were rejected."""
-
-    usable: list[UsableCase] = field(default_factory=list)
-    replaced: int = 0
-    rejected: list[RejectedCase] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Author:
     """A model that writes cases for a skill."""
@@ -254,9 +238,9 @@ class Author:
     system: str
     body: str  # of the skill
 
-    def write(self, number: int, existing: Sequence[UsableCase] = ()) -> WrittenCases:
+    def write(self, number: int, existing: Sequence[UsableCase] = ()) -> Written[UsableCase]:
         """Up to ``number`` cases that differ from the ``existing`` ones."""
-        written = WrittenCases()
+        written = Written[UsableCase]()
         while len(written.usable) + len(written.rejected) < number:
             batch = min(CASE_BATCH, number - len(written.usable) - len(written.rejected))
             before = len(written.usable) + len(written.rejected)
@@ -270,27 +254,30 @@ class Author:
         return written
 
     def replace(
-        self, rejected: Sequence[RejectedCase], existing: Sequence[UsableCase]
+        self, rejected: Sequence[Rejected], existing: Sequence[UsableCase]
     ) -> list[UsableCase]:
         """Replacements for cases that were rejected later; those that are usable at once."""
-        written = WrittenCases(rejected=list(rejected))
+        written = Written[UsableCase](rejected=list(rejected))
         self._replace(written, len(rejected), existing)
         return written.usable
 
-    def _replace(self, written: WrittenCases, missing: int, existing: Sequence[UsableCase]) -> None:
-        reasons = [(case.question, case.reason) for case in written.rejected]
+    def _replace(
+        self, written: Written[UsableCase], missing: int, existing: Sequence[UsableCase]
+    ) -> None:
+        reasons = [(case.text, case.reason) for case in written.rejected]
         prompt = self._prompt(missing, [*existing, *written.usable])
         number = len(written.usable)
         self._add(written, replace_prompt(missing, reasons, prompt), missing, existing)
         written.replaced += len(written.usable) - number
 
     def _add(
-        self, written: WrittenCases, prompt: str, most: int, existing: Sequence[UsableCase]
+        self, written: Written[UsableCase], prompt: str, most: int, existing: Sequence[UsableCase]
     ) -> None:
         models, state, agents = self.run.models, self.run.state, self.run.settings.only_agents
         schema = cases_schema(models.judge is not None, agents=agents)
-        request = TeachRequest(self.model, self.system, masked(prompt), schema, state.session)
-        replies = ask_for(models, request, _read_cases)[:most]
+        request = TeachRequest(self.model, self.system, prompt, schema, state.session)
+        replies = ask_for(models, request, lambda text: read_entries(text, "cases", "input"))
+        replies = replies[:most]
         existing = [*existing, *written.usable]
         usable, rejected = try_cases(
             replies, existing, state.folder, models.ask, models.judge, agents=agents
@@ -308,24 +295,3 @@ class Author:
             judge=self.run.models.judge is not None,
             agents=self.run.settings.only_agents,
         )
-
-
-def _read_cases(text: str) -> list[Any]:
-    """The cases of a reply; if it is cut off or not wrapped, those that are complete."""
-    try:
-        cases = read_reply(text, CasesReply).cases
-    except NotUsable:
-        cases = [data for data in objects_in(text) if _is_case(data)]
-        if not cases:
-            raise
-    if not cases:
-        raise NotUsable(["it has no cases"])
-    return cases
-
-
-def _is_case(data: dict[str, Any]) -> bool:
-    try:
-        CaseReply.model_validate(data)
-    except ValidationError:
-        return False
-    return True

@@ -15,7 +15,8 @@ from ..skills.trigger_loading import Trigger
 from .described import Described, MeasuredWording, version_text
 from .drafts import draft_of, require_writable
 from .improvement import Improvement
-from .prompts import Tried, description_prompt, fenced
+from .prompts import DESCRIBER, Tried, description_prompt, fenced
+from .replies import DESCRIPTION_SCHEMA, TeachRequest, ask_for
 from .sources import Material, size_of
 from .teach_costs import estimate_descriptions, too_few_queries
 from .teach_run import TeachContext, TeachRun, open_models, require_unfinished, start_run
@@ -24,11 +25,11 @@ from .trigger_set import read_queries
 from .wordings import (
     MOST_BODY,
     Wording,
-    ask_for_description,
     changes,
     measure_queries,
     neighbours_text,
     query_report,
+    read_description,
     split_queries,
     wording_of,
 )
@@ -91,7 +92,9 @@ class DescriptionImprovement(Improvement[Wording, MeasuredWording]):
         number = len(self.attempts) + 1
         self.run.screen.begin(f"version {number}: {models.teacher} rewrites the description…")
         current = self.attempts[0].wording
-        return ask_for_description(models, prompt, current, self.run.state.session)
+        session = self.run.state.session
+        request = TeachRequest(models.teacher, DESCRIBER, prompt, DESCRIPTION_SCHEMA, session)
+        return ask_for(models, request, lambda text: read_description(text, current))
 
     def measure(self, number: int, version: Wording) -> MeasuredWording:
         measured = MeasuredWording(number, version)

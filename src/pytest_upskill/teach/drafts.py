@@ -98,7 +98,7 @@ class DraftSpec:
 def ask_for_draft(models: TeachModels, prompt: str, spec: DraftSpec, session: int) -> Draft:
     """A version by the teacher; UnusableError if it is still no valid skill after one repair."""
     system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
-    request = TeachRequest(models.teacher, system, masked(prompt), DRAFT_SCHEMA, session)
+    request = TeachRequest(models.teacher, system, prompt, DRAFT_SCHEMA, session)
     return ask_for(models, request, lambda text: read_draft(text, spec))
 
 

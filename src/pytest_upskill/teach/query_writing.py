@@ -6,7 +6,7 @@ A query that names the skill tests nothing: any agent opens a skill that it is t
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import islice
@@ -17,7 +17,16 @@ from pydantic import ValidationError
 from .._util.texts import one_line, visible
 from ..errors import BudgetError, UnusableError
 from .prompts import QUERY_AUTHOR, queries_prompt
-from .replies import QUERIES_SCHEMA, Loose, NotUsable, TeachRequest, ask_for, objects_in, read_reply
+from .replies import (
+    QUERIES_SCHEMA,
+    Loose,
+    NotUsable,
+    Rejected,
+    TeachRequest,
+    Written,
+    ask_for,
+    read_entries,
+)
 from .secrets import masked
 from .teach_models import TeachModels
 
@@ -128,30 +137,9 @@ class Query:
     should_trigger: bool
 
 
-@dataclass(frozen=True)
-class RejectedQuery:
-    """A query that can't be in the set, shortened, and why."""
-
-    text: str
-    reason: str
-
-
 class QueryForm(Loose):
     query: str
     should_trigger: bool
-
-
-class QueriesForm(Loose):
-    queries: list[Any]  # each is validated on its own, so that one can't spoil the others
-
-
-@dataclass
-class WrittenQueries:
-    """Usable queries, all that were rejected, and why it ended early ("" if it did not)."""
-
-    usable: list[Query] = field(default_factory=list)
-    rejected: list[RejectedQuery] = field(default_factory=list)
-    stop: str = ""
 
 
 def missing_of(queries: Sequence[Query], total: int) -> tuple[int, int]:
@@ -173,9 +161,9 @@ class QueryAuthor:
     rules: QueryRules
     session: int
 
-    def write(self, total: int, old: Sequence[Query]) -> WrittenQueries:
+    def write(self, total: int, old: Sequence[Query]) -> Written[Query]:
         """The queries that are missing; fewer if the model can't write them in some rounds."""
-        written, rejected = WrittenQueries(), list[RejectedQuery]()
+        written, rejected = Written[Query](), list[Rejected]()
         batches = -(-sum(missing_of(old, total)) // QUERY_BATCH)
         for _ in range(batches + _ROUNDS):
             queries = [*old, *written.usable]
@@ -183,7 +171,9 @@ class QueryAuthor:
             if not any(missing):
                 return written
             try:
-                replies = ask_for(self.models, self._request(queries, missing, rejected), _read)
+                replies = ask_for(
+                    self.models, self._request(queries, missing, rejected), _read_queries
+                )
             except UnusableError as error:
                 if not written.usable:
                     raise
@@ -203,7 +193,7 @@ class QueryAuthor:
         self,
         queries: Sequence[Query],
         missing: tuple[int, int],
-        rejected: Sequence[RejectedQuery],
+        rejected: Sequence[Rejected],
     ) -> TeachRequest:
         prompt = queries_prompt(
             self.name,
@@ -213,20 +203,18 @@ class QueryAuthor:
             _batch_of(missing),
             [(query.text, query.reason) for query in rejected[-_MOST_REJECTED:]],
         )
-        return TeachRequest(
-            self.models.author, QUERY_AUTHOR, masked(prompt), QUERIES_SCHEMA, self.session
-        )
+        return TeachRequest(self.models.author, QUERY_AUTHOR, prompt, QUERIES_SCHEMA, self.session)
 
     def _add(
         self,
-        written: WrittenQueries,
+        written: Written[Query],
         replies: Sequence[Any],
         missing: tuple[int, int],
         old: Sequence[Query],
-    ) -> list[RejectedQuery]:
+    ) -> list[Rejected]:
         """Add what can be used; return what was rejected of this reply."""
         to_add = dict(zip((True, False), missing, strict=True))
-        rejected = list[RejectedQuery]()
+        rejected = list[Rejected]()
         for reply in islice(replies, _MOST_READ * QUERY_BATCH):
             existing = [query.text for query in (*old, *written.usable)]
             try:
@@ -234,7 +222,7 @@ class QueryAuthor:
             except NotUsable as error:
                 text = str(reply.get("query") if isinstance(reply, dict) else reply)
                 text = one_line(masked(text[: LONGEST_QUERY * 2]), _SHOWN)
-                rejected.append(RejectedQuery(text, str(error)))
+                rejected.append(Rejected(text, str(error)))
                 continue
             if to_add[query.should_trigger]:
                 to_add[query.should_trigger] -= 1
@@ -269,14 +257,5 @@ def _batch_of(missing: tuple[int, int]) -> tuple[int, int]:
     return first, QUERY_BATCH - first
 
 
-def _read(text: str) -> list[Any]:
-    """The queries of a reply; if it is cut off or a bare list, those that are complete."""
-    try:
-        queries = read_reply(text, QueriesForm).queries
-    except NotUsable:
-        queries = [data for data in objects_in(text) if "query" in data]
-        if not queries:
-            raise
-    if not queries:
-        raise NotUsable(["it has no queries"])
-    return queries
+def _read_queries(text: str) -> list[Any]:
+    return read_entries(text, "queries", "query")

@@ -8,8 +8,8 @@ support send.
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -111,10 +111,6 @@ class CaseReply(Loose):
     wrong_files: list[QuestionFileForm] = Field(default_factory=list)
 
 
-class CasesReply(Loose):
-    cases: list[Any]  # each is validated on its own, so that one can't spoil the others
-
-
 def offered(judge: bool) -> dict[str, Any]:
     return {**OFFERED, **({"judge": _JUDGE_EXAMPLE} if judge else {})}
 
@@ -189,8 +185,29 @@ class NotUsable(Exception):
 
 
 @dataclass(frozen=True)
+class Rejected:
+    """A case or a query that can't be used, and why."""
+
+    text: str  # of the question, shortened
+    reason: str
+
+
+@dataclass
+class Written(Generic[Value]):
+    """What an author wrote, and why it ended early ("" if it did not)."""
+
+    usable: list[Value] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    replaced: int = 0  # usable ones that take the place of rejected ones
+    stop: str = ""
+
+
+@dataclass(frozen=True)
 class TeachRequest:
-    """What a model is asked; a new ``session`` of the same request gets a new answer."""
+    """What a model is asked, with secrets masked.
+
+    A new ``session`` of the same request gets a new answer.
+    """
 
     model: str
     system: str
@@ -203,7 +220,7 @@ class TeachRequest:
         return Question(
             self.model,
             self.system,
-            (("user", self.prompt),),
+            (("user", masked(self.prompt)),),
             TEACHER_MAX_OUTPUT,
             self.session,
             self.schema,
@@ -272,6 +289,20 @@ def read_reply(text: str, form: type[Form]) -> Form:
             message = one_line(f"{place}: {first['msg']}" if place else first["msg"], 200)
             problem = problem or message  # of the first object: the others are inside it
     raise NotUsable([f"invalid JSON: {problem or 'no JSON object in the reply'}"])
+
+
+def read_entries(text: str, key: str, required: str) -> list[Any]:
+    """The list under a key; if the reply is cut off or a bare list, the entries in it.
+
+    Each is validated on its own, so that one can't spoil the others.
+    """
+    objects = list(objects_in(text))
+    lists = (data[key] for data in objects if isinstance(data.get(key), list))
+    entries = next(lists, None) or [data for data in objects if required in data]
+    if not entries:
+        problem = f"it has no {key}" if objects else "invalid JSON: no JSON object in the reply"
+        raise NotUsable([problem])
+    return entries
 
 
 def objects_in(text: str) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,6 @@ from .improvement import Improvement
 from .prompts import TEACHER, TEACHER_OF_AGENTS, SkillText, fenced, shorten_prompt
 from .replies import VERSION_SCHEMA, NotUsable, TeachRequest, ask_for
 from .secrets import masked
-from .teach_models import TeachModels
 
 MOST_SIZES: Final = 3
 _NEAR: Final = 1.15  # sizes with a smaller ratio are the same
@@ -72,8 +71,14 @@ class Shortening(Improvement[Draft, Attempt]):
             size,
             agents=models.with_agents,
         )
-        state = self.run.state
-        return ask_for_version(models, prompt, self.original, size, state.folder, state.session)
+        system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
+        session, scratch = self.run.state.session, self.run.state.folder
+        request = TeachRequest(models.teacher, system, prompt, VERSION_SCHEMA, session)
+
+        def read(text: str) -> Draft:
+            return read_version(text, self.original, size, scratch)
+
+        return ask_for(models, request, read, _REPAIRS)  # asked for again if too long, never cut
 
     def measure(self, number: int, version: Draft) -> Attempt:
         attempt, models = self.unmeasured(number, "", version), self.run.models
@@ -138,20 +143,6 @@ def within(original: RunResults, short: RunResults, margin: float) -> bool:
     pairs = zip(original.summaries, short.summaries, strict=True)
     losses = [(was.scored("skill") or 0.0) - (now.scored("skill") or 0.0) for was, now in pairs]
     return max(losses, default=0.0) <= margin + _ROUNDING
-
-
-def ask_for_version(
-    models: TeachModels, prompt: str, original: Draft, most: int, scratch: Path, session: int
-) -> Draft:
-    """A version of at most so many tokens; a longer one is asked for again, never cut.
-
-    UnusableError if no reply can be used.
-    """
-    system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
-    request = TeachRequest(models.teacher, system, masked(prompt), VERSION_SCHEMA, session)
-    return ask_for(
-        models, request, lambda text: read_version(text, original, most, scratch), _REPAIRS
-    )
 
 
 def read_version(text: str, original: Draft, most: int, scratch: Path) -> Draft:

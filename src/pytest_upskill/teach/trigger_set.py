@@ -15,7 +15,8 @@ from ..skills.skill import Skill, fields_of, load_skill
 from ..skills.trigger_loading import TRIGGERS_NAME, Trigger, load_triggers
 from .drafts import draft_of
 from .progress_lines import as_sentence, wrapped
-from .query_writing import Query, QueryAuthor, QueryRules, RejectedQuery, missing_of
+from .query_writing import Query, QueryAuthor, QueryRules, missing_of
+from .replies import Rejected
 from .secrets import masked
 from .sources import Material, UserMessages, read_user_messages, size_of, trace_budget
 from .teach_costs import estimate_queries
@@ -37,7 +38,7 @@ class TriggerSet:
     old: tuple[Query, ...]
     new: tuple[Query, ...]
     total: int  # that was asked for
-    rejected: tuple[RejectedQuery, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
     stop: str = ""  # why there are fewer
     notes: tuple[str, ...] = ()
     cost: float | None = None
@@ -161,7 +162,7 @@ def _complete(file: Path, queries: Sequence[Query]) -> InputError:
     )
 
 
-def _unusable(models: TeachModels, rejected: Sequence[RejectedQuery]) -> TeachError:
+def _unusable(models: TeachModels, rejected: Sequence[Rejected]) -> TeachError:
     reasons = "; ".join(f"{query.text!r}: {query.reason}" for query in rejected[-3:])
     return TeachError(
         f"{models.author}: no query could be used. Rejected: {reasons}\n  Try a stronger model."

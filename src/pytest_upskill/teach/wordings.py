@@ -24,13 +24,9 @@ from ..skills.trigger_loading import Trigger
 from ..stats import LEVEL, Lift, holm, paired_lift
 from ..trials.records import Record
 from .drafts import copy_taught
-from .prompts import DESCRIBER
 from .replies import (
-    DESCRIPTION_SCHEMA,
     Loose,
     NotUsable,
-    TeachRequest,
-    ask_for,
     no_answer,
     read_reply,
 )
@@ -212,14 +208,6 @@ def wording_of(skill: Skill, scratch: Path) -> Wording:
     now = Wording(skill.description.strip(), exact, skill, scratch)
     now.with_description("Do something else.")
     return now
-
-
-def ask_for_description(
-    models: TeachModels, prompt: str, current: Wording, session: int
-) -> Wording:
-    """Another description by the teacher; UnusableError if it is still not valid after a repair."""
-    request = TeachRequest(models.teacher, DESCRIBER, masked(prompt), DESCRIPTION_SCHEMA, session)
-    return ask_for(models, request, lambda text: read_description(text, current))
 
 
 def read_description(text: str, current: Wording) -> Wording:

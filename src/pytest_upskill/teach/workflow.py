@@ -22,7 +22,7 @@ from .case_file import (
     require_growable,
     require_judge,
 )
-from .case_writing import LEARN, Author, RejectedCase, UsableCase
+from .case_writing import LEARN, Author, UsableCase
 from .drafts import (
     Draft,
     DraftSpec,
@@ -37,6 +37,7 @@ from .drafts import (
 from .outcome import Taught
 from .progress_lines import cells_of
 from .prompts import ADVERSARY, AUTHOR, draft_prompt
+from .replies import Rejected
 from .secrets import masked
 from .sources import Material, gather, size_of
 from .teach_costs import estimate_teaching, too_few_cases
@@ -272,9 +273,7 @@ class _Steps:
             counts += f", {number - len(cases)} given up"
         screen.done(counts)
         if len(cases) < max(fewest, FEWEST_CASES - len(old)):
-            reasons = "; ".join(
-                f"{case.question!r}: {case.reason}" for case in written.rejected[-3:]
-            )
+            reasons = "; ".join(f"{case.text!r}: {case.reason}" for case in written.rejected[-3:])
             problem = (
                 f"{models.author}: only {len(cases)} of {counted(number, 'case')} usable. "
                 f"Rejected: {one_line(reasons, 400)}\n  Try a stronger model with "
@@ -332,7 +331,7 @@ class _Steps:
             return cases, passed, 0
         telling = [usable for usable in cases if usable.case.id not in passed]
         easy = [usable for usable in cases if usable.case.id in passed]
-        rejected = [RejectedCase(one_line(one.case.input, 300), _NOT_TELLING) for one in easy]
+        rejected = [Rejected(one_line(one.case.input, 300), _NOT_TELLING) for one in easy]
         new = author.replace(rejected, [*old, *cases])
         still_passed = self._passed_without(draft, new)
         better = [usable for usable in new if usable.case.id not in still_passed]
