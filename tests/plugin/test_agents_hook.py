@@ -60,7 +60,7 @@ def test_the_example_of_the_docs(
     assert (baseline["outcome"], skill["outcome"]) == ("failed", "passed")
     (version,) = run.report["agents"].values()
     assert skill["activity"]["activated"]
-    assert skill["agents"] == {"acme": version}
+    assert skill["activity"]["agents"] == [["acme", version]]
     assert run.summary["agent_version"] == version
 
 

@@ -64,7 +64,7 @@ def test_the_skill_is_written_once_and_read_by_all_others(
     for asked in server.asked:
         marked = [asked.system] if has_skill(asked) else []
         assert marked_prefixes(dict(asked.body)) == marked
-    assert sum("written_tokens" in record for record in cached.records) == 1
+    assert sum(record["written_tokens"] > 0 for record in cached.records) == 1
     assert sum(record["cached_tokens"] > 0 for record in cached.records) == 9
     with LoopbackServer(PromptCache(answer=10)) as other:
         plain = run(pytester, other, monkeypatch, "-n", workers, "--skill-fresh", PLAIN)
