@@ -1,4 +1,4 @@
-"""Accepted results: which a run has no test for, notes on the comparison, and --skill-accept."""
+"""Accepted results: those without a test, notes on the comparison, and --skill-accept."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class _Group:
 
     @property
     def name(self) -> str:
-        """Of the model in the accepted results."""
+        """The key of the model in the accepted results."""
         return of_triggers(self.model) if self.trigger else self.model
 
 
@@ -124,7 +124,7 @@ def unmatched_of(
                 state: State = "left out" if file.fits(case, model) else "for other models"
                 entry.present[case.id] = Present(case_digest(case, file.source.folder), state)
             for name in set(file.siblings) - entry.present.keys():
-                entry.present[name] = Present("", "left out")  # broken, which is told
+                entry.present[name] = Present("", "left out")  # broken, which is reported
     for item in items:
         if not (planned := planned_of(item)):
             continue
@@ -185,12 +185,12 @@ def _known_queries(file: SkillFile, model: str) -> _AcceptedOfModel | None:
     for trigger in queries.triggers:
         queries_of_model.present[trigger.id] = Present(trigger_digest(trigger), "left out")
     for broken in queries.broken:
-        queries_of_model.present[broken.name] = Present("", "left out")  # which is told
+        queries_of_model.present[broken.name] = Present("", "left out")  # which is reported
     return queries_of_model
 
 
 def _read_if_good(folder: Path) -> Results:
-    """Of a skill that is not tested: what is wrong with the file is told once it is."""
+    """The accepted results of a skill that is not tested; errors are reported once it is."""
     try:
         return read_results(folder)
     except InputError:
@@ -207,7 +207,7 @@ def _results(ledger: Ledger, tests: Sequence[PlannedCase]) -> dict[str, CaseResu
 
 
 def acceptance_writer(settings: Settings, ledger: Ledger, notes: list[str]) -> Iterator[Writer]:
-    """Accepts the results, if --skill-accept is given, and adds what it did to the notes."""
+    """Accept the results, if --skill-accept is given, and add a note for each skill."""
 
     def write() -> list[Path]:
         notes.extend(accept(ledger))
@@ -308,7 +308,7 @@ def command_that_accepts(config: pytest.Config) -> str:
 
 
 def fail_late(ledger: Ledger, config: pytest.Config) -> None:
-    """Report tests as failed that passed or xfailed before the others of a regression were known.
+    """Report tests as failed that passed or xfailed before their regression was known.
 
     These are tests in Python, and cases next to them. A second report of a test is what pytest
     makes of a teardown that fails: terminal, JUnit, IDEs and --lf know it.

@@ -25,7 +25,7 @@ _NO_ENGINE: Final = "not asked: this xdist worker is not connected to the engine
 
 
 class Asking:
-    """How a process asks; each has one."""
+    """How this process asks questions."""
 
     def __init__(
         self, config: pytest.Config, engine: Engine | None, on_plan: Callable[[Plan], None]
@@ -39,7 +39,7 @@ class Asking:
         self._link = LinkServer(engine, on_plan) if engine and controls else None
 
     def send_link(self, node: object) -> None:
-        """Tell a worker that is about to start the address of the link."""
+        """Send the address of the link to a worker that is about to start."""
         if self._link:
             node.workerinput[_LINK] = self._link.address  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""What came of a run: its results, judged and written once the last answer is there."""
+"""The results of a run: judged, written and shown after the last answer."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -41,7 +41,7 @@ from .studies import Studies
 
 
 class Conclusion:
-    """The results of a run, None before they are ``drawn``, and what there is to tell of them."""
+    """The results of a run, None until ``draw``, and notes on them."""
 
     results: RunResults | None
 
@@ -124,7 +124,7 @@ class Conclusion:
         return self._studies.added_to(results) if self._studies else results
 
     def _notes(self, results: RunResults, *, brief: bool = False) -> list[str]:
-        """Notes below the summary; if they are brief, only what may be a problem."""
+        """Notes below the summary; only possible problems if ``brief``."""
         settings, ledger, engine = self._settings, self._ledger, self._engine
         price_of = self._subjects.models.price_of
         trouble = [
@@ -161,7 +161,7 @@ class Conclusion:
             for line in self._accepted:
                 reporter.write_line(line)
         files = [path for path in self._written if path != self._settings.html_file]
-        if files:  # the page is told at the very end
+        if files:  # the page comes at the very end
             reporter.write_line(f"upskill: {written_line(files)}")
 
     def write_closing(
@@ -171,7 +171,7 @@ class Conclusion:
         problems: Sequence[str],
         selected: Sequence[str],
     ) -> None:
-        """The last lines; ``problems`` are those from before, ``selected`` the names of skills."""
+        """The last lines; ``problems`` are earlier ones, ``selected`` the names of skills."""
         results, specs = self.results, self._subjects.specs
         write_closing(
             Ended(
@@ -231,7 +231,7 @@ def _retry_notes(retries: Mapping[str, int]) -> list[str]:
 def _unanswered_notes(
     unanswered: Sequence[UnansweredCall], price_of: Callable[[str], Price | None]
 ) -> list[str]:
-    """What was paid for calls that brought no answer."""
+    """The cost of calls without an answer."""
     notes = []
     for model in dict.fromkeys(call.model for call in unanswered):
         calls = [call for call in unanswered if call.model == model]

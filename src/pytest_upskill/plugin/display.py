@@ -63,7 +63,7 @@ def screen_of(config: pytest.Config) -> Screen:
 
 
 def send_screen(config: pytest.Config, node: object) -> None:
-    """Tell an xdist worker about the controller's terminal."""
+    """Send the controller's terminal to an xdist worker."""
     screen = screen_of(config)
     sent = (screen.width, screen.marks == UNICODE_MARKS)
     node.workerinput[_KEY] = sent  # type: ignore[attr-defined]
@@ -114,7 +114,7 @@ def header_lines(
 
 
 def unasked_lines(sources: Iterable[SkillSource], settings: Settings) -> list[str]:
-    """That there are queries of triggers which the run does not ask by default, and how to."""
+    """How many queries of triggers are not asked, and how to ask them."""
     if settings.triggers is not None:
         return []
     unasked = [source for source in sources if not source.asks_triggers(settings, *settings.agents)]
@@ -189,7 +189,7 @@ def _first_names(names: Sequence[str], *, verbose: bool) -> str:
 
 
 def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[str]:
-    """What verdicts are on, unless it is the pass rate by default."""
+    """The score of the verdicts, unless it is the pass rate by default."""
     if chosen:
         return [f"upskill: verdict on the {SCORE_WORDS[chosen]}"]
     evals = [

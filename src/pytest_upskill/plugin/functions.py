@@ -179,7 +179,7 @@ class Asker:
             function()
         except (Exception, pytest.fail.Exception, AskFailed) as failure:
             return failure
-        return self._failure  # that a bare "except" of the test has caught
+        return self._failure  # caught by a bare "except" of the test
 
     def record(self, trial: Trial, failure: BaseException | None) -> Record:
         """One record of everything that was asked in a trial."""
@@ -195,7 +195,7 @@ class Asker:
 def _split(
     files: Mapping[str, str | bytes],
 ) -> tuple[tuple[tuple[str, str], ...], tuple[WorkspaceFile, ...]]:
-    """Texts by name, and files that are none."""
+    """Text files by name, and binary files."""
     __tracebackhide__ = True
     for name, data in files.items():
         if not isinstance(data, str | bytes):
@@ -297,7 +297,7 @@ def asker_of(item: pytest.Item) -> Asker | None:
 
 
 def _one_skill(folder: Path, written: Path) -> Path:
-    """The SKILL.md of a mark's path; skills inside a skill are not meant."""
+    """The SKILL.md of a mark's path; skills inside a skill don't count."""
     if is_skill(folder):
         return skill_file(folder)
     file, *others_in_folder = find_skills(folder).files
@@ -322,7 +322,7 @@ def _case_of(item: pytest.Function, label: str) -> str:
 def _planned(
     item: pytest.Function, marked: _MarkedSkill, subject: Subject, settings: Settings
 ) -> PlannedCase:
-    """A test changes when its source does."""
+    """Its digest is of its source."""
     path, line, _ = item.reportinfo()
     case = Case(_case_of(item, subject.label), "", line=(line or 0) + 1)
     return planned_case(

@@ -133,7 +133,7 @@ class SameErrors:
             stats[_ERRORS] = self._short
 
     def _by_cause(self, reports: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """What the section of errors has, and what the short summary has."""
+        """The reports of the section of errors, and those of the short summary."""
         of_setup = [report for report in reports if getattr(report, "when", None) == "setup"]
         by_test: dict[str, list[Cause]] = {}
         for cause in causes_of(
@@ -170,7 +170,7 @@ class _Between:
 
 
 def _as_first(report: Any, new: Sequence[Cause], names: dict[str, str]) -> Any:
-    """The report with the causes that it is the first to have."""
+    """The report with the causes that no earlier report has."""
     first = copy(report)
     vars(first).pop("node", None)  # of xdist: others of these tests ran elsewhere
     first.longrepr = "\n".join(harmless(cause.text) for cause in new)

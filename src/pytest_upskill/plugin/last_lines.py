@@ -43,7 +43,7 @@ _WRITING: Final = (
     *("json_file", "html_file", "csv_file", "markdown_file", "benchmark_folder"),
     *("transcripts_folder", "record_file"),
 )
-# What a run of some tests is better without: it would overwrite reports of all, or decide gates
+# Dropped when only failed tests run again: these would overwrite reports of all tests, decide gates
 # by a few cases, or spend much more.
 _OF_ALL: Final = (
     *(field.name for field in fields(Gates)),
@@ -65,13 +65,13 @@ class Ended:
     results: RunResults | None
     ledger: Ledger
     engine: Engine
-    stopped: str | None  # why it ended before its end
+    stopped: str | None  # why it ended early
     problems: Sequence[str]
     notes: Sequence[str]
     written: Sequence[Path]
     selected: Sequence[str]  # the names of skills
     accept: bool  # whether there is something to accept
-    telling: bool  # whether the models are no toys
+    telling: bool  # False for the small embedded model
     stored: bool  # whether answers are kept for the next run
     price_of: Callable[[str], Price | None]
 
@@ -102,7 +102,7 @@ def write_closing(ended: Ended) -> None:
 
 
 def write_problems(config: pytest.Config, problems: Sequence[str]) -> None:
-    """Of a run that asks nothing: all of them, as nothing else shows them."""
+    """All problems of a run that asks nothing: nothing else shows them."""
     if reporter := config.pluginmanager.getplugin("terminalreporter"):
         for problem in problems:
             reporter.write_line(f"upskill: {harmless(problem)}", red=True)
@@ -126,7 +126,7 @@ def _ending(ended: Ended) -> Ending:
 
 
 def _unasked(ended: Ended) -> Iterator[str]:
-    """Why nothing was asked at all, say errors of collection."""
+    """Why nothing was asked at all, such as errors of collection."""
     if ended.stopped and not ended.ledger.has_plan:
         yield f"nothing was asked: {ended.stopped}"
 
@@ -160,12 +160,12 @@ def _page(ended: Ended) -> str:
 
 
 def is_unsettled(session: pytest.Session, ledger: Ledger) -> bool:
-    """Whether something failed, or is missing: then nobody is told to accept the results."""
+    """Whether something failed or is missing: then the results are not to be accepted."""
     return bool(session.testsfailed or ledger.has_errors)
 
 
 def _next(ended: Ended) -> tuple[str, list[str]]:
-    """What to know before the next command, and its words."""
+    """A hint about the next command, and its words."""
     config, session, results, ledger = ended.config, ended.session, ended.results, ended.ledger
     if ended.stopped and not ledger.has_plan:
         return _FIX_FIRST if session.testsfailed else "", _same_command(config)
@@ -198,7 +198,7 @@ def _next(ended: Ended) -> tuple[str, list[str]]:
 
 
 def _raise(ended: Ended) -> str:
-    """What to do about a budget that is too small: the same command alone would stop again."""
+    """How to go on when the budget is used up: the same command would stop again."""
     limits = {"max_cost": ended.settings.max_cost, "max_tokens": ended.settings.max_tokens}
     flags = " or ".join(FLAGS[name] for name, limit in limits.items() if limit is not None)
     outcome = "asks only what is missing" if ended.stored else "starts over"
@@ -206,7 +206,7 @@ def _raise(ended: Ended) -> str:
 
 
 def _worth_accepting(results: RunResults, settings: Settings) -> bool:
-    """Whether all of it helps, and nothing was accepted so far."""
+    """Whether every skill helps, and nothing has been accepted yet."""
     is_first = not results.subsets and not results.comparisons and not settings.accept
     return is_first and bool(results.verdicts) and all(v.word == "helps" for v in results.verdicts)
 
@@ -224,7 +224,7 @@ def opener(environ: Mapping[str, str]) -> str:
 def spent_of(
     engine: Engine, price_of: Callable[[str], Price | None], settings: Settings
 ) -> Spent | None:
-    """What was paid for all calls of a run, those without an answer too."""
+    """The cost of all calls of a run, including those without an answer."""
     if not engine.questions:
         return None
     replies = engine.settled()
@@ -277,7 +277,7 @@ def write_submitted(
     spent: Spent | None,
     problems: Sequence[str],
 ) -> None:
-    """The last lines of a run that only submits: there is nothing to report so far."""
+    """The last lines of a run that only submits: there is nothing to report yet."""
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if not reporter:
         return
@@ -303,7 +303,7 @@ def _same_command(config: pytest.Config, *options: str) -> list[str]:
 
 
 def _only_failures(config: pytest.Config) -> list[str]:
-    """The tests that failed, with more of their answers."""
+    """Run the failed tests again, with more of their answers."""
     dropped = {*_LF, *(FLAGS[setting] for setting in _OF_ALL), "--no-summary", "--junitxml"}
     words = _without(_args(config), {*dropped, "--junit-xml"})
     verbose = [word for word in words if word == "--verbose" or _is_short(word, "v")]
@@ -312,12 +312,12 @@ def _only_failures(config: pytest.Config) -> list[str]:
 
 
 def _with_page(config: pytest.Config) -> list[str]:
-    """The same as a page; what was accepted is not accepted again."""
+    """Write the same as a page, without accepting again."""
     return [*_without(_same_command(config), {FLAGS["accept"]}), FLAGS["html_file"], _PAGE]
 
 
 def _listing(config: pytest.Config) -> list[str]:
-    """What there is to select, if nothing was."""
+    """List what can be selected, if nothing was."""
     return [*_without(_same_command(config), {"-k", "-m"}), "--collect-only", "-q"]
 
 

@@ -47,8 +47,8 @@ class Ledger:
         looks: tuple[int, ...] = (),
     ) -> None:
         self.model_ids = model_ids
-        self._price_of = cache(price_of)  # called late, since it may import a lot
-        self._looks = looks  # of frugal runs
+        self._price_of = cache(price_of)  # lazy: it may import a lot
+        self._looks = looks  # at which numbers of runs to stop early
         self._started = datetime.now(UTC)
         self._clock = monotonic()
         self._skills: tuple[SkillInfo, ...] = ()
@@ -58,10 +58,10 @@ class Ledger:
         self._nodeids: dict[str, None] | None = None  # of the tests of skills; None without a plan
         self._collected: dict[str, None] = {}  # node ids of all tests that xdist workers collected
         self._reported: set[str] = set()
-        self._skipped: set[str] = set()  # by something that only a run shows
+        self._skipped: set[str] = set()  # while running
         self._records: dict[str, list[Record]] = {}
-        self._priced: dict[str, list[Record]] = {}  # those that have a price by now
-        self._to_fail: dict[str, pytest.TestReport] = {}  # those that did not fail so far
+        self._priced: dict[str, list[Record]] = {}  # with prices
+        self._to_fail: dict[str, pytest.TestReport] = {}  # tests that have not failed yet
         self._regressions: dict[str, str] = {}  # by node id, why its test failed
         self._broken: dict[str, str] = {}  # by node id, why it can't be tested
         self.broken_at: dict[str, tuple[str, int]] = {}  # by node id, the file and the line
@@ -77,12 +77,12 @@ class Ledger:
         self._nodeids = {**(self._nodeids or {}), **dict.fromkeys(plan.nodeids)}
 
     def add_collected(self, nodeids: Iterable[str]) -> None:
-        """What a worker collected, in case that it dies before it sends its plan."""
+        """What a worker collected, in case it dies before it sends its plan."""
         self._collected |= dict.fromkeys(nodeids)
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Tests that were collected and never reported; without a plan, any may be of a skill."""
+        """Tests that were collected but never reported; without a plan, that is any test."""
         nodeids = self._collected if self._nodeids is None else self._nodeids
         return tuple(nodeid for nodeid in nodeids if nodeid not in self._reported)
 
@@ -110,7 +110,7 @@ class Ledger:
                     self._asked[report.nodeid] = [tuple(entry) for entry in json.loads(str(value))]
             graded = report.nodeid in self._records or report.nodeid not in self._planned
             if report.failed and not graded:
-                # Say, a fixture failed before anything was graded.
+                # For example, a fixture failed before anything was graded.
                 crash = getattr(report.longrepr, "reprcrash", None)
                 self._broken[report.nodeid] = crash.message if crash else report.longreprtext
         elif report.when != "teardown" and report.nodeid in self._planned:
@@ -126,7 +126,7 @@ class Ledger:
 
     @property
     def has_errors(self) -> bool:
-        """Whether an answer is missing, or a test could not be run or was not."""
+        """Whether an answer is missing, or a test was not run."""
         errored = (
             record.outcome == "errored" for records in self._records.values() for record in records
         )
@@ -143,7 +143,7 @@ class Ledger:
 
     @property
     def planned(self) -> list[PlannedCase]:
-        """The cases; queries of triggers are apart."""
+        """The cases, without queries of triggers."""
         return [test for test in self._planned.values() if test.should_trigger is None]
 
     @property
@@ -171,7 +171,7 @@ class Ledger:
         ]
 
     def _skipped_now(self) -> Iterator[Unmatched]:
-        """The accepted results of these."""
+        """The accepted results of skipped tests."""
         for test in self.skipped:
             if test.expected:
                 was, date = test.expected.was, test.expected.date
@@ -201,7 +201,7 @@ class Ledger:
         return agents_in(records).get(tests[0].agent, "")
 
     def comparisons(self) -> list[AcceptedComparison]:
-        """With accepted results, of what was reported so far."""
+        """Reported tests compared with their accepted results."""
         if not any(test.expected for test in self._planned.values()):
             return []
         groups = (self._tests(self.planned), self._tests(self.queries))
@@ -220,7 +220,7 @@ class Ledger:
         return report
 
     def _tests(self, planned: Iterable[PlannedCase]) -> tuple[PlannedCase, ...]:
-        """Without their trials, and with what came of them."""
+        """Without trials, and with regressions."""
         return tuple(
             replace(
                 test,
@@ -232,7 +232,7 @@ class Ledger:
         )
 
     def _sample(self, nodeid: str, test: PlannedCase) -> str:
-        """Of a test in Python: all that it asked in its first trial."""
+        """All that a test in Python asked in its first trial."""
         keys = self._open_keys(nodeid, test.trials[0])
         return digest(*keys)[:16] if keys else ""
 
@@ -254,7 +254,7 @@ class Ledger:
         return record if price is None else replace(record, cost=cost(price, record.usage))
 
     def results(self, settings: Settings, root: Path, interrupted: str | None = None) -> RunResults:
-        """The results, when the last report is in."""
+        """The results, after the last report."""
         return RunResults(
             started=self._started,
             seconds=monotonic() - self._clock,
@@ -280,7 +280,7 @@ class Ledger:
         )
 
     def _questions(self) -> dict[tuple[str, str], str]:
-        """The last turn of each case; for a Python test, all it asked in its first trial."""
+        """The last message of each case; for a Python test, all it asked in its first trial."""
         by_test: dict[tuple[str, str], str] = {}
         for nodeid, test in self._planned.items():
             first = test.trials[0]
@@ -346,7 +346,7 @@ class Ledger:
                         yield Recorded(trial, step, key, reply, folder)
 
     def workspaces(self, engine: Engine) -> Callable[[Record], bytes]:
-        """What an agent left in a trial, packed; empty if that is not known."""
+        """The packed workspace of a trial; empty if unknown."""
         trials = (trial for test in self._planned.values() for trial in test.trials)
         keys = {_place_of(trial): trial.question.key for trial in trials if not trial.is_open}
 

@@ -50,7 +50,7 @@ class SkillSource:
 
     @property
     def file(self) -> Path:
-        """That of the cases, if it is the skill's; else of its triggers, if it has no cases."""
+        """The file of its cases, if inside the skill; without cases, that of its triggers."""
         if self.cases_file is None:
             return next(iter(trigger_files(self.folder)), self.skill_file)
         inside = self.cases_file.is_relative_to(self.folder)
@@ -60,7 +60,7 @@ class SkillSource:
     def has_cases(self) -> bool:
         if self.cases_file is None or not has_cases(self.cases_file):
             return False
-        # Among the forms of triggers are some that cases have, too.
+        # Some forms of triggers are forms of cases, too.
         return not (is_trigger_file(self.cases_file) and self.queries.triggers)
 
     @cached_property
@@ -73,7 +73,7 @@ class SkillSource:
 
     @property
     def _names_triggers(self) -> bool:
-        """Whether queries were named on the command line: that asks for them."""
+        """Whether the command line names queries."""
         named = self.cases_file is not None and is_trigger_file(self.cases_file)
         return named or any(case.startswith(PREFIX) for case, _ in self.picks)
 
@@ -159,7 +159,7 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     files = list(dict.fromkeys([*skill_files, *named_files]))
     labels = labels_of(files)
     sources = _sources(named, settings.tests_file, labels)
-    # If one case of a skill is named, the whole skill is not wanted.
+    # If one case of a skill is named, the others don't run.
     whole_skills = [SkillArg(file, None) for file in skill_files if file not in named_files]
     for file, source in _sources(whole_skills, settings.tests_file, labels).items():
         if not only_below or any(file.is_relative_to(path) for path in paths):
@@ -206,7 +206,7 @@ def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> Case
 
 
 def lacking(settings: Settings) -> str:
-    """What a skill that is not tested has none of."""
+    """What skills need to be tested: cases or triggers."""
     return "triggers" if settings.triggers == "only" else "cases"
 
 
@@ -318,7 +318,7 @@ def _ignored(config: pytest.Config) -> Callable[[Path], bool]:
 
 
 def _below(root: Path, file: Path) -> list[Path]:
-    """A file and the folders it is in; what was named itself is not ignored, as in pytest."""
+    """A file and its folders below ``root``: a path that is named is not ignored, as in pytest."""
     return [path for path in (file, *file.parents) if path != root and path.is_relative_to(root)]
 
 

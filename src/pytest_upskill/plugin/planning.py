@@ -70,7 +70,7 @@ def untested(
     without: Mapping[str, str],
     models: Iterable[str],
 ) -> dict[str, str]:
-    """Skills and models that get no verdict, and why, unless only a part was asked for.
+    """Skills and models that get no verdict, and why, unless the user selected some tests.
 
     ``items`` are what is left of those collected, ``without`` the skills that have no tests.
     """
@@ -154,7 +154,7 @@ class Announcement:
         return [*lines, *repeat_lines(plan), *self._in_batches(plan)]
 
     def _in_batches(self, plan: Plan) -> list[str]:
-        """What an earlier run has submitted; it will be paid for twice if nobody collects it."""
+        """Questions that an earlier run submitted; asking them again costs twice."""
         settings, root = self._settings, self._config.rootpath
         number = self._models.in_batches(settings, root, plan.trials())
         if not number:
@@ -183,18 +183,18 @@ class Announcement:
 
     @property
     def _is_seen(self) -> bool:
-        """Whether somebody may read it in time: on a terminal."""
+        """Whether someone may be reading: on a terminal."""
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         return bool(reporter and reporter.isatty)
 
     def keep(self, plan: Plan) -> None:
-        """In the controller of xdist, which collects nothing itself; on a thread of the link."""
+        """Keep the lines in xdist's controller, which collects nothing; on a thread of the link."""
         if self._config.get_verbosity() >= -1:
             self._kept += self.lines(plan)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self) -> None:
-        """Write what was kept, in the thread that writes all else, and in no row of dots."""
+        """Write kept lines from the main thread, but not into a row of dots."""
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if self._kept and reporter and not self._config.get_terminal_writer().width_of_current_line:
             lines, self._kept = self._kept, []
@@ -203,7 +203,7 @@ class Announcement:
 
 
 def repeat_lines(plan: Plan) -> list[str]:
-    """Skills with cases that ask the same: for the statistics these are one."""
+    """Skills with cases that ask the same: they count as one case."""
     samples: dict[str, dict[str, str]] = {}
     for test in plan.tests:
         if test.sample:
@@ -226,7 +226,7 @@ def collected_lines(plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")) -
         if not test.trials[0].is_open:
             cases.setdefault(test.agent, []).append(test)
     parts = [_sizes(tests) for tests in [cases.pop(CHAT, [])] if tests]
-    by_size: dict[str, list[str]] = {}  # agents; mostly all of them have the same to do
+    by_size: dict[str, list[str]] = {}  # agents with the same number of trials
     for agent, tests in cases.items():
         by_size.setdefault(_sizes(tests, _BY), []).append(agent)
     if in_python := sum(test.trials[0].is_open for test in plan.tests):
@@ -290,9 +290,9 @@ _BY: Final = "{by}"
 
 
 def _sizes(tests: Sequence[PlannedCase], by: str = "") -> str:
-    """What tests ask for, of models, or of whom ``by`` names."""
+    """How many calls tests make, or how many trials ``by`` an agent."""
     trials = [trial for test in tests for trial in test.trials]
-    # A judge is asked once about each answer for every vote; replies to repair come on top.
+    # A judge is asked once per answer and vote; repairs of its replies come on top.
     judged = sum(trial.rubric.votes for trial in trials if trial.rubric)
     arms = {len({trial.arm for trial in test.trials}) for test in tests}
     first = {max(trial.run for trial in test.trials if not trial.later) for test in tests}

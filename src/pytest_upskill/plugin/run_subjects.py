@@ -43,7 +43,7 @@ class RunSubjects:
     def __init__(
         self, config: pytest.Config, settings: Settings, selected: Selected, *, asks: bool
     ) -> None:
-        """Use agents and models of node ids for these alone, and the usual ones for all else."""
+        """Agents and models of node ids are for these tests alone."""
         self._config = config
         self._asks = asks
         self.judges, self.sandbox = {}, ""
@@ -80,17 +80,17 @@ class RunSubjects:
 
     @property
     def has_other_skills(self) -> bool:
-        """Whether other skills play a part: for agents, and where a model chooses one."""
+        """Whether other skills matter: for agents, and where a model chooses one."""
         return bool(self.agents) or self.settings.triggers in ("only", "also")
 
     def send_versions(self, node: object) -> None:
-        """Tell a worker that is about to start the versions of agents."""
+        """Send the versions of agents to a worker that is about to start."""
         node.workerinput[_VERSIONS] = self.models.roster.versions  # type: ignore[attr-defined]
 
     # Before the first call.
 
     def add_judge(self) -> None:
-        """SettingsError if a batch is wanted, and nobody can be asked by one."""
+        """SettingsError if batches are chosen, but no model supports them."""
         self.judges = self.models.add_judge(self.settings)
         chat = [subject.model for subject in self.by_label.values() if subject.agent == CHAT]
         self.models.require_batches(self.settings, dict.fromkeys([*chat, *self.judges]))
@@ -98,7 +98,7 @@ class RunSubjects:
     def require(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
         """InputError if something is missing: a key, a package, a price, a sandbox."""
         settings, models = self.settings, self.models
-        if settings.replay_file is None:  # a replay asks nobody, and needs no key
+        if settings.replay_file is None:  # a replay needs no key
             subjects = list(self.by_label.values())
             models.require_tools(subjects)
             elsewhere = models.asked_elsewhere(settings, subjects)
@@ -133,7 +133,7 @@ class RunSubjects:
         return self._outfits.among(self.models.roster.named(agent), skill, cases)
 
     def version_of(self, agent: str) -> str:
-        """Of an agent; empty if nobody needs to know, as nothing is asked."""
+        """The version of an agent; empty if nothing is asked."""
         if not self._asks:
             return ""
         try:
@@ -141,7 +141,7 @@ class RunSubjects:
         except InputError:
             if self.settings.replay_file is None:
                 raise
-            return ""  # it need not be installed, and the recording has no answer of it
+            return ""  # not installed, and not in the recording
 
     def header_lines(self) -> list[str]:
         """Who carries out the cases, and with which other skills."""
@@ -159,16 +159,16 @@ class RunSubjects:
 
 
 def _usual_models(config: pytest.Config, settings: Settings, selected: Selected) -> tuple[str, ...]:
-    """Those that all tests are asked on, but the ones that were selected on another."""
+    """The models of all tests, except those selected on another model."""
     if not selected.labels or selected.on_usual_models:
         return settings.models or (DEFAULT_MODEL,)
-    return settings.models if config.args else ()  # without, there are no tests in Python either
+    return settings.models if config.args else ()  # without arguments there are no tests in Python
 
 
 def _prepare_sandbox(
     sources: Iterable[SkillSource], settings: Settings, tell: Callable[[str], None]
 ) -> str:
-    """The name of the sandbox; InputError if none works, or not with what these skills need.
+    """The name of the sandbox; InputError if none works with what these skills need.
 
     With a cluster, its workers look at their own.
     """
@@ -200,7 +200,7 @@ def _prepare_sandbox(
 
 
 def require_allowed(needs: Mapping[str, Sequence[SandboxNeeds]], settings: Settings) -> None:
-    """SettingsError if skills need what is only there with --skill-allow-code."""
+    """SettingsError if skills need something that requires --skill-allow-code."""
     if settings.allow_code:
         return
     problems = list[str]()
@@ -226,7 +226,7 @@ def _unusual(paths: Iterable[str]) -> list[str]:
 
 
 def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
-    """What the cases of a skill need that a run may ask."""
+    """What the cases of a skill need that may run."""
     try:
         cases = load_cases(source.cases_file or source.file, source.folder).cases
     except InputError:  # which collection reports

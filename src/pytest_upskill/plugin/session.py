@@ -1,4 +1,4 @@
-"""The state of a run, as one object registered with pytest: its hooks in the order of calls."""
+"""The state of a run: one object registered with pytest, with its hooks in the order of calls."""
 
 import linecache
 import os
@@ -181,7 +181,7 @@ class SkillSession:
         self._required = True
 
     def _note(self, problem: str) -> None:
-        """Once: stored answers are opened for the estimate, and again to be used."""
+        """Note a problem once: stored answers are opened for the estimate and for the run."""
         if problem not in self._problems:
             self._problems.append(problem)
 
@@ -257,7 +257,7 @@ class SkillSession:
 
     @pytest.hookimpl(tryfirst=True)  # before it is shown, or sent to the controller
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-        """pytest shows the line of the file, which may be anything, and endless."""
+        """Shorten the line of the file that pytest shows: it may be anything, and endless."""
         if issubclass(warning_message.category, SkillWarning):
             line = linecache.getline(warning_message.filename, warning_message.lineno)
             warning_message.line = one_line(line, _LONGEST_LINE)
@@ -342,7 +342,7 @@ class SkillSession:
         self._asking.start(plan)
 
     def _require_late(self) -> None:
-        """With only tests in Python, check the models now; perhaps on a thread of the link."""
+        """Check the models of tests in Python; perhaps on a thread of the link."""
         try:
             if not self._required:
                 self._require_models()
@@ -365,7 +365,7 @@ class SkillSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self) -> bool | None:
-        """Run no test as long as answers are missing that a batch will bring."""
+        """Run no test while a batch is open."""
         return True if self._waiting else None
 
     # Ending.
@@ -392,7 +392,7 @@ class SkillSession:
         if self._session and (self._session.shouldfail or self._session.shouldstop):
             self._asking.stop()
 
-    @pytest.hookimpl(tryfirst=True)  # before pytest takes its time to describe the interrupt
+    @pytest.hookimpl(tryfirst=True)  # before pytest describes the interrupt, which takes time
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Ctrl-C, pytest.exit, or a stop by pytest or a plugin."""
         self._expect_interrupts()
@@ -411,7 +411,7 @@ class SkillSession:
         self._expect_interrupts()
         engine = self._asking.engine
         if engine and self.settings.batch == "submit" and not self._stopped:
-            self._waiting = engine.waiting  # with xdist, only workers know so far
+            self._waiting = engine.waiting  # with xdist, only workers know it until now
         self._asking.close()
         self.subjects.models.leave_cluster()
         if self._waiting:
@@ -449,7 +449,7 @@ class SkillSession:
             terminalreporter.write_line(_NO_SKILL)
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """What came of the run is the last thing shown, also without a summary."""
+        """Write the last lines, also without a summary."""
         engine = self._asking.engine
         if not (self._conclusion and engine and self._session):
             write_problems(config, self._problems)

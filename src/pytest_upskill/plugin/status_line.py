@@ -26,9 +26,9 @@ from .planning import planned_of
 DRAW_EVERY: Final = 0.25
 LOG_EVERY: Final = 30.0
 _ENOUGH_TO_GUESS: Final = 3
-_MOST_SKIPPED: Final = 20  # lines of a log that say the same
+_MOST_SKIPPED: Final = 20  # identical lines of a log
 
-# Make room for a line below (index, cursor up), save the cursor, go down and clear; then back.
+# Add a line below (index, cursor up), save the cursor, go down and clear; then back.
 _BELOW: Final = "\x1bD\x1b[1A\x1b7\x1b[1B\r\x1b[2K"
 _BACK: Final = "\x1b8"
 
@@ -45,13 +45,13 @@ def batches_of(waiting: Waiting) -> str:
 
 
 class Tally:
-    """Adds up the replies of the engine, each once."""
+    """Counts the replies of the engine."""
 
     def __init__(
         self,
         engine: Engine,
         price_of: Callable[[str], Price | None],
-        opening: Callable[[str], str],  # what it takes before a model can be asked
+        opening: Callable[[str], str],  # what a model needs before it can be asked
     ) -> None:
         self._engine = engine
         self._price_of = price_of
@@ -116,7 +116,7 @@ class GuardedFile:
             return len(text)
 
     def hold(self, *, holds: bool) -> None:
-        """Whether to keep the beginning of a line until all of it is there."""
+        """Whether to hold back a line until it is complete."""
         with self.lock:
             self._holds = holds
             if self._held and not holds:
@@ -136,7 +136,7 @@ class GuardedFile:
                 self.drawn = False
 
     def log(self, line: str) -> None:
-        """Write a line above what is held back; not if another one has begun already."""
+        """Write a line above what is held back, unless another line has begun."""
         with self.lock:
             if self._at_line_start:
                 self.file.write(f"{line}\n")
@@ -147,7 +147,7 @@ class GuardedFile:
 
 
 class ProgressLine:
-    """Shows the progress of a run until ``close``, but only while something waits."""
+    """Shows the progress of a run while something waits, until ``close``."""
 
     def __init__(self, config: pytest.Config, tally: Tally, environ: Mapping[str, str]) -> None:
         self._writer = config.get_terminal_writer()
@@ -159,7 +159,7 @@ class ProgressLine:
         self._in_place = can_draw(self._file.file, environ)
         self._waiting = False
         self._manager = config.pluginmanager
-        # xdist's controller runs no test, so no test of others could end in the middle of a line.
+        # xdist's controller runs no tests, so none can end in the middle of a line.
         if not self._in_place:
             self._file.hold(holds=self._manager.hasplugin("dsession"))
             self._manager.register(self, "upskill-progress")
@@ -169,7 +169,7 @@ class ProgressLine:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """A time in which only pytest's own writer writes to the terminal."""
+        """Meanwhile, only pytest's own writer writes to the terminal."""
         with self._uncaptured():  # or the line would be captured as the output of a test
             with self._file.lock:
                 self._waiting = True
@@ -182,7 +182,7 @@ class ProgressLine:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
-        """Other tests may crash: then the log has to show which one had begun."""
+        """Other tests may crash: the log must show which one had begun."""
         self._file.hold(holds=planned_of(item) is not None)
 
     def close(self) -> None:

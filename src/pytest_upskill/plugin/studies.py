@@ -36,7 +36,7 @@ def wanted_studies(settings: Settings) -> list[str]:
 
 
 def require_studies(settings: Settings, selected: Selected, subjects: Iterable[Subject]) -> None:
-    """SettingsError if a matrix is wanted and skills can't meet."""
+    """SettingsError if a matrix is impossible with these skills and agents."""
     if not settings.matrix:
         return
     if len(selected.all) < 2:
@@ -48,7 +48,7 @@ def require_studies(settings: Settings, selected: Selected, subjects: Iterable[S
 
 
 def looks_of_studies(settings: Settings, config: pytest.Config) -> tuple[int, ...]:
-    """As many runs as the tests get, if that was chosen."""
+    """The numbers of runs at which to look: those of the tests, if the user set them."""
     if cli_value(config, "runs") or is_of_ini_file(config, "runs"):
         return look_plan(settings.first_runs or settings.runs, settings.runs)
     return look_plan(*STUDY_RUNS)
@@ -56,7 +56,7 @@ def looks_of_studies(settings: Settings, config: pytest.Config) -> tuple[int, ..
 
 @dataclass
 class Studies:
-    """The studies of a run; ``lab_of`` makes a lab that looks after these numbers of runs."""
+    """The studies of a run; ``lab_of`` makes a lab for the numbers of runs at which to look."""
 
     run: Run
     selected: Selected
@@ -75,7 +75,7 @@ class Studies:
         return self.lab_of(looks_of_studies(self.run.settings, self.config))
 
     def lines(self, session: pytest.Session, tests: Sequence[PlannedCase] | None) -> list[str]:
-        """What they take, before the run; None if it is not known what will be tested."""
+        """The estimate before the run; ``tests`` is None if the tests are not known."""
         if tests is not None and not tests:
             return []
         try:
@@ -93,7 +93,7 @@ class Studies:
         return [*lines, f"upskill: {guess.warning}"] if guess.warning else lines
 
     def carry_out(self, session: pytest.Session, ledger: Ledger) -> None:
-        """Run them, unless there is a reason not to; KeyboardInterrupt once it is noted."""
+        """Run the studies, unless there is a reason not to; passes KeyboardInterrupt on."""
         if reason := self._why_not(session, ledger):
             self.notes = [f"{self._names}: not run, as {reason}"]
             return
@@ -132,7 +132,7 @@ class Studies:
     def _planned(
         self, session: pytest.Session, tests: Sequence[PlannedCase] | None, folder: Path
     ) -> list[Study]:
-        """Of the skills of the run, with the cases that it asks."""
+        """The studies of the run's skills, with the cases that it asks."""
         asked_cases = None if tests is None else {(test.skill, test.case) for test in tests}
         sources = [self._source(session, source, asked_cases) for source in self.selected.all]
         subjects = {

@@ -30,7 +30,7 @@ class Grade:
     # The argument as written in the case. Not compared: a grade is what was found, not what was
     # looked for.
     asks: str = field(default="", compare=False)
-    # Where in the answer is what it looks for, and where is what must not be there: code points.
+    # Where in the answer, in code points: what it looks for, and what must not be there.
     found: tuple[Span, ...] = field(default=(), compare=False)
     unwanted: tuple[Span, ...] = field(default=(), compare=False)
 
@@ -122,7 +122,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
 
 
 def with_judge(record: Record, calls: int, usage: Usage) -> Record:
-    """Add what judging took, apart from the answer itself."""
+    """Add the usage of the judge."""
     return replace(
         record,
         judge_calls=calls,

@@ -121,14 +121,14 @@ def skill_files(
 
 
 def files_to_install(skill: Installed) -> tuple[StartFile, ...]:
-    """The same of a skill that is to be installed."""
+    """All files of a skill that is to be installed."""
     if skill.text:
         return (StartFile(SKILL_NAMES[0], skill.text.encode()),)
     return skill_files(Path(skill.folder), skill.ref, skill.without)
 
 
 def digest_of_copy(files: Iterable[StartFile]) -> str:
-    """Of every file of a copy: path, content, executable or not."""
+    """The digest of every file of a copy: path, content, executable or not."""
     return digest(*(file.digest for file in files))
 
 
@@ -282,7 +282,7 @@ def _start_files(
 
 
 def _name_in(prompt: str, path: str) -> str:
-    """As much of the end of a path as a prompt names; else it without skill-creator's folders."""
+    """The end of a path that a prompt names; else the path without skill-creator's folders."""
     parts = path.split("/")
     ends = ["/".join(parts[at:]) for at in range(len(parts))]
     named = (end for end in ends if re.search(rf"(?<![\w.-]){re.escape(end)}(?![\w-])", prompt))

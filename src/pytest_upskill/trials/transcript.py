@@ -40,7 +40,7 @@ Transcript = tuple[Turn, ...]
 
 @dataclass(frozen=True)
 class Activity:
-    """Counted from what went between the agent and its model, never from the agent's own words."""
+    """What an agent did, counted from its traffic with the model, never from its own words."""
 
     turns: Whole = 0  # replies of the model
     tool_calls: Whole = 0
@@ -53,7 +53,7 @@ class Activity:
 
     @property
     def untold(self) -> bool:
-        """Whether there was no way to open the skill under test, as nothing named it."""
+        """Whether the skill under test could not be opened, since nothing named it."""
         return self.activated is False and UNTOLD in self.findings
 
     def without_keys(self) -> "Activity":
@@ -62,7 +62,7 @@ class Activity:
 
 
 def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
-    """Of several answers of one trial; None if no agent gave any of them."""
+    """The activity of several answers of a trial; None if no agent gave any."""
     by_agents = [activity for activity in activities if activity is not None]
     if not by_agents:
         return None

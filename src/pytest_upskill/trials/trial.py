@@ -18,7 +18,7 @@ from .task import Outfit, Task
 from .tools import Step, Tool
 
 Turns = tuple[tuple[Role, str], ...]
-# What other questions start with as well: the system text with the tools, the messages too, or
+# The prefix that other questions share: the system text with the tools, also the messages, or
 # also the steps of an agent so far.
 Shared = Literal["system", "messages", "steps"]
 
@@ -233,7 +233,7 @@ def sample_of_texts(texts: Iterable[str], files: Iterable[str] = ()) -> str:
 
 
 def of_workspace(case: Case) -> list[str]:
-    """What a case starts from besides texts; nothing for most."""
+    """What the workspace of a case has besides texts; mostly nothing."""
     files = [digest(file.path, sha256(file.data).hexdigest(), str(file[2])) for file in case.exact]
     return [*files, case.setup] if files or case.setup else []
 
