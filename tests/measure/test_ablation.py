@@ -210,7 +210,7 @@ def test_one_section_can_only_be_studied_by_paragraph(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_said_in_a_whole_sentence(tmp_path: Path) -> None:
     one = replace(ablation(tmp_path), cases=())
-    assert f"it can't be studied, as {one.why_not}" == (
+    assert f"it can't be studied, as {one.problem}" == (
         f"it can't be studied, as there are no cases for {HAIKU.label}"
     )
 

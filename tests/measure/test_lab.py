@@ -263,9 +263,9 @@ def test_estimate_leaves_out_what_is_stored(gate: SkillCases) -> None:
     ask = Asker(knows)
     lab(ask, (2,)).run(study(gate))
     known = set(ask.asked)
-    own = replace(lab(ask), known=lambda asked: {one.key for one in asked} & known)
+    own = replace(lab(ask), stored=lambda asked: {one.key for one in asked} & known)
     guess = own.estimate([study(gate)], free=False)
     assert str(guess).startswith("up to about 120 calls (40 answers stored), ")
-    same = replace(lab(ask, (2,)), known=own.known).estimate([study(gate)], free=False)
+    same = replace(lab(ask, (2,)), stored=own.stored).estimate([study(gate)], free=False)
     assert same.free
     assert str(same) == "no call (40 answers stored), 0 tokens, free"

@@ -1,10 +1,8 @@
-"""Parts of a skill as a study: the whole skill, the skill without each part, and no skill."""
+"""The parts of a skill as a study: the full skill, without each part, and no skill."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from math import log
 from pathlib import Path
 from statistics import fmean, median
@@ -27,10 +25,10 @@ from ..trials.subject import CHAT, Subject
 from .outfits import files_of_cases
 from .study import Contrast, SkillCases, Studied, Study, Variant
 
-_WHOLE: Final = "whole"
+_FULL: Final = "full"
 _BASELINE: Final = "baseline"
 _SHORT: Final = "short"
-_FEWEST: Final = 3  # cases, for an interval of tokens
+_MIN_CASES: Final = 3  # for an interval of tokens
 NOT_IN_CONTEXT: Final = "a plain completion does not see it, so it neither costs nor gains anything"
 _ONLY_PART: Final = "it is all there is, so leaving it out is the baseline"
 
@@ -42,7 +40,7 @@ class Ablation:
     source: SkillCases
     subject: Subject
     cases: tuple[CheckedCase, ...]
-    folder: Path  # for the skills without a part
+    folder: Path  # for copies of the skill without a part
     settings: Settings
     by: By = "section"
     margin: float = MARGIN
@@ -53,21 +51,21 @@ class Ablation:
 
     @cached_property
     def _files(self) -> list[str]:
-        """Those that a model may see; in a plain completion, only what is put in context."""
+        """The files that a model may see; in a plain completion, only those in context."""
         skill = self.source.skill
         if self.subject.agent == CHAT:
             return [path for path, _ in skill.references]
-        return text_files(skill, self._of_cases)
+        return text_files(skill, self._files_of_cases)
 
     @cached_property
-    def _of_cases(self) -> tuple[str, ...]:
+    def _files_of_cases(self) -> tuple[str, ...]:
         return files_of_cases(self.source.skill, [case for case, _ in self.source.cases])
 
     @cached_property
     def parts(self) -> list[Part]:
-        """Those that can be left out with something left."""
+        """The parts that can be left out without leaving SKILL.md empty."""
         parts = self.parted.parts
-        return [one for one in parts if one.kind == "file" or self.leaves_text([one])]
+        return [part for part in parts if part.kind == "file" or self.leaves_text([part])]
 
     def leaves_text(self, parts: Iterable[Part]) -> bool:
         """Whether SKILL.md says anything without these parts."""
@@ -75,15 +73,15 @@ class Ablation:
 
     @property
     def _not_measured(self) -> dict[str, str]:
-        told = {one.name: _ONLY_PART for one in self.parted.parts if one not in self.parts}
+        parts = self.parted.parts
+        reasons = {part.name: _ONLY_PART for part in parts if part not in self.parts}
         if self.subject.agent == CHAT:
-            seen = set(self._files)
-            named = text_files(self.source.skill, self._of_cases)
-            told |= {path: NOT_IN_CONTEXT for path in named if path not in seen}
-        return told
+            files = text_files(self.source.skill, self._files_of_cases)
+            reasons |= {path: NOT_IN_CONTEXT for path in files if path not in self._files}
+        return reasons
 
     @property
-    def why_not(self) -> str:
+    def problem(self) -> str:
         """Why it can't be studied; empty if it can."""
         if not self.cases:
             return f"there are no cases for {self.subject.label}"
@@ -92,22 +90,22 @@ class Ablation:
         return ""
 
     def study(self) -> Study:
-        """The whole skill, no skill, and the skill without each part; InputError if `why_not`."""
-        if self.why_not:
+        """The study; InputError if there is a `problem`."""
+        if self.problem:
             hint = "Write more of them."
             if self.cases and self.by == "section":
                 hint = "Cut it by paragraph, not by section."
-            raise InputError(shown(self.source.skill.file), self.why_not, hint)
-        variants = [self._variant(_WHOLE), self._variant(_BASELINE, arm="baseline")]
+            raise InputError(shown(self.source.skill.file), self.problem, hint)
+        variants = [self._variant(_FULL), self._variant(_BASELINE, arm="baseline")]
         variants += [
             self._variant(_name(number), self.without([part]))
             for number, part in enumerate(self.parts)
         ]
         contrasts = [
-            Contrast(_name(number), (_name(number),), (_WHOLE,), self.margin)
+            Contrast(_name(number), (_name(number),), (_FULL,), self.margin)
             for number, _ in enumerate(self.parts)
         ]
-        lift = Contrast(_BASELINE, (_WHOLE,), (_BASELINE,))
+        lift = Contrast(_BASELINE, (_FULL,), (_BASELINE,))
         return Study(self.subject, tuple(variants), (lift, *contrasts), self.concluded)
 
     def _variant(self, name: str, skill: Skill | None = None, arm: str = "skill") -> Variant:
@@ -121,19 +119,17 @@ class Ablation:
         )
 
     def without(self, parts: Sequence[Part]) -> Skill:
-        """The skill without some parts, as a folder of its own with the same name."""
-        taken = len(list(self.folder.iterdir())) if self.folder.exists() else 0
-        target = self.folder / str(taken) / self.source.skill.file.parent.resolve().name
-        file = self.parted.write(target, parts, self._of_cases)
+        """A copy of the skill without some parts, in a folder of the same name."""
+        copies = len(list(self.folder.iterdir())) if self.folder.exists() else 0
+        target = self.folder / str(copies) / self.source.skill.file.parent.resolve().name
+        file = self.parted.write(target, parts, self._files_of_cases)
         return load_for_run(file, replace(self.settings, against=None))
 
     def concluded(self, studied: Studied) -> Parts:
         lift = studied.effects[_BASELINE].lift
         helps = lift is not None and lift.low > 0 and studied.effects[_BASELINE].state == "shown"
-        records = list(chain.from_iterable(studied.records.values()))
-        errors = Counter(one.error for one in records if one.outcome == "errored" and one.error)
         return replace(
-            self.unknown,
+            self.unmeasured,
             lift=lift,
             parts=tuple(
                 self._effect(number, studied, helps=helps) for number in range(len(self.parts))
@@ -141,13 +137,13 @@ class Ablation:
             trials=studied.trials,
             cost=studied.cost,
             not_measured=self._not_measured,
-            errored=sum(one.outcome == "errored" for one in records),
-            error=errors.most_common(1)[0][0] if errors else "",
+            errored=studied.errored,
+            error=studied.most_common_error,
         )
 
     @property
-    def unknown(self) -> Parts:
-        """What is known before anything is asked."""
+    def unmeasured(self) -> Parts:
+        """The results before anything is asked."""
         return Parts(
             self.source.label,
             self.subject.label,
@@ -162,45 +158,45 @@ class Ablation:
     def _effect(self, number: int, studied: Studied, *, helps: bool) -> PartEffect:
         part = self.parts[number]
         effect = replace(studied.effects[_name(number)], name=part.name)
-        whole, own = (studied.records[name] for name in (_WHOLE, _name(number)))
-        found = PartEffect(
+        full, without = studied.records[_FULL], studied.records[_name(number)]
+        part_effect = PartEffect(
             part.name,
             part.kind,
             part.line,
-            self._tokens(part, whole, own),
+            self._tokens(part, full, without),
             effect,
-            saved=saved_tokens(whole, own),
+            saved=saved_tokens(full, without),
         )
-        could_go = helps and found.standing(self.margin) == "no loss shown"
-        return replace(found, could_go=could_go)
+        could_go = helps and part_effect.standing(self.margin) == "no loss shown"
+        return replace(part_effect, could_go=could_go)
 
-    def _tokens(self, part: Part, whole: Sequence[Record], own: Sequence[Record]) -> int:
-        """What a part costs where it is in context, as the model counts if that is known.
+    def _tokens(self, part: Part, full: Sequence[Record], without: Sequence[Record]) -> int:
+        """The tokens of a part, by the model's own count if there is one.
 
-        An agent reads a file or not, so there it is the size of the part.
+        An agent may read a file or not, so there the size of the part is estimated.
         """
-        if self.subject.agent == CHAT and (counted := _counted(whole, own)) is not None:
+        if self.subject.agent == CHAT and (counted := _counted(full, without)) is not None:
             return counted
-        text, gone = self.parted.without([part])
-        if gone:
-            files = [self.source.skill.file.parent / path for path in gone]
+        text, removed = self.parted.without([part])
+        if removed:
+            files = [self.source.skill.file.parent / path for path in removed]
             return sum(max(1, round(file.stat().st_size / 4)) for file in files)
-        left = body_of(text.encode("utf-8"))
-        return max(0, estimated_tokens(self.source.skill.body) - estimated_tokens(left))
+        body = body_of(text.encode("utf-8"))
+        return max(0, estimated_tokens(self.source.skill.body) - estimated_tokens(body))
 
     # A shorter skill, on other cases.
 
     def shorter_study(
-        self, parts: Sequence[Part], short: Skill, cases: tuple[CheckedCase, ...], about: Parts
+        self, parts: Sequence[Part], short: Skill, cases: tuple[CheckedCase, ...], before: Parts
     ) -> Study:
-        """What a skill without several parts loses; its version is added to what is known."""
+        """What a skill without several parts loses; its version is added to ``before``."""
         held = replace(self, cases=cases)
         variants = (
-            held._variant(_WHOLE),
+            held._variant(_FULL),
             held._variant(_BASELINE, arm="baseline"),
             held._variant(_SHORT, short),
         )
-        contrast = Contrast(_SHORT, (_SHORT,), (_WHOLE,), self.margin)
+        contrast = Contrast(_SHORT, (_SHORT,), (_FULL,), self.margin)
 
         def concluded(studied: Studied) -> Parts:
             effect = studied.effects[_SHORT]
@@ -213,12 +209,12 @@ class Ablation:
                 cases=effect.cases,
                 cases_needed=effect.cases_needed,
             )
-            costs = (about.cost, studied.cost)
+            costs = (before.cost, studied.cost)
             return replace(
-                about,
+                before,
                 versions=(version,),
-                held_out=studied.lift(_WHOLE, _BASELINE),
-                trials=about.trials + studied.trials,
+                held_out=studied.lift(_FULL, _BASELINE),
+                trials=before.trials + studied.trials,
                 cost=None if None in costs else sum(cost or 0.0 for cost in costs),
             )
 
@@ -232,21 +228,22 @@ def ablation_studies(
     settings: Settings,
     by: By = "section",
 ) -> list[Study]:
-    """One for each skill, agent and model (with the ids of models); some can only say why not."""
-    found = list[Study]()
+    """A study for each skill and subject; ``subjects`` have the ids of their models."""
+    studies = list[Study]()
     for source in sources:
         for subject, model_id in subjects.items():
             cases = source.cases_for(subject, model_id)
-            place = folder / f"{len(found)}"
-            one = Ablation(source, subject, cases, place, settings, by)
-            found.append(_silent(one) if one.why_not else one.study())
-    return found
+            copies = folder / f"{len(studies)}"
+            ablation = Ablation(source, subject, cases, copies, settings, by)
+            studies.append(_empty_study(ablation) if ablation.problem else ablation.study())
+    return studies
 
 
-def _silent(one: Ablation) -> Study:
-    note = f"{one.source.label}: its parts can't be studied, as {one.why_not}"
-    told = replace(one.unknown, notes=(note,))
-    return Study(one.subject, (), (), lambda _: told)
+def _empty_study(ablation: Ablation) -> Study:
+    """A study that asks nothing and says why."""
+    note = f"{ablation.source.label}: its parts can't be studied, as {ablation.problem}"
+    parts = replace(ablation.unmeasured, notes=(note,))
+    return Study(ablation.subject, (), (), lambda _: parts)
 
 
 def fewest_cases_within(margin: float, effects: int, looks: tuple[int, ...]) -> int:
@@ -259,30 +256,34 @@ def _name(number: int) -> str:
     return f"without {number}"
 
 
-def _counted(whole: Iterable[Record], own: Iterable[Record]) -> int | None:
-    """The tokens of the question that are saved, by the model's count; None if it has none."""
-    sizes = [{(one.case, one.run): one.input_tokens for one in some} for some in (whole, own)]
-    pairs = [(size, sizes[1].get(key)) for key, size in sizes[0].items()]
-    known = [one - two for one, two in pairs if one is not None and two is not None]
-    return max(0, round(median(known))) if known else None
+def _counted(full: Iterable[Record], without: Iterable[Record]) -> int | None:
+    """The input tokens that are saved, by the model's count; None if it has none."""
+    shorter = {(record.case, record.run): record.input_tokens for record in without}
+    saved = [
+        record.input_tokens - tokens
+        for record in full
+        if record.input_tokens is not None
+        and (tokens := shorter.get((record.case, record.run))) is not None
+    ]
+    return max(0, round(median(saved))) if saved else None
 
 
-def saved_tokens(whole: Iterable[Record], own: Iterable[Record]) -> Saved | None:
+def saved_tokens(full: Iterable[Record], without: Iterable[Record]) -> Saved | None:
     """Paired by case; None if the tokens of no case are known."""
-    means = [_by_case(some) for some in (whole, own)]
-    saved = [tokens - means[1][case] for case, tokens in means[0].items() if case in means[1]]
+    longer, shorter = _by_case(full), _by_case(without)
+    saved = [tokens - shorter[case] for case, tokens in longer.items() if case in shorter]
     if not saved:
         return None
     mean, spread = mean_and_spread(saved)
-    if len(saved) < _FEWEST:
+    if len(saved) < _MIN_CASES:
         return Saved(mean, None, None)
     half = half_width(spread, len(saved), LEVEL)
     return Saved(mean, mean - half, mean + half)
 
 
 def _by_case(records: Iterable[Record]) -> dict[str, float]:
-    found: dict[str, list[int]] = {}
-    for one in records:
-        if one.outcome != "errored" and one.tokens is not None:
-            found.setdefault(one.case, []).append(one.tokens)
-    return {case: fmean(tokens) for case, tokens in found.items()}
+    by_case: dict[str, list[int]] = {}
+    for record in records:
+        if record.outcome != "errored" and record.tokens is not None:
+            by_case.setdefault(record.case, []).append(record.tokens)
+    return {case: fmean(tokens) for case, tokens in by_case.items()}

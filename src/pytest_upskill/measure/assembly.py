@@ -37,9 +37,9 @@ Specs = Mapping[str, ModelSpec]
 def announced(tell: Callable[[str], None]) -> Download:
     """Announce each download with one line, without progress."""
 
-    def begin(what: str) -> Progress:
-        tell(f"Fetching {what}…")
-        return lambda _done, _total: None
+    def begin(name: str) -> Progress:
+        tell(f"Fetching {name}…")
+        return lambda _bytes, _total: None
 
     return begin
 
@@ -59,16 +59,16 @@ class Assembly:
         self.roster = roster or Roster()
         self.cluster: Cluster | None = None
 
-    def add(self, wanted: ModelName, role: str = "") -> str:
+    def add(self, model: ModelName, role: str = "") -> str:
         """Resolve a model, and return the name that questions to it go to.
 
         If two models have the same name at different addresses, the later one gets its role as
         a suffix.
         """
-        spec = resolve(wanted, os.environ, self._providers)
+        spec = resolve(model, os.environ, self._providers)
         _, key = spec.provider.key_in(os.environ) or ("", "")
         know(key, *password_of(spec.base_url or ""))
-        name = wanted.name
+        name = model.name
         if self.specs.get(name, spec) != spec:
             name = f"{name} ({role})"
         self.specs.setdefault(name, spec)
@@ -111,7 +111,7 @@ class Assembly:
 
         Models that only agents ask are not looked at if they are asked ``elsewhere``.
         """
-        by_agents = {one.model for one in subjects if one.agent != CHAT}
+        by_agents = {subject.model for subject in subjects if subject.agent != CHAT}
         for name, spec in self.specs.items():
             if name in elsewhere:
                 continue
@@ -122,22 +122,22 @@ class Assembly:
         """The models that only workers of a cluster ask, with keys of their own."""
         if not settings.cluster or settings.cluster_send_keys:
             return set()
-        here = {one.model for one in subjects if one.agent == CHAT} | {settings.judge}
-        return {one.model for one in subjects} - here
+        here = {subject.model for subject in subjects if subject.agent == CHAT}
+        return {subject.model for subject in subjects} - here - {settings.judge}
 
     def join_cluster(self, settings: Settings, subjects: Collection[Subject]) -> "Cluster":
         """Have the trials of agents carried out on a cluster; SettingsError if it can't."""
         from ..engine.cluster import Cluster, brief_of
 
-        by_agents = [one for one in subjects if one.agent != CHAT]
+        by_agents = [subject for subject in subjects if subject.agent != CHAT]
         memory = dict[str, int]()
-        for agent in dict.fromkeys(one.agent for one in by_agents):
+        for agent in dict.fromkeys(subject.agent for subject in by_agents):
             if not self.roster.is_ours(agent):
                 problem = "an agent of a conftest.py is not known to the workers of a cluster"
                 hint = ("Drop ", Setting("cluster"), ".")
                 raise SettingsError("agents", problem, hint, value=agent)
             memory[agent] = self.roster.agent(agent).memory
-        specs = {one.model: self.specs[one.model] for one in by_agents}
+        specs = {subject.model: self.specs[subject.model] for subject in by_agents}
         brief = brief_of(settings, specs, {name: self.price_of(name) for name in specs}, memory)
         assert settings.cluster
         at_once, pins = settings.agents_at_once, self.roster.pins
@@ -151,7 +151,8 @@ class Assembly:
 
     def require_tools(self, subjects: Iterable[Subject]) -> None:
         """Raise SettingsError if a model that an agent is to use takes no tools."""
-        for agent, spec in ((one.agent, self.specs[one.model]) for one in subjects):
+        for subject in subjects:
+            agent, spec = subject.agent, self.specs[subject.model]
             if agent != CHAT and not spec.provider.takes_tools(spec):
                 fitting = fitting_models(self.roster.agent(agent), self._providers)
                 hint = ("An agent needs a model that calls tools. ", *fitting)
@@ -175,17 +176,16 @@ class Assembly:
 
     def require_batches(self, settings: Settings, names: Iterable[str]) -> None:
         """Raise SettingsError if none of these models has a batch API."""
-        wanted = list(names)
-        if settings.batch and not {*self.batched(settings)} & {*wanted}:
-            having = [one.name for one in self._providers.values() if one.batches]
-            known = " or ".join(having)
+        models = list(names)
+        if settings.batch and not {*self.batched(settings)} & {*models}:
+            providers = [each.name for each in self._providers.values() if each.batches]
             problem = "nothing to ask by batch: agents don't use it"
-            if wanted:
-                problem = f"{', '.join(wanted)} can't be asked by batch"
+            if models:
+                problem = f"{', '.join(models)} can't be asked by batch"
             hint = (
                 "Name a model or ",
                 Setting("judge"),
-                f" of {known}, or drop ",
+                f" of {' or '.join(providers)}, or drop ",
                 Setting("batch"),
             )
             raise SettingsError("batch", problem, (*hint, "."))
@@ -200,10 +200,11 @@ class Assembly:
         how_to_record: str = "",
         budget_hint: Text = "raise it, or ask for less",
     ) -> Engine:
-        """What asks the models; ``notify`` gets what is odd about them or the stored answers."""
+        """What asks the models; ``notify`` gets warnings about them and the stored answers."""
         if settings.replay_file is None:
             providers = {spec.provider.name: spec.provider for spec in self.specs.values()}
-            for note in filter(None, (one.note(os.environ) for one in providers.values())):
+            notes = (provider.note(os.environ) for provider in providers.values())
+            for note in filter(None, notes):
                 notify(note)
             if settings.base_url not in (None, *(spec.base_url for spec in self.specs.values())):
                 unused = (Setting("base_url"), f" is not used by {', '.join(self.specs)}")
@@ -234,7 +235,7 @@ class Assembly:
         )
 
     def caches_from(self, name: str) -> int | None:
-        """Tokens of the shortest start of questions that the server of a model keeps."""
+        """Tokens of the shortest prefix that the server of a model caches."""
         spec = self.specs[name]
         return spec.provider.caches_from(spec)
 
@@ -260,15 +261,15 @@ class Assembly:
     def in_batches(self, settings: Settings, root: Path, trials: Iterable[Trial]) -> int:
         """How many questions are in a batch that was not collected."""
         files = BatchFiles(root / FOLDER)
-        wanted = settings.batch or not settings.fresh
-        if not wanted or settings.replay_file or not files.any():
+        collects = settings.batch or not settings.fresh
+        if not collects or settings.replay_file or not files.any():
             return 0
-        keys = {key for kept in files.all() for key in kept.keys.values()}
+        keys = {key for batch in files.all() for key in batch.keys.values()}
         answers = self._answers(settings, root, lambda _: None, "")
         try:
-            questions = {one.question.key: one.question for one in trials}.values()
-            missing = [one for one in questions if answers.key_of(one) in keys]
-            return sum(answers.get(one) is None for one in missing)
+            questions = {trial.question.key: trial.question for trial in trials}.values()
+            submitted = [question for question in questions if answers.key_of(question) in keys]
+            return sum(answers.get(question) is None for question in submitted)
         finally:
             answers.close()
 

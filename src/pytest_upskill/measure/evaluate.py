@@ -43,7 +43,7 @@ def evaluate_cases(
     tests, to_grade = list[PlannedCase](), list[ToGrade]()
     all_cases = [case for case, _ in cases]
     info = _info(skill, score_of(settings.score, all_cases))
-    outfits = {one.agent: outfit_of(one.agent, skill, all_cases) for one in subjects}
+    outfits = {each.agent: outfit_of(each.agent, skill, all_cases) for each in subjects}
     for case, checks in cases:
         rubric = rubric_for(checks, settings.judge, skill)
         for subject, model_id in subjects.items():

@@ -1,9 +1,9 @@
-"""The lab: it carries out studies, look by look, and says before what they take."""
+"""Carries out studies, look by look, and estimates what they take."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from .._util.texts import counted
 from ..checks.grading import ToGrade, records_of, rubric_for
@@ -18,12 +18,12 @@ from ..trials.subject import Subject
 from ..trials.trial import Question, sample_of, trials_of
 from .estimate import Estimate, calls_of_trial, estimate_of
 from .outfits import Outfits
-from .study import Contrast, Scores, Studied, Study, Variant, differences, scores_of
+from .study import Contrast, Scores, Studied, Study, Variant, scores_of
 
 
 @dataclass(frozen=True)
 class Lab:
-    """What studies are carried out with."""
+    """Carries out studies."""
 
     settings: Settings
     looks: tuple[int, ...]  # numbers of runs after which the effects are looked at
@@ -33,7 +33,7 @@ class Lab:
     begin: Callable[[str], None] = lambda _: None  # a step, in words
     done: Callable[[str], None] = lambda _: None  # what came of it
     stop: Callable[[], None] | None = None  # after Ctrl-C, ask no more
-    known: Callable[[Sequence[Question]], set[str]] = lambda _: set()  # keys of stored answers
+    stored: Callable[[Sequence[Question]], set[str]] = lambda _: set()  # keys of stored answers
 
     @cached_property
     def _settings(self) -> Settings:
@@ -47,45 +47,46 @@ class Lab:
         return Outfits(lambda: self._settings, self.version_of)
 
     def run(self, study: Study) -> Studied:
-        """Ask look by look; variants of which all contrasts are settled are asked no more."""
-        work = _Work(study, self.looks)
+        """Ask look by look; variants whose contrasts are all settled are not asked again."""
+        progress = _Progress(study, self.looks)
         for before, runs in pairwise((0, *self.looks) if study.variants else ()):
-            wanted = work.wanted if before else study.variants
-            self._ask(work, wanted, range(before + 1, runs + 1))
-            work.look(runs)
-            self.done(work.progress)
-            if not work.family.open:
+            variants = progress.open_variants if before else study.variants
+            self._ask(progress, variants, range(before + 1, runs + 1))
+            progress.look(runs)
+            self.done(progress.words)
+            if not progress.family.open:
                 break
-        return work.studied()
+        return progress.studied()
 
-    def _ask(self, work: "_Work", variants: Sequence[Variant], runs: range) -> None:
+    def _ask(self, progress: "_Progress", variants: Sequence[Variant], runs: range) -> None:
         """Ask everything at once, and add the records."""
-        subject = work.study.subject
+        subject = progress.study.subject
         asked = [
-            (variant.name, one)
+            (variant.name, trial)
             for variant in variants
-            for one in self._trials(variant, subject, runs)
+            for trial in self._trials(variant, subject, runs)
         ]
-        to_grade, sandbox = [one for _, one in asked], self.settings.sandbox
-        which = f"run {runs[0]}" if len(runs) == 1 else f"runs {runs[0]} to {runs[-1]}"
-        self.begin(f"{subject.label}: {which}, {counted(len(asked), 'trial')}")
+        to_grade, sandbox = [trial for _, trial in asked], self.settings.sandbox
+        numbers = f"run {runs[0]}" if len(runs) == 1 else f"runs {runs[0]} to {runs[-1]}"
+        self.begin(f"{subject.label}: {numbers}, {counted(len(asked), 'trial')}")
         try:
             graded = records_of(to_grade, self.ask, sandbox)
         except KeyboardInterrupt:
             if self.stop is None:
                 raise
             self.stop()
-            work.interrupted = True
+            progress.interrupted = True
             graded = records_of(to_grade, self.ask, sandbox)  # what is answered already
         price = self.price_of(subject.model)
-        for (name, one), record in zip(asked, graded, strict=True):
-            work.add(name, one.trial.question.key, replace(record, cost=cost(price, record.usage)))
+        for (variant, graded_trial), record in zip(asked, graded, strict=True):
+            key = graded_trial.trial.question.key
+            progress.add(variant, key, replace(record, cost=cost(price, record.usage)))
 
     def estimate(self, studies: Sequence[Study], *, free: bool) -> Estimate:
         """What the studies take that is not stored, with as many runs as there may be."""
         planned = [item.trial for item in self._all_trials(studies, self.looks[-1])]
         trials = {trial.question.key: trial for trial in planned}
-        stored = self.known([trial.question for trial in trials.values()])
+        stored = self.stored([trial.question for trial in trials.values()])
         new = [trial for key, trial in trials.items() if key not in stored]
         calls = [group for trial in new for group in calls_of_trial(trial)]
         by_agents = sum(trial.question.task is not None for trial in new)
@@ -102,16 +103,16 @@ class Lab:
     def _warning(self, studies: Sequence[Study]) -> str:
         """If there are too few cases to show anything, however large."""
         fewest = fewest_cases(family_level(1, self.looks))
-        variants = [one for study in studies for one in study.variants]
-        found = [len({sample_of(case) for case, _ in one.cases}) for one in variants]
-        most = max(found, default=0)
+        variants = [variant for study in studies for variant in study.variants]
+        samples = [{sample_of(case) for case, _ in variant.cases} for variant in variants]
+        most = max(map(len, samples), default=0)
         if most >= fewest:
             return ""
         return f"Too few cases: {most} can't show any difference ({fewest} needed)."
 
     def _trials(self, variant: Variant, subject: Subject, runs: range) -> list[ToGrade]:
         cases = [case for case, _ in variant.cases]
-        outfit = self._outfits.of(subject.agent, variant.skill, cases, variant.others)
+        outfit = self._outfits.of(subject.agent, variant.skill, cases, variant.neighbours)
         return [
             ToGrade(trial, case, checks)
             for case, checks in variant.cases
@@ -130,86 +131,89 @@ class Lab:
 
 
 @dataclass
-class _Work:
+class _Progress:
     """A study while it is carried out."""
 
     study: Study
-    plan: tuple[int, ...]
+    looks: tuple[int, ...]
     records: dict[str, list[Record]] = field(default_factory=dict)  # by variant
-    asked: dict[str, Record] = field(default_factory=dict)  # by question: variants share some
+    by_question: dict[str, Record] = field(default_factory=dict)  # variants share some
     interrupted: bool = False
-    _broken: set[str] = field(default_factory=set)  # contrasts with answers missing
+    _incomplete: set[str] = field(default_factory=set)  # contrasts with answers missing
 
     def __post_init__(self) -> None:
-        self.records = {one.name: [] for one in self.study.variants}
-        self.family = Family((one.name for one in self.study.contrasts), self.plan)
+        self.records = {variant.name: [] for variant in self.study.variants}
+        self.family = Family((contrast.name for contrast in self.study.contrasts), self.looks)
 
     def add(self, variant: str, key: str, record: Record) -> None:
         self.records[variant].append(record)
-        self.asked[key] = record
+        self.by_question[key] = record
 
     @property
-    def wanted(self) -> list[Variant]:
+    def open_variants(self) -> list[Variant]:
         """The variants that an open contrast needs."""
-        open_ones = [one for one in self.study.contrasts if one.name in self.family.open]
-        needed = {name for one in open_ones for name in (*one.plus, *one.minus)}
-        return [one for one in self.study.variants if one.name in needed]
+        contrasts = (contrast for contrast in self.study.contrasts if self._is_open(contrast))
+        needed = {name for contrast in contrasts for name in (*contrast.plus, *contrast.minus)}
+        return [variant for variant in self.study.variants if variant.name in needed]
+
+    def _is_open(self, contrast: Contrast) -> bool:
+        return contrast.name in self.family.open
 
     @property
-    def progress(self) -> str:
-        """``1 of 5 differences shown, 2 open, 1 incomplete``; the rest is not worth more runs."""
-        of = counted(len(self.study.contrasts), "difference")
-        shown = self.family.shown.keys() - self._broken
-        more = {"open": len(self.family.open), "incomplete": len(self._broken)}
-        words = [f"{number:,} {word}" for word, number in more.items() if number]
-        return ", ".join([f"{len(shown):,} of {of} shown", *words])
+    def words(self) -> str:
+        """``1 of 5 differences shown, 2 open, 1 incomplete``; others are not worth further runs."""
+        total = counted(len(self.study.contrasts), "difference")
+        shown = self.family.shown.keys() - self._incomplete
+        counts = {"open": len(self.family.open), "incomplete": len(self._incomplete)}
+        words = [f"{number:,} {word}" for word, number in counts.items() if number]
+        return ", ".join([f"{len(shown):,} of {total} shown", *words])
 
     def look(self, runs: int) -> None:
         """Judge all contrasts that are not shown yet, and settle those that can be."""
-        scores, found = self._scores(), dict[str, Differences]()
-        for one in self.study.contrasts:
-            if one.name not in self.family.open:
-                continue
-            if self._misses(one):
-                self._broken.add(one.name)
-                if one.name in self.family.known:
-                    continue  # the look before, with all answers, says more than what is left now
-            plus, minus = ([scores[name] for name in own] for own in (one.plus, one.minus))
-            if own := differences(plus, minus, runs, one.margin):
-                found[one.name] = own
-        self.family.look(found, self._broken)
+        scores, by_contrast = self._scores(), dict[str, Differences]()
+        for contrast in filter(self._is_open, self.study.contrasts):
+            if self._has_errors(contrast):
+                self._incomplete.add(contrast.name)
+                if contrast.name in self.family.known:
+                    continue  # the look before had all answers, and says more
+            if by_case := contrast.differences(scores, runs):
+                by_contrast[contrast.name] = by_case
+        self.family.look(by_contrast, self._incomplete)
         if self.interrupted:
-            self._broken |= self.family.open
+            self._incomplete |= self.family.open
             self.family.open.clear()
 
-    def _misses(self, contrast: Contrast) -> bool:
-        names = (*contrast.plus, *contrast.minus)
-        return any(one.outcome == "errored" for name in names for one in self.records[name])
+    def _has_errors(self, contrast: Contrast) -> bool:
+        records = (self.records[name] for name in (*contrast.plus, *contrast.minus))
+        return any(record.outcome == "errored" for record in chain.from_iterable(records))
 
     def _scores(self) -> dict[str, Scores]:
-        return {one.name: scores_of(one, self.records[one.name]) for one in self.study.variants}
+        variants = self.study.variants
+        return {
+            variant.name: scores_of(variant, self.records[variant.name]) for variant in variants
+        }
 
     def studied(self) -> Studied:
-        scores = self._scores()
-        new = [one.cost for one in self.asked.values() if not one.stored]
-        known = [usd for usd in new if usd is not None]
+        costs = [record.cost for record in self.by_question.values() if not record.stored]
         return Studied(
-            {one.name: self._effect(one.name) for one in self.study.contrasts},
-            {name: tuple(own) for name, own in self.records.items()},
-            scores,
-            len(self.asked),
-            sum(known) if len(known) == len(new) else None,
+            {contrast.name: self._effect(contrast.name) for contrast in self.study.contrasts},
+            {name: tuple(records) for name, records in self.records.items()},
+            self._scores(),
+            len(self.by_question),
+            None if None in costs else sum((usd or 0.0 for usd in costs), 0.0),
             self.interrupted,
         )
 
     def _effect(self, name: str) -> Effect:
         family = self.family
-        known, found = family.known.get(name), {**family.unshown, **family.shown}.get(name)
-        if known is None or found is None:
+        by_case = family.known.get(name)
+        result = {**family.unshown, **family.shown}.get(name)
+        if by_case is None or result is None:
             return Effect(name, None, 0, 0, "incomplete")
-        state: State = "none shown" if known.runs == self.plan[-1] else "dropped"
-        if name in self._broken:
+        state: State = "none shown" if by_case.runs == self.looks[-1] else "dropped"
+        if name in self._incomplete:
             state = "incomplete"
         elif name in family.shown:
             state = "shown"
-        return Effect(name, found.lift, len(known.values), known.runs, state, found.cases_needed)
+        cases, runs = len(by_case.values), by_case.runs
+        return Effect(name, result.lift, cases, runs, state, result.cases_needed)

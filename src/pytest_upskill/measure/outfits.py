@@ -1,4 +1,4 @@
-"""What agents have in the trials of a run: their skills, and what these need."""
+"""Outfits: the skills that agents have in the trials of a run, and what these need."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -22,7 +22,7 @@ from ..trials.task import Installed, Outfit, bundled, installed
 from ..trials.trigger_trials import choice_of
 
 FIXTURES: Final = "fixtures"  # in a skill's folder: what cases start from, by its name
-_DEEPEST: Final = 20  # that files are looked for in checks
+_MAX_DEPTH: Final = 20  # of checks in which files are looked for
 
 
 class Outfits:
@@ -31,27 +31,27 @@ class Outfits:
     def __init__(self, settings: Callable[[], Settings], version_of: Callable[[str], str]) -> None:
         self._settings = settings
         self._version_of = version_of
-        self._made: dict[tuple[object, ...], Outfit] = {}
+        self._outfits: dict[tuple[object, ...], Outfit] = {}
 
     @cached_property
-    def _others(self) -> tuple[Installed, ...]:
-        return _others(self._settings().with_skills)
+    def _in_all_arms(self) -> tuple[Installed, ...]:
+        return _skills_with(self._settings().with_skills)
 
     @property
     def others(self) -> list[str]:
         """The names of the skills that are installed in all arms, without bundled ones."""
-        return [skill.name for skill in self._others]
+        return [skill.name for skill in self._in_all_arms]
 
     def _beside(self, name: str, neighbours: tuple[Installed, ...] = ()) -> tuple[Installed, ...]:
-        """All that is installed besides a skill; SettingsError if there is not so much noise."""
-        others, wanted = (*self._others, *neighbours), self._settings().noise
-        if not wanted:
-            return others
-        noise = noise_for(wanted, [name, *(one.name for one in others)])
-        if len(noise) < wanted:
+        """All that is installed beside a skill; SettingsError if there is not enough noise."""
+        skills, number = (*self._in_all_arms, *neighbours), self._settings().noise
+        if not number:
+            return skills
+        noise = noise_for(number, [name, *(skill.name for skill in skills)])
+        if len(noise) < number:
             problem = f"only {len(noise)} of the unrelated skills have names of their own here"
-            raise SettingsError("noise", problem, "Ask for fewer.", value=str(wanted))
-        return (*others, *(bundled(one.name, one.text) for one in noise))
+            raise SettingsError("noise", problem, "Ask for fewer.", value=str(number))
+        return (*skills, *(bundled(skill.name, skill.text) for skill in noise))
 
     def of(
         self,
@@ -60,55 +60,52 @@ class Outfits:
         cases: Sequence[Case] | None = None,
         neighbours: tuple[Installed, ...] = (),
     ) -> Outfit | None:
-        """None for a plain completion. The default are the skill's own cases.
+        """None for a plain completion. ``cases`` are the skill's own by default.
 
-        ``neighbours`` are in all arms, besides the skills of the settings.
+        ``neighbours`` are in all arms, like the skills of the settings.
         """
         if agent == CHAT:
             return None
         without = files_of_cases(skill, _own_cases(skill) if cases is None else cases)
         key = agent, skill.file, without, neighbours
-        if key not in self._made:
-            self.require_apart([skill.file, *(skill_file(Path(one.folder)) for one in neighbours)])
-            version = self._version_of(agent)
-            others = self._beside(skill.name, neighbours)
-            self._made[key] = Outfit.of(agent, version, skill, self._settings(), others, without)
-        return self._made[key]
+        if key not in self._outfits:
+            files = (skill_file(Path(neighbour.folder)) for neighbour in neighbours)
+            self.require_apart([skill.file, *files])
+            version, beside = self._version_of(agent), self._beside(skill.name, neighbours)
+            outfit = Outfit.of(agent, version, skill, self._settings(), beside, without)
+            self._outfits[key] = outfit
+        return self._outfits[key]
 
     def among(
         self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
     ) -> Outfit | Choice:
-        """What a query of a trigger is decided among: by an agent, or by a model without one."""
+        """The skills that a trigger chooses from: an agent's, or a list for a plain completion."""
         outfit = self.of(agent, skill, cases)
         if outfit is None:
             self.require_apart([skill.file])
         return outfit or choice_of(skill, self._beside(skill.name))
 
     def require_apart(self, tested: Iterable[Path]) -> None:
-        """SettingsError if a skill is tested and installed in the baseline, too."""
-        folders = {resolved(Path(one.folder)): one.name for one in self._others}
+        """SettingsError if a tested skill is also installed in the baseline."""
         for file in tested:
-            folder, name = resolved(file.parent), name_of(file)
+            name = name_of(file)
             self._beside(name)
-            problem = ""
-            if folder in folders:
-                problem = "this skill is tested, so the baseline must not have it"
-            elif name in folders.values():
-                problem = f"a skill of this name ({name}) is tested, and names must differ"
-            if problem:
-                other = next(
-                    Path(one.folder)
-                    for one in self._others
-                    if one.name == name or resolved(Path(one.folder)) == folder
-                )
+            for skill in self._in_all_arms:
+                folder = Path(skill.folder)
+                if resolved(folder) == resolved(file.parent):
+                    problem = "this skill is tested, so the baseline must not have it"
+                elif skill.name == name:
+                    problem = f"a skill of this name ({name}) is tested, and names must differ"
+                else:
+                    continue
                 hint = ("Leave it out of ", Setting("with_skills"), ".")
-                raise SettingsError("with_skills", problem, hint, value=shown(other))
+                raise SettingsError("with_skills", problem, hint, value=shown(folder))
 
 
 def files_of_cases(skill: Skill, cases: Iterable[Case]) -> tuple[str, ...]:
     """Paths in the skill's folder that belong to its cases, not to the skill.
 
-    What SKILL.md names is the skill's, even if a check compares with it.
+    A file that SKILL.md names belongs to the skill, even if a check compares with it.
     """
     spaces, answers = set[str](), set[str]()
     for case in cases:
@@ -119,7 +116,7 @@ def files_of_cases(skill: Skill, cases: Iterable[Case]) -> tuple[str, ...]:
 
 
 def _own_cases(skill: Skill) -> Sequence[Case]:
-    """Those of a skill's own file; none if it can't be read, which its own tests tell."""
+    """The cases of a skill's own file; none if it can't be read, which its tests report."""
     folder = skill.file.parent
     try:
         file = find_cases(folder)
@@ -130,11 +127,11 @@ def _own_cases(skill: Skill) -> Sequence[Case]:
 
 def _answers(expected: Any, depth: int = 0) -> Iterator[str]:
     """The files that checks compare with or add: an agent that reads them knows the answer."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return
     if isinstance(expected, list):
-        for one in expected:
-            yield from _answers(one, depth + 1)
+        for item in expected:
+            yield from _answers(item, depth + 1)
     elif isinstance(expected, dict):
         for name, value in expected.items():
             if name in ("equals_file", "file") and isinstance(value, str):
@@ -144,9 +141,9 @@ def _answers(expected: Any, depth: int = 0) -> Iterator[str]:
             yield from _answers(value, depth + 1)
 
 
-def _others(paths: Iterable[Path]) -> tuple[Installed, ...]:
-    """The skills of --skill-with, sorted by name."""
-    found: dict[str, Path] = {}
+def _skills_with(paths: Iterable[Path]) -> tuple[Installed, ...]:
+    """The skills of the setting ``with_skills``, sorted by name."""
+    folders: dict[str, Path] = {}
     for path in paths:
         try:
             files = find_skills(path).files
@@ -156,8 +153,8 @@ def _others(paths: Iterable[Path]) -> tuple[Installed, ...]:
             ) from None
         for file in files:
             name, folder = name_of(file), file.parent
-            if resolved(found.setdefault(name, folder)) != resolved(folder):
-                problem = f"{shown(found[name])} has the same name ({name})"
+            if resolved(folders.setdefault(name, folder)) != resolved(folder):
+                problem = f"{shown(folders[name])} has the same name ({name})"
                 hint = "Leave one of them out."
                 raise SettingsError("with_skills", problem, hint, value=shown(folder))
-    return tuple(installed(name, found[name]) for name in sorted(found))
+    return tuple(installed(name, folders[name]) for name in sorted(folders))

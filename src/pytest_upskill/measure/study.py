@@ -1,12 +1,14 @@
 """A study: the same cases, asked with skills installed in several ways, and how these differ.
 
-The matrix of neighbours, the ablation of parts and the versions of ``distill`` are studies. Who
-plans one says what is asked (variants), what is compared (contrasts), and what to make of it
+The matrix of neighbours, the ablation of parts and the versions of ``distill`` are studies. A study
+says what is asked (variants), what is compared (contrasts) and how the results are made
 (``conclude``); a `Lab` carries it out, for the commands and for pytest.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import fmean, variance
 
@@ -37,7 +39,7 @@ class SkillCases:
     prompt: Prompt = default_prompt
 
     def cases_for(self, subject: Subject, model_id: str) -> tuple[CheckedCase, ...]:
-        """The cases that an agent on a model is asked: those that a run of tests asks it, too."""
+        """The cases for a subject, the same as in a run of tests."""
         return tuple(
             (case, checks)
             for case, checks in self.cases
@@ -59,13 +61,13 @@ def load_skill_cases(file: Path, label: str, settings: Settings) -> SkillCases:
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to ask cases: with a skill, as it is or changed, or without; among others or alone."""
+    """A way to ask cases: with a skill, as it is or changed, or without; alone or with others."""
 
     name: str
     skill: Skill
     cases: tuple[CheckedCase, ...]
     arm: Arm = "skill"  # or "baseline"
-    others: tuple[Installed, ...] = ()  # that agents have besides
+    neighbours: tuple[Installed, ...] = ()  # that agents have as well
     score: Score = "pass"
     prompt: Prompt = default_prompt
 
@@ -77,7 +79,12 @@ class Contrast:
     name: str
     plus: tuple[str, ...]
     minus: tuple[str, ...]
-    margin: float | None = None  # a loss of less does not count, and may be shown not to be there
+    margin: float | None = None  # a loss below it does not count
+
+    def differences(self, scores: Mapping[str, "Scores"], runs: int) -> Differences | None:
+        """By sample; None if no sample has scores in all variants."""
+        plus, minus = ([scores[name] for name in names] for names in (self.plus, self.minus))
+        return differences(plus, minus, runs, self.margin)
 
 
 @dataclass(frozen=True)
@@ -87,21 +94,36 @@ class Studied:
     effects: Mapping[str, Effect]  # by contrast
     records: Mapping[str, tuple[Record, ...]]  # by variant
     scores: Mapping[str, "Scores"]  # by variant
-    trials: int = 0  # asked for, or known already
+    trials: int = 0  # new or stored
     cost: float | None = None  # of new answers
     interrupted: bool = False
 
     def lift(self, plus: str, minus: str, level: float = LEVEL) -> Lift | None:
         """The lift of a variant over another: a description, not one of the tests."""
-        more, less = self.scores[plus], self.scores[minus]
-        pairs = [(_mean(less[one]), _mean(more[one])) for one in more if one in less]
-        runs = [len(values) for one in (more, less) for own in one.values() for values in own]
+        higher, lower = self.scores[plus], self.scores[minus]
+        pairs = [(_mean(lower[key]), _mean(higher[key])) for key in higher if key in lower]
+        samples = (*higher.values(), *lower.values())
+        runs = [len(values) for sample in samples for values in sample]
         return paired_lift(pairs, max(runs), level) if pairs else None
+
+    @property
+    def errored(self) -> int:
+        """How many records have no answer."""
+        return sum(record.outcome == "errored" for record in self._all_records)
+
+    @property
+    def most_common_error(self) -> str:
+        errors = [record.error for record in self._all_records if record.outcome == "errored"]
+        return next((error for error, _ in Counter(filter(None, errors)).most_common(1)), "")
+
+    @property
+    def _all_records(self) -> Iterable[Record]:
+        return chain.from_iterable(self.records.values())
 
 
 @dataclass(frozen=True)
 class Study:
-    """Contrasts on an agent and model that are judged together: all of them err in 5 %."""
+    """Contrasts of one subject that are judged together, with 5 % error for all of them."""
 
     subject: Subject
     variants: tuple[Variant, ...]
@@ -120,24 +142,22 @@ Scores = Mapping[str, Sequence[Sequence[float]]]
 def scores_of(variant: Variant, records: Iterable[Record]) -> Scores:
     """Cases that ask the same are one sample; a case with an error is left out."""
     samples = {case.id: sample_of(case) for case, _ in variant.cases}
-    found: dict[str, list[float]] = {}
-    broken = set[str]()
-    for one in records:
-        if one.outcome == "errored":
-            broken.add(one.case)
+    by_case: dict[str, list[float]] = {}
+    errored = set[str]()
+    for record in records:
+        if record.outcome == "errored":
+            errored.add(record.case)
         else:
-            passed = float(one.outcome == "passed")
-            value = passed if variant.score == "pass" else one.score or 0.0
-            found.setdefault(one.case, []).append(value)
-    grouped: dict[str, list[list[float]]] = {}
-    for case, values in found.items():
-        if case not in broken:
-            grouped.setdefault(samples[case], []).append(values)
-    # Of a sample, all cases or none: they must be the same ones in all variants.
-    sizes = dict.fromkeys(grouped, 0)
-    for sample in samples.values():
-        sizes[sample] = sizes.get(sample, 0) + 1
-    return {sample: own for sample, own in grouped.items() if len(own) == sizes[sample]}
+            passed = float(record.outcome == "passed")
+            value = passed if variant.score == "pass" else record.score or 0.0
+            by_case.setdefault(record.case, []).append(value)
+    by_sample: dict[str, list[list[float]]] = {}
+    for case, values in by_case.items():
+        if case not in errored:
+            by_sample.setdefault(samples[case], []).append(values)
+    # All cases of a sample or none: they must be the same in all variants.
+    sizes = Counter(samples.values())
+    return {key: cases for key, cases in by_sample.items() if len(cases) == sizes[key]}
 
 
 def differences(
@@ -147,14 +167,14 @@ def differences(
     margin: float | None = None,
 ) -> Differences | None:
     """The difference of every sample that all variants have; None if there is none."""
-    common = [one for one in plus[0] if all(one in scores for scores in (*plus, *minus))]
+    common = [key for key in plus[0] if all(key in scores for scores in (*plus, *minus))]
     if not common:
         return None
     values = [
-        sum(_mean(scores[one]) for scores in plus) - sum(_mean(scores[one]) for scores in minus)
-        for one in common
+        sum(_mean(scores[key]) for scores in plus) - sum(_mean(scores[key]) for scores in minus)
+        for key in common
     ]
-    chance = fmean(sum(_chance(scores[one]) for scores in (*plus, *minus)) for one in common)
+    chance = fmean(sum(_chance(scores[key]) for scores in (*plus, *minus)) for key in common)
     return Differences(
         tuple(values), runs, chance, reach=float(max(len(plus), len(minus))), margin=margin
     )

@@ -142,7 +142,7 @@ class Studies:
         settings, studies = self.run.settings, list[Study]()
         looks = looks_of_studies(settings, self.config)
         if settings.matrix:
-            from ..measure.matrix import matrix_studies
+            from ..measure.skill_matrix import matrix_studies
 
             agents = {subject: name for subject, name in subjects.items() if subject.agent != CHAT}
             studies += matrix_studies(sources, agents, looks)

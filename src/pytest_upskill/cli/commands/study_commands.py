@@ -12,7 +12,7 @@ from ..._util.texts import counted, one_line, points
 from ...checks import CheckedCase
 from ...errors import InputError, Setting, SettingsError, shown
 from ...measure.ablation import Ablation, fewest_cases_within
-from ...measure.matrix import matrix_studies
+from ...measure.skill_matrix import matrix_studies
 from ...measure.study import Study
 from ...results.losses import MARGIN, loss_words, standing_of
 from ...results.parts import Parts
@@ -130,7 +130,7 @@ class _Ablate(StudyCommand):
         if not self.args.apply:
             return []
         return [
-            ablation.shorter_study((), ablation.source.skill, held, ablation.unknown)
+            ablation.shorter_study((), ablation.source.skill, held, ablation.unmeasured)
             for ablation, held in zip(self.ablations, self.held, strict=True)
         ]
 

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_upskill.errors import InputError, SettingsError
 from pytest_upskill.measure.lab import Lab
-from pytest_upskill.measure.matrix import (
+from pytest_upskill.measure.skill_matrix import (
     Member,
     distinct,
     listing_tokens,
@@ -91,7 +91,7 @@ def test_every_skill_with_cases_is_asked_alone_beside_each_other_and_beside_all(
 ) -> None:
     variants, contrasts = study_of(members(tmp_path, pdf=2, csv=1, docs=0))
     others = {
-        (one.skill.name, one.arm, tuple(other.name for other in one.others)) for one in variants
+        (one.skill.name, one.arm, tuple(other.name for other in one.neighbours)) for one in variants
     }
     wanted = {
         ("pdf", (), ("csv",), ("docs",), ("csv", "docs")),
@@ -205,7 +205,7 @@ def test_files_of_a_neighbours_cases_are_not_installed(tmp_path: Path) -> None:
     (tmp_path / "csv/fixtures").mkdir()
     (tmp_path / "csv/fixtures/answers.txt").write_text("right")
     (study,) = matrix_studies(own, {LOOP: "id"}, (2,))
-    others = [other for variant in study.variants for other in variant.others]
+    others = [other for variant in study.variants for other in variant.neighbours]
     assert {one.name for one in others} == {"pdf", "csv"}
     assert all("fixtures" in one.without for one in others)
 
