@@ -92,5 +92,14 @@ def test_function_of_the_skill_gets_answer_or_context(tmp_path: Path, name: str)
 def test_context_does_not_reveal_the_arm() -> None:
     fields = list(CheckContext.__dataclass_fields__)
     assert fields == [
-        *("answer", "case", "value", "case_sensitive", "rulings", "nothing", "where", "left")
+        *(
+            "answer",
+            "case",
+            "value",
+            "case_sensitive",
+            "rulings",
+            "nothing",
+            "text_name",
+            "final_workspace",
+        )
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_upskill.errors import CasesError
 from pytest_upskill.results.accepted import case_digest
-from pytest_upskill.skills import workspace
+from pytest_upskill.skills import case_files
 from pytest_upskill.skills.case import Case, SandboxNeeds, WorkspaceFile
 from pytest_upskill.skills.case_files import is_path, workspace_files
 from pytest_upskill.skills.case_loading import load_cases
@@ -90,7 +90,7 @@ def test_an_unusable_folder_is_told(skill: Path, name: str, problem: str) -> Non
 def test_a_workspace_has_limits(
     skill: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
-    monkeypatch.setattr(workspace, limit, value)
+    monkeypatch.setattr(case_files, limit, value)
     with pytest.raises(ValueError, match="'fixtures/in' has more than"):
         workspace_files(skill, "fixtures/in")
 

@@ -74,9 +74,9 @@ def _not_used(context: CheckContext) -> Iterator[Result]:
 
 def _order(context: CheckContext) -> Iterator[Result]:
     names = called(context.answer.transcript)
-    rest = iter([folded(name, context.case_sensitive) for name in names])
+    remaining = iter([folded(name, context.case_sensitive) for name in names])
     for number, name in enumerate(context.value):
-        if folded(name, context.case_sensitive) not in rest:  # this uses up what is before it
+        if folded(name, context.case_sensitive) not in remaining:  # this uses up what is before it
             after = f" after {quoted(context.value[number - 1])}" if number else ""
             yield False, f"{quoted(name)} was not called{after} (called: {_in_order(names)})"
             return
@@ -87,17 +87,19 @@ def _in_order(names: Sequence[str]) -> str:
     return one_line(", ".join(names), _MOST_NAMED) or "none"
 
 
-def _commands(wanted: bool) -> Evaluate:
+def _commands(expected: bool) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         commands = commands_of(context.answer.transcript)
         for text, pattern in context.value:
             compiled = pattern[context.case_sensitive]
-            found = next((one for one in commands if search(compiled, folded(one, True))), None)
-            if found is None:
+            match = next(
+                (command for command in commands if search(compiled, folded(command, True))), None
+            )
+            if match is None:
                 reason = f"none of {counted(len(commands), 'command')} matches {quoted(text)}"
             else:
-                reason = f"{quoted(text)} matches the command {quoted(found)}"
-            yield (found is not None) is wanted, reason
+                reason = f"{quoted(text)} matches the command {quoted(match)}"
+            yield (match is not None) is expected, reason
 
     return evaluate
 
@@ -130,20 +132,20 @@ def _ran(context: CheckContext) -> Iterator[Result]:
     yield from _each(context.value, _activity(context).scripts, "run")
 
 
-def _each(wanted: Sequence[str], done: Sequence[str], verb: str) -> Iterator[Result]:
-    for path in wanted:
-        if path.removeprefix("./") in done:
+def _each(paths: Sequence[str], touched: Sequence[str], verb: str) -> Iterator[Result]:
+    for path in paths:
+        if path.removeprefix("./") in touched:
             yield True, f"{path} was {verb}"
         else:
-            yield False, f"{path} was not {verb} ({verb}: {_named(done)})"
+            yield False, f"{path} was not {verb} ({verb}: {_named(touched)})"
 
 
 KINDS: Final = (
     CheckKind("tools_used", TEXTS, _used, needs_agent=True),
     CheckKind("tools_not_used", TEXTS, _not_used, needs_agent=True),
     CheckKind("tool_order", TEXTS, _order, needs_agent=True),
-    CheckKind("commands_run", PATTERNS, _commands(wanted=True), needs_agent=True),
-    CheckKind("commands_not_run", PATTERNS, _commands(wanted=False), needs_agent=True),
+    CheckKind("commands_run", PATTERNS, _commands(expected=True), needs_agent=True),
+    CheckKind("commands_not_run", PATTERNS, _commands(expected=False), needs_agent=True),
     CheckKind("max_turns", COUNT, _max_turns, needs_agent=True),
     CheckKind("max_tool_calls", COUNT, _max_tool_calls, needs_agent=True),
     CheckKind("skill_activated", YES_OR_NO, _activated, needs_agent=True, of_skill=True),

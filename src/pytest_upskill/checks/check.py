@@ -43,23 +43,19 @@ class CheckContext:
     case_sensitive: bool = False  # whether upper and lower case differ, as the case says
     rulings: Mapping[str, Result] = field(default_factory=dict, repr=False)  # of the judge, by text
     nothing: str = ""  # why there is nothing to grade, so that no check passes
-    where: str = "the answer"  # what reasons call the text that is looked at
-    left: Workspace | None = field(default=None, repr=False, compare=False)  # by an agent
+    text_name: str = "the answer"  # what reasons call the checked text
+    final_workspace: Workspace | None = field(default=None, repr=False, compare=False)
 
     @property
     def workspace(self) -> Workspace:
-        return self.left or Workspace(self.answer)
+        """What the agent left behind."""
+        return self.final_workspace or Workspace(self.answer)
 
     @property
     def has_no_skill(self) -> bool:
         """Whether an agent worked without the skill under test."""
         activity = self.answer.activity
         return activity is not None and activity.activated is None
-
-    def of(self, value: Any, case_sensitive: bool) -> "CheckContext":
-        """The same for one check."""
-        more = (self.rulings, self.nothing, self.where, self.left)
-        return CheckContext(self.answer, self.case, value, case_sensitive, *more)
 
     def within(self, group: Iterable["AnyCheck"]) -> "CheckContext":
         """Where a group asks for a refusal, one is graded like any other answer."""
@@ -77,24 +73,20 @@ class CheckKind:
     """A kind of check, such as ``contains``.
 
     ``argument`` validates the value in the case and turns it into what ``evaluate`` takes, such as
-    a compiled pattern. ``evaluate`` returns one result or more: one for each text of a list, say.
-    ``find`` locates in the answer what the check looks for, to highlight it. ``calls_code``: it
-    runs Python of others, which never sees an empty answer. ``needs_agent``: it looks at what only
-    an agent leaves behind. ``of_skill``: it looks at how the skill was used, so it passes where
-    there is none; else every baseline would fail, and every skill would seem to help.
-    ``unwanted``: what it finds must not be there. ``whole`` has what it asks for where others must
-    be able to ask it again: it is not cut.
+    a compiled pattern. ``evaluate`` returns one or more results: one for each text of a list, say.
     """
 
     name: str
     argument: TypeAdapter[Any]
     evaluate: Evaluate
-    find: Find | None = None
-    calls_code: bool = False
-    needs_agent: bool = False
+    find: Find | None = None  # locates what the check looks for, to highlight it
+    calls_code: bool = False  # runs users' Python, which never sees an empty answer
+    needs_agent: bool = False  # looks at what only an agent leaves behind
+    # Looks at how the skill was used, so it passes where there is none; else every baseline would
+    # fail, and every skill would seem to help.
     of_skill: bool = False
-    unwanted: bool = False
-    whole: Callable[[Any], Sequence[str]] | None = None
+    unwanted: bool = False  # what it finds must not be there
+    full_texts: Callable[[Any], Sequence[str]] | None = None  # what it asks, uncut
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +106,14 @@ class Check:
 
     def asks(self, number: int) -> list[str]:
         """What it looks for, as text, for each of its ``number`` results."""
-        if self.kind.whole and len(texts := self.kind.whole(self.argument)) == number:
+        if self.kind.full_texts and len(texts := self.kind.full_texts(self.argument)) == number:
             return list(texts)
         single = not isinstance(self.written, list) or len(self.written) != number
         return [_as_text(part) for part in ([self.written] * number if single else self.written)]
 
     def results(self, context: CheckContext) -> Iterator[Result]:
         """CheckError if the check breaks: then the answer is neither right nor wrong."""
-        context = context.of(self.argument, self.case_sensitive)
+        context = replace(context, value=self.argument, case_sensitive=self.case_sensitive)
         if not context.nothing and self.kind.needs_agent and context.answer.activity is None:
             context = replace(context, nothing=_NO_AGENT)
         if context.nothing and self.kind.calls_code:
@@ -208,59 +200,58 @@ def wants_refusal(group: Iterable[AnyCheck]) -> bool:
 
 
 class Places(NamedTuple):
-    """Where in an answer is what a check looks for, and where is what must not be there."""
+    """Where an answer has what a check looks for, and what must not be there."""
 
     found: tuple[Span, ...] = ()
     unwanted: tuple[Span, ...] = ()
 
 
 def places(checks: Sequence[AnyCheck], results: Sequence[int], text: str) -> list[Places]:
-    """One for each result of the checks, of which there are so many; only as time allows."""
-    made: list[tuple[list[Span], list[Span]]] = [([], []) for _ in range(sum(results))]
+    """One for each result; ``results`` are the numbers of results. Stops when time is up."""
+    spans_of: list[tuple[list[Span], list[Span]]] = [([], []) for _ in range(sum(results))]
     with time_budget(_HIGHLIGHTING), suppress(OutOfTimeError):
-        for span, number, unwanted in islice(_found(checks, results, text), _MOST_PLACES):
-            made[number][unwanted].append(span)
-    return [Places(tuple(found), tuple(unwanted)) for found, unwanted in made]
+        for span, number, unwanted in islice(_found_spans(checks, results, text), _MOST_PLACES):
+            spans_of[number][unwanted].append(span)
+    return [Places(tuple(wanted_spans), tuple(unwanted)) for wanted_spans, unwanted in spans_of]
 
 
-def _found(
+def _found_spans(
     checks: Sequence[AnyCheck], results: Sequence[int], text: str
 ) -> Iterator[tuple[Span, int, bool]]:
-    """Each place, the number of its result, and whether it is of what must not be there."""
+    """Each span, the number of its result, and whether it is unwanted."""
     first = 0
     for check, number in zip(checks, results, strict=True):
         for at, part in enumerate(_parts(check, number), start=first):
-            for unwanted, one in _located(part):
-                if one.kind.find:
-                    for span in one.kind.find(text, one.argument, one.case_sensitive):
+            for unwanted, plain in _located(part):
+                if plain.kind.find:
+                    for span in plain.kind.find(text, plain.argument, plain.case_sensitive):
                         if span:
                             yield span, at, unwanted
         first += number
 
 
 def _parts(check: AnyCheck, number: int) -> Sequence[AnyCheck]:
-    """A check with a result for each of its texts as so many checks."""
-    if isinstance(check, Combined) or not isinstance(check.argument, list):
+    """A check with a result for each of its texts as that many checks."""
+    texts = check.argument if isinstance(check, Check) else None
+    if isinstance(check, Combined) or not isinstance(texts, list) or len(texts) != number:
         return [check][:number]
-    if len(check.argument) != number:
-        return [check][:number]
-    return [Check(check.kind, [one], check.case_sensitive) for one in check.argument]
+    return [Check(check.kind, [text], check.case_sensitive) for text in texts]
 
 
 def _located(check: AnyCheck, unwanted: bool = False) -> Iterator[tuple[bool, Check]]:
-    """Every plain check, and whether it is about what must not be there."""
+    """Every plain check, and whether what it finds is unwanted."""
     if isinstance(check, Check):
         yield unwanted is not check.kind.unwanted, check
         return
     for group in check.groups:
-        for one in group:
-            yield from _located(one, unwanted is not (check.name == "not"))
+        for inner in group:
+            yield from _located(inner, unwanted is not (check.name == "not"))
 
 
-def spans(found: Iterable[Places | Grade]) -> list[Span]:
-    """Where in an answer checks found something: in order, and none overlaps or touches."""
+def spans(places: Iterable[Places | Grade]) -> list[Span]:
+    """Where checks found something in an answer: sorted, overlapping spans merged."""
     merged = list[Span]()
-    for start, stop in sorted(span for one in found for span in (*one.found, *one.unwanted)):
+    for start, stop in sorted(span for place in places for span in (*place.found, *place.unwanted)):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
         else:
@@ -303,7 +294,7 @@ def _short(reason: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as part of a reason, with its white space, which counts."""
+    """A text in quotes for a reason; its white space counts."""
     flat = harmless(text[:_LONGEST_REASON]).replace("\n", "\\n").replace("\t", "\\t")
     return f'"{flat if len(flat) <= _LONGEST_QUOTE else flat[: _LONGEST_QUOTE - 1] + "…"}"'
 

@@ -25,9 +25,9 @@ _DOTTED: Final = re.compile(rf"{_NAME}(\.{_NAME})*")
 
 def _dotted(written: str, leading: str) -> str:
     """Names that Python can't have would never be found; dots may stand before ``leading``."""
-    rest = written.lstrip(".") if leading else written
-    words = rest.split(".")
-    fits = bool(_DOTTED.fullmatch(rest)) or (leading == "module" and not rest)
+    bare_name = written.lstrip(".") if leading else written
+    words = bare_name.split(".")
+    fits = bool(_DOTTED.fullmatch(bare_name)) or (leading == "module" and not bare_name)
     if not fits or any(map(keyword.iskeyword, words)):
         example = {"": "Queue.put", "module": "os.path", "function": "json.dumps"}[leading]
         raise ValueError(
@@ -59,8 +59,8 @@ def _code_in(answer: str, language: str) -> list[str]:
 def _has_code(answer: str, language: str) -> Result:
     if long := too_long(answer):
         return long
-    found = _code_in(answer, language)
-    return bool(found), f"the answer has {'' if found else 'no '}{language} code"
+    blocks = _code_in(answer, language)
+    return bool(blocks), f"the answer has {'' if blocks else 'no '}{language} code"
 
 
 def _parses(answer: str, language: str) -> Result:
@@ -89,9 +89,9 @@ def _named(answer: str, verb: str, names: Iterable[str]) -> Iterator[Result]:
         except BrokenError as error:
             broken = f"; {error}"
     for name in names:
-        found = name in there
-        does = f"{verb}s" if found else f"does not {verb}"
-        yield found, f"the code {does} {quoted(name)}{'' if found else broken}"
+        is_there = name in there
+        does = f"{verb}s" if is_there else f"does not {verb}"
+        yield is_there, f"the code {does} {quoted(name)}{'' if is_there else broken}"
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
@@ -141,9 +141,9 @@ def _called(tree: ast.Module) -> Iterator[str]:
         if parts:
             yield f".{parts[0]}"
         if isinstance(callee, ast.Name):
-            rest = "".join(f".{part}" for part in reversed(parts))
-            yield callee.id + rest
-            yield spelled.get(callee.id, callee.id) + rest
+            attributes = "".join(f".{part}" for part in reversed(parts))
+            yield callee.id + attributes
+            yield spelled.get(callee.id, callee.id) + attributes
 
 
 def _spelled_out(tree: ast.Module) -> dict[str, str]:
@@ -168,8 +168,8 @@ _NAMES_IN: Final[Mapping[str, Callable[[ast.Module], Iterable[str]]]] = {
 def _parsed_language(written: str) -> str:
     name = language_name(written)
     if name not in PARSERS:
-        known = ", ".join(PARSERS)
-        raise ValueError(f"can't parse {one_line(written, 40)!r}, only {known}")
+        languages = ", ".join(PARSERS)
+        raise ValueError(f"can't parse {one_line(written, 40)!r}, only {languages}")
     if name == "shell" and not shutil.which("bash"):
         raise ValueError("parsing shell needs bash, which is not installed")
     return name
@@ -192,17 +192,17 @@ class CodeForm(Strict):
     def _fits_the_language(self) -> "CodeForm":
         if self.parses:
             _parsed_language(self.language)
-        wanted = [key for key in ("defines", "imports", "calls") if getattr(self, key)]
-        if wanted and self.language != "python":
-            raise ValueError(f"{wanted[0]!r} is for Python only")
+        python_only = [key for key in ("defines", "imports", "calls") if getattr(self, key)]
+        if python_only and self.language != "python":
+            raise ValueError(f"{python_only[0]!r} is for Python only")
         return self
 
 
 def _code(context: CheckContext) -> Iterator[Result]:
     form: CodeForm = context.value
     yield (_parses if form.parses else _has_code)(context.answer.text, form.language)
-    wanted = {"define": form.defines, "import": form.imports, "call": form.calls}
-    for verb, names in wanted.items():
+    names_by_verb = {"define": form.defines, "import": form.imports, "call": form.calls}
+    for verb, names in names_by_verb.items():
         if names:
             yield from _named(context.answer.text, verb, names)
 

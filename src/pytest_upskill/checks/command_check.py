@@ -1,7 +1,7 @@
-"""``command``: run after the agent, in a copy of its workspace, in a sandbox of its own.
+"""``command``: run after the agent, in a copy of its workspace, in a separate sandbox.
 
-There is what the skill's scripts need, but neither the skill nor a network: both arms are graded in
-the same place.
+The sandbox has what the skill's scripts need, but neither the skill nor a network, so both arms
+are graded alike.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from .time_budget import not_counted
 
 _DEFAULT_SECONDS: Final = 60.0
 _MOST_SECONDS: Final = 3600.0
-_FURNISHING: Final = 120.0  # seconds
+_SETUP_SECONDS: Final = 120.0  # seconds
 _SHOWN: Final = 160  # characters of the output
 
 
@@ -61,8 +61,8 @@ class CommandCheck(NamedTuple):
 def command_kind(folder: Path | None = None) -> CheckKind:
     """``command`` of a skill in ``folder``, whose files may be added."""
 
-    def asked(forms: list[CommandForm]) -> list[CommandCheck]:
-        return [_asked(form, folder) for form in forms]
+    def command_checks(forms: list[CommandForm]) -> list[CommandCheck]:
+        return [_command_check(form, folder) for form in forms]
 
     argument: TypeAdapter[Any] = TypeAdapter(
         Annotated[
@@ -71,61 +71,58 @@ def command_kind(folder: Path | None = None) -> CheckKind:
             BeforeValidator(
                 _as_forms, json_schema_input_type=Text | CommandForm | list[Text | CommandForm]
             ),
-            AfterValidator(asked),
+            AfterValidator(command_checks),
         ]
     )
     return CheckKind("command", argument, _command, needs_agent=True)
 
 
 def _as_forms(value: Any) -> Any:
-    many = value if isinstance(value, list) else [value]
-    return [{"run": one} if isinstance(one, str) else one for one in many]
+    items = value if isinstance(value, list) else [value]
+    return [{"run": item} if isinstance(item, str) else item for item in items]
 
 
-def _asked(form: CommandForm, folder: Path | None) -> CommandCheck:
+def _command_check(form: CommandForm, folder: Path | None) -> CommandCheck:
     output = conditions_in(form)
     if form.exit is None and not output:
         raise ValueError(f"{quoted(form.run)}: with any exit status, every answer would pass")
-    given = (form.hidden_files or {}).items()
-    hidden = tuple(_hidden(path, text, folder) for path, text in given)
+    hidden_files = (form.hidden_files or {}).items()
+    hidden = tuple(_hidden(path, text, folder) for path, text in hidden_files)
     return CommandCheck(WorkspaceCommand(form.run, form.timeout, hidden), form.exit, output)
 
 
-def _hidden(path: str, given: str | FileOfSkill, folder: Path | None) -> StartFile:
-    if isinstance(given, str):
-        return StartFile(path, given.encode("utf-8", "replace"))
+def _hidden(path: str, content: str | FileOfSkill, folder: Path | None) -> StartFile:
+    if isinstance(content, str):
+        return StartFile(path, content.encode("utf-8", "replace"))
     if folder is None:
-        raise ValueError(f"{quoted(given.file)} is in no skill's folder")
-    data = read_skill_bytes(folder, given.file)
-    return StartFile(path, data, os.access(folder / given.file, os.X_OK))
+        raise ValueError(f"{quoted(content.file)} is in no skill's folder")
+    data = read_skill_bytes(folder, content.file)
+    return StartFile(path, data, os.access(folder / content.file, os.X_OK))
 
 
 def _command(context: CheckContext) -> Iterator[Result]:
-    for asked in context.value:
-        name = one_line(asked.command.run, 60)
+    for check in context.value:
+        name = one_line(check.command.run, 60)
         if context.nothing:
             ran = CommandResult(0, b"")
         else:
             with not_counted():
-                ran = context.workspace.run(asked.command)
+                ran = context.workspace.run(check.command)
         text = ran.output.decode("utf-8", "replace")
-        if asked.exit is not None:
-            passed, why = _ended(ran, asked)
-            said = one_line(text[-10 * _SHOWN :], None)[-_SHOWN:] if not passed else ""
-            yield passed, f"{name}: {why}{f'; it said: …{said}' if said else ''}"
-        for condition in asked.output:
-            for passed, why in results_in(text, "its output", condition, context):
-                yield passed, f"{name}: {why}"
+        if check.exit is not None:
+            passed, reason = _ended(ran, check)
+            tail = one_line(text[-10 * _SHOWN :], None)[-_SHOWN:] if not passed else ""
+            yield passed, f"{name}: {reason}{f'; it said: …{tail}' if tail else ''}"
+        for condition in check.output:
+            for passed, reason in results_in(text, "its output", condition, context):
+                yield passed, f"{name}: {reason}"
 
 
-def _ended(ran: CommandResult, asked: CommandCheck) -> Result:
+def _ended(ran: CommandResult, check: CommandCheck) -> Result:
     if ran.timed_out:
-        return False, f"no end within {plain(asked.command.timeout)} s"
-    passed = ran.exit == asked.exit
-    return passed, ran.status if passed else f"{ran.status}, not {asked.exit}"
-
-
-# How commands run.
+        return False, f"no end within {plain(check.command.timeout)} s"
+    passed = ran.exit == check.exit
+    return passed, ran.status if passed else f"{ran.status}, not {check.exit}"
 
 
 def commands_in(sandbox: str, image: str, needs: Needs) -> Run:
@@ -153,9 +150,9 @@ def _kind(name: str, image: str) -> SandboxKind:
 async def _ran(
     kind: SandboxKind, image: str, needs: Needs, packed: bytes, command: WorkspaceCommand
 ) -> CommandResult:
-    async with asyncio.timeout(command.timeout + _FURNISHING):
-        room = SandboxSpec(await mounts_for(needs), image=image)
-        sandbox = await kind.open(room)
+    async with asyncio.timeout(command.timeout + _SETUP_SECONDS):
+        spec = SandboxSpec(await mounts_for(needs), image=image)
+        sandbox = await kind.open(spec)
         try:
             await fill(sandbox, _with_hidden(unpack(packed), command.hidden))
             return await sandbox.run(command.run, timeout=command.timeout)
@@ -163,24 +160,24 @@ async def _ran(
             await sandbox.close()
 
 
-def _with_hidden(kept: Snapshot, hidden: tuple[StartFile, ...]) -> Snapshot:
-    """Hidden files are there as they are, whatever the agent left in their place."""
+def _with_hidden(snapshot: Snapshot, hidden: tuple[StartFile, ...]) -> Snapshot:
+    """Hidden files replace whatever the agent left in their place."""
     taken = {file.path for file in hidden}
     above = {path[:at] for path in taken for at, letter in enumerate(path) if letter == "/"}
 
     def is_free(path: str, *, folder: bool = False) -> bool:
-        below = any(path.startswith(f"{one}/") for one in taken)
-        return path not in taken and not below and (folder or path not in above)
+        is_below = any(path.startswith(f"{hidden_path}/") for hidden_path in taken)
+        return path not in taken and not is_below and (folder or path not in above)
 
     return Snapshot(
-        (*(file for file in kept.files if is_free(file.path)), *hidden),
-        tuple(link for link in kept.links if is_free(link.path)),
-        tuple(path for path in kept.folders if is_free(path, folder=True)),
+        (*(file for file in snapshot.files if is_free(file.path)), *hidden),
+        tuple(link for link in snapshot.links if is_free(link.path)),
+        tuple(path for path in snapshot.folders if is_free(path, folder=True)),
     )
 
 
 def _wait_for(running: Coroutine[Any, Any, CommandResult]) -> CommandResult:
-    """Grading waits; where a loop is running, as in a notebook, another thread does."""
+    """Wait for the result; in another thread if a loop is running, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

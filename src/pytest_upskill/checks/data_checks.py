@@ -40,16 +40,16 @@ def _in_one_text(answer: str, languages: tuple[str, ...], judge: Callable[[str],
 
 def _texts_in(answer: str, *languages: str) -> list[str]:
     blocks = list(blocks_of(answer))
-    own = [block.text for block in blocks if block.language in languages]
+    in_language = [block.text for block in blocks if block.language in languages]
     unnamed = [block.text for block in blocks if not block.language]
-    return own or unnamed or [answer]
+    return in_language or unnamed or [answer]
 
 
 def _parses(language: str, parse: Callable[[str], Any]) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         def judge(text: str) -> str:
             parse(text)
-            return f"{context.where} has valid {language}"
+            return f"{context.text_name} has valid {language}"
 
         yield _in_one_text(context.answer.text, (language.lower(),), judge)
 
@@ -89,9 +89,9 @@ def _steps_of(path: str) -> tuple[Step, ...]:
     while at < len(path):
         match = _STEP.match(path, at)
         if not match:
-            rest = one_line(path[at:], 40)
+            remainder = one_line(path[at:], 40)
             raise ValueError(
-                f"invalid path at position {at}, {rest!r}; "
+                f"invalid path at position {at}, {remainder!r}; "
                 """steps are .name, [0], [-1], ["odd key"] and [*]"""
             )
         steps.append(_step(match))
@@ -124,8 +124,8 @@ class PathForm(Strict):
 
 
 def _as_path_forms(value: Any) -> Any:
-    many = value if isinstance(value, list) else [value]
-    return [{"path": one} if isinstance(one, str) else one for one in many]
+    items = value if isinstance(value, list) else [value]
+    return [{"path": item} if isinstance(item, str) else item for item in items]
 
 
 _PATHS: TypeAdapter[Any] = TypeAdapter(
@@ -139,16 +139,16 @@ def _json_path(context: CheckContext) -> Iterator[Result]:
 
 
 def _at_path(form: PathForm, text: str) -> str:
-    found = [parse_json(text)]
+    values = [parse_json(text)]
     for step in _steps_of(form.path):
-        found = [inner for value in found for inner in _inside(value, step)]
-    if not found:
+        values = [inner for value in values for inner in _inside(value, step)]
+    if not values:
         raise BrokenError(f"the JSON has nothing at {form.path}")
     if "equals" not in form.model_fields_set:
-        return f"the JSON has {_shown(found[0])} at {form.path}"
-    if any(_same(value, form.equals) for value in found):
+        return f"the JSON has {_shown(values[0])} at {form.path}"
+    if any(_same(value, form.equals) for value in values):
         return f"{form.path} is {_shown(form.equals)}"
-    raise BrokenError(f"{form.path} is {_shown(found[0])}, not {_shown(form.equals)}")
+    raise BrokenError(f"{form.path} is {_shown(values[0])}, not {_shown(form.equals)}")
 
 
 def _inside(value: Any, step: Step) -> list[Any]:
@@ -161,15 +161,17 @@ def _inside(value: Any, step: Step) -> list[Any]:
     return [value[step]] if inside else []
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(first: Any, second: Any) -> bool:
     """Equal as JSON values: 1 is 1.0, but true is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(
+            _same(first[key], second[key]) for key in first
+        )
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_same, first, second))
+    return bool(first == second)
 
 
 def _shown(value: Any) -> str:
@@ -254,14 +256,14 @@ def _number(context: CheckContext) -> Iterator[Result]:
         yield long
         return
     numbers = [_value_of(match) for match in _NUMBER.finditer(context.answer.text)]
-    wanted = plain(form.value) + (f" ± {plain(form.tolerance)}" if form.tolerance else "")
+    expected = plain(form.value) + (f" ± {plain(form.tolerance)}" if form.tolerance else "")
     if not numbers:
-        yield False, f"no number in {context.where} (expected {wanted})"
+        yield False, f"no number in {context.text_name} (expected {expected})"
         return
     nearest = min(numbers, key=lambda number: abs(number - form.value))
     near = abs(nearest - form.value) <= form.tolerance
     passed = near or math.isclose(nearest, form.value, rel_tol=_NOISE)
-    yield passed, f"nearest number is {plain(nearest)} (expected {wanted})"
+    yield passed, f"nearest number is {plain(nearest)} (expected {expected})"
 
 
 def _value_of(match: re.Match[str]) -> float:

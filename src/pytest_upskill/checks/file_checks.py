@@ -1,6 +1,7 @@
-"""What may be asked of any text, as part of a larger check: of a file, or of a command's output.
+"""Checks of the files that an agent leaves behind.
 
-These are the kinds of checks that look at an answer's text, with the same arguments.
+The text of a file is checked by the same kinds as an answer's text, with the same arguments; so is
+the output of a command.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,9 +23,9 @@ from .data_checks import KINDS as DATA_KINDS
 from .final_workspace import matches, relative
 from .text_checks import KINDS as TEXT_KINDS
 
-_OF_ANSWERS_ALONE: Final = ("max_output_tokens", "max_seconds", "refused", "stop")
+_ONLY_OF_ANSWERS: Final = ("max_output_tokens", "max_seconds", "refused", "stop")
 TEXT_CONDITIONS: Final[Mapping[str, CheckKind]] = {
-    kind.name: kind for kind in (*TEXT_KINDS, *DATA_KINDS) if kind.name not in _OF_ANSWERS_ALONE
+    kind.name: kind for kind in (*TEXT_KINDS, *DATA_KINDS) if kind.name not in _ONLY_OF_ANSWERS
 }
 
 Condition = tuple[CheckKind, Any]  # with its argument
@@ -59,27 +60,31 @@ else:
 
 
 def conditions_in(form: ConditionsForm) -> tuple[Condition, ...]:
-    found = ((kind, getattr(form, _field(name))) for name, kind in TEXT_CONDITIONS.items())
-    return tuple((kind, value) for kind, value in found if value is not None)
+    values = ((kind, getattr(form, _field(name))) for name, kind in TEXT_CONDITIONS.items())
+    return tuple((kind, value) for kind, value in values if value is not None)
 
 
-def results_in(text: str, where: str, condition: Condition, context: CheckContext) -> list[Result]:
-    """As many as there would be for any other text."""
+def results_in(
+    text: str, text_name: str, condition: Condition, context: CheckContext
+) -> list[Result]:
+    """The results of a condition for a text."""
     kind, value = condition
     sensitive = context.case_sensitive
     return list(
-        kind.evaluate(CheckContext(Answer(text), context.case, value, sensitive, where=where))
+        kind.evaluate(
+            CheckContext(Answer(text), context.case, value, sensitive, text_name=text_name)
+        )
     )
 
 
-# What forbids or limits something holds for every file that a pattern matches; anything else for
-# at least one of them.
-_OF_ALL: Final = ("not_contains", "not_regex", "max_words", "max_chars", "max_bytes")
+# What forbids or limits something must hold for every file that a pattern matches; anything else
+# for at least one of them.
+_FOR_ALL: Final = ("not_contains", "not_regex", "max_words", "max_chars", "max_bytes")
 _SHORT_FORMS: Final = {True: {"exists": True}, "exists": {"exists": True}} | {
     False: {"absent": True},
     "absent": {"absent": True},
 }
-_CUT: Final = "can't be told: the agent left more files than are kept"
+_CUT: Final = "unknown: the agent left more files than are kept"
 _BOTH: Final = "a file can't be absent and have something in it, so no answer would pass"
 
 
@@ -121,22 +126,22 @@ _Written = Text | list[Text] | dict[str, FileForm | bool | Literal["exists", "ab
 def files_kind(folder: Path | None = None) -> CheckKind:
     """``files`` of a skill in ``folder``, whose files they may be compared with."""
 
-    def asked(written: Mapping[str, Any]) -> list[FileCheck]:
-        return [_asked(path, form, folder) for path, form in written.items()]
+    def file_checks(written: Mapping[str, Any]) -> list[FileCheck]:
+        return [_file_check(path, form, folder) for path, form in written.items()]
 
     argument: TypeAdapter[Any] = TypeAdapter(
         Annotated[
             dict[Annotated[Text, AfterValidator(relative)], FileForm],
             Field(min_length=1),
             BeforeValidator(_as_forms, json_schema_input_type=_Written),
-            AfterValidator(asked),
+            AfterValidator(file_checks),
         ]
     )
     return CheckKind("files", argument, _files, needs_agent=True)
 
 
 def _as_forms(value: Any) -> Any:
-    """Each path with an object; one path or a list of them stands for files that are there."""
+    """Each path with an object; a path, or a list of them, means that the files exist."""
     if isinstance(value, str):
         value = [value]
     if isinstance(value, list) and all(isinstance(path, str) for path in value):
@@ -149,17 +154,17 @@ def _as_forms(value: Any) -> Any:
 def _as_form(path: str, form: Any) -> Any:
     if isinstance(form, bool | str):
         if form not in _SHORT_FORMS and isinstance(form, str):
-            what = (
+            problem = (
                 f'must be "exists", "absent" or an object, such as {{"contains": {quoted(form)}}}'
             )
-            raise ValueError(f"{quoted(path)}: {what}")
+            raise ValueError(f"{quoted(path)}: {problem}")
         return _SHORT_FORMS[form]
     if not isinstance(form, dict):
         raise ValueError(f'{quoted(path)}: must be "exists", "absent" or an object of checks')
     return form
 
 
-def _asked(path: str, form: FileForm, folder: Path | None) -> FileCheck:
+def _file_check(path: str, form: FileForm, folder: Path | None) -> FileCheck:
     texts = conditions_in(form)
     absent = form.absent is True or form.exists is False
     present = form.absent is False or form.exists is True or form.equals_file or form.max_bytes
@@ -180,27 +185,28 @@ def _read(folder: Path | None, name: str) -> bytes:
 
 
 def _files(context: CheckContext) -> Iterator[Result]:
-    """One result for a file that is there or not, and one for each thing that is asked of it."""
-    for asked in context.value:
-        found = context.workspace.matching(asked.path)
-        if asked.absent and not found and context.workspace.is_cut:
-            yield None, f"{asked.path}: {_CUT}"
+    """One result for a file that exists or not, and one for each condition on it."""
+    for check in context.value:
+        files = context.workspace.matching(check.path)
+        if check.absent and not files and context.workspace.is_cut:
+            yield None, f"{check.path}: {_CUT}"
             continue
-        if asked.absent:
-            there = one_line(", ".join(file.path for file in found), 100)
-            yield not found, f"{there}: there, and should not be" if found else _gone(asked.path)
+        if check.absent:
+            there = one_line(", ".join(file.path for file in files), 100)
+            yield not files, f"{there}: there, and should not be" if files else _gone(check.path)
             continue
-        if not (asked.texts or asked.equals or asked.max_bytes):
-            missing = "" if found else context.workspace.why_missing(asked.path)
-            yield bool(found), missing or f"{_name(found[0])}: there"
+        if not (check.texts or check.equals or check.max_bytes):
+            missing = "" if files else context.workspace.why_missing(check.path)
+            yield bool(files), missing or f"{_name(files[0])}: there"
             continue
-        for every, look in _conditions(asked, context):
+        for every, look in _conditions(check, context):
             results = [
-                [(passed, f"{_name(file)}: {why}") for passed, why in look(file)] for file in found
+                [(passed, f"{_name(file)}: {reason}") for passed, reason in look(file)]
+                for file in files
             ]
-            if not found:
-                why = context.workspace.why_missing(asked.path)
-                results = [[(False, why) for _ in look(AnswerFile.of(asked.path, b""))]]
+            if not files:
+                reason = context.workspace.why_missing(check.path)
+                results = [[(False, reason) for _ in look(AnswerFile.of(check.path, b""))]]
             yield from (_together(every, column) for column in zip(*results, strict=True))
 
 
@@ -213,21 +219,21 @@ def _name(file: AnswerFile) -> str:
 
 
 def _together(every: bool, results: Sequence[Result]) -> Result:
-    """Of several files: the first that decides."""
+    """The first result, of several files, that decides."""
     deciding = (False, None) if every else (True,)
-    return next((one for one in results if one[0] in deciding), results[0])
+    return next((result for result in results if result[0] in deciding), results[0])
 
 
 Look = Callable[[AnswerFile], list[Result]]
 
 
-def _conditions(asked: FileCheck, context: CheckContext) -> Iterator[tuple[bool, Look]]:
-    """What is asked of a file, and whether every match must meet it."""
-    for condition in asked.texts:
-        yield condition[0].name in _OF_ALL, partial(_of_text, context, condition)
-    if expected := asked.equals:
+def _conditions(check: FileCheck, context: CheckContext) -> Iterator[tuple[bool, Look]]:
+    """Each condition on a file, and whether every matching file must meet it."""
+    for condition in check.texts:
+        yield condition[0].name in _FOR_ALL, partial(_of_text, context, condition)
+    if expected := check.equals:
         yield False, lambda file: [_equal(file, expected)]
-    if most := asked.max_bytes:
+    if most := check.max_bytes:
         yield True, lambda file: [(file.size <= most, f"{file.size:,} bytes (limit {most:,})")]
 
 
@@ -243,7 +249,7 @@ def _no_text(file: AnswerFile) -> str:
 
 
 def _equal(file: AnswerFile, expected: ExpectedFile) -> Result:
-    """Byte by byte, or as texts that differ only in line ends and blanks at the end."""
+    """Equal bytes, or texts that differ only in line ends and trailing space."""
     same = file.digest == sha256(expected.data).hexdigest()
     if not same and file.text is not None:
         try:
@@ -259,30 +265,32 @@ def _equal(file: AnswerFile, expected: ExpectedFile) -> Result:
 def _first_difference(file: AnswerFile, expected: ExpectedFile) -> str:
     if file.text is None:
         return ""
-    there = file.text.splitlines()
-    wanted = expected.data.decode("utf-8", "replace").splitlines()
-    for number, (one, other) in enumerate(zip(there, wanted, strict=False), start=1):
-        if one.rstrip() != other.rstrip():
-            return f"line {number} is {quoted(one)}, not {quoted(other)}"
-    return f"{len(there):,} lines, not {len(wanted):,}"
+    lines = file.text.splitlines()
+    expected_lines = expected.data.decode("utf-8", "replace").splitlines()
+    for number, (line, expected_line) in enumerate(
+        zip(lines, expected_lines, strict=False), start=1
+    ):
+        if line.rstrip() != expected_line.rstrip():
+            return f"line {number} is {quoted(line)}, not {quoted(expected_line)}"
+    return f"{len(lines):,} lines, not {len(expected_lines):,}"
 
 
 def of_output_file(kind: CheckKind, path: str) -> CheckKind:
-    """A check of upskill's: where an agent answered, it gets the text of a file."""
+    """A check of upskill that gets the text of a file where an agent answered."""
     inside = path.removeprefix(f"{WORKSPACE}/").removeprefix("./")
 
     def evaluate(context: CheckContext) -> Iterator[Result]:
         if context.answer.activity is None:
             yield from kind.evaluate(context)
             return
-        found = context.workspace.files.get(inside)
-        if found is None:
+        file = context.workspace.files.get(inside)
+        if file is None:
             yield False, context.workspace.why_missing(inside)
-        elif found.text is None:
-            yield None, f"{_name(found)}: {_no_text(found)}"
+        elif file.text is None:
+            yield None, f"{_name(file)}: {_no_text(file)}"
         else:
             yield from kind.evaluate(
-                replace(context, answer=replace(context.answer, text=found.text))
+                replace(context, answer=replace(context.answer, text=file.text))
             )
 
     return replace(kind, evaluate=evaluate)
@@ -304,14 +312,14 @@ Paths = Annotated[
 
 def _unchanged(context: CheckContext) -> Iterator[Result]:
     workspace = context.workspace
-    made = {file.path for file in workspace.touched if file.change == "made"}
+    new_files = {file.path for file in workspace.touched if file.change == "made"}
     for pattern in context.value:
-        changed = [one for one in workspace.changed if matches(one.path, pattern)]
+        changed = [file for file in workspace.changed if matches(file.path, pattern)]
         if changed:
             yield False, f"{_name(changed[0])}: {changed[0].change}"
         elif workspace.changes_are_cut:
             yield None, f"{pattern}: {_CUT}"
-        elif any(file.path not in made for file in workspace.matching(pattern)):
+        elif any(file.path not in new_files for file in workspace.matching(pattern)):
             yield True, f"{pattern}: unchanged"
         else:
             yield None, f"{pattern}: no such file at the start"

@@ -1,4 +1,4 @@
-"""What an agent left behind, as checks see it."""
+"""The workspace of an agent at the end of a trial, as checks see it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -45,7 +45,7 @@ class Workspace:
         run: Run | None = None,
     ) -> None:
         self._answer = answer
-        self._start = () if has_setup else start  # what a setup makes of them is not known
+        self._start = () if has_setup else start  # a setup may change them
         self._run = run
         self._ran = dict[WorkspaceCommand, CommandResult]()
 
@@ -53,16 +53,16 @@ class Workspace:
     def files(self) -> Mapping[str, AnswerFile]:
         """All files that are there at the end, by path."""
         files = {file.path: AnswerFile.of(file.path, file.data) for file in self._start}
-        if self._kept:
-            links = [AnswerFile(one.path, None, len(one.target), "") for one in self._kept.links]
-            whole = [AnswerFile.of(one.path, one.data) for one in self._kept.files]
-            files = {file.path: file for file in (*whole, *links)}
+        if snapshot := self._snapshot:
+            files = {file.path: AnswerFile.of(file.path, file.data) for file in snapshot.files}
+            for link in snapshot.links:
+                files[link.path] = AnswerFile(link.path, None, len(link.target), "")
         files |= {file.path: file for file in self._answer.files}
         return {path: file for path, file in files.items() if file.change != "deleted"}
 
     @cached_property
-    def _kept(self) -> Snapshot | None:
-        """All of it, if it was kept; there are only so many files in an answer."""
+    def _snapshot(self) -> Snapshot | None:
+        """All of its files, if they were stored: an answer has only the first ones."""
         try:
             return unpack(self._answer.workspace) if self._answer.workspace else None
         except ValueError:
@@ -76,28 +76,28 @@ class Workspace:
     @property
     def changed(self) -> Iterator[AnswerFile]:
         """Files of the start that the agent changed or deleted."""
-        told = [file for file in self.touched if file.change != "made"]
-        yield from told
-        known = {file.path for file in told}
-        for file in self._start if self._kept else ():
-            there = self.files.get(file.path)
-            if file.path in known or (there and there.digest == _digest(file)):
+        reported = [file for file in self.touched if file.change != "made"]
+        yield from reported
+        paths = {file.path for file in reported}
+        for file in self._start if self._snapshot else ():
+            file_now = self.files.get(file.path)
+            if file.path in paths or (file_now and file_now.digest == _digest(file)):
                 continue
-            yield AnswerFile(file.path, None, 0, "", "changed" if there else "deleted")
+            yield AnswerFile(file.path, None, 0, "", "changed" if file_now else "deleted")
 
     @property
     def is_cut(self) -> bool:
-        """Whether there may be files that nobody knows of."""
-        return not self._kept and len(self.touched) >= MOST_CHANGED_FILES
+        """Whether there may be more files than the answer has."""
+        return not self._snapshot and len(self.touched) >= MOST_CHANGED_FILES
 
     @property
     def changes_are_cut(self) -> bool:
-        """Whether a file of the start may have changed unseen. Those are kept before new ones."""
+        """Whether a file of the start may have changed unseen; an answer has those first."""
         changes = sum(file.change != "made" for file in self.touched)
-        return not (self._kept and self._start) and changes >= MOST_CHANGED_FILES
+        return not (self._snapshot and self._start) and changes >= MOST_CHANGED_FILES
 
     def run(self, command: WorkspaceCommand) -> CommandResult:
-        """What came of a command after the agent; CheckError if it can't be run."""
+        """The result of a command after the agent; CheckError if it can't be run."""
         if command not in self._ran:
             if not self._run:
                 raise CheckError("there is no sandbox to run a command in")
@@ -113,11 +113,12 @@ class Workspace:
         """That no file matches, and what there is instead."""
         if any(file.change == "deleted" and matches(file.path, pattern) for file in self.touched):
             return f"{pattern}: deleted"
-        made = [one_line(file.path, 80) for file in self.touched if file.change == "made"]
-        named = ", ".join(made[:_MOST_NAMED])
-        more = f" and {len(made) - _MOST_NAMED:,} more" if len(made) > _MOST_NAMED else ""
-        what = "no such file" if is_pattern(pattern) else "not there"
-        return f"{pattern}: {what} (made: {named or 'nothing'}{more})"
+        new_files = [one_line(file.path, 80) for file in self.touched if file.change == "made"]
+        named = ", ".join(new_files[:_MOST_NAMED])
+        hidden = len(new_files) - _MOST_NAMED
+        and_more = f" and {hidden:,} more" if hidden > 0 else ""
+        state = "no such file" if is_pattern(pattern) else "not there"
+        return f"{pattern}: {state} (made: {named or 'nothing'}{and_more})"
 
 
 def _digest(file: StartFile) -> str:
@@ -129,14 +130,14 @@ def is_pattern(path: str) -> bool:
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether a path is meant: ``*`` and ``?`` stay in a folder, ``**`` stands for any number."""
+    """Whether a path matches; ``*`` and ``?`` stay in a folder, ``**`` is any number of them."""
     if path == pattern:
         return True
     return is_pattern(pattern) and _match(PurePosixPath(path).parts, pattern.split("/"))
 
 
 def _match(parts: Sequence[str], patterns: Sequence[str]) -> bool:
-    """In time of the product of their lengths, whatever they are."""
+    """Takes time proportional to the product of their lengths."""
     reached = {0}  # how many parts the patterns so far may stand for
     for pattern in patterns:
         if pattern == _ANY_DEPTH:
@@ -150,9 +151,9 @@ def _match(parts: Sequence[str], patterns: Sequence[str]) -> bool:
 
 def relative(path: str) -> str:
     """A path in the workspace as written in a case; ValueError says why it can't be one."""
-    shown = path.removeprefix("./").rstrip("/") if path != "./" else ""
-    if shown.startswith("/") or "\\" in shown or ":" in shown[:2]:
+    plain_path = path.removeprefix("./").rstrip("/") if path != "./" else ""
+    if plain_path.startswith("/") or "\\" in plain_path or ":" in plain_path[:2]:
         raise ValueError("must be a path in the workspace, such as out/report.md")
-    if not shown or ".." in shown.split("/") or "\0" in shown:
+    if not plain_path or ".." in plain_path.split("/") or "\0" in plain_path:
         raise ValueError("must be a path in the workspace, without ..")
-    return shown
+    return plain_path

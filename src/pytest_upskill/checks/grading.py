@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from sys import intern
 from typing import Final
 
 from ..errors import CheckError
@@ -34,20 +32,23 @@ def grade(
     No check of an empty or refused answer passes, unless a refusal is what is asked for.
     CheckError if a check breaks, or if all of them together take too long.
     """
-    left = workspace or Workspace(answer)
-    context = CheckContext(answer, case, rulings=rulings or {}, nothing=answer.nothing, left=left)
-    context = context.within(checks)
-    given, numbers = list[tuple[str, bool, str, float, bool, str]](), list[int]()
+    context = CheckContext(
+        answer,
+        case,
+        rulings=rulings or {},
+        nothing=answer.nothing,
+        final_workspace=workspace or Workspace(answer),
+    ).within(checks)
+    graded, numbers = list[tuple[str, bool, str, float, bool, str]](), list[int]()
     with time_budget():
         for check in checks:
             results = list(check.results(context))
             numbers.append(len(results))
             for (passed, reason), asks in zip(results, check.asks(len(results)), strict=True):
-                # Thousands of answers pass for the same reason.
-                how = (intern(str(reason)), check.weight, check.required, intern(asks))
-                given.append((check.name, passed is True, *how))
-    found = places(checks, numbers, answer.text)
-    return tuple(Grade(*one, *at) for one, at in zip(given, found, strict=True))
+                values = (check.name, passed is True, str(reason))
+                graded.append((*values, check.weight, check.required, asks))
+    highlights = places(checks, numbers, answer.text)
+    return tuple(Grade(*values, *spans) for values, spans in zip(graded, highlights, strict=True))
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,9 @@ class ToGrade:
 def rubric_for(
     checks: Sequence[AnyCheck], judge_name: str | None, skill: Skill | None = None
 ) -> Rubric | None:
-    """What a judge is asked about the answers to a case, if it is needed and there is one.
+    """What a judge is asked about the answers to a case; None if no judge is needed or set.
 
-    It is told nothing of the ``skill``.
+    The ``skill`` is hidden from it.
     """
     texts, votes, files, context = rubric_of(checks)
     if not texts or not judge_name:
@@ -72,27 +73,22 @@ def rubric_for(
     refusals = wants_refusal(walk(checks))
     hidden = Hidden()
     if skill:
-        texts_of_skill = (skill.description, skill.body, skill.previous or "")
-        hidden = _hidden(skill.name, skill.file.parent.name, texts_of_skill)
+        names = dict.fromkeys([skill.name, skill.file.parent.name])
+        skill_texts = (skill.description, skill.body, skill.previous)
+        hidden = Hidden(tuple(filter(None, names)), tuple(filter(None, skill_texts)))
     return Rubric(judge_name, texts, votes, JUDGE_MAX_OUTPUT, refusals, files, hidden, context)
-
-
-@lru_cache(maxsize=64)  # so that all rubrics of a skill share one
-def _hidden(name: str, folder: str, texts: tuple[str, ...]) -> Hidden:
-    names = dict.fromkeys([name, folder])
-    return Hidden(tuple(filter(None, names)), tuple(filter(None, texts)))
 
 
 def records_of(to_grade: Sequence[ToGrade], ask: Ask, sandbox: str = "auto") -> list[Record]:
     """The record of each trial. All models are asked at once, then the judge about all answers.
 
-    Commands that check what an agent left behind run in the kind of ``sandbox`` that it had.
+    Commands that check an agent's workspace run in the same kind of ``sandbox``.
     """
-    trials = [one.trial for one in to_grade]
+    trials = [item.trial for item in to_grade]
     replies = ask([trial.question for trial in trials])
     ruled = _judged(ask, trials, replies)
     each = zip(to_grade, replies, ruled, strict=True)
-    return [_record(one, reply, rulings, sandbox) for one, reply, rulings in each]
+    return [_record(item, reply, rulings, sandbox) for item, reply, rulings in each]
 
 
 def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list[Rulings | None]:
@@ -106,22 +102,22 @@ def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list
     return [ruled.get(number) for number in range(len(trials))]
 
 
-def _record(one: ToGrade, reply: Reply, ruled: Rulings | None, sandbox: str) -> Record:
+def _record(item: ToGrade, reply: Reply, ruled: Rulings | None, sandbox: str) -> Record:
     if isinstance(reply, NoAnswer):
-        return errored_record(one.trial, reply.reason)
-    record = _graded(one, reply, ruled, sandbox)
+        return errored_record(item.trial, reply.reason)
+    record = _graded(item, reply, ruled, sandbox)
     return with_judge(record, ruled.calls, ruled.usage) if ruled else record
 
 
-def _graded(one: ToGrade, answer: Answer, ruled: Rulings | None, sandbox: str) -> Record:
+def _graded(item: ToGrade, answer: Answer, ruled: Rulings | None, sandbox: str) -> Record:
     if ruled and ruled.problem:
-        return errored_record(one.trial, ruled.problem, answer)
+        return errored_record(item.trial, ruled.problem, answer)
     try:
-        workspace = _workspace(answer, one.trial.question.task, sandbox)
-        grades = grade(one.checks, answer, ruled.by_text if ruled else {}, one.case, workspace)
+        workspace = _workspace(answer, item.trial.question.task, sandbox)
+        grades = grade(item.checks, answer, ruled.by_text if ruled else {}, item.case, workspace)
     except CheckError as error:
-        return errored_record(one.trial, str(error), answer)
-    return graded_record(one.trial, answer, grades)
+        return errored_record(item.trial, str(error), answer)
+    return graded_record(item.trial, answer, grades)
 
 
 def _workspace(answer: Answer, task: Task | None, sandbox: str) -> Workspace:

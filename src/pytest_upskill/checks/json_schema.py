@@ -34,13 +34,13 @@ def compile_schema(written: dict[str, Any]) -> Schema:
         plain = {key: value for key, value in written.items() if key != "$schema"}
         return Schema(plain, dialect, dict(_compiled_patterns(plain, dialect)))
     except SchemaError as error:
-        where = error.json_path
-        raise ValueError(f"invalid schema at {where}: {one_line(error.message, 100)}") from None
+        path = error.json_path
+        raise ValueError(f"invalid schema at {path}: {one_line(error.message, 100)}") from None
     except ValueError:
         raise
     except Exception as error:  # an invalid schema can break these libraries anywhere
-        what = f"{type(error).__name__}: {error}"
-        raise ValueError(f"invalid schema: {one_line(what, 100)}") from None
+        problem = f"{type(error).__name__}: {error}"
+        raise ValueError(f"invalid schema: {one_line(problem, 100)}") from None
 
 
 def _require_small(written: Any) -> None:
@@ -89,8 +89,8 @@ def _require_target(reference: str, resolver: Any) -> None:
     try:
         resolver.lookup(reference)
     except Unresolvable:
-        shown = one_line(reference, 60)
-        raise ValueError(f"invalid schema: $ref {shown!r} points to nothing in it") from None
+        short_name = one_line(reference, 60)
+        raise ValueError(f"invalid schema: $ref {short_name!r} points to nothing in it") from None
 
 
 def schema_violation(data: Any, schema: Schema) -> str | None:
@@ -98,8 +98,11 @@ def schema_violation(data: Any, schema: Schema) -> str | None:
     from jsonschema import validators
     from referencing import Registry
 
-    own: dict[str, Keyword] = {"pattern": _pattern_by(schema), "uniqueItems": _unique_items}
-    keywords = {**schema.dialect.VALIDATORS, **own}
+    our_keywords: dict[str, Keyword] = {
+        "pattern": _pattern_by(schema),
+        "uniqueItems": _unique_items,
+    }
+    keywords = {**schema.dialect.VALIDATORS, **our_keywords}
     timed = {name: _timed(keyword) for name, keyword in keywords.items()}
     # With its own registry it fetches nothing from the network.
     extend: Any = validators.extend
@@ -127,13 +130,13 @@ def _pattern_by(schema: Schema) -> Keyword:
     return pattern
 
 
-def _unique_items(_: Any, wanted: bool, instance: Any, __: Any) -> Iterator[Any]:
+def _unique_items(_: Any, required: bool, instance: Any, __: Any) -> Iterator[Any]:
     """Like jsonschema's own, but not quadratic."""
     from jsonschema import ValidationError
 
-    if wanted and isinstance(instance, list):
-        seen = {json.dumps(_canonical(item), sort_keys=True) for item in instance}
-        if len(seen) < len(instance):
+    if required and isinstance(instance, list):
+        distinct = {json.dumps(_canonical(item), sort_keys=True) for item in instance}
+        if len(distinct) < len(instance):
             yield ValidationError(f"{one_line(repr(instance), 100)} has a duplicate item")
 
 

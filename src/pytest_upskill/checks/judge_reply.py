@@ -98,13 +98,13 @@ def read_reply(text: str, criteria: int, mark: str, judged: str = "") -> list[Ru
     if any(_is_copied(source, judged) for _, source in marked):
         return "its verdicts end with words of the answer: quotes in a text need a backslash"
     read = [_verdicts_of(data, criteria) for data, _ in marked]
-    problems = [one for one in read if isinstance(one, str)]
+    problems = [verdicts for verdicts in read if isinstance(verdicts, str)]
     if problems:
         return problems[0]
-    found = [one for one in read if not isinstance(one, str)]
-    if len({tuple(ruling.verdict for ruling in rulings) for rulings in found}) > 1:
-        return f"it has {len(found)} different sets of verdicts"
-    return found[-1]
+    rulings_read = [verdicts for verdicts in read if not isinstance(verdicts, str)]
+    if len({tuple(ruling.verdict for ruling in rulings) for rulings in rulings_read}) > 1:
+        return f"it has {len(rulings_read)} different sets of verdicts"
+    return rulings_read[-1]
 
 
 def _is_copied(source: str, judged: str) -> bool:
@@ -119,15 +119,15 @@ def _is_copied(source: str, judged: str) -> bool:
 
 def _verdicts_of(data: dict[str, Any], criteria: int) -> list[Ruling] | str:
     try:
-        found = _Reply.model_validate(data).verdicts
+        verdicts = _Reply.model_validate(data).verdicts
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         return one_line(f"{place}: {first['msg']}" if place else first["msg"], 200)
-    numbers = sorted(ruling.criterion for ruling in found)
+    numbers = sorted(ruling.criterion for ruling in verdicts)
     if numbers != list(range(1, criteria + 1)):
         return f"there must be one verdict for each of criteria 1 to {criteria}"
-    return sorted(found, key=lambda ruling: ruling.criterion)
+    return sorted(verdicts, key=lambda ruling: ruling.criterion)
 
 
 def _objects_in(text: str) -> Iterator[tuple[dict[str, Any], str]]:

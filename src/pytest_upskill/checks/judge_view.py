@@ -60,8 +60,8 @@ class _Blind:
         self._folder = re.compile(folder, re.I)
         self._looks = re.compile(rf"{folder}|\bSKILL\.md\b", re.I)
         quoted = rf"[\"'`]?\b(?:{name})\b[\"'`]?"
-        own = [word for word in (*hidden.names, *_WORDS) if not _has_word(spoken, word)]
-        words = [rf"(?<![\w-]){_spelled(word)}(?![\w-])" for word in own]
+        telling_words = [word for word in (*hidden.names, *_WORDS) if not _has_word(spoken, word)]
+        words = [rf"(?<![\w-]){_spelled(word)}(?![\w-])" for word in telling_words]
         beside = [rf"{quoted}\s+skills?\b", rf"\bskill:?\s+{quoted}"]
         self._words = re.compile("|".join([*beside, *words]), re.I)
         keys = (key for text in hidden.texts for key in keys_of(text))
@@ -82,8 +82,8 @@ class _Blind:
 
     def result(self, text: str) -> str:
         """What a tool replied, without lines of the skill."""
-        kept = [line for line in _lines(text) if not self._is_of_skill(line)]
-        return self.reworded("\n".join(kept))
+        lines = [line for line in _lines(text) if not self._is_of_skill(line)]
+        return self.reworded("\n".join(lines))
 
     def _is_of_skill(self, line: str) -> bool:
         return not self._lines.isdisjoint(keys_of(line))
@@ -114,19 +114,19 @@ def _files(rubric: Rubric, workspace: Workspace, blind: _Blind) -> str:
     if len(touched) > len(listed):
         listed.append(f"- and {len(touched) - len(listed):,} more")
     named = [file for file in workspace.files.values() if _is_named(rubric, file.path)]
-    others = [file for file in touched if file.text and file not in named]
-    others = [] if rubric.files else others  # somebody chose
-    texts = [*_texts(named, _MAX_TEXT, blind), *_texts(others, _MAX_UNNAMED, blind)]
+    unnamed = [file for file in touched if file.text and file not in named]
+    unnamed = [] if rubric.files else unnamed  # somebody chose
+    texts = [*_texts(named, _MAX_TEXT, blind), *_texts(unnamed, _MAX_UNNAMED, blind)]
     return "\n\n".join(["\n".join(listed) or "- none", *texts])
 
 
-def _texts(files: Sequence[AnswerFile], room: int, blind: _Blind) -> Iterator[str]:
-    shown = files[:_MAX_FILES]
-    for file in shown:
+def _texts(files: Sequence[AnswerFile], limit: int, blind: _Blind) -> Iterator[str]:
+    listed = files[:_MAX_FILES]
+    for file in listed:
         name = f"{blind.reworded(one_line(file.path, 200))} ({file.size:,} bytes)"
-        yield f"{name}:\n{_content(file, room // len(shown), blind)}"
-    if len(files) > len(shown):
-        yield f"[… {len(files) - len(shown):,} more files left out …]"
+        yield f"{name}:\n{_content(file, limit // len(listed), blind)}"
+    if len(files) > len(listed):
+        yield f"[… {len(files) - len(listed):,} more files left out …]"
 
 
 def _is_named(rubric: Rubric, path: str) -> bool:
@@ -136,23 +136,23 @@ def _is_named(rubric: Rubric, path: str) -> bool:
     return any(_has_word(text, name) for text in rubric.texts)
 
 
-def _content(file: AnswerFile, room: int, blind: _Blind) -> str:
+def _content(file: AnswerFile, limit: int, blind: _Blind) -> str:
     if file.text is None:
         return "[not a text]"
-    return shortened(blind.reworded(without_tokens(file.text)), room)
+    return shortened(blind.reworded(without_tokens(file.text)), limit)
 
 
 def _work(answer: Answer, blind: _Blind) -> str:
     """Calls of tools with their results, and what was said before them, each cut short."""
     scripts = answer.activity.scripts if answer.activity else ()
-    done = [
-        (said, call, result)
-        for said, call, result in _calls(answer.transcript)
+    steps_done = [
+        (words, call, result)
+        for words, call, result in _calls(answer.transcript)
         if not blind.is_about_skill(call, result, scripts)
     ]
-    left_out = max(0, len(done) - _MAX_STEPS)
-    head = done[: _MAX_STEPS * 3 // 4] if left_out else done
-    tail = done[len(head) + left_out :]
+    left_out = max(0, len(steps_done) - _MAX_STEPS)
+    head = steps_done[: _MAX_STEPS * 3 // 4] if left_out else steps_done
+    tail = steps_done[len(head) + left_out :]
     steps = [_step(*each, blind) for each in head]
     steps += [f"[… {left_out:,} calls left out …]"] if left_out else []
     steps += [_step(*each, blind) for each in tail]
@@ -161,23 +161,23 @@ def _work(answer: Answer, blind: _Blind) -> str:
 
 def _calls(transcript: Transcript) -> Iterator[tuple[str, Turn, Turn | None]]:
     """What was said since the call before, each call, and its result, which follows it."""
-    said = ""
+    words = ""
     for number, turn in enumerate(transcript):
         if turn.kind == "assistant":
-            said = turn.text
+            words = turn.text
         elif turn.kind == "call":
             after = transcript[number + 1] if number + 1 < len(transcript) else None
-            yield said, turn, after if after and after.kind == "result" else None
-            said = ""
+            yield words, turn, after if after and after.kind == "result" else None
+            words = ""
 
 
-def _step(said: str, call: Turn, result: Turn | None, blind: _Blind) -> str:
+def _step(words: str, call: Turn, result: Turn | None, blind: _Blind) -> str:
     # What is read is cut first, generously, so that neither a name nor a key is shown in part.
-    asked = blind.reworded(without_tokens(call.text[:_MAX_READ]))
-    shown = f"- {one_line(call.tool, 60)} {one_line(asked, _MAX_CALL)}"
-    if words := one_line(blind.result(without_tokens(said[:_MAX_READ])), _MAX_CALL):
-        shown = f"- said: {words}\n{shown}"
+    arguments = blind.reworded(without_tokens(call.text[:_MAX_READ]))
+    line = f"- {one_line(call.tool, 60)} {one_line(arguments, _MAX_CALL)}"
+    if spoken := one_line(blind.result(without_tokens(words[:_MAX_READ])), _MAX_CALL):
+        line = f"- said: {spoken}\n{line}"
     if result is None:
-        return shown
-    told = one_line(blind.result(without_tokens(result.text[:_MAX_READ])), _MAX_CALL)
-    return f"{shown}\n  {'failed' if result.failed else 'gave'}: {told or '[nothing]'}"
+        return line
+    reply = one_line(blind.result(without_tokens(result.text[:_MAX_READ])), _MAX_CALL)
+    return f"{line}\n  {'failed' if result.failed else 'gave'}: {reply or '[nothing]'}"

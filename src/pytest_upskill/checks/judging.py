@@ -60,7 +60,7 @@ def _ruled(context: CheckContext) -> Iterator[Result]:
         yield (None, context.nothing) if context.nothing else context.rulings[text]
 
 
-JUDGE: Final = CheckKind("judge", TEXTS, _ruled, whole=lambda to_judge: to_judge.texts)
+JUDGE: Final = CheckKind("judge", TEXTS, _ruled, full_texts=lambda to_judge: to_judge.texts)
 
 
 def rubric_of(checks: Iterable[AnyCheck]) -> ToJudge:
@@ -78,10 +78,10 @@ def is_worth_keeping(question: Question, answer: Answer) -> bool:
     return question.verdicts is None or not isinstance(_read(question, answer), str)
 
 
-def _read(asked: Question, reply: Answer) -> list[Ruling] | str:
+def _read(question: Question, reply: Answer) -> list[Ruling] | str:
     # Without what the judge is told about its reply, which it should copy.
-    judged = asked.messages[0][1].rpartition(_CRITERIA)[0]
-    return read_reply(reply.text, asked.verdicts or 0, asked.mark, judged)
+    judged = question.messages[0][1].rpartition(_CRITERIA)[0]
+    return read_reply(reply.text, question.verdicts or 0, question.mark, judged)
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,14 @@ def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[
     if answer.activity is None:
         files = [part for file in answer.files for part in (file.path, file.text or "")]
         mark = mark_of(*spoken, answer.text, *files)
-        given = f"{_marked('answer', mark, _judged(answer.text))}{_files(answer.files, mark)}"
+        work = f"{_marked('answer', mark, _judged(answer.text))}{_files(answer.files, mark)}"
     else:
         view = view_of(rubric, question, answer)
         mark = mark_of(*spoken, *view)
-        left = f"{_LEFT_BEHIND}{_marked('files', mark, view.files)}"
-        done = f"{_DONE}{_marked('work', mark, view.work)}"
-        given = f"{_marked('answer', mark, view.text)}{left}{done}"
-    prompt = _prompt(rubric, question, given, mark)
+        files_part = f"{_LEFT_BEHIND}{_marked('files', mark, view.files)}"
+        work_part = f"{_DONE}{_marked('work', mark, view.work)}"
+        work = f"{_marked('answer', mark, view.text)}{files_part}{work_part}"
+    prompt = _prompt(rubric, question, work, mark)
     messages: tuple[tuple[Role, str], ...] = (("user", prompt),)
     number = len(rubric.texts)
     form = (schema(number), number, mark)
@@ -129,7 +129,7 @@ def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[
     ]
 
 
-def _prompt(rubric: Rubric, question: Question, given: str, mark: str) -> str:
+def _prompt(rubric: Rubric, question: Question, work: str, mark: str) -> str:
     turns = "\n\n".join(
         text if len(question.messages) == 1 else f"{role}: {text}"
         for role, text in question.messages
@@ -137,7 +137,7 @@ def _prompt(rubric: Rubric, question: Question, given: str, mark: str) -> str:
     criteria = "\n".join(f"{number}. {text}" for number, text in enumerate(rubric.texts, start=1))
     context = f"{_CONTEXT}{_marked('wanted', mark, rubric.context)}" if rubric.context else ""
     return (
-        f"{_marked('question', mark, without_tokens(turns))}{given}"
+        f"{_marked('question', mark, without_tokens(turns))}{work}"
         f"{context}{_CRITERIA}{criteria}\n\n{wanted_form(mark)}"
     )
 
@@ -158,39 +158,41 @@ def _files(files: Sequence[AnswerFile], mark: str) -> str:
     """The files of an answer as the judge sees them."""
     if not files:
         return ""
-    shown = files[:_MAX_FILES]
-    room = _MAX_JUDGED // len(shown)
+    listed_files = files[:_MAX_FILES]
+    limit = _MAX_JUDGED // len(listed_files)
     texts = [
         f"{one_line(file.path, 200)} ({file.size:,} bytes):\n"
-        + ("[not a text]" if file.text is None else _judged(file.text, room))
-        for file in shown
+        + ("[not a text]" if file.text is None else _judged(file.text, limit))
+        for file in listed_files
     ]
-    if len(files) > len(shown):
-        texts.append(f"[… {len(files) - len(shown):,} more files left out …]")
-    listed = "\n\n".join(texts)
-    return f"{_CAME_WITH}{_marked('files', mark, listed)}"
+    if len(files) > len(listed_files):
+        texts.append(f"[… {len(files) - len(listed_files):,} more files left out …]")
+    listing = "\n\n".join(texts)
+    return f"{_CAME_WITH}{_marked('files', mark, listing)}"
 
 
-def _repair(asked: Question, reply: Reply | None) -> Question | None:
+def _repair(question: Question, reply: Reply | None) -> Question | None:
     """The question again, with the problem of an unusable reply; None if it can be used."""
     if not isinstance(reply, Answer):
         return None
-    problem = _read(asked, reply)
+    problem = _read(question, reply)
     if not isinstance(problem, str):
         return None
-    again = f"This is not what I asked for: {problem}. {wanted_form(asked.mark)}"
-    said = shortened(reply.text, _MAX_REPEATED)
-    return replace(asked, messages=(*asked.messages, ("assistant", said), ("user", again)))
+    request = f"This is not what I asked for: {problem}. {wanted_form(question.mark)}"
+    quoted_reply = shortened(reply.text, _MAX_REPEATED)
+    return replace(
+        question, messages=(*question.messages, ("assistant", quoted_reply), ("user", request))
+    )
 
 
 def judge(ask: Ask, to_judge: Sequence[tuple[Rubric, Question, Answer]]) -> list[Rulings]:
     """Ask for rulings on several answers at once."""
-    asked = [first_questions(*one) for one in to_judge]
-    replies = iter(ask([question for questions in asked for question in questions]))
-    votes = [[(question, next(replies)) for question in questions] for questions in asked]
+    questions_of = [first_questions(*item) for item in to_judge]
+    replies = iter(ask([question for batch in questions_of for question in batch]))
+    votes = [[(question, next(replies)) for question in batch] for batch in questions_of]
     return [
-        _rulings(ask, rubric, answer, own)
-        for (rubric, _, answer), own in zip(to_judge, votes, strict=True)
+        _rulings(ask, rubric, answer, replies_to)
+        for (rubric, _, answer), replies_to in zip(to_judge, votes, strict=True)
     ]
 
 
@@ -204,16 +206,16 @@ def _rulings(
     problem = None
     for question, reply in votes:
         verdicts: list[Ruling] | str = []
-        for said in _attempts(ask, question, reply):
-            if isinstance(said, NoAnswer):
-                verdicts = said.reason
+        for attempt in _attempts(ask, question, reply):
+            if isinstance(attempt, NoAnswer):
+                verdicts = attempt.reason
             else:
-                spent.append(said.usage)
-                verdicts = _read(question, said)
+                spent.append(attempt.usage)
+                verdicts = _read(question, attempt)
                 if isinstance(verdicts, str):
                     verdicts = (
                         f"{rubric.judge} returned no usable verdicts twice ({verdicts}): "
-                        f"{one_line(said.text, 80)!r}. Try a stronger judge"
+                        f"{one_line(attempt.text, 80)!r}. Try a stronger judge"
                     )
         if isinstance(verdicts, str):
             problem = f"the judge gave no ruling: {verdicts}"
@@ -223,9 +225,9 @@ def _rulings(
     for number, text in enumerate(rubric.texts if problem is None else ()):
         ruling = _majority([verdicts[number] for verdicts in read])
         if ruling is None:
-            why = one_line(read[0][number].reason, _SHOWN)
+            reason = one_line(read[0][number].reason, _SHOWN)
             problem = (
-                f"the judge {rubric.judge} is unsure about {one_line(text, 80)!r}: {why}. "
+                f"the judge {rubric.judge} is unsure about {one_line(text, 80)!r}: {reason}. "
                 "Reword it, or set judge_votes to 3"
             )
         else:
@@ -241,25 +243,25 @@ def _attempts(ask: Ask, question: Question, reply: Reply) -> Iterator[Reply]:
 
 
 def all_questions(
-    rubric: Rubric, question: Question, answer: Answer, known: Callable[[str], Reply | None]
+    rubric: Rubric, question: Question, answer: Answer, replies: Callable[[str], Reply | None]
 ) -> Iterator[Question]:
     """Everything that a judge was asked about an answer; ``known`` has its replies by key."""
-    for asked in first_questions(rubric, question, answer):
-        yield asked
-        if repair := _repair(asked, known(asked.key)):
+    for vote in first_questions(rubric, question, answer):
+        yield vote
+        if repair := _repair(vote, replies(vote.key)):
             yield repair
 
 
 def _majority(votes: Sequence[Ruling]) -> Ruling | None:
     """A vote of the side with more than half of all votes."""
     for side in ("pass", "fail"):
-        own = [vote for vote in votes if vote.verdict == side]
-        if len(own) * 2 > len(votes):
-            return own[0]
+        side_votes = [vote for vote in votes if vote.verdict == side]
+        if len(side_votes) * 2 > len(votes):
+            return side_votes[0]
     return None
 
 
 def _reason(text: str, ruling: Ruling) -> str:
-    said = f"{one_line(text, 120)!r}: {one_line(ruling.reason, _SHOWN)}"
+    text_and_reason = f"{one_line(text, 120)!r}: {one_line(ruling.reason, _SHOWN)}"
     quote = one_line(ruling.quote, 120)
-    return f'{said} (the judge quotes "{quote}")' if quote else said
+    return f'{text_and_reason} (the judge quotes "{quote}")' if quote else text_and_reason

@@ -114,8 +114,8 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise BrokenError(f"invalid JSON: {_lower(error.msg)} ({where})") from None
+        position = f"line {error.lineno}, column {error.colno}"
+        raise BrokenError(f"invalid JSON: {_lower(error.msg)} ({position})") from None
     except RecursionError:
         raise BrokenError("the JSON is nested too deeply") from None
     except ValueError as error:
@@ -156,8 +156,8 @@ def parse_yaml(text: str) -> None:
 
 def _yaml_problem(error: Any) -> str:
     mark = getattr(error, "problem_mark", None)
-    where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-    return one_line(f"{getattr(error, 'problem', None) or error}", 100) + where
+    position = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+    return one_line(f"{getattr(error, 'problem', None) or error}", 100) + position
 
 
 def parse_toml(text: str) -> None:
@@ -180,8 +180,8 @@ def parse_python(text: str) -> ast.Module:
             warnings.simplefilter("ignore")  # of an escape like "\d", say
             return ast.parse(text)
     except SyntaxError as error:
-        where = f" (line {error.lineno})" if error.lineno else ""
-        raise BrokenError(f"invalid Python: {one_line(error.msg, 100)}{where}") from None
+        position = f" (line {error.lineno})" if error.lineno else ""
+        raise BrokenError(f"invalid Python: {one_line(error.msg, 100)}{position}") from None
     except (RecursionError, MemoryError):
         raise BrokenError("the Python code is nested too deeply") from None
     except ValueError as error:
@@ -191,7 +191,7 @@ def parse_python(text: str) -> ast.Module:
 def parse_shell(text: str) -> None:
     """``bash -n`` reads and runs nothing; no variable can make it source a file."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["bash", "--norc", "--noprofile", "-n"],
             executable=shutil.which("bash"),
             input=text.encode("utf-8", "replace"),
@@ -202,9 +202,9 @@ def parse_shell(text: str) -> None:
         )
     except subprocess.TimeoutExpired:
         raise OutOfTimeError from None
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").split("\n")[0]
-        raise BrokenError(f"invalid shell: {one_line(said, 100) or 'bash failed'}")
+    if process.returncode:
+        message = process.stderr.decode("utf-8", "replace").split("\n")[0]
+        raise BrokenError(f"invalid shell: {one_line(message, 100) or 'bash failed'}")
 
 
 def _lower(text: str) -> str:

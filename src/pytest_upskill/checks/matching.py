@@ -64,9 +64,9 @@ def _unrolled(text: str) -> int:
     sizes, last = [0], 0  # of the open groups; of what a count would repeat
     for piece in _PIECE.finditer(text):
         if piece[1]:
-            more = last * (int(piece[1]) - 1)
-            last += more
-            sizes[-1] += more
+            copies = last * (int(piece[1]) - 1)
+            last += copies
+            sizes[-1] += copies
         elif piece[0] == "(":
             sizes.append(0)
         elif piece[0] == ")" and len(sizes) > 1:
@@ -91,11 +91,11 @@ def word_pattern(text: str) -> "regex.Pattern[str]":
 def search(pattern: "regex.Pattern[str]", text: str) -> "regex.Match[str] | None":
     """OutOfTimeError if it takes longer than the checks of an answer may."""
     try:
-        found = pattern.search(text, timeout=_time_for_pattern())
+        match = pattern.search(text, timeout=_time_for_pattern())
     except TimeoutError:
         raise OutOfTimeError from None
     seconds_left()
-    return found
+    return match
 
 
 def _time_for_pattern() -> float:
@@ -122,9 +122,9 @@ class _Folded(NamedTuple):
 def _folded_with_places(answer: str, case_sensitive: bool) -> _Folded:
     """Only the beginning of a very long answer: nobody reads its middle."""
     text = answer[:_MAX_SEARCHED]
-    whole = folded(text, case_sensitive)
+    all_folded = folded(text, case_sensitive)
     if text.isascii():
-        return _Folded(whole, range(len(text)), range(1, len(text) + 1))
+        return _Folded(all_folded, range(len(text)), range(1, len(text) + 1))
     pieces, starts, stops, start = list[str](), list[int](), list[int](), 0
     for stop in range(1, len(text) + 1):
         if stop < len(text) and unicodedata.combining(text[stop]):
@@ -134,55 +134,55 @@ def _folded_with_places(answer: str, case_sensitive: bool) -> _Folded:
         starts += [start] * len(piece)
         stops += [stop] * len(piece)
         start = stop
-    if "".join(pieces) != whole:  # letters that combine into one, as in Korean
+    if "".join(pieces) != all_folded:  # letters that combine into one, as in Korean
         return _Folded("", [], [])
-    return _Folded(whole, starts, stops)
+    return _Folded(all_folded, starts, stops)
 
 
-def find_texts(answer: str, wanted: list[str], case_sensitive: bool) -> Iterator[Span | None]:
-    whole = _folded_with_places(answer, case_sensitive)
-    for text in wanted:
+def find_texts(answer: str, texts: list[str], case_sensitive: bool) -> Iterator[Span | None]:
+    folded_answer = _folded_with_places(answer, case_sensitive)
+    for text in texts:
         part, start = folded(text, case_sensitive), 0
         for _ in range(_MAX_SPANS):
-            start = whole.text.find(part, start)
+            start = folded_answer.text.find(part, start)
             if start < 0:
                 break
-            yield whole.span(start, start + len(part))
+            yield folded_answer.span(start, start + len(part))
             start += len(part)
 
 
-def find_words(answer: str, wanted: list[str], case_sensitive: bool) -> Iterator[Span | None]:
-    for text in wanted:
+def find_words(answer: str, texts: list[str], case_sensitive: bool) -> Iterator[Span | None]:
+    for text in texts:
         pattern = word_pattern(folded(text, case_sensitive))
         yield from _matches(pattern, _folded_with_places(answer, case_sensitive))
 
 
-def find_patterns(answer: str, wanted: list[Any], case_sensitive: bool) -> Iterator[Span | None]:
-    for _, pattern in wanted:
+def find_patterns(answer: str, patterns: list[Any], case_sensitive: bool) -> Iterator[Span | None]:
+    for _, pattern in patterns:
         yield from _matches(pattern[case_sensitive], _folded_with_places(answer, True))
 
 
 def find_start(answer: str, text: str, case_sensitive: bool) -> Iterator[Span | None]:
-    whole = _folded_with_places(answer, case_sensitive)
+    folded_answer = _folded_with_places(answer, case_sensitive)
     part = folded(text, case_sensitive).strip()
-    at = len(whole.text) - len(whole.text.lstrip())
-    if whole.text.startswith(part, at):
-        yield whole.span(at, at + len(part))
+    at = len(folded_answer.text) - len(folded_answer.text.lstrip())
+    if folded_answer.text.startswith(part, at):
+        yield folded_answer.span(at, at + len(part))
 
 
 def find_end(answer: str, text: str, case_sensitive: bool) -> Iterator[Span | None]:
-    whole = _folded_with_places(answer, case_sensitive)
+    folded_answer = _folded_with_places(answer, case_sensitive)
     part = folded(text, case_sensitive).strip()
-    stop = len(whole.text.rstrip())
-    if len(answer) <= _MAX_SEARCHED and whole.text.endswith(part, 0, stop):
-        yield whole.span(stop - len(part), stop)
+    stop = len(folded_answer.text.rstrip())
+    if len(answer) <= _MAX_SEARCHED and folded_answer.text.endswith(part, 0, stop):
+        yield folded_answer.span(stop - len(part), stop)
 
 
-def _matches(pattern: "regex.Pattern[str]", whole: _Folded) -> Iterator[Span | None]:
+def _matches(pattern: "regex.Pattern[str]", folded_answer: _Folded) -> Iterator[Span | None]:
     try:
-        matches = pattern.finditer(whole.text, timeout=_time_for_pattern())
+        matches = pattern.finditer(folded_answer.text, timeout=_time_for_pattern())
         for match in islice(matches, _MAX_SPANS):
             seconds_left()
-            yield whole.span(match.start(), match.end())
+            yield folded_answer.span(match.start(), match.end())
     except TimeoutError:
         raise OutOfTimeError from None

@@ -100,10 +100,12 @@ def load_checked_cases(
 
     ``registered`` are the kinds of a hook; ``folder`` is the skill's, for its own functions.
     """
-    own = registered or {}
+    registered_kinds = registered or {}
     python = python_kind(folder or file.parent, allowed=allow_code, allowed_by=allowed_by)
-    kinds = {**KINDS, **kinds_of_skill(folder or file.parent), **own, "python": python}
-    return with_checks(load_cases(file, folder), lambda case: checks_of(case, kinds, own))
+    kinds = {**KINDS, **kinds_of_skill(folder or file.parent), **registered_kinds, "python": python}
+    return with_checks(
+        load_cases(file, folder), lambda case: checks_of(case, kinds, registered_kinds)
+    )
 
 
 def kinds_of_skill(folder: Path) -> dict[str, CheckKind]:
@@ -120,7 +122,7 @@ def with_checks(
         try:
             cases.append((case, parse(case)))
         except FormError as error:
-            problems = [(case.place_of(*loc), what) for loc, what in error.problems]
+            problems = [(case.place_of(*loc), problem) for loc, problem in error.problems]
             broken.append(broken_case(loaded.file, case, problems))
     return loaded.only(cases, broken)
 
@@ -134,8 +136,8 @@ def checks_of(
         return parse_checks(case.expected, kinds, place)
     name, value = case.validator
     if name not in registered:
-        known = ", ".join(registered) or "none (register them in a conftest.py)"
-        raise FormError([(("validator",), f"unknown check {name!r}; registered: {known}")])
+        names = ", ".join(registered) or "none (register them in a conftest.py)"
+        raise FormError([(("validator",), f"unknown check {name!r}; registered: {names}")])
     written = () if case.expected is None else parse_checks(case.expected, kinds, place)
     if any(check.name == name for check in written):
         return written
@@ -168,9 +170,9 @@ def parse_checks(
     if not any(check.required for check in checks):
         raise FormError([(loc, _NONE_REQUIRED)])
     if isinstance(expected, dict) and not rubric_of(checks).texts:
-        for setting, why in _OF_JUDGE.items():
+        for setting, purpose in _OF_JUDGE.items():
             if setting in expected:
-                raise FormError([((*loc, setting), f'there is no "judge" check {why}')])
+                raise FormError([((*loc, setting), f'there is no "judge" check {purpose}')])
     return checks
 
 
@@ -179,8 +181,8 @@ def _groups(written: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...
     if isinstance(written, dict):
         return _group(written, around, loc)
     if not isinstance(written, list):
-        what = "missing" if written is None else "must be an object or a list"
-        raise FormError([(loc, what)])
+        problem = "missing" if written is None else "must be an object or a list"
+        raise FormError([(loc, problem)])
     return tuple(check for group in _each(written, around, loc) for check in group)
 
 
@@ -225,16 +227,16 @@ def _group(written: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...]
 
 def _contradiction(checks: Mapping[str, Check]) -> tuple[str, str] | None:
     """The check of a group that contradicts another, and how."""
-    wanted = [checks[name] for name in ("contains", "not_contains") if name in checks]
-    if len(wanted) == 2:
-        sensitive = wanted[0].case_sensitive
-        for text in wanted[0].argument:
-            for part in wanted[1].argument:
+    pair = [checks[name] for name in ("contains", "not_contains") if name in checks]
+    if len(pair) == 2:
+        sensitive = pair[0].case_sensitive
+        for text in pair[0].argument:
+            for part in pair[1].argument:
                 if folded(part, sensitive) in folded(text, sensitive):
                     return "not_contains", f"{quoted(part)} is in {quoted(text)} of contains"
-    least, most = checks.get("min_words"), checks.get("max_words")
-    if least and most and least.argument > most.argument:
-        return "max_words", f"less than min_words ({least.argument:,})"
+    fewest, limit = checks.get("min_words"), checks.get("max_words")
+    if fewest and limit and fewest.argument > limit.argument:
+        return "max_words", f"less than min_words ({fewest.argument:,})"
     return None
 
 
@@ -243,11 +245,11 @@ def _with_settings(written: dict[str, Any], around: _Around, loc: Location) -> _
     group: GroupForm = read_form(_GROUP, settings, loc)
     for key in ("weight", "required"):
         if around.inside and settings.get(key) is not None:
-            what = f'has no effect inside "{around.inside}", which counts as one check'
-            raise FormError([((*loc, key), what)])
-    own = {key: value for key in settings if (value := getattr(group, key)) is not None}
-    own["required"] = around.required and group.required is not False
-    return replace(around, **own, depth=around.depth + 1)
+            problem = f'has no effect inside "{around.inside}", which counts as one check'
+            raise FormError([((*loc, key), problem)])
+    group_settings = {key: value for key in settings if (value := getattr(group, key)) is not None}
+    group_settings["required"] = around.required and group.required is not False
+    return replace(around, **group_settings, depth=around.depth + 1)
 
 
 def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...]:
@@ -263,8 +265,8 @@ def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[An
             return (Combined("not", (group,), around.weight, around.required),)
     if name not in around.kinds:
         hint = guess(name, [*around.kinds, *RESERVED])
-        own = "; register your own with the hook pytest_upskill_checks"
-        raise FormError([(loc, f"unknown check{hint or own}")])
+        advice = "; register your own with the hook pytest_upskill_checks"
+        raise FormError([(loc, f"unknown check{hint or advice}")])
     kind = around.kinds[name]
     value = read_form(kind.argument, argument, loc)
     if kind is JUDGE:

@@ -28,8 +28,8 @@ def function_kind(name: str, function: CheckFunction) -> CheckKind:
     takes_context = _takes_context(function) or _takes_one(function)
 
     def evaluate(context: CheckContext) -> Iterator[Result]:
-        given = (context,) if takes_context else (context.answer, context.value)
-        yield _result(name, function, *given)
+        arguments = (context,) if takes_context else (context.answer, context.value)
+        yield _result(name, function, *arguments)
 
     return CheckKind(name, _ANYTHING, evaluate, calls_code=True)
 
@@ -55,13 +55,13 @@ def _positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
     except (TypeError, ValueError):  # some builtins have no signature
         return []
     named_only = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
-    return [one for one in parameters if one.kind not in named_only]
+    return [parameter for parameter in parameters if parameter.kind not in named_only]
 
 
-def _result(name: str, function: Callable[..., Any], *given: Any) -> Result:
+def _result(name: str, function: Callable[..., Any], *arguments: Any) -> Result:
     """Call a user's function; whatever it raises besides AssertionError errors the trial."""
     try:
-        returned = function(*given)
+        returned = function(*arguments)
     except AssertionError as error:
         first_line = str(error).split("\n")[0]  # pytest's explanation below it is for tests
         return False, one_line(first_line, 500) or "an assertion failed"
@@ -70,8 +70,8 @@ def _result(name: str, function: Callable[..., Any], *given: Any) -> Result:
             return returned, f"the check returned {returned}"
         case (bool() as passed, str() as reason):
             return passed, one_line(reason, 500)
-    got = one_line(repr(returned), 100)
-    raise CheckError(f"check {name} returned {got}. Return True, False, or (bool, reason)")
+    value = one_line(repr(returned), 100)
+    raise CheckError(f"check {name} returned {value}. Return True, False, or (bool, reason)")
 
 
 def python_kind(folder: Path, *, allowed: bool, allowed_by: str = "allow_code") -> CheckKind:
@@ -88,8 +88,8 @@ def python_kind(folder: Path, *, allowed: bool, allowed_by: str = "allow_code") 
 
     def evaluate(context: CheckContext) -> Iterator[Result]:
         written, function = context.value
-        given = replace(context, value=None) if _takes_context(function) else context.answer
-        passed, reason = _result(written, function, given)
+        arguments = replace(context, value=None) if _takes_context(function) else context.answer
+        passed, reason = _result(written, function, arguments)
         yield passed, f"{written}: {reason}"
 
     argument: TypeAdapter[Any] = TypeAdapter(Annotated[Text, AfterValidator(function_of)])

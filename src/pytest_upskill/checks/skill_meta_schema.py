@@ -1,7 +1,4 @@
-"""What editors say of each check: a sentence and an example.
-
-``{it}`` is what is looked at: the answer, or the text of a file, or the output of a command.
-"""
+"""The JSON schema of skill_meta.json for editors, made from the forms that validate the file."""
 
 import json
 from collections.abc import Mapping
@@ -16,18 +13,21 @@ from .parse import KINDS, GroupForm
 
 
 class About(NamedTuple):
-    """A sentence on a check, and a value that it may have."""
+    """What editors say of a check: a sentence and an example.
+
+    ``{it}`` is what is checked: the answer, the text of a file, or the output of a command.
+    """
 
     text: str
     example: Any = None
 
-    def schema(self, it: str = "the answer") -> dict[str, Any]:
+    def schema(self, checked: str = "the answer") -> dict[str, Any]:
         """For the JSON schema: an editor shows the description and offers the example."""
-        text = self.text.replace("{it}", it)
+        text = self.text.replace("{it}", checked)
         if self.example is None:
             return {"description": text}
-        shown = json.dumps(self.example, ensure_ascii=False)
-        return {"description": f"{text} Example: {shown}", "examples": [self.example]}
+        example = json.dumps(self.example, ensure_ascii=False)
+        return {"description": f"{text} Example: {example}", "examples": [self.example]}
 
 
 ABOUT: Final = {
@@ -162,19 +162,19 @@ def schema_of_cases(kinds: Mapping[str, CheckKind] = KINDS) -> dict[str, Any]:
         "group": TypeAdapter(GroupForm),
         **{f"check {name}": kind.argument for name, kind in kinds.items()},
     }
-    made, shared = TypeAdapter.json_schemas(
+    schemas, shared = TypeAdapter.json_schemas(
         [(name, _MODE, form) for name, form in forms.items()], schema_generator=_Generator
     )
     parts = shared["$defs"]
     file, group = parts.pop("MetaForm"), parts.pop("GroupForm")
 
-    def check(name: str, it: str = "the answer") -> dict[str, Any]:
-        about = ABOUT[name].schema(it) if name in ABOUT else {}
-        return {**_or_nothing(made[f"check {name}", _MODE], _SHORT.get(name)), **about}
+    def check(name: str, checked: str = "the answer") -> dict[str, Any]:
+        about = ABOUT[name].schema(checked) if name in ABOUT else {}
+        return {**_or_nothing(schemas[f"check {name}", _MODE], _SHORT.get(name)), **about}
 
-    for form, it in (("FileForm", "the file"), ("CommandForm", "its output")):
-        own = parts[form]["properties"]
-        own |= {name: check(name, it) for name in kinds if name in own}
+    for form, checked in (("FileForm", "the file"), ("CommandForm", "its output")):
+        properties = parts[form]["properties"]
+        properties |= {name: check(name, checked) for name in kinds if name in properties}
     of_code = parts["CodeForm"]["properties"]
     of_code |= {name: check(name) for name in ("defines", "imports", "calls")}
     parts["Expected"] = {
@@ -196,11 +196,11 @@ def schema_of_cases(kinds: Mapping[str, CheckKind] = KINDS) -> dict[str, Any]:
     of_defaults = parts["DefaultsForm"]["properties"]["expected"]
     of_defaults |= {"anyOf": [_EXPECTED, {"type": "null"}]}
 
-    def said(key: str, condition: dict[str, Any]) -> dict[str, Any]:
+    def described(key: str, condition: dict[str, Any]) -> dict[str, Any]:
         """A condition on a key of the file, with the description of the key."""
         return {key: {"description": file["properties"][key]["description"], **condition}}
 
-    in_defaults = {"required": ["defaults"], "properties": said("defaults", _NEEDS_EXPECTED)}
+    in_defaults = {"required": ["defaults"], "properties": described("defaults", _NEEDS_EXPECTED)}
     in_each = {"items": _NEEDS_EXPECTED}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -209,7 +209,7 @@ def schema_of_cases(kinds: Mapping[str, CheckKind] = KINDS) -> dict[str, Any]:
         "type": ["object", "array"],
         "items": {"$ref": "#/$defs/CaseForm", **_NEEDS_EXPECTED},
         "if": in_defaults,
-        "else": {"properties": {**said("cases", in_each), **said("tests", in_each)}},
+        "else": {"properties": {**described("cases", in_each), **described("tests", in_each)}},
         "$defs": dict(sorted(parts.items())),
     }
 

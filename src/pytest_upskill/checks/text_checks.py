@@ -39,9 +39,9 @@ def _both(context: CheckContext, text: str) -> tuple[str, str]:
 
 def _contains(context: CheckContext) -> Iterator[Result]:
     for text in context.value:
-        whole, part = _both(context, text)
-        inside = part in whole
-        yield inside, f"{quoted(text)} is {'' if inside else 'not '}in {context.where}"
+        answer, part = _both(context, text)
+        inside = part in answer
+        yield inside, f"{quoted(text)} is {'' if inside else 'not '}in {context.text_name}"
 
 
 def _not_contains(context: CheckContext) -> Iterator[Result]:
@@ -51,39 +51,39 @@ def _not_contains(context: CheckContext) -> Iterator[Result]:
 def _contains_any(context: CheckContext) -> Iterator[Result]:
     inside = [reason for passed, reason in _contains(context) if passed]
     names = one_line(", ".join(map(quoted, context.value)), 200)
-    yield bool(inside), inside[0] if inside else f"none of {names} is in {context.where}"
+    yield bool(inside), inside[0] if inside else f"none of {names} is in {context.text_name}"
 
 
 def _words(context: CheckContext) -> Iterator[Result]:
     for text in context.value:
-        whole, part = _both(context, text)
-        if search(word_pattern(part), whole):
-            yield True, f"{quoted(text)} is in {context.where} as a word"
-        elif part in whole:
-            yield False, f"{quoted(text)} is in {context.where} only as part of other words"
+        answer, part = _both(context, text)
+        if search(word_pattern(part), answer):
+            yield True, f"{quoted(text)} is in {context.text_name} as a word"
+        elif part in answer:
+            yield False, f"{quoted(text)} is in {context.text_name} only as part of other words"
         else:
-            yield False, f"{quoted(text)} is not in {context.where}"
+            yield False, f"{quoted(text)} is not in {context.text_name}"
 
 
 def _compared(yes: str, no: str, holds: Callable[[str, str], bool]) -> Evaluate:
     """White space around the answer and the text is ignored."""
 
     def evaluate(context: CheckContext) -> Iterator[Result]:
-        whole, part = (side.strip() for side in _both(context, context.value))
-        passed = holds(whole, part)
-        yield passed, f"{context.where} {yes if passed else no} {quoted(context.value)}"
+        answer, part = (side.strip() for side in _both(context, context.value))
+        passed = holds(answer, part)
+        yield passed, f"{context.text_name} {yes if passed else no} {quoted(context.value)}"
 
     return evaluate
 
 
-def _matched(wanted: bool) -> Evaluate:
+def _matched(expected: bool) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         for text, pattern in context.value:
             match = search(pattern[context.case_sensitive], folded(context.answer.text, True))
-            found = quoted(match.group()) if match else "nothing"
+            matched_text = quoted(match.group()) if match else "nothing"
             yield (
-                (match is not None) is wanted,
-                f"{quoted(text)} matches {found} in {context.where}",
+                (match is not None) is expected,
+                f"{quoted(text)} matches {matched_text} in {context.text_name}",
             )
 
     return evaluate
@@ -156,8 +156,8 @@ KINDS = (
     CheckKind("equals", TEXT, _compared("is", "is not", str.__eq__)),
     CheckKind("starts_with", TEXT, _starts, find_start),
     CheckKind("ends_with", TEXT, _ends, find_end),
-    CheckKind("regex", PATTERNS, _matched(wanted=True), find_patterns),
-    CheckKind("not_regex", PATTERNS, _matched(wanted=False), find_patterns, unwanted=True),
+    CheckKind("regex", PATTERNS, _matched(expected=True), find_patterns),
+    CheckKind("not_regex", PATTERNS, _matched(expected=False), find_patterns, unwanted=True),
     CheckKind("min_words", COUNT, _min_words),
     CheckKind("max_words", COUNT, _at_most("word", _words_in)),
     CheckKind("max_chars", COUNT, _at_most("character", _characters_in)),

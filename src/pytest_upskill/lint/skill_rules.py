@@ -84,16 +84,16 @@ class _Problem(NamedTuple):
 def reference_findings(file: Path, lines: Sequence[str], first: int) -> Iterator[Finding]:
     """Each wrong path once, where it occurs first; ``lines`` are the body, from line ``first``."""
     files = FilesOnDisk(file.parent)
-    lookup, found = Folder(files), dict[str, Finding]()
+    lookup, findings = Folder(files), dict[str, Finding]()
     for reference in references_in(lines, first):
         around = _around(lines, reference.line - first) if reference.kind == "code" else ""
         problem = _problem(reference, around, lookup, file.parent)
         if not problem:
             continue
-        known = found.get(problem.message)
-        if not known or (known.level == "warning" and problem.level == "error"):
-            found[problem.message] = Finding(shown(file), reference.line, *problem)
-    yield from sorted(found.values(), key=lambda finding: finding.line)
+        earlier = findings.get(problem.message)
+        if not earlier or (earlier.level == "warning" and problem.level == "error"):
+            findings[problem.message] = Finding(shown(file), reference.line, *problem)
+    yield from sorted(findings.values(), key=lambda finding: finding.line)
     yield from _chains(file.parent, files, lookup, files_named(files, lines))
 
 
@@ -129,10 +129,10 @@ def _means_a_file(reference: Reference, written: str, around: str, lookup: Folde
     if reference.kind == "link":
         hidden = written.removeprefix("./").startswith(".")
         return not hidden and bool(_HAS_ENDING.fullmatch(written) or written.endswith("/"))
-    own = _IN_SKILL.fullmatch(written) if reference.kind == "code" else None
-    if not own or reference.example or not lookup.spelling(own[1]):
+    in_skill = _IN_SKILL.fullmatch(written) if reference.kind == "code" else None
+    if not in_skill or reference.example or not lookup.spelling(in_skill[1]):
         return False
-    return own[1].startswith("reference") or not _ELSEWHERE.search(around)
+    return in_skill[1].startswith("reference") or not _ELSEWHERE.search(around)
 
 
 def _outside(folder: Path, path: str, name: str) -> _Problem | None:
@@ -161,20 +161,22 @@ def _is_around(folder: Path, path: str) -> bool:
     """Whether a folder above, or a skill beside this one, has such a file: the text may mean it."""
     real = folder.resolve()
     try:
-        with os.scandir(real.parent) as found:
-            beside = [entry.path for entry in islice(found, _MOST_NEIGHBOURS)]
+        with os.scandir(real.parent) as entries:
+            beside = [entry.path for entry in islice(entries, _MOST_NEIGHBOURS)]
     except OSError:
         beside = []
     places = [*map(str, real.parents[:_MOST_ABOVE]), *beside]
-    return any(os.path.exists(os.path.join(one, path)) for one in places)  # noqa: PTH110, PTH118
+    return any(os.path.exists(os.path.join(place, path)) for place in places)  # noqa: PTH110, PTH118
 
 
 def _chains(
     folder: Path, files: FilesOnDisk, lookup: Folder, named: Sequence[str]
 ) -> Iterator[Finding]:
     """Files that SKILL.md names only through another file, as one finding at the first of them."""
-    known, found = set(named), list[tuple[str, str, int]]()
-    pages = [one for one in named if one.endswith(".md") and not _ABOUT_THE_SKILL.fullmatch(one)]
+    named_files, chained = set(named), list[tuple[str, str, int]]()
+    pages = [
+        page for page in named if page.endswith(".md") and not _ABOUT_THE_SKILL.fullmatch(page)
+    ]
     for path in pages[:_MOST_CHAINED]:
         try:
             lines = files.text(path).split("\n")
@@ -187,14 +189,14 @@ def _chains(
             for start in (posixpath.dirname(path), ""):
                 target = posixpath.normpath(posixpath.join(start, written))
                 there = not target.startswith("..") and lookup.spelling(target) == target
-                if there and target not in known and _is_page(target, lookup):
-                    known.add(target)
-                    found.append((target, path, reference.line))
-    if found:
-        target, path, line = found[0]
-        others = len(found) - 1
-        more = f", and {counted(others, 'file')} more like it" if others else ""
-        message = f"{one_line(target, 200)!r} is named here, but not in SKILL.md{more}"
+                if there and target not in named_files and _is_page(target, lookup):
+                    named_files.add(target)
+                    chained.append((target, path, reference.line))
+    if chained:
+        target, path, line = chained[0]
+        further = len(chained) - 1
+        and_more = f", and {counted(further, 'file')} more like it" if further else ""
+        message = f"{one_line(target, 200)!r} is named here, but not in SKILL.md{and_more}"
         yield Finding(shown(folder / path), line, "warning", "reference-deep", message, _CHAIN)
 
 

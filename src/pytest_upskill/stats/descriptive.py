@@ -40,7 +40,13 @@ def cohens_kappa(ours: Sequence[bool], theirs: Sequence[bool]) -> float | None:
     n = len(ours)
     if n == 0:
         return None
-    agreed = sum(one == other for one, other in zip(ours, theirs, strict=True)) / n
+    agreed = (
+        sum(
+            our_rating == their_rating
+            for our_rating, their_rating in zip(ours, theirs, strict=True)
+        )
+        / n
+    )
     yes, their_yes = sum(ours) / n, sum(theirs) / n
     by_chance = yes * their_yes + (1 - yes) * (1 - their_yes)
     return None if by_chance == 1 else (agreed - by_chance) / (1 - by_chance)

@@ -52,35 +52,35 @@ class Family:
         self.known: dict[str, Differences] = {}  # when last looked at
         self._plan = plan
 
-    def look(self, found: Mapping[str, Differences], given_up: Collection[str] = ()) -> None:
+    def look(self, differences: Mapping[str, Differences], given_up: Collection[str] = ()) -> None:
         """Look at what was ``found`` of open effects; those that are ``given_up`` are settled.
 
         Settled ones stay in the family with what is known of them. An effect that is shown takes
         no share of the error any more.
         """
-        self.known |= found
-        left = {name: one for name, one in self.known.items() if name not in self.shown}
-        judged = judge_family(left, self._plan)
-        self.shown |= {name: one for name, one in judged.items() if one.lift.shown}
-        self.unshown = {name: one for name, one in judged.items() if not one.lift.shown}
-        still = self.open & found.keys() - set(given_up)
+        self.known |= differences
+        pending = {name: effect for name, effect in self.known.items() if name not in self.shown}
+        judged = judge_family(pending, self._plan)
+        self.shown |= {name: effect for name, effect in judged.items() if effect.lift.shown}
+        self.unshown = {name: effect for name, effect in judged.items() if not effect.lift.shown}
+        still = self.open & differences.keys() - set(given_up)
         self.open = {name for name in still if name in self.unshown and judged[name].open}
 
 
 def judge_family(family: Mapping[str, Differences], plan: tuple[int, ...]) -> dict[str, Judged]:
     """Effects by name, with intervals and p values that hold for all of them, and all looks."""
-    shown, left = dict[str, Judged](), dict(family)
-    while left:
-        level = _level(list(left.values()), plan)
-        found = {name: _judged(one, level) for name, one in left.items()}
-        new = {name: one for name, one in found.items() if one.lift.shown}
-        shown |= new
-        left = {name: one for name, one in left.items() if name not in new}
-        if not new:
+    shown, pending = dict[str, Judged](), dict(family)
+    while pending:
+        level = _level(list(pending.values()), plan)
+        judged = {name: _judged(effect, level) for name, effect in pending.items()}
+        newly_shown = {name: effect for name, effect in judged.items() if effect.lift.shown}
+        shown |= newly_shown
+        pending = {name: effect for name, effect in pending.items() if name not in newly_shown}
+        if not newly_shown:
             break
-    wide = family_level(len(left), plan)
-    rest = {name: _unshown(one, found[name], wide, plan) for name, one in left.items()}
-    return {name: {**shown, **rest}[name] for name in family}
+    wide = family_level(len(pending), plan)
+    unshown = {name: _unshown(effect, judged[name], wide, plan) for name, effect in pending.items()}
+    return {name: {**shown, **unshown}[name] for name in family}
 
 
 def family_level(effects: int, plan: tuple[int, ...], level: float = LEVEL) -> float:
@@ -90,67 +90,67 @@ def family_level(effects: int, plan: tuple[int, ...], level: float = LEVEL) -> f
 
 def _level(family: Sequence[Differences], plan: tuple[int, ...]) -> float:
     """With the fewest shares that are enough for all effects that could be significant."""
-    least, most = 1, len(family)
-    while least < most:
-        middle = (least + most) // 2
+    low, high = 1, len(family)
+    while low < high:
+        middle = (low + high) // 2
         error = 1 - family_level(middle, plan)
-        if sum(_lowest(one) < error for one in family) <= middle:
-            most = middle
+        if sum(_lowest(effect) < error for effect in family) <= middle:
+            high = middle
         else:
-            least = middle + 1
-    return family_level(least, plan)
+            low = middle + 1
+    return family_level(low, plan)
 
 
-def _lowest(one: Differences) -> float:
+def _lowest(effect: Differences) -> float:
     """The lowest p value that these differences allow, if all had the same sign."""
-    return float(0.5 ** sum(abs(value) > _ROUNDING for value in one.values))
+    return float(0.5 ** sum(abs(value) > _ROUNDING for value in effect.values))
 
 
-def _judged(one: Differences, level: float) -> Judged:
-    effect = paired_effect(one.values, level, one.reach)
+def _judged(effect: Differences, level: float) -> Judged:
+    lift = paired_effect(effect.values, level, effect.reach)
     # As the p value of a single test at the usual level.
-    p_value = min(1.0, effect.p_value * (1 - LEVEL) / (1 - level))
-    return Judged(effect._replace(p_value=p_value), level, open=False)
+    p_value = min(1.0, lift.p_value * (1 - LEVEL) / (1 - level))
+    return Judged(lift._replace(p_value=p_value), level, open=False)
 
 
-def _unshown(one: Differences, found: Judged, wide: float, plan: tuple[int, ...]) -> Judged:
+def _unshown(effect: Differences, judged: Judged, wide: float, plan: tuple[int, ...]) -> Judged:
     """``wide`` is the level at which all effects of the family may be within their margins."""
-    narrow = found.level
-    needed = cases_to_show(one.values, narrow)
-    if one.margin is not None:
-        found = _judged(one, wide)
-        found = found._replace(lift=guarded(found.lift, one.values, wide))
-        if found.lift.low > -one.margin:
-            return found
-        pairs = [(0.0, value) for value in one.values]
-        needed = cases_within(pairs, one.margin, wide) or needed
+    narrow = judged.level
+    needed = cases_to_show(effect.values, narrow)
+    if effect.margin is not None:
+        judged = _judged(effect, wide)
+        judged = judged._replace(lift=guarded(judged.lift, effect.values, wide))
+        if judged.lift.low > -effect.margin:
+            return judged
+        pairs = [(0.0, value) for value in effect.values]
+        needed = cases_within(pairs, effect.margin, wide) or needed
     # Cases like these did not show it.
-    needed = max(needed, len(one.values) + 1) if needed else None
-    is_open = one.runs < plan[-1] and _likely(one, plan[-1], narrow, wide) >= FUTILE
-    return found._replace(open=is_open, cases_needed=needed)
+    needed = max(needed, len(effect.values) + 1) if needed else None
+    is_open = effect.runs < plan[-1] and _likely(effect, plan[-1], narrow, wide) >= FUTILE
+    return judged._replace(open=is_open, cases_needed=needed)
 
 
-def _likely(one: Differences, most: int, level: float, wide: float) -> float:
+def _likely(effect: Differences, most: int, level: float, wide: float) -> float:
     """The chance that the interval after the last run tells, given the effect so far.
 
     It tells if it excludes 0, or all losses that count.
     """
-    cases = len(one.values)
+    cases = len(effect.values)
     if cases < fewest_cases(level):
         return 0.0
-    if one.runs < 2:
+    if effect.runs < 2:
         return 1.0  # one run can't separate chance from the spread between cases
-    mean = sum(one.values) / cases
-    spread = sum((value - mean) ** 2 for value in one.values) / (cases - 1)
-    between = max(0.0, spread - one.chance / one.runs)
-    last = sqrt(between + one.chance / most)
+    mean = sum(effect.values) / cases
+    spread = sum((value - mean) ** 2 for value in effect.values) / (cases - 1)
+    between = max(0.0, spread - effect.chance / effect.runs)
+    last = sqrt(between + effect.chance / most)
     needed = half_width(last, cases, level)
     above = [needed]  # the means that tell
-    if one.margin is not None and unseen(cases, wide) < one.margin:
-        low = low_with_rare_losses(mean, last, -min(one.values), cases, wide)
-        above.append(max(half_width(last, cases, wide), mean - low) - one.margin)
+    if effect.margin is not None and unseen(cases, wide) < effect.margin:
+        low = low_with_rare_losses(mean, last, -min(effect.values), cases, wide)
+        above.append(max(half_width(last, cases, wide), mean - low) - effect.margin)
     # How far the effect may still move if the cases' rates are about as observed.
-    moves = sqrt(one.chance * (1 / one.runs - 1 / most) / cases)
+    moves = sqrt(effect.chance * (1 / effect.runs - 1 / most) / cases)
     if moves == 0:
         return float(mean > min(above) or mean < -needed)
     return normal_tail((min(above) - mean) / moves) + normal_tail((needed + mean) / moves)

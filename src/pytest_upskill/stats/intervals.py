@@ -71,8 +71,8 @@ def newcombe(
     scale = n * n * sqrt(skill * (1 - skill) * baseline * (1 - baseline))
     phi = common / scale if scale else 0.0
 
-    def reach(one: float, other: float) -> float:
-        return sqrt(max(0.0, one * one - 2 * phi * one * other + other * other))
+    def reach(first: float, second: float) -> float:
+        return sqrt(max(0.0, first * first - 2 * phi * first * second + second * second))
 
     lift = skill - baseline
     return Interval(
@@ -102,8 +102,8 @@ def paired_effect(differences: Sequence[float], level: float = LEVEL, reach: flo
     Student's interval, extended as in `paired_lift`. If it includes 0, the p value is not below
     the level either, so that 0 is excluded just if the p value is.
     """
-    found = _widened(differences, _student(differences, level), level, reach)
-    return found if found.shown else found._replace(p_value=max(found.p_value, 1 - level))
+    effect = _widened(differences, _student(differences, level), level, reach)
+    return effect if effect.shown else effect._replace(p_value=max(effect.p_value, 1 - level))
 
 
 def _student(differences: Sequence[float], level: float) -> Interval:
@@ -119,10 +119,10 @@ def _widened(
     p_value = sign_flip(differences)
     low, high = limits
     share = unseen(len(differences), level)
-    seen = (1 - share) * lift
+    mean_seen = (1 - share) * lift
     # If a lift is shown, it stays shown: unseen cases then count as having no lift.
-    low = min(low, seen if low > 0 else seen - share * reach)
-    high = max(high, seen if high < 0 else seen + share * reach)
+    low = min(low, mean_seen if low > 0 else mean_seen - share * reach)
+    high = max(high, mean_seen if high < 0 else mean_seen + share * reach)
     if p_value >= 1 - level:
         low, high = min(low, 0.0), max(high, 0.0)
     return Lift(lift, max(-reach, low), min(reach, high), p_value)
@@ -159,11 +159,11 @@ def low_with_rare_losses(
     return max(-1.0, change - (slope + sqrt(slope**2 + 4 * size * variance)) / (2 * size))
 
 
-def guarded(found: Lift, differences: Sequence[float], level: float = LEVEL) -> Lift:
+def guarded(effect: Lift, differences: Sequence[float], level: float = LEVEL) -> Lift:
     """For a claim that less than a margin is lost: the lower end allows for rare, large losses."""
     change, spread = mean_and_spread(differences)
     low = low_with_rare_losses(change, spread, -min(differences), len(differences), level)
-    return found._replace(low=min(found.low, low))
+    return effect._replace(low=min(effect.low, low))
 
 
 def paired_ratio(pairs: Pairs, level: float = LEVEL) -> Change | None:
@@ -176,10 +176,14 @@ def paired_ratio(pairs: Pairs, level: float = LEVEL) -> Change | None:
     if baseline <= 0 or skill <= 0:
         return None
     ratio = skill / baseline
-    others = [(baseline - one, skill - two) for one, two in pairs]
-    if any(one <= 0 or two <= 0 for one, two in others):
+    without_each = [
+        (baseline - baseline_part, skill - skill_part) for baseline_part, skill_part in pairs
+    ]
+    if any(baseline_part <= 0 or skill_part <= 0 for baseline_part, skill_part in without_each):
         return Change(ratio - 1, None, None)
-    _, spread = mean_and_spread([log(two / one) for one, two in others])
+    _, spread = mean_and_spread(
+        [log(skill_part / baseline_part) for baseline_part, skill_part in without_each]
+    )
     freedom = len(pairs) - 2
     if freedom < 1:
         return Change(ratio - 1, None, None)

@@ -77,13 +77,13 @@ def weights(kinds: Sequence[Hashable], rest: int | None) -> list[float]:
         return [1 / runs] * runs
     counts, orders = Counter(kinds), comb(runs, rest)
     alike = {kind: comb(count, rest) / orders for kind, count in counts.items()}
-    left = 1 - sum(alike.values())
-    return [(1 / runs - alike[kind] / counts[kind]) / left for kind in kinds]
+    undecided = 1 - sum(alike.values())
+    return [(1 / runs - alike[kind] / counts[kind]) / undecided for kind in kinds]
 
 
-def look_plan(least: int, most: int) -> tuple[int, ...]:
+def look_plan(fewest: int, most: int) -> tuple[int, ...]:
     """The numbers of runs to look after: 3..12 → 3, 6, 12."""
-    plan = [least]
+    plan = [fewest]
     while plan[-1] < most:
         plan.append(min(2 * plan[-1], most))
     return tuple(plan)
@@ -108,10 +108,10 @@ def _stays_within(bound: float, plan: tuple[int, ...]) -> float:
     points, weights = _simpson(bound * sqrt(plan[0]))
     masses = [_bell(x, plan[0]) * weight for x, weight in zip(points, weights, strict=True)]
     for before, now in pairwise(plan):
-        known = list(zip(points, masses, strict=True))
+        density = list(zip(points, masses, strict=True))
         points, weights = _simpson(bound * sqrt(now))
         masses = [
-            weight * sum(mass * _bell(x - y, now - before) for y, mass in known)
+            weight * sum(mass * _bell(x - y, now - before) for y, mass in density)
             for x, weight in zip(points, weights, strict=True)
         ]
     return sum(masses)

@@ -49,9 +49,9 @@ def sign_flip(differences: Sequence[float]) -> float:
         ways += ways << (size * width)
     apart = len(sizes) // (2 * unit)  # half a step for each difference
 
-    def ways_from(least: int) -> int:
+    def ways_from(start: int) -> int:
         # Modulo 2^width - 1, a number equals the sum of its digits.
-        return int((ways >> (max(0, least) * width)) % ((1 << width) - 1))
+        return int((ways >> (max(0, start) * width)) % ((1 << width) - 1))
 
     # Ties count half.
     tail = ways_from(extreme - apart) + ways_from(extreme + apart + 1)
@@ -72,13 +72,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def hypergeometric(drawn: int, marked: int, total: int) -> list[float]:
     """The chances of drawing 0, 1, … marked items in `drawn` of `total`."""
     ways = comb(total, drawn)
-    least, most = max(0, drawn + marked - total), min(drawn, marked)
+    fewest, most = max(0, drawn + marked - total), min(drawn, marked)
     chances = [0.0] * (drawn + 1)
-    hit = comb(marked, least) * comb(total - marked, drawn - least)
-    for hits in range(least, most + 1):
+    hit = comb(marked, fewest) * comb(total - marked, drawn - fewest)
+    for hits in range(fewest, most + 1):
         chances[hits] = hit / ways
-        left = total - marked - drawn + hits + 1  # not marked and not drawn, after the next hit
-        hit = hit * (marked - hits) * (drawn - hits) // ((hits + 1) * left)
+        neither = total - marked - drawn + hits + 1  # not marked and not drawn, after the next hit
+        hit = hit * (marked - hits) * (drawn - hits) // ((hits + 1) * neither)
     return chances
 
 
@@ -130,30 +130,30 @@ def drop(accepted: Counts, present: Counts) -> float:
     for (before, runs_before), (now, runs) in zip(accepted, present, strict=True):
         parts.append(_trimmed(0, hypergeometric(runs, before + now, runs_before + runs)))
     while len(parts) > 1:  # in pairs of similar length, which is faster than one by one
-        rest = parts[len(parts) // 2 * 2 :]
-        parts = [_sum_of(*pair) for pair in zip(parts[::2], parts[1::2], strict=False)] + rest
-    least, chances = parts[0] if parts else (0, [1.0])
-    seen = sum(now for now, _ in present)
-    return min(1.0, sum(chances[: max(0, seen - least + 1)])) or _NEVER
+        odd_part = parts[len(parts) // 2 * 2 :]
+        parts = [_sum_of(*pair) for pair in zip(parts[::2], parts[1::2], strict=False)] + odd_part
+    fewest, chances = parts[0] if parts else (0, [1.0])
+    passes = sum(now for now, _ in present)
+    return min(1.0, sum(chances[: max(0, passes - fewest + 1)])) or _NEVER
 
 
 Chances = tuple[int, list[float]]  # of a count: the least that is possible, and the chance of each
 
 
-def _trimmed(least: int, chances: Sequence[float]) -> Chances:
+def _trimmed(fewest: int, chances: Sequence[float]) -> Chances:
     """Without impossible counts at both ends; of many, also without those that never happen."""
     never = _NEVER if len(chances) > _MANY else 0.0
     likely = [index for index, chance in enumerate(chances) if chance > never]
-    return least + likely[0], list(chances[likely[0] : likely[-1] + 1])
+    return fewest + likely[0], list(chances[likely[0] : likely[-1] + 1])
 
 
-def _sum_of(one: Chances, other: Chances) -> Chances:
+def _sum_of(first: Chances, second: Chances) -> Chances:
     """The distribution of the sum of two counts."""
-    short, long = sorted((one[1], other[1]), key=len)
-    turned, room = short[::-1], [0.0] * (len(short) - 1)
-    padded = [*room, *long, *room]
+    short, long = sorted((first[1], second[1]), key=len)
+    turned, zeros = short[::-1], [0.0] * (len(short) - 1)
+    padded = [*zeros, *long, *zeros]
     total = [
         sum(map(mul, turned, padded[start : start + len(short)]))
         for start in range(len(short) + len(long) - 1)
     ]
-    return _trimmed(one[0] + other[0], total)
+    return _trimmed(first[0] + second[0], total)
