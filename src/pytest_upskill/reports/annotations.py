@@ -27,7 +27,7 @@ _ORDER: Final = (_REGRESSION, _BROKEN, _FAILED, _UNANSWERED)
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _Annotation:
     """What is wrong at a line of a file; ``share`` of the runs passed."""
 
     title: str
@@ -73,23 +73,23 @@ def annotations(
     return written
 
 
-def _by_line(entries: Iterable[_Entry]) -> dict[Place, list[_Entry]]:
+def _by_line(entries: Iterable[_Annotation]) -> dict[Place, list[_Annotation]]:
     """One annotation for all that is wrong at a line, say on several models."""
-    lines: dict[Place, list[_Entry]] = {}
+    lines: dict[Place, list[_Annotation]] = {}
     for entry in entries:
         lines.setdefault(entry.place, []).append(entry)
     return lines
 
 
-def _wholes(results: RunResults) -> Iterator[_Entry]:
+def _wholes(results: RunResults) -> Iterator[_Annotation]:
     """Skills that got worse as a whole, at the beginning of the file of their cases."""
     for comparison in results.comparisons:
         # One reason for each case that got worse, then perhaps one for the skill as a whole.
         for reason in comparison.reasons[len(comparison.worse) :] if comparison.whole else ():
-            yield _Entry(_REGRESSION, (comparison.cases[0].test.file, 1), reason)
+            yield _Annotation(_REGRESSION, (comparison.cases[0].test.file, 1), reason)
 
 
-def _failed(results: RunResults) -> Iterator[_Entry]:
+def _failed(results: RunResults) -> Iterator[_Annotation]:
     unanswered: dict[str, list[PlannedCase]] = {}
     for test in results.failed:
         records = results.records_of(test)
@@ -99,20 +99,20 @@ def _failed(results: RunResults) -> Iterator[_Entry]:
             unanswered.setdefault(same_cause(_error_of(records)), []).append(test)
         elif standing and standing.kind == "regressed":
             text = f"{_name(test)}: {standing.reason}{_reasons(records)}"
-            yield _Entry(_REGRESSION, _place(test), text, result.count.share)
+            yield _Annotation(_REGRESSION, _place(test), text, result.count.share)
         else:
             text = f"{_name(test)}: {result.count} passed{_without(records)}{_reasons(records)}"
-            yield _Entry(_FAILED, _place(test), text, result.count.share)
+            yield _Annotation(_FAILED, _place(test), text, result.count.share)
     # A dead server or an empty budget would fill all the room with one text.
     for tests in unanswered.values():
         error = _error_of(results.records_of(tests[0]))
         others = f" (and {counted(len(tests) - 1, 'more test')})" if len(tests) > 1 else ""
-        yield _Entry(_UNANSWERED, _place(tests[0]), f"{_name(tests[0])}{others}: {error}")
+        yield _Annotation(_UNANSWERED, _place(tests[0]), f"{_name(tests[0])}{others}: {error}")
 
 
-def _broken(results: RunResults, places: Mapping[str, Place]) -> Iterator[_Entry]:
+def _broken(results: RunResults, places: Mapping[str, Place]) -> Iterator[_Annotation]:
     for nodeid, reason in results.broken.items():
-        yield _Entry(_BROKEN, places.get(nodeid, (nodeid.partition("::")[0], 1)), reason)
+        yield _Annotation(_BROKEN, places.get(nodeid, (nodeid.partition("::")[0], 1)), reason)
 
 
 def _place(test: PlannedCase) -> Place:
@@ -145,7 +145,7 @@ def _reasons(records: Iterable[Record]) -> str:
     return ""
 
 
-def _error(place: Place, entries: Sequence[_Entry], moved: Callable[[str], str]) -> str:
+def _error(place: Place, entries: Sequence[_Annotation], moved: Callable[[str], str]) -> str:
     file, line = place
     position = f"file={_value(harmless(moved(file)))},line={line}"
     texts = [_short(entry.text) for entry in entries[:_MOST_TEXTS]]

@@ -298,14 +298,14 @@ def _pair(matrix: Matrix, skill: str, neighbour: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class _Case:
+class _FoldedCase:
     """A case on a model, and its result in a few words."""
 
     test: PlannedCase
     result: str
 
 
-def _add_folded(page: _Page, title: str, results: RunResults, cases: Iterable[_Case]) -> None:
+def _add_folded(page: _Page, title: str, results: RunResults, cases: Iterable[_FoldedCase]) -> None:
     heading, left_out = f"### {title}\n\n", 0
     for case in cases:
         if not left_out and page.add(heading + _folded(results, case)):
@@ -316,14 +316,14 @@ def _add_folded(page: _Page, title: str, results: RunResults, cases: Iterable[_C
         page.add(f"{title}: no room for {left_out:,} more.", LIMIT)
 
 
-def _regressions(results: RunResults) -> Iterator[_Case]:
+def _regressions(results: RunResults) -> Iterator[_FoldedCase]:
     tests = {test.nodeid: test for test in results.all_tests}
     for comparison in results.comparisons:
         for case in comparison.regressed:
-            yield _Case(tests[case.test.nodeid], case.counts)
+            yield _FoldedCase(tests[case.test.nodeid], case.counts)
 
 
-def _failed_cases(results: RunResults) -> Iterator[_Case]:
+def _failed_cases(results: RunResults) -> Iterator[_FoldedCase]:
     """Unexpected failures and errors that are no regressions, nor have a cause that others have."""
     shared = {test for cause in results.causes if len(cause.tests) > 1 for test in cause.tests}
     worse = {
@@ -336,10 +336,12 @@ def _failed_cases(results: RunResults) -> Iterator[_Case]:
                 continue  # why it has no answer is told above
             if result and test.should_trigger is not None:
                 continue  # the table of queries has it
-            yield _Case(test, f"passed {result.count}" if result else "not answered, or not graded")
+            yield _FoldedCase(
+                test, f"passed {result.count}" if result else "not answered, or not graded"
+            )
 
 
-def _folded(results: RunResults, case: _Case) -> str:
+def _folded(results: RunResults, case: _FoldedCase) -> str:
     """Question, answer and the reasons why it failed."""
     test = case.test
     records = results.records_of(test)

@@ -106,6 +106,13 @@ class Number:
         values = [field_of(row, field) for field in self.fields]
         return [None if value is None else self.unit.factor * value for value in values]
 
+    def field_names(self, row: SummaryRow) -> list[str]:
+        """All fields that it is made of, with its bounds and its own lift."""
+        names = [field.replace(_SCORE, _FIELDS[row.score]) for field in self.fields]
+        names += [self.lift] if self.lift else []
+        spans = filter(None, (self.bounds, self.lift))
+        return [*names, *(f"{name}_{side}" for name in spans for side in ("low", "high"))]
+
     def amount(self, row: Row) -> float | None:
         """With the skill."""
         amounts = self.amounts(row)

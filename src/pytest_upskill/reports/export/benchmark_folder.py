@@ -2,7 +2,7 @@
 
 ``eval-<slug>/{with_skill,without_skill}/run-N/`` for each case, arm and run, and one
 ``benchmark.json``. The layout has room for one skill and one model, so each pair of them is a
-`Place` of its own.
+`BenchmarkPlace` of its own.
 """
 
 import re
@@ -46,7 +46,7 @@ _NOTE: Final = (
 
 
 @dataclass(frozen=True)
-class Place:
+class BenchmarkPlace:
     """The folder of a skill on a model below that of the benchmarks, and its files by path."""
 
     folder: str  # empty if the run has one skill and one model
@@ -59,7 +59,7 @@ def no_workspace(_: Record) -> bytes:
 
 def benchmark_places(
     results: RunResults, workspace_of: WorkspaceOf = no_workspace
-) -> Iterator[Place]:
+) -> Iterator[BenchmarkPlace]:
     """One for each skill and model with records."""
     skills = folder_names(summary.skill for summary in results.summaries)
     models = folder_names(summary.model for summary in results.summaries)
@@ -67,7 +67,7 @@ def benchmark_places(
         skill, model = verdict.summary.skill, verdict.summary.model
         parts = [skills[skill]] if len(skills) > 1 else []
         parts += [models[model]] if len(models) > 1 else []
-        yield Place("/".join(parts), _files(results, verdict, workspace_of))
+        yield BenchmarkPlace("/".join(parts), _files(results, verdict, workspace_of))
 
 
 def folder_names(names: Iterable[str]) -> dict[str, str]:

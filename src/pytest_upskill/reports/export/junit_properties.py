@@ -7,46 +7,35 @@ from typing import Final
 from ..._util.texts import one_line, plain
 from ...results.run import RunResults
 from ...results.summarizing import summarize
-from ...results.summary import Summary
+from ...results.summary_row import SummaryRow, row_of
 from ...results.triggers import MODELS_CHOICE, TriggerSummary
-from ...results.verdict import Verdict
+from ...results.verdict import verdicts_of
 from ...settings import Score
 from ...trials.records import Record
 from ...trials.subject import CHAT
+from ..numbers import NUMBERS
 
 Property = tuple[str, str]
 _LONGEST_NAME: Final = 200
+_BOUNDS: Final = ("_low", "_high")  # of a case, they say nothing
+_COUNTS: Final = ("activated", "activated_trials")
 _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # in addition to what one_line escapes
 
 
 def case_properties(records: Sequence[Record], score: Score = "pass") -> Iterator[Property]:
     """Of one case on one model; unknown values are left out. The lift is of the ``score``."""
     first = records[0]
-    row = summarize(records, first.skill, first.label, model_id="", not_run=0, score=score)
-    yield "upskill_skill", first.skill
-    yield "upskill_model", first.label
-    if first.agent != CHAT:
-        yield "upskill_agent", first.agent
-    yield from _known(
-        "upskill_",
-        {
-            **_of_agents(row),
-            "baseline_rate": row.arm("baseline").rate,
-            "skill_rate": row.arm("skill").rate,
-            "lift": row.lift,
-            "baseline_tokens": row.arm("baseline").tokens,
-            "skill_tokens": row.arm("skill").tokens,
-            "cost": _total_cost(records),
-            "baseline_score": row.arm("baseline").score,
-            "skill_score": row.arm("skill").score,
-        },
-    )
+    summary = summarize(records, first.skill, first.label, model_id="", not_run=0, score=score)
+    row = row_of(verdicts_of([summary])[0])
+    yield from _names(first)
+    numbers = {name: value for name, value in _numbers(row).items() if not name.endswith(_BOUNDS)}
+    yield from _known_values("upskill_", {**numbers, "cost": _total_cost(records)})
 
 
 def suite_properties(results: RunResults) -> Iterator[Property]:
     """``upskill:SKILL:MODEL:name`` for each skill on each model, and the gate."""
     for verdict in results.verdicts:
-        yield from _of_pair(results, verdict)
+        yield from _of_pair(results, row_of(verdict))
     for row in results.trigger_summaries:
         yield from _of_triggers(row)
     if results.interrupted is not None:
@@ -57,32 +46,19 @@ def suite_properties(results: RunResults) -> Iterator[Property]:
             yield f"upskill_gate_reason_{number}", reason
 
 
-def _of_pair(results: RunResults, verdict: Verdict) -> Iterator[Property]:
-    row, lift = verdict.summary, verdict.lift
-    pair = (row.skill, row.model)
-    own = [record for record in results.records if (record.skill, record.label) == pair]
-    prefix = _prefix(row.skill, row.model)
-    if verdict.word:
-        yield f"{prefix}verdict", verdict.word
+def _of_pair(results: RunResults, row: SummaryRow) -> Iterator[Property]:
+    records = [r for r in results.records if (r.skill, r.label) == (row.skill, row.label)]
+    prefix = _prefix(row.skill, row.label)
+    if row.verdict:
+        yield f"{prefix}verdict", row.verdict
     yield f"{prefix}score", row.score
-    yield from _known(
-        prefix,
-        {
-            "baseline_rate": row.arm("baseline").rate,
-            "skill_rate": row.arm("skill").rate,
-            "lift": row.lift,
-            "lift_low": lift and lift.low,
-            "lift_high": lift and lift.high,
-            "baseline_tokens": row.arm("baseline").tokens,
-            "skill_tokens": row.arm("skill").tokens,
-            "cost": _total_cost(own),
-            "errored": row.errored,
-            "baseline_score": row.arm("baseline").score,
-            "skill_score": row.arm("skill").score,
-            **_lifts(verdict),
-            **_of_agents(row),
-        },
-    )
+    yield from _known_values(prefix, {**_numbers(row), "cost": _total_cost(records)})
+
+
+def _numbers(row: SummaryRow) -> dict[str, float | None]:
+    """What tables show, by the keys of the JSON."""
+    fields = [field for number in NUMBERS for field in number.field_names(row)]
+    return {field: getattr(row, field) for field in (*fields, *_COUNTS)}
 
 
 def _prefix(skill: str, model: str) -> str:
@@ -100,51 +76,27 @@ def _of_triggers(row: TriggerSummary) -> Iterator[Property]:
             numbers |= {name: share.rate, f"{name}_low": share.interval.low}
             numbers |= {f"{name}_high": share.interval.high, f"{name}_queries": share.queries}
     cost = None if row.cost is None else row.cost * (row.trials - row.errored)
-    yield from _known(prefix, {**numbers, "errored": row.errored, "cost": cost})
+    yield from _known_values(prefix, {**numbers, "errored": row.errored, "cost": cost})
 
 
 def query_properties(records: Sequence[Record], should_trigger: bool) -> Iterator[Property]:
     """Of a query on a model."""
-    first = records[0]
-    yield "upskill_skill", first.skill
-    yield "upskill_model", first.label
-    if first.agent != CHAT:
-        yield "upskill_agent", first.agent
+    yield from _names(records[0])
     yield "upskill_should_trigger", str(should_trigger).lower()
     decided = [record for record in records if record.outcome != "errored"]
     opened = sum((record.outcome == "passed") == should_trigger for record in decided)
     counts = {"opened": opened, "runs": len(decided), "errored": len(records) - len(decided)}
-    yield from _known("upskill_", {**counts, "cost": _total_cost(records)})
+    yield from _known_values("upskill_", {**counts, "cost": _total_cost(records)})
 
 
-def _of_agents(row: Summary) -> dict[str, float | None]:
-    used = row.activation
-    return {
-        "baseline_turns": row.arm("baseline").turns,
-        "skill_turns": row.arm("skill").turns,
-        "baseline_tool_calls": row.arm("baseline").tool_calls,
-        "skill_tool_calls": row.arm("skill").tool_calls,
-        "activated": used.count if used else None,
-        "activated_trials": used.trials if used else None,
-    }
+def _names(record: Record) -> Iterator[Property]:
+    yield "upskill_skill", record.skill
+    yield "upskill_model", record.label
+    if record.agent != CHAT:
+        yield "upskill_agent", record.agent
 
 
-def _lifts(verdict: Verdict) -> dict[str, float | None]:
-    """Of pass rates and of shares of checks; ``lift`` is the one that the verdict is on."""
-    over = verdict.over("baseline")
-    names: dict[Score, str] = {"pass": "rate_lift", "checks": "score_lift"}
-    return {
-        name: value
-        for score, found in (over.lifts.items() if over else ())
-        for name, value in (
-            (names[score], found.lift),
-            (f"{names[score]}_low", found.low),
-            (f"{names[score]}_high", found.high),
-        )
-    }
-
-
-def _known(prefix: str, values: dict[str, float | None]) -> Iterator[Property]:
+def _known_values(prefix: str, values: dict[str, float | None]) -> Iterator[Property]:
     for name, value in values.items():
         if value is not None:
             yield f"{prefix}{name}", plain(round(value, 6)) if value else "0"
