@@ -81,18 +81,21 @@ def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, wor
     records = json.loads(right.pop("upskill"))
     assert [record["skill"] for record in records] == ["gate", "gate"]
     tokens = [float(right[f"upskill_{arm}_tokens"]) for arm in ("baseline", "skill")]
-    assert right.items() >= {
-        "upskill_skill": "gate",
-        "upskill_model": "scripted:fake.py:answer",
-        "upskill_baseline_rate": "0",
-        "upskill_skill_rate": "1",
-        "upskill_lift": "1",
-        "upskill_baseline_tokens": f"{tokens[0]:g}",
-        "upskill_skill_tokens": f"{tokens[1]:g}",
-        "upskill_cost": f"{sum(tokens):g}",
-        "upskill_baseline_score": "0",
-        "upskill_skill_score": "1",
-    }.items()
+    assert (
+        right.items()
+        >= {
+            "upskill_skill": "gate",
+            "upskill_model": "scripted:fake.py:answer",
+            "upskill_baseline_rate": "0",
+            "upskill_skill_rate": "1",
+            "upskill_lift": "1",
+            "upskill_baseline_tokens": f"{tokens[0]:g}",
+            "upskill_skill_tokens": f"{tokens[1]:g}",
+            "upskill_cost": f"{sum(tokens):g}",
+            "upskill_baseline_score": "0",
+            "upskill_skill_score": "1",
+        }.items()
+    )
     assert [record["cost"] for record in records] == tokens
     assert properties(cases["wrong"])["upskill_skill_rate"] == "0"
     lost = properties(cases["lost"])

@@ -11,14 +11,14 @@ from ..results.run import RunResults
 from ..trials.plan import PlannedCase
 from ..trials.records import Record
 
-MOST: Final = 10  # errors that GitHub shows of a step
+MOST: Final = 10  # errors that GitHub shows for a step
 _MOST_GATES: Final = 3
 _MOST_TEXTS: Final = 5  # of one line of a file: a case may fail on many models
 _LONGEST_TEXT: Final = 500
 
 Place = tuple[str, int]  # a file, relative to the repository, and a line
 
-# What is worst comes first, as the rest may not be shown.
+# The worst first: GitHub may not show all.
 _REGRESSION: Final = "skill regression"
 _BROKEN: Final = "skill broken"
 _FAILED: Final = "skill failed"
@@ -74,7 +74,7 @@ def annotations(
 
 
 def _by_line(entries: Iterable[_Annotation]) -> dict[Place, list[_Annotation]]:
-    """One annotation for all that is wrong at a line, say on several models."""
+    """Group by line: a case may fail on several models."""
     lines: dict[Place, list[_Annotation]] = {}
     for entry in entries:
         lines.setdefault(entry.place, []).append(entry)
@@ -103,7 +103,7 @@ def _failed(results: RunResults) -> Iterator[_Annotation]:
         else:
             text = f"{_name(test)}: {result.count} passed{_without(records)}{_reasons(records)}"
             yield _Annotation(_FAILED, _place(test), text, result.count.share)
-    # A dead server or an empty budget would fill all the room with one text.
+    # Else a dead server or an empty budget would fill all annotations with one text.
     for tests in unanswered.values():
         error = _error_of(results.records_of(tests[0]))
         others = f" (and {counted(len(tests) - 1, 'more test')})" if len(tests) > 1 else ""
@@ -135,7 +135,7 @@ def _without(records: Iterable[Record]) -> str:
 
 
 def _reasons(records: Iterable[Record]) -> str:
-    """Of the first run with the skill that failed."""
+    """Why the first failed run with the skill failed."""
     for record in records:
         if record.arm == "skill" and record.outcome == "failed":
             wrong = [

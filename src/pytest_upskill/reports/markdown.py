@@ -41,7 +41,7 @@ from .study_tables import (
     parts_title,
 )
 
-MARKER: Final = "<!-- pytest-upskill -->"  # by which a job finds its own comment
+MARKER: Final = "<!-- pytest-upskill -->"  # identifies the comment of a job
 GOOD, BAD = "✅", "❌"
 LIMIT: Final = 60_000  # GitHub refuses comments of more than 65,536 characters
 _ROOM_FOR_REASONS: Final = 10_000
@@ -52,7 +52,7 @@ _LONGEST_TEXT: Final = 500
 _QUESTION_LIMIT: Final = 1500
 _ANSWER_LIMIT: Final = 3000
 _MOST_REASONS: Final = 10
-_MOST_PAIRS: Final = 10  # that are told in sentences
+_MOST_PAIRS: Final = 10  # described in sentences
 _UNKNOWN: Final = "–"
 
 
@@ -324,7 +324,7 @@ def _regressions(results: RunResults) -> Iterator[_FoldedCase]:
 
 
 def _failed_cases(results: RunResults) -> Iterator[_FoldedCase]:
-    """Unexpected failures and errors that are no regressions, nor have a cause that others have."""
+    """Unexpected failures and errors, without regressions and errors with a shared cause."""
     shared = {test for cause in results.causes if len(cause.tests) > 1 for test in cause.tests}
     worse = {
         case.test.nodeid for comparison in results.comparisons for case in comparison.regressed
@@ -333,7 +333,7 @@ def _failed_cases(results: RunResults) -> Iterator[_FoldedCase]:
         if test.nodeid not in worse:
             result = case_result(results.records_of(test), test.digest)
             if not result and f"{test.skill}::{test.case}[{test.label}]" in shared:
-                continue  # why it has no answer is told above
+                continue  # the shared cause is listed above
             if result and test.should_trigger is not None:
                 continue  # the table of queries has it
             yield _FoldedCase(

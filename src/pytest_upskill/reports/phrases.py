@@ -16,7 +16,7 @@ _MANY: Final = 3  # checks
 
 
 def checks_words(records: Iterable[Record], arm: Arm) -> str:
-    """``, 6 of 7 checks``: of an answer on average, unless so few are seen at a glance."""
+    """``, 6 of 7 checks``: means over answers; empty for few checks."""
     counts = checks_of(records, arm)
     if not counts or counts[1] < _MANY:
         return ""
@@ -58,7 +58,7 @@ def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
 
 
 def choice_note(rows: Sequence[TriggerSummary]) -> str:
-    """What numbers of chat are of; empty if all are of agents."""
+    """What the numbers of ``chat`` mean; empty if all rows are of agents."""
     chats = list(dict.fromkeys(row.model for row in rows if row.agent == CHAT))
     if not chats:
         return ""

@@ -21,7 +21,7 @@ from ..results.to_json import results_bytes
 from .export.benchmark_folder import WorkspaceOf, benchmark_places, no_workspace
 from .export.record_files import csv_text, transcript_files
 
-# The setting that wants something written, and how to write it; that returns where it went.
+# A setting, and a function that writes its report and returns the paths.
 Writer = tuple[str, Callable[[], Sequence[Path]]]
 
 
@@ -55,7 +55,7 @@ def written_line(paths: Sequence[Path]) -> str:
 def require_apart(
     outputs: Mapping[str, Path | None], other_files: Iterable[tuple[str, Path]] = ()
 ) -> None:
-    """No output may overwrite another, or one of ``others``: files with what they belong to."""
+    """No output may overwrite another, or one of ``other_files``, each with its owner."""
     taken = list(other_files)
     for setting, path in outputs.items():
         if path is None or is_stream(path):
@@ -74,7 +74,7 @@ def require_apart(
 
 
 def _is_same(path: Path, other_path: Path) -> bool:
-    """Also by a link of either kind."""
+    """Follows symbolic and hard links."""
     try:
         return resolved(path) == resolved(other_path) or path.samefile(other_path)
     except OSError:  # one of them does not exist yet
@@ -116,12 +116,12 @@ REPORTS: Final[Mapping[str, Callable[[Path, Finished], Sequence[Path]]]] = {
 
 
 def report_paths(settings: object) -> dict[str, Path | None]:
-    """Where each report goes, by its setting: an attribute of ``settings``, if it can be wanted."""
+    """Where each report goes, by its setting: an attribute of ``settings``, if there is one."""
     return {setting: getattr(settings, setting, None) for setting in REPORTS}
 
 
 def report_writers(run: Finished, paths: Mapping[str, Path | None]) -> Iterator[Writer]:
-    """``wanted`` is where each report goes, by its setting."""
+    """``paths`` are those of the reports, by setting."""
     for setting, path in paths.items():
         if path is not None:
             yield setting, partial(REPORTS[setting], path, run)
@@ -133,7 +133,7 @@ def write_report(file: Path, content: str | bytes) -> list[Path]:
 
 
 def write_transcripts(folder: Path, results: RunResults) -> list[Path]:
-    """Those of the same trials are overwritten, others stay."""
+    """Overwrite those of the same trials, and keep others."""
     written = False
     for path, text in transcript_files(results):
         replace_file(folder / path, text)

@@ -84,7 +84,7 @@ def folder_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _files(results: RunResults, verdict: Verdict, workspace_of: WorkspaceOf) -> Iterator[File]:
-    """One after the other, as all outputs of a run may be too much at once."""
+    """Lazily: all outputs of a run may not fit into memory."""
     pair: Pair = (verdict.summary.skill, verdict.summary.model)
     records = [record for record in results.records if (record.skill, record.label) == pair]
     folders, ids = folder_names(record.case for record in records), _eval_ids(records)
@@ -118,7 +118,7 @@ def _files(results: RunResults, verdict: Verdict, workspace_of: WorkspaceOf) -> 
 
 
 def _eval_ids(records: Iterable[Record]) -> dict[str, int]:
-    """The numbers that evals.json has, or else those of their order."""
+    """The ids of evals.json if they are numbers, else positions."""
     cases = list(dict.fromkeys(record.case for record in records))
     numbers = {case: int(case) for case in cases if re.fullmatch("[0-9]{1,9}", case)}
     if len({*numbers.values()}) == len(cases):

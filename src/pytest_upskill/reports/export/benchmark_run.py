@@ -16,11 +16,11 @@ from ...trials.records import Record
 from ...trials.transcript import Transcript, TurnKind
 from .record_files import safe_name
 
-File = tuple[str, str | bytes]  # a path, and what is to be there
+File = tuple[str, str | bytes]  # path and content
 
-# Names that are ours or that their viewer does not show, which an agent's files don't get.
+# Reserved: our own files, and names that their viewer hides.
 _TAKEN: Final = ("answer.md", "error.txt", "metrics.json", "transcript.md", "user_notes.md")
-# What ends or hides the rest of a script: their viewer puts texts into one as they are.
+# Their viewer inlines texts into a script, which these would end or hide.
 _BREAKING: Final = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
 # pytest would run these.
 _TESTS: Final = re.compile(r"(?:.*[-/])?(?:test_[^/]*|[^/]*_test|conftest)\.py", re.DOTALL)
@@ -113,7 +113,7 @@ def _content(
 
 
 def _ending(file: AnswerFile) -> str:
-    """Added where pytest would run a file, or where their viewer must not take it for a text."""
+    """A suffix that stops pytest from running a file, or their viewer from showing it as text."""
     if file.text and _BREAKING.search(file.text):
         return ".htm" if file.path.endswith(".html") else ".bin"
     return ".txt" if _TESTS.fullmatch(file.path) else ""

@@ -17,13 +17,13 @@ from ..numbers import NUMBERS
 
 Property = tuple[str, str]
 _LONGEST_NAME: Final = 200
-_BOUNDS: Final = ("_low", "_high")  # of a case, they say nothing
+_BOUNDS: Final = ("_low", "_high")  # meaningless for one case
 _COUNTS: Final = ("activated", "activated_trials")
 _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # in addition to what one_line escapes
 
 
 def case_properties(records: Sequence[Record], score: Score = "pass") -> Iterator[Property]:
-    """Of one case on one model; unknown values are left out. The lift is of the ``score``."""
+    """The numbers of a case on a model; unknown ones are left out. The lift is of the ``score``."""
     first = records[0]
     summary = summarize(records, first.skill, first.label, model_id="", not_run=0, score=score)
     row = row_of(verdicts_of([summary])[0])
@@ -80,7 +80,7 @@ def _of_triggers(row: TriggerSummary) -> Iterator[Property]:
 
 
 def query_properties(records: Sequence[Record], should_trigger: bool) -> Iterator[Property]:
-    """Of a query on a model."""
+    """The result of a query on a model."""
     yield from _names(records[0])
     yield "upskill_should_trigger", str(should_trigger).lower()
     decided = [record for record in records if record.outcome != "errored"]
@@ -103,7 +103,7 @@ def _known_values(prefix: str, values: dict[str, float | None]) -> Iterator[Prop
 
 
 def _total_cost(records: Sequence[Record]) -> float | None:
-    """Of all answers; None if a price is not known."""
+    """The cost of all answers; None if a price is unknown."""
     costs = [record.cost for record in records if record.output is not None]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if known and len(known) == len(costs) else None

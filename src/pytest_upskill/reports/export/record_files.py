@@ -52,7 +52,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?(e[+-]?[0-9]{1,3})?
 def csv_text(results: RunResults) -> str:
     """A header, then a row for each record, in the order of the run."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text)  # ends lines as RFC 4180 wants it
+    writer = csv.writer(text)  # with the line ends of RFC 4180
     writer.writerow(COLUMNS)
     needed = {(*test.pair, test.case): test.should_trigger for test in results.triggers}
     for records, needs in ((results.records, {}), (results.trigger_records, needed)):
@@ -104,7 +104,7 @@ def _opened(record: Record) -> str:
 
 
 def safe_cell(value: object) -> str:
-    """Any value as text: never a formula, never longer than a cell; a number stays one."""
+    """Any value as text that is no formula and fits a cell; numbers stay numbers."""
     text = "" if value is None else str(value)
     if _NUMBER.fullmatch(text):
         return text
@@ -163,13 +163,13 @@ def _head(record: Record) -> dict[str, Any]:
 
 
 def safe_name(name: str) -> str:
-    """One that any file system takes."""
+    """A name that any file system accepts."""
     safe = _UNSAFE.sub("-", name)[:_LONGEST_NAME].strip(" .") or "unnamed"
     return f"_{safe}" if _DEVICES.match(safe) else safe
 
 
 def safe_names(names: Iterable[str]) -> dict[str, str]:
-    """One for each, and none the same if letter case is ignored."""
+    """A safe name for each, distinct even if case is ignored."""
     safe_by_name: dict[str, str] = {}
     taken: set[str] = set()
     for name in dict.fromkeys(names):

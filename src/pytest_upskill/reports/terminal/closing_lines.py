@@ -56,9 +56,9 @@ class Ending:
     """How a run ended, besides its results."""
 
     failed: bool = False  # by its exit status
-    problems: Sequence[str] = ()  # say, a report that could not be written
+    problems: Sequence[str] = ()  # e.g. a report that could not be written
     not_reached: Sequence[str] = ()  # skills
-    notes: Sequence[str] = ()  # what else may be a problem, if there is no summary above
+    notes: Sequence[str] = ()  # shown if there is no summary above
     studies: bool = False  # whether to say what studies found, as nothing above does
     page: str = ""  # a link into the HTML page
     spent: Spent | None = None
@@ -67,7 +67,7 @@ class Ending:
 
 
 def closing_lines(results: RunResults | None, ending: Ending, look: Look) -> list[str]:
-    """All of them, painted; empty if there is nothing to say."""
+    """The painted lines; none if there is nothing to say."""
     marks, paint = look.marks, look.paint
     bad = paint(marks.bad, red=True, bold=True)
     skills = _skills(results, ending) if results else []
@@ -277,7 +277,7 @@ def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> boo
 
 
 def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
-    """``alone`` is on the only model of its skill."""
+    """``alone``: the skill has no other model."""
     row, lift, word = verdict.summary, verdict.lift, verdict.word
     model, unit = row.model, unit_of(row.score)
     number, bounds = _lift(lift, unit) if lift else ("", "")
@@ -364,7 +364,7 @@ def _amount(spent: Spent) -> str:
 
 
 def command_lines(first: str, words: Sequence[str], width: int) -> list[str]:
-    """A command of quoted words that can be pasted: broken between them, behind a backslash.
+    """A command that can be pasted: wrapped between its words, with backslashes.
 
     An option stays with its value.
     """

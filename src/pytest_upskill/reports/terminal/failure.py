@@ -19,13 +19,13 @@ from ..numbers import short
 from ..phrases import activity_words, checks_words
 from .layout import Look, Marks, Paint, side_by_side, wrapped
 
-Line = tuple[str, str, str]  # a prefix, the text, the prefix of its other lines if it is wrapped
+Line = tuple[str, str, str]  # first prefix, text, prefix of continuation lines
 
 _QUESTION: Final = 600  # characters shown without -v
 _ANSWER: Final = 1600
 _LINE: Final = 200
 _RUNS: Final = {0: (1, 1), 1: (3, 2)}  # by verbosity: failed and passed runs that are shown
-_SIDE_BY_SIDE: Final = {2: 110, 3: 160}  # by number of arms: the columns that this takes
+_SIDE_BY_SIDE: Final = {2: 110, 3: 160}  # by number of arms: the width that it takes
 _GRADES: Final = {True: "ok  ", False: "FAIL", None: "miss"}
 
 
@@ -83,7 +83,7 @@ def _headline(records: Sequence[Record], standing: str | None, look: Look) -> st
 
 
 def _both_arms(records: Sequence[Record]) -> str:
-    """``6 of 7 checks (0 without the skill)``, if they are many."""
+    """``6 of 7 checks (0 without the skill)``, if there are many checks."""
     skill, baseline = checks_words(records, "skill"), checks_of(records, "baseline")
     without = f" ({short(baseline[0])} without the skill)" if skill and baseline else ""
     return skill.removeprefix(", ") + without
@@ -190,7 +190,7 @@ def _capital(text: str) -> str:
 
 
 def quoted(text: str, limit: int | None, marks: Marks, spans: Sequence[Span] = ()) -> list[str]:
-    """The lines of a text, harmless, with ``spans`` marked; a long one is cut in the middle."""
+    """The lines of a text, safe to print, with ``spans`` marked; a long one is cut."""
     if limit is None or len(text) < limit + WORTH_CUTTING:
         return visible(_marked(text, 0, len(text), spans, marks)).split("\n")
     head, tail = limit * 3 // 4, len(text) - limit // 4
@@ -215,14 +215,14 @@ def _marked(text: str, start: int, stop: int, spans: Iterable[Span], marks: Mark
 
 
 def expected_lines(written: Any) -> Iterator[str]:
-    """``expected`` of a case, a line for each check; the lines are not yet harmless."""
+    """``expected`` of a case, a line for each check; not yet safe to print."""
     if isinstance(written, list):
         for group in written:
             yield from expected_lines(group)
     elif isinstance(written, dict):
         settings = _settings(written)
         for name, argument in written.items():
-            if argument is None:  # some programs write null for "not there"
+            if argument is None:  # null means absent
                 continue
             if name == "all_of":
                 yield from expected_lines(argument)
@@ -266,10 +266,10 @@ class _Room:
     turns: int
     characters: int  # of a turn, or of a file
     files: int
-    whole: bool  # texts as they are, not on a line each
+    full: bool  # whole texts, instead of one line each
 
 
-_ROOM: Final = {1: _Room(3, 12, 300, 20, whole=False), 2: _Room(30, 100, 1500, 50, whole=True)}
+_ROOM: Final = {1: _Room(3, 12, 300, 20, full=False), 2: _Room(30, 100, 1500, 50, full=True)}
 
 
 def activity_line(record: Record) -> Iterator[Line]:
@@ -298,7 +298,7 @@ def _files(files: Sequence[AnswerFile], limits: _Room) -> Iterator[Line]:
     for file in files[: limits.files]:
         size = "" if file.change == "deleted" else f" ({counted(file.size, 'byte')})"
         yield "    ", f"{file.change} {one_line(file.path, _SHOWN_PATH)}{size}", "      "
-        if limits.whole and file.text:
+        if limits.full and file.text:
             yield from _text_lines(file.text, limits, "      | ")
     if len(files) > limits.files:
         yield "    ", f"and {counted(len(files) - limits.files, 'more file')}", "      "
@@ -306,7 +306,7 @@ def _files(files: Sequence[AnswerFile], limits: _Room) -> Iterator[Line]:
 
 def _turns(record: Record, limits: _Room) -> Iterator[Line]:
     turns = _without_answer(record)
-    if not limits.whole:  # what it was told and asked is known
+    if not limits.full:  # the prompt is shown above
         turns = tuple(turn for turn in turns if turn.kind not in ("system", "user"))
     last = max((turn.reply for turn in turns), default=0)
     shown_turns = [turn for turn in turns if turn.reply > last - limits.replies][-limits.turns :]
@@ -316,7 +316,7 @@ def _turns(record: Record, limits: _Room) -> Iterator[Line]:
     yield "  ", f"{selection} {counted(len(turns), 'step')}:", "  "
     for turn in shown_turns:
         first, text = _turn_words(turn)
-        if limits.whole:
+        if limits.full:
             yield "    ", f"{first}:", "      "
             yield from _text_lines(text, limits, "      | ")
         else:
@@ -324,7 +324,7 @@ def _turns(record: Record, limits: _Room) -> Iterator[Line]:
 
 
 def _without_answer(record: Record) -> Transcript:
-    """Without the last words, which stand above."""
+    """Without the final answer, which is shown above."""
     turns = record.transcript
     if turns and turns[-1].kind == "assistant" and turns[-1].text == record.output:
         return turns[:-1]
@@ -342,7 +342,7 @@ def _turn_words(turn: Turn) -> tuple[str, str]:
 
 
 def _argument(text: str) -> str:
-    """The only argument of a call without braces and quotes, since most have just one."""
+    """A single argument of a call is shown without braces and quotes."""
     try:
         arguments = json.loads(text)
     except (ValueError, RecursionError):
@@ -380,7 +380,7 @@ def painted_failure(text: str, marks: Marks, paint: Paint) -> Iterator[str]:
         if number == 0:
             yield paint(line, **_RED)
         else:
-            # Both arms may be side by side; the answer in one of them may have a wall, too.
+            # Both arms may be side by side, and an answer may contain a wall itself.
             yield wall.join(_painted(part, marks, paint) for part in line.split(wall))
 
 

@@ -16,7 +16,7 @@ _ZERO_WIDTH: Final = ("Mn", "Me", "Cf")  # combining marks and invisible charact
 
 @dataclass(frozen=True)
 class Marks:
-    """The characters that drawings are made of."""
+    """The characters of tables, bars and trees."""
 
     full: str = "█"
     empty: str = "░"
@@ -35,7 +35,7 @@ class Marks:
     bad: str = "✘"
 
     def bar(self, share: float, length: int) -> str:
-        """A share as a bar of so many columns."""
+        """A share as a bar of this length."""
         full = round(share * length)
         return self.full * full + self.empty * (length - full)
 
@@ -47,7 +47,7 @@ ASCII_MARKS: Final = Marks(
 
 
 def marks_for(encoding: str) -> Marks:
-    """Unicode if the encoding has all of it, else ASCII."""
+    """Unicode if the encoding has all marks, else ASCII."""
     try:
         "".join(astuple(UNICODE_MARKS)).encode(encoding)
     except (LookupError, UnicodeEncodeError):
@@ -81,7 +81,7 @@ def _width(character: str) -> int:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """A text filled up with blanks; ``right`` aligns it to the right."""
+    """Pad a text with blanks, on the left if ``right``."""
     blanks = " " * (width - text_width(text))
     return blanks + text if right else text + blanks
 
@@ -124,7 +124,7 @@ def distinct_names(names: Collection[str], width: int, mark: str) -> dict[str, s
 
 
 def _harmless_name(name: str, width: int) -> str:
-    """Zero-width characters could make a name endless, so a long one loses them."""
+    """Without zero-width characters if it is long: they would make it endless."""
     text = one_line(name, _LONGEST_NAME)
     return text if len(text) <= width else "".join(filter(_width, text))
 
@@ -152,9 +152,9 @@ def _numbered(texts: Mapping[str, str], width: int, mark: str) -> dict[str, str]
 def wrapped(
     line: str, width: int, *, first: str = "", rest: str = "", around: tuple[str, str] | None = None
 ) -> list[str]:
-    """A line as several, broken at blanks if possible, each behind ``first`` or ``rest``.
+    """Wrap a line, at blanks if possible, with the prefixes ``first`` and ``rest``.
 
-    The marks ``around`` a passage are not broken, nor separated from it.
+    A passage keeps the marks ``around`` it.
     """
     lines, start, lead = list[str](), 0, first
     while True:

@@ -16,7 +16,7 @@ from .layout import Marks
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come; tokens and cost are those of its own calls, None is not known."""
+    """The progress of a run; tokens and cost are those of its own calls. None is unknown."""
 
     done: int
     all: int
@@ -28,7 +28,7 @@ class Progress:
     pausing: int = 0
     agents: int = 0  # at work
     turns: int = 0  # of these
-    opening: str = ""  # what models wait for before they can be asked
+    opening: str = ""  # what must happen before models can be asked
     batches: str = ""  # what batches will answer
 
 
@@ -36,13 +36,13 @@ def progress_line(progress: Progress, width: int) -> str:
     """``upskill: 34 of 120 answers, 16 in flight, …``: the least important parts come last and
     are dropped first."""
     parts = [f"upskill: {progress.done:,} of {counted(progress.all, 'answer')}"]
-    if progress.agents:  # whose calls are in flight now and then
+    if progress.agents:  # their calls come and go
         turns = counted(progress.turns, "turn")
         at_work = f"at work ({turns})" if progress.turns else "starting"
         parts.append(f"{counted(progress.agents, 'agent')} {at_work}")
     elif progress.in_flight:
         parts.append(f"{progress.in_flight:,} in flight")
-    # Else a run that waits looks as if it hung.
+    # A run that waits must not look as if it hung.
     if progress.opening:
         parts.append(progress.opening)
     if progress.batches:
@@ -99,7 +99,7 @@ def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = 
 
 
 def _opened(records: Sequence[Record], marks: Marks) -> str:
-    """``opened 1/3 · docs instead 2``: what came of a query."""
+    """``opened 1/3 · docs instead 2``: the result of a query."""
     activities = [record.activity for record in records if record.activity]
     instead = Counter(
         name for activity in activities if not activity.activated for name in activity.opened

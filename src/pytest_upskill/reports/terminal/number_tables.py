@@ -16,7 +16,7 @@ _COLOURS: Final = {
 
 
 def word_style(word: str | None) -> Style:
-    """Of a verdict."""
+    """The colour of a verdict."""
     return {_COLOURS[word]: True, "bold": True} if word in _COLOURS else {}
 
 
@@ -97,7 +97,7 @@ def _cell(number: Number, row: Row, layout: _Layout, look: Look) -> Cell:
     marks = look.marks
     if number.bar:
         return Cell(_bar(number.amount(row), layout, marks))
-    # Costs are long, so that they are the first to take two lines.
+    # Costs are long, so they are the first to take two lines.
     split = layout.split or (layout.stacked and number is COST)
     arrow = f"{marks.arrow}\n" if split else f"{layout.gap}{marks.arrow}{layout.gap}"
     text = number.text(row, arrow) or "-"

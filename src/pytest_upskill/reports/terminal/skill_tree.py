@@ -58,7 +58,7 @@ def tree_lines(root: Path, title: str, skills: Sequence[SkillOverview], look: Lo
 def total_lines(
     skills: Sequence[SkillOverview], left_out: Sequence[SkippedFolder], look: Look
 ) -> list[str]:
-    """The sums, what the numbers mean, and the skills that are not listed."""
+    """Totals, a legend, and the skills that are not listed."""
     broken, cases = sum(bool(skill.errors) for skill in skills), sum(len(s.cases) for s in skills)
     tokens = SkillTokens(*map(sum, zip(*(skill.tokens for skill in skills), strict=True)))
     line = f"{counted(len(skills), 'skill')}, about {tokens}, {counted(cases, 'case')}"
@@ -121,7 +121,7 @@ def _size(file: SkillFile) -> str:
 
 
 def _is_read(file: SkillFile) -> bool:
-    """Whether an agent reads it; of other files only the size is of interest."""
+    """Whether an agent reads it; other files only have a size."""
     return file.on_demand or file.path in SKILL_NAMES
 
 
@@ -133,7 +133,7 @@ def _cases_line(overview: SkillOverview, look: Look) -> str:
 
 
 def _result_lines(results: Sequence[LastResult], look: Look, width: int) -> Iterator[str]:
-    """A line for each model; its name takes the room that the rest leaves."""
+    """A line for each model, whose name is cut to fit."""
     listed = results if look.verbosity > 0 else results[:_MODELS_SHOWN]
     models = [result.model for result in listed]
     # Without room for the time of day, the date alone.

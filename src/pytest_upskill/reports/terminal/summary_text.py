@@ -1,4 +1,4 @@
-"""The summary at the end of a run: tables first, verdicts last, since that is where eyes end."""
+"""The summary at the end of a run: tables first, verdicts last, where readers look first."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _MOST_NAMES: Final = 5
 
 
 def results_lines(results: RunResults, look: Look, notes: Sequence[str] = ()) -> list[str]:
-    """Of all that a run tested, and of its studies."""
+    """The summary of a run, and of its studies."""
     tested = summary_lines(
         results.skills,
         results.verdicts,
@@ -86,7 +86,7 @@ def _title(skill: SkillInfo, rows: Sequence[Summary], look: Look) -> list[str]:
 
 
 def _runs_in(rows: Sequence[Summary]) -> set[int]:
-    """How many runs there are, which may differ from case to case."""
+    """The numbers of runs, which may differ from case to case."""
     return {row.runs for row in rows} | {case.runs for row in rows for case in row.by_case}
 
 
@@ -132,7 +132,7 @@ def _since(text: str, change: Comparison | None, look: Look) -> list[str]:
 
 
 def _painted_once(lines: Sequence[str], old: str, new: str) -> list[str]:
-    """A long name may have broken the word over two lines: then it is not painted."""
+    """Not painted if a long name broke the word over two lines."""
     at = next((number for number, line in enumerate(lines) if old in line), len(lines))
     painted = [line.replace(old, new, 1) for line in lines[at : at + 1]]
     return [*lines[:at], *painted, *lines[at + 1 :]]
@@ -143,7 +143,7 @@ def _pair(verdict: Verdict) -> str:
 
 
 def _counts(verdicts: Sequence[Verdict], look: Look) -> list[str]:
-    """How many verdicts there are of each kind; bad ones are named."""
+    """Count the verdicts of each kind, and name the bad ones."""
     words = Counter(verdict.word for verdict in verdicts if verdict.word)
     counts = ", ".join(f"{word} {number}" for word, number in words.most_common())
     lines = wrapped(f"{counts[0].upper()}{counts[1:]}.", look.width, rest="  ") if counts else []
@@ -178,7 +178,7 @@ _BY_CHECKS: Final = "*"
 
 
 def _matrix_lines(verdicts: Sequence[Verdict], look: Look) -> list[str]:
-    """As many matrices, one below the other, as the models need, and a legend."""
+    """As many matrices as the models need, and a legend."""
     mixed = len({verdict.summary.score for verdict in verdicts}) > 1
     for longest in _LONGEST_MODEL:
         tables = [*_matrix(verdicts, longest, look, mixed=mixed).split(look.width)]

@@ -34,7 +34,7 @@ def history_lines(entries: Sequence[Entry], look: Look, now: datetime) -> list[s
 
 
 def _version_notes(entries: Sequence[Entry]) -> list[str]:
-    """Where an agent has another version than in the run before."""
+    """Where the version of an agent changed from one run to the next."""
     notes = dict[str, None]()
     for runs in by_pair(entries).values():
         for before, after in pairwise(entry for entry in runs if entry.row.agent_version):
@@ -135,7 +135,7 @@ def _bars(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -
     )
     table = fitted(tables, look.width - 2)
     lines = [f"  {line}" for line in table.body(look.paint)]
-    # A run of some cases says little about all of them.
+    # A run of a few cases says little about all of them.
     of_all_cases = [metric.amount(entry.row) for entry in entries if not entry.row.subset]
     ends = [value for value in of_all_cases if value is not None]
     if len(ends) < 2:
