@@ -183,9 +183,9 @@ class ModelError(UpskillError):
 
     def _parts(self, tries: str) -> Text:
         hint = (self._hint,) if isinstance(self._hint, str) else self._hint
-        more = (tries, *((". ", *hint) if self.hint else ()))
+        ending = (tries, *((". ", *hint) if self.hint else ()))
         # A server's own words may end with a period.
-        return (self.problem.rstrip(". ") if any(more) else self.problem, *more)
+        return (self.problem.rstrip(". ") if any(ending) else self.problem, *ending)
 
 
 class CheckError(UpskillError):

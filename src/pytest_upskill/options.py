@@ -72,17 +72,17 @@ def _checked(
     return Kind(noun, metavar, convert.__name__, parse, allows)
 
 
-def whole(least: int, most: float = inf) -> Kind:
+def whole(low: int, high: float = inf) -> Kind:
     """Whole numbers within limits."""
-    limits = f"from {least:,} to {most:,}" if most < inf else f"of {least} or more"
-    return _checked(f"a whole number {limits}", "N", int, lambda value: least <= value <= most)
+    limits = f"from {low:,} to {high:,}" if high < inf else f"of {low} or more"
+    return _checked(f"a whole number {limits}", "N", int, lambda value: low <= value <= high)
 
 
-def number(noun: str, least: float = -inf, most: float = inf, *, above: bool = False) -> Kind:
+def number(noun: str, low: float = -inf, high: float = inf, *, above: bool = False) -> Kind:
     """Numbers within limits; with ``above``, the lower limit itself is not allowed."""
 
     def allows(value: float) -> bool:
-        return isfinite(value) and least <= value <= most and not (above and value == least)
+        return isfinite(value) and low <= value <= high and not (above and value == low)
 
     return _checked(noun, "R", float, allows)
 
@@ -216,10 +216,10 @@ def setting(
     help: str,
     *places: str | Place,
     ini: str = "",
-    **more: Any,
+    **details: Any,
 ) -> Value:
     """A field of a dataclass, with its options; a place that is a text is pytest's flag."""
-    shared = {"kind": kind, "group": group, "help": help, "default": default, **more}
+    shared = {"kind": kind, "group": group, "help": help, "default": default, **details}
     flags = tuple(flag for flag in places if isinstance(flag, str))
     key = ini or "".join(flags).removeprefix("--").replace("-", "_")
     options = {PYTEST: {**shared, "flags": flags, "ini": key}} if key else {}

@@ -134,8 +134,9 @@ def test_there_must_be_a_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_at_least_one_vote(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["judge", str(EXAMPLES), "--model", "haiku", "--votes", "0"]) == 2
-    assert "--votes 0: must be at least 1" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["judge", str(EXAMPLES), "--model", "haiku", "--votes", "0"])
+    assert "'0' is not a whole number of 1 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

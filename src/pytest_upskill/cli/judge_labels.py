@@ -144,33 +144,30 @@ def _from_notes(file: Path, data: dict[str, Any]) -> Labels:
         form: NotesForm = read_form(_NOTES, data)
     except FormError as error:
         raise InputError(file, str(error), _EXPORT) from None
-    found: dict[tuple[Any, ...], dict[str, bool]] = {}
+    labels: dict[tuple[Any, ...], dict[str, bool]] = {}  # of each answer, by criterion
     answers: dict[tuple[Any, ...], tuple[str, str]] = {}
     unused, corrected = list[str](), list[bool]()
-    for one in form.notes:
-        if isinstance(one, NoteForm):
+    grades = [note for note in form.notes if isinstance(note, GradeForm)]
+    for grade in grades:
+        trial = (grade.skill, grade.case, grade.model, grade.arm, grade.run)
+        if problem := _why_unusable(grade):
+            unused.append(f"{_named(trial)}: {problem}")
             continue
-        where = (one.skill, one.case, one.model, one.arm, one.run)
-        if problem := _why_unusable(one):
-            unused.append(f"{_named(where)}: {problem}")
+        text = grade.criterion or ""
+        if labels.setdefault(trial, {}).setdefault(text, grade.passed) != grade.passed:
+            unused.append(f"{_named(trial)}: marked as right and as wrong: {one_line(text, 80)!r}")
             continue
-        text = one.criterion or ""
-        own = found.setdefault(where, {})
-        if own.get(text, one.passed) != one.passed:
-            unused.append(f"{_named(where)}: marked as right and as wrong: {one_line(text, 80)!r}")
-            continue
-        own[text] = one.passed
-        answers[where] = (one.question or "", one.answer or "")
-        corrected.append(one.passed != one.graded)
-    graded = {(one.skill, one.case, one.model) for one in form.notes if isinstance(one, GradeForm)}
+        answers[trial] = (grade.question or "", grade.answer or "")
+        corrected.append(grade.passed != grade.graded)
+    graded = {(grade.skill, grade.case, grade.model) for grade in grades}
     unused += [
-        f"{_named((one.skill, one.case, one.model))}: a note without a grade"
-        for one in form.notes
-        if isinstance(one, NoteForm) and (one.skill, one.case, one.model) not in graded
+        f"{_named((note.skill, note.case, note.model))}: a note without a grade"
+        for note in form.notes
+        if isinstance(note, NoteForm) and (note.skill, note.case, note.model) not in graded
     ]
     examples = [
-        Labelled(_named(where), *answers[where], tuple(own), tuple(own.values()))
-        for where, own in found.items()
+        Labelled(_named(trial), *answers[trial], tuple(passed), tuple(passed.values()))
+        for trial, passed in labels.items()
     ]
     return Labels(examples, unused, _ONLY_WRONG if corrected and all(corrected) else "")
 
@@ -195,7 +192,7 @@ def _why_unusable(grade: GradeForm) -> str:
     return ""
 
 
-def _named(where: Sequence[Any]) -> str:
-    skill, case, model, *trial = (one_line(str(name), 80) for name in where)
-    of = f" ({trial[0]}, run {trial[1]})" if trial else ""
-    return f"{skill}: {case} on {model}{of}"
+def _named(trial: Sequence[Any]) -> str:
+    skill, case, model, *arm_and_run = (one_line(str(name), 80) for name in trial)
+    suffix = " ({}, run {})".format(*arm_and_run) if arm_and_run else ""
+    return f"{skill}: {case} on {model}{suffix}"

@@ -87,8 +87,8 @@ def in_ini(config: pytest.Config, setting: str) -> Any:
         problem = str(error)
     except (TypeError, ValueError, pytest.UsageError):
         problem = f"{entry.value!r} is not {option.kind.noun}" if entry else ""
-    where = "-o" if entry and entry.origin == "override" else config.inipath
-    raise pytest.UsageError(f"{where}: {option.ini}: {problem}")
+    source = "-o" if entry and entry.origin == "override" else config.inipath
+    raise pytest.UsageError(f"{source}: {option.ini}: {problem}")
 
 
 def ini_entries(config: pytest.Config) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from ..._util.texts import counted, harmless
 from ...engine.store import FILE_NAME, FOLDER, Store, StoreSize
+from ...options import number
 
 _NO_STORE: Final = f"no stored answers here or in a parent folder ({FOLDER}/{FILE_NAME})"
 
@@ -16,7 +17,10 @@ _NO_STORE: Final = f"no stored answers here or in a parent folder ({FOLDER}/{FIL
 def add_answers_arguments(parser: argparse.ArgumentParser) -> None:
     forget = parser.add_mutually_exclusive_group()
     forget.add_argument(
-        "--prune", type=days, metavar="DAYS", help="delete answers older than this many days"
+        "--prune",
+        type=number("a number of days", 0).parse,
+        metavar="DAYS",
+        help="delete answers older than this many days",
     )
     forget.add_argument("--clear", action="store_true", help="delete all answers")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -64,17 +68,6 @@ def _json(file: Path | None, size: StoreSize, forgotten: int | None, trouble: li
         "trouble": trouble,
     }
     return json.dumps(data, indent=2)
-
-
-def days(text: str) -> float:
-    """The argument of --prune."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days")
-    return number
 
 
 def _store_file(start: Path) -> Path | None:

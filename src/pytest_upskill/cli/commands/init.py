@@ -53,13 +53,13 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _PlannedFile:
     """A file, and what becomes of it; ``text`` is None if it stays as it is."""
 
     file: Path
     about: str
     text: str | None = None
-    shown: str = ""  # of the text, with --dry-run
+    preview: str = ""  # of the text, with --dry-run
 
 
 @dataclass
@@ -67,13 +67,13 @@ class _Plan:
     """What is to be written, what stays, and what to tell."""
 
     root: Path  # the folder of the ini file
-    entries: list[_Entry] = field(default_factory=list)
+    entries: list[_PlannedFile] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
     def writes(self) -> list[tuple[Path, str]]:
-        return [(one.file, one.text) for one in self.entries if one.text is not None]
+        return [(entry.file, entry.text) for entry in self.entries if entry.text is not None]
 
     @property
     def new_cases(self) -> list[Path]:
@@ -115,9 +115,9 @@ def _root(here: Path) -> Path:
 
     An ini file outside of the git repository belongs to something else.
     """
-    top, found = repository_of(here), ini_settings(here)
-    if found and (top is None or found[0].is_relative_to(top)):
-        return found[0].parent
+    top, ini = repository_of(here), ini_settings(here)
+    if ini and (top is None or ini[0].is_relative_to(top)):
+        return ini[0].parent
     above = [folder for folder in (here, *here.parents) if top and folder.is_relative_to(top)]
     return next((f for f in (here, *above) if (f / "pyproject.toml").is_file()), top or here)
 
@@ -147,15 +147,15 @@ def _skills(plan: _Plan, path: Path, *, named: bool) -> list[Path]:
         above = [folder for folder in (path, *path.parents) if folder.is_relative_to(plan.root)]
         path = next((skill_file(folder) for folder in above if is_skill(folder)), path)
     try:
-        found = find_skills(path)
+        search = find_skills(path)
     except SkillError as error:
         if not path.is_dir():
             raise
         hint = "A skill is a folder with a SKILL.md. To start one: pytest-upskill init my-skill"
         raise InputError(path, error.problem, hint) from None
-    plan.notes += left_out_lines(found.left_out)
+    plan.notes += left_out_lines(search.left_out)
     files = list[Path]()
-    for file in found.files:
+    for file in search.files:
         if _is_inside(file.parent, plan.root):
             files.append(file)
         else:
@@ -178,8 +178,8 @@ def _plan_skill(plan: _Plan, folder: Path) -> Path:
         raise InputError(folder, problem, "Run this command in the project of the skill.")
     file = folder / SKILL_NAMES[0]
     text = _NEW_SKILL.format(name=folder.name, title=folder.name.replace("-", " ").capitalize())
-    plan.entries.append(_Entry(file, "a new skill", text, text))
-    beside = [one.name for one in folder.parent.iterdir()] if folder.parent.is_dir() else []
+    plan.entries.append(_PlannedFile(file, "a new skill", text, text))
+    beside = [entry.name for entry in folder.parent.iterdir()] if folder.parent.is_dir() else []
     if close := guess(folder.name, beside):
         plan.notes.append(f"{folder.name} is a new skill{close}.")
     description = text.partition("description: ")[2].partition("\n")[0]
@@ -188,9 +188,9 @@ def _plan_skill(plan: _Plan, folder: Path) -> Path:
 
 
 def _plan_cases(plan: _Plan, file: Path) -> None:
-    own = file.parent / CASES_NAME
-    if there := [*cases_files(file.parent), *([own] if os.path.lexists(own) else [])]:
-        plan.entries.append(_Entry(there[0], "kept as it is"))
+    usual = file.parent / CASES_NAME
+    if files := [*cases_files(file.parent), *([usual] if os.path.lexists(usual) else [])]:
+        plan.entries.append(_PlannedFile(files[0], "kept as it is"))
         return
     try:
         _plan_examples(plan, load_skill(file))
@@ -202,35 +202,37 @@ def _plan_examples(plan: _Plan, skill: Skill) -> None:
     folder = skill.file.parent
     schema = Path(os.path.relpath(plan.root / SCHEMA_NAME, os.path.realpath(folder))).as_posix()
     text = example_file(skill, schema)
-    plan.entries.append(_Entry(folder / CASES_NAME, "two example cases", text, text))
+    plan.entries.append(_PlannedFile(folder / CASES_NAME, "two example cases", text, text))
 
 
 def _plan_schema(plan: _Plan) -> None:
     file = plan.root / SCHEMA_NAME
     if os.path.lexists(file):
-        plan.entries.append(_Entry(file, "kept as it is"))
+        plan.entries.append(_PlannedFile(file, "kept as it is"))
     else:
-        plan.entries.append(_Entry(file, "what editors complete and check cases by", schema_text()))
+        plan.entries.append(
+            _PlannedFile(file, "what editors complete and check cases by", schema_text())
+        )
 
 
 def _plan_ini(plan: _Plan, here: Path, folders: Sequence[Path]) -> None:
     """Plan the keys that pytest's ini file lacks, in the file that pytest reads or would read."""
     file, settings = plan.root / "pytest.ini", dict[str, Any]()
-    if (found := ini_settings(here)) and found[0].parent == plan.root:
-        file, settings = found
+    if (ini := ini_settings(here)) and ini[0].parent == plan.root:
+        file, settings = ini
     elif (plan.root / "pyproject.toml").is_file():
         file = plan.root / "pyproject.toml"
-    wanted = {"skill_paths": list(dict.fromkeys(_path_of(folder, plan.root) for folder in folders))}
+    values = {"skill_paths": list(dict.fromkeys(_path_of(folder, plan.root) for folder in folders))}
     if "skill_paths" in settings:
         plan.notes += _not_covered(file, settings["skill_paths"], folders)
-    model, why = _model(os.environ, here)
+    model, reason = _model(os.environ, here)
     if model:
-        wanted["skill_models"] = [model]
+        values["skill_models"] = [model]
     if "skill_models" not in settings:
-        plan.notes.append(why)
-    keys = {key: texts for key, texts in wanted.items() if key not in settings}
+        plan.notes.append(reason)
+    keys = {key: texts for key, texts in values.items() if key not in settings}
     if not keys:
-        plan.entries.append(_Entry(file, "kept as it is"))
+        plan.entries.append(_PlannedFile(file, "kept as it is"))
         return
     try:
         old = read_file(file, MAX_BYTES).decode("utf-8") if os.path.lexists(file) else ""
@@ -242,7 +244,7 @@ def _plan_ini(plan: _Plan, here: Path, folders: Sequence[Path]) -> None:
         hint = "Nothing was written. Name the skill when you run it: pytest --skill PATH"
         raise InputError(file, problem, hint) from None
     about = " and ".join(keys)
-    plan.entries.append(_Entry(file, f"{about} added" if old else about, new, lines))
+    plan.entries.append(_PlannedFile(file, f"{about} added" if old else about, new, lines))
 
 
 def _path_of(folder: Path, root: Path) -> str:
@@ -272,22 +274,22 @@ def _model(env: Mapping[str, str], here: Path) -> tuple[str, str]:
         if keys and provider.needs_key:  # of clouds, nobody knows which models you may use
             model = "haiku" if name == "anthropic" else provider.example
             return model, f"Model: {model}, since {keys[0]} is set."
-    why = "Model: local, a small one that is embedded, since no API key is set."
+    reason = "Model: local, a small one that is embedded, since no API key is set."
     if not local.installed():
-        why += ' It needs: pip install "pytest-upskill[local]"'
-    return "local", why
+        reason += ' It needs: pip install "pytest-upskill[local]"'
+    return "local", reason
 
 
 def _text(plan: _Plan, *, dry_run: bool) -> str:
     word = "would be written" if dry_run else "written"
-    names = [one_line(shown(one.file), 200) for one in plan.entries]
+    names = [one_line(shown(entry.file), 200) for entry in plan.entries]
     width = max(map(len, names), default=0)
     lines = list[str]()
-    for name, one in zip(names, plan.entries, strict=True):
-        state = one.about if one.text is None else f"{word}: {one.about}"
+    for name, entry in zip(names, plan.entries, strict=True):
+        state = entry.about if entry.text is None else f"{word}: {entry.about}"
         lines.append(f"{name:<{width}}  {state}")
-        if dry_run and one.shown:
-            lines += ["", *(f"    {line}" for line in one.shown.splitlines()), ""]
+        if dry_run and entry.preview:
+            lines += ["", *(f"    {line}" for line in entry.preview.splitlines()), ""]
     if not plan.writes and plan.entries:
         lines.append("Nothing to write.")
     lines += ["", *map(harmless, plan.notes)] if plan.notes else []
@@ -304,8 +306,8 @@ def _next(plan: _Plan) -> Iterator[str]:
     if plan.new_cases:
         yield f'  edit the cases: they are examples, until you remove the tag "{EDIT_ME}"'
     folders = [shown(file.parent) for file in plan.new_cases]
-    which = f" {shown_command(folders)}" if len(folders) == 1 and folders[0] != "." else ""
-    commands = (f"pytest{which} --collect-only", f"pytest{which}")
+    path = f" {shown_command(folders)}" if len(folders) == 1 and folders[0] != "." else ""
+    commands = (f"pytest{path} --collect-only", f"pytest{path}")
     width = len(commands[0])
     yield f"  {commands[0]}  # free: what a run would ask"
     yield f"  {commands[1]:<{width}}  # ask it, with and without the skill"

@@ -11,8 +11,8 @@ from typing import Final
 
 from ..._util.texts import one_line
 from ...checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
-from ...errors import SettingsError
 from ...measure.assembly import Assembly, announced
+from ...options import whole
 from ...reports.terminal.tables import text_table
 from ...settings import Settings
 from ...stats import cohens_kappa
@@ -52,7 +52,7 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "judge", Settings)
     parser.add_argument(
         "--votes",
-        type=int,
+        type=whole(1).parse,
         default=1,
         metavar="N",
         help="rulings per answer; the majority counts (default: 1)",
@@ -61,8 +61,6 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_judge(args: argparse.Namespace) -> tuple[str, int]:
-    if args.votes < 1:
-        raise SettingsError("votes", "must be at least 1", "Use 1, 3 or 5.", value=args.votes)
     labels = load_labels(args.file)
     trouble: list[str] = []
     rulings = _ask_judge(labels.examples, args, trouble) if labels.examples else []

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import json
-import math
 import os
 import re
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from ..._util.files import read_file
 from ..._util.texts import counted, harmless, one_line
 from ...errors import spelled
 from ...lint import Finding, lint_skill
+from ...options import SHARE
 from ...settings import INI_FILES, Settings
 from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
 from ...skills.search import SkippedFolder, find_skills, left_out_lines
@@ -47,21 +47,11 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "lint", Settings)
     parser.add_argument(
         "--lift",
-        type=_lift,
+        type=SHARE.parse,
         default=0.2,
         metavar="R",
         help="the lift the cases should be able to show (default: 0.2)",
     )
-
-
-def _lift(written: str) -> float:
-    try:
-        lift = float(written)
-    except ValueError:
-        lift = math.nan
-    if not 0 < lift <= 1:
-        raise argparse.ArgumentTypeError(f"{written!r} is not a number above 0 and up to 1")
-    return lift
 
 
 def run_lint(args: argparse.Namespace) -> tuple[str, int]:

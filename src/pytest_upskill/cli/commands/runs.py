@@ -13,6 +13,7 @@ from typing import Any, Final
 from ..._util.files import save_file
 from ..._util.texts import counted, one_line
 from ...errors import ResultsError, shown
+from ...options import whole
 from ...reports.history_entries import Entry, entry_data, history_csv
 from ...reports.html import html_report
 from ...reports.html.trend_page import trend_page
@@ -67,7 +68,7 @@ def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n",
         "--limit",
-        type=_count,
+        type=whole(1).parse,
         metavar="N",
         help=f"maximum number of lines (default: {_ROWS}, or all with --json, --html, --csv)",
     )
@@ -81,37 +82,37 @@ def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_runs(args: argparse.Namespace) -> tuple[str, int]:
     require_apart({"html": args.html, "csv": args.csv})
-    kept = all_runs(runs_folder(args.runs_folder, Path.cwd()))
+    history = all_runs(runs_folder(args.runs_folder, Path.cwd()))
     look = stdout_look()
     if args.what == "show":
-        return _show(args, kept, look)
+        return _show(args, history, look)
     if args.what == "compare":
-        return _compare(args, kept, look)
-    if not kept and not args.json:
+        return _compare(args, history, look)
+    if not history and not args.json:
         text = f"{_NONE}\n{_OF_UPSKILL}" if upskill_runs(Path("runs")) else _NONE
         return text, 1 if args.html or args.csv else 0
     damaged: list[str] = []
-    wanted = _entries(args, kept, damaged)
+    matches = _entries(args, history, damaged)
     limit = args.limit or (None if args.json or args.html or args.csv else _ROWS)
-    entries = list(islice(wanted, limit))
+    entries = list(islice(matches, limit))
     written = _written(args, entries)
     # If a file was asked for, writing none is a failure.
     status = 1 if (args.html or args.csv) and not entries else 0
     if args.json:
         data = {"schema": 1, "rows": [entry_data(entry) for entry in entries], "damaged": damaged}
         return json.dumps(data, indent=2), status
-    lines = written if written and not args.plot else [*written, *_shown(args, entries, look)]
-    if next(wanted, None):
+    lines = written if written and not args.plot else [*written, *_entry_lines(args, entries, look)]
+    if next(matches, None):
         lines += ["", f"There are older runs: show them with -n {2 * len(entries)}."]
     return "\n".join([*lines, *(f"skipped, damaged: {line}" for line in damaged)]), status
 
 
 def _entries(
-    args: argparse.Namespace, kept: Sequence[KeptRun], damaged: list[str]
+    args: argparse.Namespace, history: Sequence[KeptRun], damaged: list[str]
 ) -> Iterator[Entry]:
     """Newest first; each run is read when it is reached."""
-    short = short_ids(kept)
-    for kept_run in kept:
+    short = short_ids(history)
+    for kept_run in history:
         try:
             head = kept_run.head
         except ResultsError as error:
@@ -126,7 +127,9 @@ def _entries(
 def _is_wanted(names: Sequence[str], patterns: Sequence[str] | None) -> bool:
     """By any of its names: an agent on a model is found by its label, or by its model."""
     pairs = [(name, pattern) for name in names for pattern in patterns or ()]
-    return not patterns or any(name == one or fnmatchcase(name, one) for name, one in pairs)
+    return not patterns or any(
+        name == pattern or fnmatchcase(name, pattern) for name, pattern in pairs
+    )
 
 
 def _written(args: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:
@@ -142,7 +145,7 @@ def _written(args: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:
     return lines
 
 
-def _shown(args: argparse.Namespace, entries: Sequence[Entry], look: Look) -> list[str]:
+def _entry_lines(args: argparse.Namespace, entries: Sequence[Entry], look: Look) -> list[str]:
     if not entries:
         filtered = args.skill or args.model
         return [_NO_MATCH if filtered else "No kept run can be read."]
@@ -150,12 +153,6 @@ def _shown(args: argparse.Namespace, entries: Sequence[Entry], look: Look) -> li
     if args.plot:
         return plot_lines(entries, metrics()[args.metric], look, now)
     return history_lines(entries, look, now)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
 
 
 def _add_show(commands: Any) -> None:
@@ -174,8 +171,8 @@ def _add_show(commands: Any) -> None:
     add_options(parser, "runs", Settings, missing=argparse.SUPPRESS)
 
 
-def _show(args: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:
-    name, file = _file_of(args.id, kept)
+def _show(args: argparse.Namespace, history: Sequence[KeptRun], look: Look) -> tuple[str, int]:
+    name, file = _file_of(args.id, history)
     results = read_run(file)
     if args.json:
         # Answers may contain terminal controls; ASCII escapes them.
@@ -183,11 +180,11 @@ def _show(args: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tupl
     return "\n".join(run_lines(name, results, look)), 0
 
 
-def _file_of(text: str, kept: Sequence[KeptRun]) -> tuple[str, Path]:
+def _file_of(text: str, history: Sequence[KeptRun]) -> tuple[str, Path]:
     """The name and file of a run, in the history or anywhere."""
     path = Path(text)
     try:
-        run = find(kept, text)
+        run = find(history, text)
     except ResultsError:
         if path.is_file():
             return path.name, path
@@ -227,25 +224,27 @@ def _add_compare(commands: Any) -> None:
     add_options(parser, "runs", Settings, missing=argparse.SUPPRESS)
 
 
-def _compare(args: argparse.Namespace, kept: Sequence[KeptRun], look: Look) -> tuple[str, int]:
-    names, files = zip(*(_file_of(text, kept) for text in (args.before, args.after)), strict=True)
+def _compare(args: argparse.Namespace, history: Sequence[KeptRun], look: Look) -> tuple[str, int]:
+    names, files = zip(
+        *(_file_of(text, history) for text in (args.before, args.after)), strict=True
+    )
     before, after = (read_run(file) for file in files)
-    found = compare_runs(before, after)
-    reasons = found.reasons if args.fail_if_worse else []
+    comparison = compare_runs(before, after)
+    reasons = comparison.reasons if args.fail_if_worse else []
     written = []
     if args.html:
         require_apart({"html": args.html}, [("an input", file) for file in files])
         save_file(args.html, html_report(after, after.notes(), Earlier(names[0], before)))
         written = ["", f"{shown(args.html)}: {names[1]} compared with {names[0]}"]
     if args.json:
-        return _comparison_json(names, found), 1 if reasons else 0
+        return _comparison_json(names, comparison), 1 if reasons else 0
     compared = list(zip(names, (before, after), strict=True))
-    lines = [*comparison_lines(compared, found, look), *written]
+    lines = [*comparison_lines(compared, comparison, look), *written]
     failed = [look.paint(f"Failed: {one_line(reason, 300)}.", red=True) for reason in reasons]
     return "\n".join([*lines, *([""] if failed else []), *failed]), 1 if failed else 0
 
 
-def _comparison_json(names: Sequence[str], found: RunComparison) -> str:
+def _comparison_json(names: Sequence[str], comparison: RunComparison) -> str:
     pairs = [
         {
             **asdict(pair),
@@ -260,14 +259,20 @@ def _comparison_json(names: Sequence[str], found: RunComparison) -> str:
             },
             "tokens": pair.change and pair.change.tokens and pair.change.tokens._asdict(),
         }
-        for pair in found.pairs
+        for pair in comparison.pairs
     ]
-    data = {"schema": 1, "before": names[0], "after": names[1], "pairs": pairs}
     triggers = [
-        {**asdict(one), "change": one.change._asdict(), "verdict": one.word}
-        for one in found.triggers
+        {**asdict(trigger), "change": trigger.change._asdict(), "verdict": trigger.word}
+        for trigger in comparison.triggers
     ]
-    only: dict[str, Any] = {"only_before": found.only_before, "only_after": found.only_after}
-    only |= {"triggers": triggers} if triggers else {}
-    only["differences"] = found.differences
-    return json.dumps({**data, **only}, indent=2)
+    data = {
+        "schema": 1,
+        "before": names[0],
+        "after": names[1],
+        "pairs": pairs,
+        "only_before": comparison.only_before,
+        "only_after": comparison.only_after,
+        **({"triggers": triggers} if triggers else {}),
+        "differences": comparison.differences,
+    }
+    return json.dumps(data, indent=2)
