@@ -152,7 +152,9 @@ def test_json_of_a_record_has_every_field() -> None:
     written = json_values(record)
     assert list(written) == names
     assert record.usage == answer.usage
-    assert record.judge_usage == Usage(9, 8, 7, 6, batch=True)
+    assert (record.judge_input_tokens, record.judge_output_tokens) == (9, 8)
+    assert (record.judge_cached_tokens, record.judge_written_tokens) == (7, 6)
+    assert record.judge_batch
 
 
 def test_a_test_report_carries_no_defaults() -> None:

@@ -114,27 +114,21 @@ class SkillSession:
         try:
             folder = ini_folder(self._config)
             self.settings = with_upskill_config(read_settings(self._config), folder, self._code)
-            self._find_skills()
+            self._selected = select_skills(self._config, self.settings)
+            if ref := self.settings.against:
+                for source in self._selected.sources:
+                    require_ref(ref, source.folder.resolve())
             require_own_paths(self.settings, self._selected.all, self._config)
             if self.asks and not self.settings.judge:
                 require_judge(self._selected.sources, self.settings)
-            self._name_subjects()
+            self.subjects = RunSubjects(self._config, self.settings, self._selected, asks=self.asks)
+            self.settings = self.subjects.settings
             require_studies(self.settings, self._selected, self.subjects.by_label.values())
             if not hasattr(self._config, "workerinput"):
                 self._prepare_models()
         except InputError as error:
             raise pytest.UsageError(message_of(error, self._config)) from None
         return (yield)
-
-    def _find_skills(self) -> None:
-        self._selected = select_skills(self._config, self.settings)
-        if self.settings.against:
-            for source in self._selected.sources:
-                require_ref(self.settings.against, source.folder.resolve())
-
-    def _name_subjects(self) -> None:
-        self.subjects = RunSubjects(self._config, self.settings, self._selected, asks=self.asks)
-        self.settings = self.subjects.settings
 
     def _prepare_models(self) -> None:
         subjects, settings, config = self.subjects, self.settings, self._config

@@ -75,12 +75,6 @@ class Record(WithSubject):
         return Usage(*counts, self.batch, self.hour_tokens)
 
     @property
-    def judge_usage(self) -> Usage:
-        counts = (self.judge_input_tokens, self.judge_output_tokens)
-        cache_counts = (self.judge_cached_tokens, self.judge_written_tokens)
-        return Usage(*counts, *cache_counts, self.judge_batch)
-
-    @property
     def tokens(self) -> int | None:
         if self.input_tokens is None or self.output_tokens is None:
             return None
