@@ -17,8 +17,10 @@ from typing import Any, Final
 from pytest_upskill.checks.skill_meta_schema import schema_of_cases
 from pytest_upskill.cli.command_table import COMMANDS, make_parser
 from pytest_upskill.plugin.pytest_options import OPTIONS
+from pytest_upskill.results.run_file import results_schema
 
 DOCS: Final = Path(__file__).parent
+RESULTS_SCHEMA: Final = "results.schema.json"
 _BLOCK: Final = re.compile(
     r"(?P<start><!-- reference: (?P<table>\w+)(?P<words>[^>]*?)-->\n).*?(?P<end><!-- end -->)", re.S
 )
@@ -310,7 +312,13 @@ def words_of(text: str, table: str) -> list[str]:
     ]
 
 
+def results_schema_text() -> str:
+    """The JSON schema of --skill-json, for ``results.schema.json``."""
+    return json.dumps(results_schema(), indent=1) + "\n"
+
+
 def main() -> None:
+    (DOCS / RESULTS_SCHEMA).write_text(results_schema_text(), "utf-8")
     for page in sorted(DOCS.rglob("*.md")):
         text = page.read_text("utf-8")
         if (new := with_tables(text)) != text:

@@ -226,7 +226,9 @@ def setting(
     for place in places:
         if isinstance(place, Place):
             options |= {command: {**shared, **place.changes} for command in place.commands}
-    declared: Value = field(default=default, metadata={"options": options, **shared})
+    # Not its default, which pydantic would read as one of its own settings.
+    about = {"options": options, "kind": kind, "group": group, **details}
+    declared: Value = field(default=default, metadata=about)
     return declared
 
 

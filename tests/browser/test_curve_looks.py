@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.results.parts import Parts, Version
+from pytest_upskill.results.part_effects import Parts, ShorterVersion
 from pytest_upskill.stats import Lift
 from support.browser import Page
 from support.made import made_run
@@ -22,7 +22,9 @@ def lift(value: float) -> Lift:
 
 @pytest.mark.parametrize("width", [390, 1200])
 def test_the_curve_is_drawn_where_the_numbers_say(page: Page, tmp_path: Path, width: int) -> None:
-    versions = [Version(size, lift(value), lift(value - 0.8)) for size, value in SIZES.items()]
+    versions = [
+        ShorterVersion(size, lift(value), lift(value - 0.8)) for size, value in SIZES.items()
+    ]
     made = Parts("wick", "haiku", 800, lift(0.8), (), tuple(versions))
     page.size(width)
     page.open(write_page(replace(made_run(cases=2), parts=(made,)), tmp_path))

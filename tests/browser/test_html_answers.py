@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.checks import KINDS, grade, parse_checks
-from pytest_upskill.results.rerun import Rerun
-from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.run import Rerun, RunResults
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.records import Grade
 from pytest_upskill.trials.transcript import Turn

@@ -9,7 +9,7 @@ import pytest
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.numbers import metrics
-from pytest_upskill.results.parts import Parts, Version
+from pytest_upskill.results.part_effects import Parts, ShorterVersion
 from pytest_upskill.stats import Lift
 from support.axe import violations
 from support.browser import Page
@@ -56,7 +56,7 @@ def many() -> str:
 
 def studies() -> str:
     lifts = {120: 0.1, 260: 0.6, 400: 0.75}
-    versions = [Version(n, Lift(v, v - 0.2, 1.0, 0.01), CHANGE) for n, v in lifts.items()]
+    versions = [ShorterVersion(n, Lift(v, v - 0.2, 1.0, 0.01), CHANGE) for n, v in lifts.items()]
     curve = Parts("wick", MODELS[3], 800, Lift(0.8, 0.7, 0.9, 0.01), (), tuple(versions))
     parts = made_parts(part("Commands of the warehouse", 120, CHANGE), part("b", 5, None))
     return html_report(

@@ -26,7 +26,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def verdicts() -> dict[tuple[str, str | None], str]:
-    (matrix,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["matrix"]
+    (matrix,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["matrices"]
     return {(pair["skill"], pair["other"]): pair["verdict"] for pair in matrix["pairs"]}
 
 

@@ -13,9 +13,8 @@ from pytest_upskill.plugin.pytest_options import FLAGS
 from pytest_upskill.reports.export.record_files import csv_text
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.writers import REPORTS, report_paths
-from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.to_json import results_bytes
+from pytest_upskill.results.run_file import read_run, results_bytes
 from pytest_upskill.settings import Gates, Settings
 from support.made import made_run
 

@@ -11,10 +11,9 @@ import pytest
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill.cli import main
-from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.history import keep, runs
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.to_json import results_bytes
+from pytest_upskill.results.run_file import read_run, results_bytes
 from pytest_upskill.settings import Gates
 from support.agent_runs import agent_run
 from support.kit import write_script, write_skill

@@ -21,6 +21,11 @@ def test_the_tables_of_all_pages_are_up_to_date() -> None:
     assert old == [], "run `make reference`"
 
 
+def test_the_schema_of_results_is_up_to_date() -> None:
+    text = (DOCS / make_reference.RESULTS_SCHEMA).read_text()
+    assert text == make_reference.results_schema_text(), "run `make reference`"
+
+
 def test_every_option_is_in_one_table() -> None:
     words = make_reference.words_of((DOCS / "options.md").read_text(), "options")
     assert Counter(words) == Counter(FLAGS.values()), "name it in a table of docs/options.md"

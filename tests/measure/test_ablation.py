@@ -11,7 +11,7 @@ from pytest_upskill.errors import InputError
 from pytest_upskill.measure.ablation import NOT_IN_CONTEXT, Ablation, ablation_studies
 from pytest_upskill.measure.lab import Lab
 from pytest_upskill.measure.study import load_skill_cases
-from pytest_upskill.results.parts import PartEffect, Parts, conclusions, part_sentence, sentences
+from pytest_upskill.results.part_effects import PartEffect, Parts, part_conclusions, part_sentence
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.subject import CHAT, Subject
@@ -112,7 +112,7 @@ def test_what_is_missed_and_what_could_go(tmp_path: Path) -> None:
     assert part_sentence(idle, found.margin).startswith(
         "Troubleshooting (14 tokens): no loss shown ("
     )
-    assert conclusions(found)[-1].startswith("Could go (each by itself): ")
+    assert part_conclusions(found)[-1].startswith("Could go (each by itself): ")
 
 
 def test_few_cases_never_show_that_a_part_could_go(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_few_cases_never_show_that_a_part_could_go(tmp_path: Path) -> None:
     assert needed is not None
     assert 40 < needed < 80
     assert f"about {needed} cases would tell" in part_sentence(idle, found.margin)
-    assert conclusions(found)[-1].startswith("Nothing is shown to be free to go")
+    assert part_conclusions(found)[-1].startswith("Nothing is shown to be free to go")
 
 
 def test_the_number_of_cases_that_would_tell_is_enough(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_the_number_of_cases_that_would_tell_is_enough(tmp_path: Path) -> None:
 def test_nothing_could_go_if_the_cases_do_not_show_what_the_skill_is_for(tmp_path: Path) -> None:
     found = studied(ablation(tmp_path), lambda _question, _number: True)
     assert not any(part.could_go for part in found.parts)
-    assert conclusions(found)[-1].startswith("The skill itself is not shown to help")
+    assert part_conclusions(found)[-1].startswith("The skill itself is not shown to help")
 
 
 def test_an_outage_is_no_loss(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_an_outage_is_no_loss(tmp_path: Path) -> None:
     assert part.standing(found.margin) == "incomplete"
     assert not part.could_go
     assert not found.complete
-    assert "Incomplete: 160 trials without an answer" in "\n".join(sentences(found))
+    assert "Incomplete: 160 trials without an answer" in "\n".join(part_conclusions(found))
 
 
 def test_files_count_where_a_model_can_see_them(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_one_section_can_only_be_studied_by_paragraph(tmp_path: Path) -> None:
         Lab(one.settings, (1,), Model(needs_left), str, lambda _: None).run(silent[0])
     )
     assert isinstance(told, Parts)
-    assert "only one section" in conclusions(told)[-1]
+    assert "only one section" in part_conclusions(told)[-1]
 
 
 def test_what_is_missing_is_said_in_a_whole_sentence(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pytest_upskill.measure.study import (
     scores_of,
 )
 from pytest_upskill.models.prices import FREE, Price
-from pytest_upskill.results.parts import Parts
+from pytest_upskill.results.part_effects import Parts
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.subject import CHAT, Subject

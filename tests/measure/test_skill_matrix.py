@@ -125,7 +125,7 @@ def test_of_two_skills_all_others_are_the_other_one(tmp_path: Path) -> None:
 def test_a_neighbour_that_is_opened_first_hurts(tmp_path: Path) -> None:
     own = members(tmp_path, pdf=10, csv=8, docs=0)
     matrix = studied(own, spoiled_by("docs")())
-    words = {(one.skill, one.other): one.word for one in matrix.pairs}
+    words = {(one.skill, one.other): one.verdict for one in matrix.pairs}
     assert words == {
         ("pdf", "csv"): "unknown",
         ("pdf", "docs"): "hurts",
@@ -166,7 +166,7 @@ def test_a_missing_answer_leaves_a_pair_incomplete(tmp_path: Path) -> None:
             return NoAnswer("down") if "docs" in names else super().reply(question)
 
     matrix = studied(members(tmp_path, pdf=6, csv=0, docs=0), Broken())
-    words = {one.other: one.word for one in matrix.pairs}
+    words = {one.other: one.verdict for one in matrix.pairs}
     assert words == {"csv": "unknown", "docs": "incomplete", None: "incomplete"}
     assert (matrix.errored, matrix.error) == (48, "down")
 

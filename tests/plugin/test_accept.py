@@ -29,7 +29,7 @@ def test_accept_writes_the_results_and_passes(project: AcceptedProject, workers:
     assert list(numbers.items()) == [("a", (5, 5, 0, True)), ("b", (1, 5, 0, True))]
     again = project.run({"a": 5, "b": 1}, "-n", workers, runs=5)
     assert (again.outcomes, again.status) == ({"passed": 1, "xfailed": 1}, 0)
-    assert [test["accepted"]["passes"] for test in again.report["tests"]] == [1, 5]
+    assert [test["expected"]["was"]["passes"] for test in again.report["tests"]] == [1, 5]
 
 
 def test_nothing_is_written_without_accept(project: AcceptedProject) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.run_file import read_run
 from support.kit import case, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 from support.runs import run_skills

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.history import runs
+from pytest_upskill.results.run_file import read_run
 from support.kit import commit_all, write_script, write_skill
 from support.loopback import Fault, LoopbackServer
 from support.usage import usage_error

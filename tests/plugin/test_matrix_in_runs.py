@@ -26,10 +26,10 @@ def test_a_neighbour_that_hurts_is_told_and_fails_nothing(
     pages = ["--skill-html", "out.html", "--skill-markdown", "out.md"]
     run = run_skills(pytester, MODEL, *ARGS, "-n", workers, "--skill-no-baseline", *pages)
     assert (run.status, run.outcomes) == (0, {"passed": 8})  # it has no gate
-    (matrix,) = run.report["matrix"]
+    (matrix,) = run.report["matrices"]
     (pair,) = matrix["pairs"]
     assert (pair["skill"], pair["other"], pair["verdict"]) == ("pdf", "docs-writer", "hurts")
-    assert pair["opened_first"] == {"docs-writer": 6, "pdf": 2}
+    assert pair["openings"]["first"] == {"docs-writer": 6, "pdf": 2}
     assert {record["arm"] for record in run.records} == {"skill"}  # those of the tests alone
     assert len(run.records) == 8
     assert matrix["trials"] == 32

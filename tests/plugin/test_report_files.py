@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.reports.markdown import MARKER
-from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.run_file import read_run
 from support.kit import case, write_script, write_skill
 from support.pages import data_of
 from support.runs import ending, run_skills

@@ -34,7 +34,9 @@ def run(pytester: pytest.Pytester, *args: str, model: str = "scripted:model.json
 
 def effects(run: SkillRun) -> dict[str, dict[str, Any]]:
     """Of leaving out each part, by its name."""
-    return {part["name"]: part for about in run.report["parts"] for part in about["parts"]}
+    return {
+        part["name"]: part["effect"] for about in run.report["parts"] for part in about["parts"]
+    }
 
 
 def states(run: SkillRun) -> dict[str, str]:

@@ -68,7 +68,7 @@ def run(pytester: pytest.Pytester, *args: str) -> SkillRun:
 
 
 def triggers(run: SkillRun) -> dict[str, Any]:
-    [row] = run.report["triggers"]
+    [row] = run.report["summary"]
     found: dict[str, Any] = row
     return found
 
@@ -86,8 +86,9 @@ def test_a_run_of_triggers_alone_passes_and_all_files_have_them(
     finished = run(project, *files, "--junitxml", "r.xml", "-n", workers)
     assert (finished.status, finished.outcomes) == (0, {"passed": 5})
     row = triggers(finished)
-    assert (row["recall"], row["false_alarms"], row["decided_by"]) == (1, 0, "model")
-    assert {query["query"] for query in row["queries"]} == set(QUERIES)
+    assert (row["recall"], row["false_alarms"], row["agent"]) == (1, 0, "chat")
+    [summary] = finished.report["trigger_summaries"]
+    assert {query["query"] for query in summary["queries"]} == set(QUERIES)
     assert finished.gate["passed"] is None
     assert "nothing was tested" not in finished.screen
     for name in ("r.html", "r.csv", "r.xml"):

@@ -158,7 +158,7 @@ def test_triggers_are_told_by_recall_and_false_alarms() -> None:
 def test_gates_and_interruptions_come_first() -> None:
     run = made_run(cases=4, gates=Gates(min_pass_rate=1, min_lift=0.99), passes=always)
     lines = shown(run, failed=True)
-    assert lines[0] == f"✘ gate failed: {(run.gate or [])[0]}"
+    assert lines[0] == f"✘ gate failed: {run.gate.reasons[0]}"
     assert lines[1].startswith(f"✘ gate {NOT_NEEDED} on haiku")
     lost = tuple(test.nodeid for test in run.tests[:2])
     stopped = replace(run, gates=Gates(), interrupted="enough", lost=lost)

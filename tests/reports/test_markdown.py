@@ -23,7 +23,7 @@ from pytest_upskill.reports.markdown import (
 from pytest_upskill.results.run import RunResults, failed_words
 from pytest_upskill.trials.records import Grade
 from support.agent_runs import agent_run
-from support.made import accepted_count, helps, made_record, made_run
+from support.made import accepted_count, helps, made_record, made_run, with_missing_cases
 
 HOSTILE = (
     "</summary></details><script>alert(1)</script>\n\n```\n~~~\n````\n</details>\n"
@@ -138,7 +138,7 @@ def test_a_run_that_passes_has_nothing_folded() -> None:
 
 
 def test_cases_missing_from_all_shards_fail_the_comment() -> None:
-    run = made_run(missing={("gate", "haiku"): 2})
+    run = with_missing_cases(made_run(), 2)
     assert f"**Failed:**\n\n- {run.unfinished[0]}" in markdown_summary(run)
 
 

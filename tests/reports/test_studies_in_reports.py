@@ -27,19 +27,23 @@ from pytest_upskill.reports.terminal.study_lines import (
     study_lines,
 )
 from pytest_upskill.results.arm_comparison import points_words
-from pytest_upskill.results.from_json import read_run
-from pytest_upskill.results.losses import loss_words
-from pytest_upskill.results.neighbours import Matrix, Word, conclusion, sentences
-from pytest_upskill.results.parts import Parts, Version, conclusions, part_sentence
+from pytest_upskill.results.effects import loss_words
+from pytest_upskill.results.neighbours import Matrix, PairVerdict, conclusion, matrix_sentences
+from pytest_upskill.results.part_effects import (
+    Parts,
+    ShorterVersion,
+    part_conclusions,
+    part_sentence,
+)
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.to_json import results_bytes
+from pytest_upskill.results.run_file import read_run, results_bytes
 from pytest_upskill.stats import Lift
 from pytest_upskill.trials.plan import SkillInfo
 from support.made import made_run
 from support.made_studies import LONG, TINY, made_matrix, made_parts, part
 from support.pages import PAYLOADS
 
-HURTS, HELPS, UNKNOWN, INCOMPLETE = get_args(Word)
+HURTS, HELPS, UNKNOWN, INCOMPLETE = get_args(PairVerdict)
 SIX = ("pdf", "docs-writer", "csv", "xlsx", LONG, "開く-かぎ")
 HOSTILE = (
     "</td><script>window.hit=1</script>",
@@ -114,7 +118,7 @@ def test_markdown_has_a_table_and_sentences() -> None:
     run = made_run(cases=0, matrices=(made_matrix(),))
     text = markdown_summary(run)
     assert "### Neighbours on loop/haiku" in text
-    for sentence in sentences(made_matrix()):
+    for sentence in matrix_sentences(made_matrix()):
         assert f"- {sentence}" in text.replace("\\", "")
     cells = f"| **-20 {HURTS}**<br>-35 to -5 | +3 {UNKNOWN}<br>"
     assert f"| pdf | +60<br>+30 to +90 | – {cells}" in text
@@ -255,7 +259,7 @@ def test_all_reports_say_the_same() -> None:
     assert "Troubleshooting     6     212  212 (210 to 214)  0 (-4 to +6)" in shown
     for text in (shown, markdown_summary(results(found)), html_report(results(found))):
         plain = re.sub(r"<[^>]+>|[\\*]", "", text)
-        assert conclusions(found)[-1] in " ".join(plain.split())
+        assert part_conclusions(found)[-1] in " ".join(plain.split())
         assert "-40 (-62 to -18)" in plain
         assert "pages on m: about 100 tokens, lift +60 (+40 to +80), 20 cases × 2 runs" in plain
 
@@ -299,14 +303,14 @@ def lift(value: float, reach: float = 0.2) -> Lift:
     return Lift(value, max(-1.0, value - reach), min(1.0, value + reach), 0.01)
 
 
-def parts_with(*versions: Version, tokens: int = 800, whole: Lift | None = None) -> Parts:
+def parts_with(*versions: ShorterVersion, tokens: int = 800, whole: Lift | None = None) -> Parts:
     return Parts("wick", "haiku", tokens, whole or lift(0.8), (), versions)
 
 
 def test_the_curve_goes_from_the_baseline_to_the_whole_skill() -> None:
     made = parts_with(
-        Version(400, lift(0.75), lift(-0.05), folder="skills/wick.short"),
-        Version(200, lift(-0.1), lift(-0.9)),
+        ShorterVersion(400, lift(0.75), lift(-0.05), folder="skills/wick.short"),
+        ShorterVersion(200, lift(-0.1), lift(-0.9)),
     )
     page = curve(made)
     assert page
@@ -324,7 +328,7 @@ def test_the_curve_goes_from_the_baseline_to_the_whole_skill() -> None:
 
 def test_nothing_is_drawn_without_a_measured_version() -> None:
     assert curve(parts_with()) is None
-    assert curve(parts_with(Version(400, None, None))) is None
+    assert curve(parts_with(ShorterVersion(400, None, None))) is None
 
 
 SHARES = st.floats(-1, 1, allow_nan=False)
@@ -338,7 +342,7 @@ def test_all_is_drawn_inside_the_picture(
     written: list[tuple[int, float, float, float]], tokens: int
 ) -> None:
     made = [
-        Version(size, Lift(sorted(found)[1], min(found), max(found), 0.5), None)
+        ShorterVersion(size, Lift(sorted(found)[1], min(found), max(found), 0.5), None)
         for size, *found in written
     ]
     page = curve(parts_with(*made, tokens=tokens))
@@ -357,9 +361,9 @@ def studied(*found: Parts) -> RunResults:
 def test_every_report_has_the_table() -> None:
     kept, lost = lift(-0.02, 0.05), Lift(-0.9, -0.95, -0.8, 0.001)
     made = parts_with(
-        Version(400, lift(0.75), kept, folder="skills/wick.short", cases=40),
-        Version(200, lift(-0.1), lost, cases=40),
-        Version(100, None, None, cases=40),
+        ShorterVersion(400, lift(0.75), kept, folder="skills/wick.short", cases=40),
+        ShorterVersion(200, lift(-0.1), lost, cases=40),
+        ShorterVersion(100, None, None, cases=40),
     )
     assert curve_lines(made, Look(80)) == [
         "haiku, 40 held-out cases",
@@ -387,7 +391,7 @@ def test_nothing_is_said_of_versions_without_any() -> None:
 
 def test_names_are_no_markup() -> None:
     bad = "<img src=x onerror=alert(1)>|\n# x"
-    made = replace(parts_with(Version(9, lift(0.5), lift(0))), skill=bad, model=bad)
+    made = replace(parts_with(ShorterVersion(9, lift(0.5), lift(0))), skill=bad, model=bad)
     page, text = html_report(studied(made)), markdown_summary(studied(made))
     assert "<img" not in page + text
     assert "\n# x" not in text

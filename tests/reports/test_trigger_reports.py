@@ -18,7 +18,8 @@ from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
 from pytest_upskill.reports.terminal.summary_text import results_lines
 from pytest_upskill.reports.terminal.trigger_lines import trigger_failure
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.triggers import MODELS_CHOICE, QueryRate
+from pytest_upskill.results.run_notes import run_notes, subset_notes
+from pytest_upskill.results.trigger_summary import MODELS_CHOICE, QueryRate
 from pytest_upskill.trials.records import Grade
 from support.made import made_query, made_triggers
 
@@ -31,7 +32,7 @@ MIXED = made_triggers(
 
 
 def shown(results: RunResults, width: int = 80, verbosity: int = 0) -> str:
-    return "\n".join(results_lines(results, Look(width, verbosity=verbosity), results.notes()))
+    return "\n".join(results_lines(results, Look(width, verbosity=verbosity), run_notes(results)))
 
 
 def test_the_terminal_shows_a_table_and_the_verdict_last() -> None:
@@ -65,7 +66,7 @@ def test_with_v_there_is_a_rate_for_each_query() -> None:
 
 def test_a_subset_is_told() -> None:
     some = replace(RUN, triggers=RUN.triggers[:3])
-    assert some.subset_notes[0] in shown(some)
+    assert subset_notes(some)[0] in shown(some)
 
 
 def test_many_skills_have_their_verdicts_with_v() -> None:
@@ -182,7 +183,7 @@ def test_lines_fit_any_terminal(
 ) -> None:
     results = made_triggers(needs, spares, models=models, skills=skills)
     for verbosity in (-1, 0, 1):
-        lines = results_lines(results, Look(width, verbosity=verbosity), results.notes())
+        lines = results_lines(results, Look(width, verbosity=verbosity), run_notes(results))
         assert max(map(text_width, lines), default=0) <= width
     assert markdown_summary(results)
     assert html_report(results)

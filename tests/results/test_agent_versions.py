@@ -17,11 +17,12 @@ from pytest_upskill.results.accepted import (
     read_results,
     write_results,
 )
-from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.history import keep, read_head
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
+from pytest_upskill.results.run_file import read_run
+from pytest_upskill.results.run_notes import agent_lines, run_notes
 from support.agent_runs import agent_run
 from support.made import accepted_count
 
@@ -39,7 +40,7 @@ def run_of(version: str, agent: str = "claude") -> RunResults:
 
 
 def accepted_with(run: RunResults, version: str) -> RunResults:
-    was = accepted_count(1)._replace(version=version)
+    was = replace(accepted_count(1), version=version)
     return replace(run, tests=tuple(replace(test, expected=was) for test in run.tests))
 
 
@@ -58,15 +59,15 @@ def test_every_report_names_them() -> None:
     page = html_report(run)
     assert "carried out by claude 2.1.325" in page
     assert "claude has skills of its own in all arms: init" in page
-    assert not agent_run().agent_lines
+    assert not agent_lines(agent_run())
 
 
 def test_accepted_results_of_another_version_are_told_once() -> None:
     run = accepted_with(run_of("2.1.325"), "2.1.320")
     told = "claude was 2.1.320 when results were accepted, and is now 2.1.325."
-    assert run.notes().count(told) == 1
+    assert run_notes(run).count(told) == 1
     for other in (accepted_with(run, "2.1.325"), accepted_with(run, "")):
-        assert not [note for note in other.notes() if "accepted" in note]
+        assert not [note for note in run_notes(other) if "accepted" in note]
 
 
 def test_the_file_of_accepted_results_keeps_them_beside_the_id(tmp_path: Path) -> None:

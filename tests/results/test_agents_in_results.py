@@ -10,12 +10,13 @@ from pytest_upskill.results.accepted import (
     updated,
     write_results,
 )
-from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.history import keep, newest, read_head
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.regressions import compare_all
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
+from pytest_upskill.results.run_file import read_run
+from pytest_upskill.results.run_notes import run_notes
 from pytest_upskill.results.verdict import sweet_choice
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.plan import Count, Expectation
@@ -96,16 +97,16 @@ def test_a_cause_of_many_errors_is_told_once() -> None:
         ]
         return replace(results, records=tuple(records))
 
-    assert errored("bwrap: no such file\nor folder").notes() == [
+    assert run_notes(errored("bwrap: no such file\nor folder")) == [
         "loop/haiku: 12 trials without a result: bwrap: no such file or folder"
     ]
-    assert errored("each has its own: {}").notes() == []  # the errors of the tests tell
+    assert run_notes(errored("each has its own: {}")) == []  # the errors of the tests tell
     many = agent_run(cases=20)
     records = [
         replace(one, outcome="errored", error=f"cause {n % 5}", output=None)
         for n, one in enumerate(many.records)
     ]
-    *_, last = replace(many, records=tuple(records)).notes()
+    *_, last = run_notes(replace(many, records=tuple(records)))
     assert last == "2 more causes of missing results."
 
 
@@ -117,9 +118,9 @@ def test_trials_that_were_stopped_at_a_limit_are_told_beside_the_verdict() -> No
     first, *others = BOTH.records
     results = replace(BOTH, records=(replace(first, checks=(stopped,)), *others))
     what = "loop/haiku: 1 of 12 trials stopped at the limit of turns or time"
-    assert results.notes() == [f"{what}, which counts as failed."]
-    assert results.notes(str) == [f"{what} (max_turns, timeout), which counts as failed."]
-    assert BOTH.notes() == []
+    assert run_notes(results) == [f"{what}, which counts as failed."]
+    assert run_notes(results, str) == [f"{what} (max_turns, timeout), which counts as failed."]
+    assert run_notes(BOTH) == []
 
 
 def test_the_sweet_spot_names_the_agent() -> None:

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill.errors import ResultsError
-from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.history import (
     KeptRun,
     default_folder,
@@ -33,7 +32,7 @@ from pytest_upskill.results.history import (
     short_ids,
     worth_keeping,
 )
-from pytest_upskill.results.to_json import results_report, results_text
+from pytest_upskill.results.run_file import read_run, results_text, results_values
 from support.folders import new_folder
 from support.made import STARTED, made_record, made_run, made_triggers
 
@@ -61,7 +60,7 @@ def test_a_run_is_named_by_its_start_and_reads_back_whole(tmp_path: Path) -> Non
 @pytest.mark.parametrize("cases", [0, 1, 3])
 def test_a_file_has_the_text_of_the_report(cases: int) -> None:
     run = made_run(cases=cases)
-    assert json.loads(gzip.decompress(packed(run))) == json.loads(json.dumps(results_report(run)))
+    assert json.loads(gzip.decompress(packed(run))) == json.loads(json.dumps(results_values(run)))
 
 
 def test_a_list_reads_only_the_head_of_a_file(tmp_path: Path) -> None:

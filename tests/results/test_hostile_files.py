@@ -17,15 +17,14 @@ from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.results import history
 from pytest_upskill.results.accepted import read_results
-from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run_comparison import compare_runs
-from pytest_upskill.results.to_json import results_report
+from pytest_upskill.results.run_file import read_run, results_values
 from support.made import accepted_count, made_run
 from support.made_studies import made_matrix
 
 RUN = made_run(cases=2, accepted={0: accepted_count(1, 2)}, looks=(1, 3), matrices=(made_matrix(),))
-REPORT: dict[str, Any] = json.loads(json.dumps(results_report(RUN)))
+REPORT: dict[str, Any] = json.loads(json.dumps(results_values(RUN)))
 ACCEPTED: dict[str, Any] = {
     "schema": 1,
     "models": {

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.results.losses import loss_words, standing_of
+from pytest_upskill.results.effects import loss_standing, loss_words
 from pytest_upskill.stats import Lift, cases_within, paired_lift
 
 SHARES = st.floats(0, 1, allow_nan=False)
@@ -18,13 +18,13 @@ def test_no_loss_is_claimed_only_if_the_margin_is_ruled_out() -> None:
     assert loss_words(change) == "no loss shown (-6 to +5)"
     assert loss_words(change, 0.05, 80) == "not known (-6 to +5): about 80 cases would tell"
     assert loss_words(change, 0.05) == "not known (-6 to +5)"
-    assert standing_of(None) == "not known"
+    assert loss_standing(None) == "not known"
 
 
 @given(st.lists(st.tuples(SHARES, SHARES), min_size=1, max_size=30), st.floats(0.01, 1))
 def test_words_agree_with_the_interval(pairs: list[tuple[float, float]], margin: float) -> None:
     change = paired_lift(pairs, 2)
-    standing = standing_of(change, margin)
+    standing = loss_standing(change, margin)
     assert (standing == "loses") == (change.high < 0)
     if standing == "no loss shown":
         assert change.low > -margin
@@ -34,8 +34,8 @@ def test_words_agree_with_the_interval(pairs: list[tuple[float, float]], margin:
 def test_cases_that_would_rule_out_a_loss() -> None:
     same = [(1.0, 1.0)] * 6
     assert cases_within(same, 0.1) == 36  # as many may miss 10 % of other cases
-    assert standing_of(paired_lift([(1.0, 1.0)] * 36, 2)) == "no loss shown"
-    assert standing_of(paired_lift([(1.0, 1.0)] * 35, 2)) == "not known"
+    assert loss_standing(paired_lift([(1.0, 1.0)] * 36, 2)) == "no loss shown"
+    assert loss_standing(paired_lift([(1.0, 1.0)] * 35, 2)) == "not known"
     assert cases_within([(1.0, 0.0), (1.0, 1.0)], 0.1) is None  # half of it is lost
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_upskill.errors import ResultsError
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.triggers import trigger_reasons
+from pytest_upskill.results.trigger_summary import trigger_reasons
 from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.plan import PlannedCase
@@ -62,7 +62,7 @@ def test_merged_shards_have_the_verdict_of_one_run(dealt: list[int]) -> None:
     for verdict in WHOLE.verdicts:
         found = mine[verdict.summary.skill, verdict.summary.model]
         assert (found.word, found.lift) == (verdict.word, verdict.lift)
-    assert set(again.gate or ()) == set(WHOLE.gate or ())
+    assert set(again.gate.reasons) == set(WHOLE.gate.reasons)
     assert not notes
 
 
@@ -74,7 +74,7 @@ def test_cases_of_a_missing_shard_count_as_not_run() -> None:
     }
     assert {verdict.word for verdict in results.verdicts} == {INCOMPLETE}
     assert {verdict.summary.not_run for verdict in results.verdicts} == {2}
-    assert results.gate == gate_reasons(results.verdicts, WHOLE.gates) != []
+    assert list(results.gate.reasons) == gate_reasons(results.verdicts, WHOLE.gates) != []
     on_purpose, _ = merged([one, two], subset=True)
     assert not on_purpose.missing
 
@@ -166,8 +166,9 @@ def test_queries_of_shards_become_one_summary() -> None:
     lacking, _ = merged([Source("1.json", one), Source("2.json", one)])
     assert lacking.missing_queries == {("gate", "claude/haiku"): 3}
     assert lacking.missing == {}
-    assert lacking.gate == trigger_reasons(lacking.trigger_summaries, whole.gates, ["gate"]) != []
-    assert merged([Source("1.json", one)] * 2, subset=True)[0].gate == []
+    reasons = trigger_reasons(lacking.trigger_summaries, whole.gates, ["gate"])
+    assert list(lacking.gate.reasons) == reasons != []
+    assert merged([Source("1.json", one)] * 2, subset=True)[0].gate.passed
 
 
 def test_queries_with_other_decisions_are_not_of_one_run() -> None:

@@ -9,8 +9,6 @@ import pytest
 from pytest_upskill.reports.terminal.layout import Look
 from pytest_upskill.reports.terminal.run_lines import run_lines
 from pytest_upskill.results.arm_comparison import points_words
-from pytest_upskill.results.effects import spent
-from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.history import keep
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.neighbours import (
@@ -19,13 +17,13 @@ from pytest_upskill.results.neighbours import (
     Openings,
     conclusion,
     listing_sentence,
+    matrix_sentences,
     open_sentences,
     pair_name,
-    sentences,
     shown_sentences,
 )
 from pytest_upskill.results.run import NOTHING_TESTED
-from pytest_upskill.results.to_json import results_report, results_text
+from pytest_upskill.results.run_file import read_run, results_text, results_values
 from support.made import made_run
 from support.made_studies import (
     HELPS,
@@ -80,7 +78,7 @@ def test_what_is_not_known_is_never_called_no_effect() -> None:
         "about 68 cases would tell whether it is more than 10 points",
     ]
     assert open_sentences(matrix, 1) == [*lines[:2], "1 more pair: no change shown"]
-    assert not any("no effect" in line for line in sentences(matrix))
+    assert not any("no effect" in line for line in matrix_sentences(matrix))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +129,7 @@ def test_what_the_list_costs() -> None:
     text = "The list of 3 skills costs every request about 137 tokens"
     assert listing_sentence(matrix) == f"{text} by our estimate, 167 by the model's count"
     assert listing_sentence(replace(matrix, listing_seen={"pdf": 3})) == text
-    assert spent(matrix) == "480 trials, 3 without an answer, $1.23"
+    assert matrix.spent == "480 trials, 3 without an answer, $1.23"
 
 
 def test_names_of_pairs_never_collide() -> None:
@@ -144,11 +142,10 @@ def test_a_matrix_comes_back_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(results_text(run), encoding="utf-8")
     back = read_run(tmp_path / "run.json")
     assert back.matrices == run.matrices
-    (report, _) = results_report(run)["matrix"]
-    assert (report["agent"], report["model"]) == ("loop", "haiku")
-    assert report["pairs"][0]["verdict"] == made_matrix().pairs[0].word
+    (report, _) = results_values(run)["matrices"]
+    assert report["agent"] == "loop"
+    assert report["pairs"][0]["verdict"] == made_matrix().pairs[0].verdict
     assert report["pairs"][2]["other"] is None
-    assert report["sentences"] == sentences(made_matrix())
     whole, _ = merged([Source("a", run), Source("b", replace(run, matrices=()))])
     assert whole.matrices == run.matrices
 
@@ -159,7 +156,7 @@ def test_a_kept_run_has_its_matrix(tmp_path: Path) -> None:
     assert kept
     assert read_run(kept).matrices == run.matrices
     text = " ".join("\n".join(run_lines("a", run, Look(80))).split())
-    assert sentences(made_matrix())[0] in text
+    assert matrix_sentences(made_matrix())[0] in text
 
 
 def test_a_run_of_a_matrix_alone_is_not_a_run_of_nothing(tmp_path: Path) -> None:
@@ -167,7 +164,7 @@ def test_a_run_of_a_matrix_alone_is_not_a_run_of_nothing(tmp_path: Path) -> None
     assert run.problems == []
     assert replace(run, matrices=()).problems == [NOTHING_TESTED]
     data = json.loads(results_text(run))
-    data["matrix"][0]["pairs"][0]["change"] = 5
+    data["matrices"][0]["pairs"][0]["effect"]["lift"] = 5
     (tmp_path / "run.json").write_text(json.dumps(data))
-    with pytest.raises(Exception, match="change"):
+    with pytest.raises(Exception, match="lift"):
         read_run(tmp_path / "run.json")

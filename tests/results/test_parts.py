@@ -5,9 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_upskill._util.json_forms import form_of, json_values
 from pytest_upskill.results.effects import State
-from pytest_upskill.results.parts import Version, conclusions, part_sentence, said_of
-from pytest_upskill.results.parts_json import PartsForm, parts_report
+from pytest_upskill.results.part_effects import (
+    Parts,
+    ShorterVersion,
+    part_conclusions,
+    part_loss_words,
+    part_sentence,
+)
 from pytest_upskill.stats import Lift
 from support.made_studies import made_parts, part
 
@@ -20,7 +26,12 @@ from support.made_studies import made_parts, part
         (Lift(-0.05, -0.08, -0.02, 0.0), "shown", None, "-5 (-8 to -2)"),  # a loss all the same
         (Lift(0.3, 0.1, 0.5, 0.0), "shown", None, "better without it, +30 (+10 to +50)"),
         (Lift(0.0, -0.3, 0.3, 1.0), "dropped", 60, "not known (-30 to +30): about 60 cases"),
-        (Lift(-0.1, -0.3, 0.1, 1.0), "none shown", None, "not known (-30 to +10): no number"),
+        (
+            Lift(-0.1, -0.3, 0.1, 1.0),
+            "none shown",
+            None,
+            "not known (-30 to +10): no pract",
+        ),
         (Lift(0.0, -0.04, 0.06, 1.0), "incomplete", None, "incomplete, as answers are missing"),
         (None, "incomplete", None, "incomplete, as answers are missing"),
     ],
@@ -29,7 +40,7 @@ def test_what_is_said_of_a_part(
     change: Lift | None, state: State, needed: int | None, words: str
 ) -> None:
     one = part("Troubleshooting", 212, change, state, needed)
-    assert said_of(one, 0.1).startswith(words)
+    assert part_loss_words(one, 0.1).startswith(words)
     assert part_sentence(one, 0.1).startswith(f"Troubleshooting (212 tokens): {words}")
 
 
@@ -52,7 +63,7 @@ def test_an_incomplete_study_concludes_nothing() -> None:
         errored=3,
         error="no budget left",
     )
-    assert conclusions(found) == [
+    assert part_conclusions(found) == [
         "Incomplete: 3 trials without an answer, in 1 of 2 parts: no budget left"
     ]
 
@@ -64,7 +75,9 @@ def test_parts_survive_a_file() -> None:
             part("b", 5, None, "incomplete"),
             replace(part("references/x.md", 5, Lift(0.2, -0.1, 0.5, 0.3)), kind="file", line=0),
         ),
-        versions=(Version(20, None, Lift(0.0, -0.1, 0.1, 1.0), ("a",), "skills/x-short", 9, 40),),
+        versions=(
+            ShorterVersion(20, None, Lift(0.0, -0.1, 0.1, 1.0), ("a",), "skills/x-short", 9, 40),
+        ),
         held_out=Lift(0.5, 0.2, 0.8, 0.01),
         not_measured={"c": "why"},
         notes=("Written",),
@@ -75,15 +88,18 @@ def test_parts_survive_a_file() -> None:
         errored=1,
         error="down",
     )
-    data = json.loads(json.dumps(parts_report(found)))
-    assert data["model"] == "m"
-    assert PartsForm.model_validate(data).value() == found
+    data = json.loads(json.dumps(json_values(found)))
+    assert form_of(Parts).validate_python(data) == found
 
 
 def test_only_a_helping_skill_has_parts_that_could_go() -> None:
     helps = made_parts(part("a", 5, Lift(0.0, -0.04, 0.06, 1.0), could_go=True))
-    assert conclusions(helps)[-1].startswith("Could go: a; 5 tokens of about 100. A loss of 10")
+    assert part_conclusions(helps)[-1].startswith(
+        "Could go: a; 5 tokens of about 100. A loss of 10"
+    )
     idle = replace(helps, lift=Lift(0.02, -0.05, 0.09, 0.4))
-    assert conclusions(idle)[-1].startswith("The skill itself is not shown to help on these cases")
+    assert part_conclusions(idle)[-1].startswith(
+        "The skill itself is not shown to help on these cases"
+    )
     hurts = replace(helps, lift=Lift(-0.2, -0.3, -0.1, 0.0))
-    assert conclusions(hurts)[-1].startswith("The skill itself hurts on these cases")
+    assert part_conclusions(hurts)[-1].startswith("The skill itself hurts on these cases")

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from pytest_upskill.results.rerun import Rerun
+from pytest_upskill.results.run import Rerun
 
 NODEID = "skills/my skill/skill_meta.json::it's $HOME[haiku]"
 
@@ -33,10 +33,6 @@ def test_only_tests_in_python_need_their_model_named() -> None:
     assert rerun.command("tests/test_a.py::test_x[haiku]").endswith(
         "test_x[haiku]' --model haiku --skill-runs 3"
     )
-
-
-def test_an_old_file_without_node_ids_has_no_command() -> None:
-    assert Rerun(("--skill-runs", "3")).command("") == ""
 
 
 def test_no_credential_and_no_control_character_is_shown() -> None:

@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 
 from pytest_upskill.results.run import incomplete
+from pytest_upskill.results.run_notes import subset_notes
 from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
-from support.made import made_run
+from support.made import made_run, with_missing_cases
 from support.words import INCOMPLETE
 
 GATES = Gates(min_pass_rate=0.1, min_lift=-1.0)
 
 
 def test_cases_in_no_shard_are_not_run() -> None:
-    results = made_run(missing={("gate", "haiku"): 2})
+    results = with_missing_cases(made_run(), 2)
     assert results.summaries[0].not_run == 2
     assert results.verdicts[0].word == INCOMPLETE
 
@@ -26,14 +27,14 @@ def test_a_subset_is_noted_unless_its_other_cases_are_missing() -> None:
         whole,
         tests=tuple(t for t in whole.tests if t.skill == "door" or t.case in ("case-0", "case-3")),
     )
-    assert whole.subset_notes == []
-    assert some.subset_notes == [
+    assert subset_notes(whole) == []
+    assert subset_notes(some) == [
         f"gate on {model}: ran only 2 of 5 cases." for model in ("haiku", "opus")
     ]
     assert incomplete(some.tests) == {("gate", "haiku"): (2, 5), ("gate", "opus"): (2, 5)}
-    missed = replace(some, missing={("gate", "haiku"): 3})
-    assert list(missed.subsets) == [("gate", "opus")]
-    assert missed.problems[-1] == "gate on haiku: 3 cases missing from all files"
+    missed = replace(some, expects_all=True)
+    assert not missed.subsets
+    assert missed.problems[-1] == "gate on opus: 3 cases missing from all files"
 
 
 def test_a_python_test_is_no_subset() -> None:
@@ -74,13 +75,13 @@ def test_a_gate_without_evidence_fails_and_says_why(
     lacks: dict[str, Any], reasons: list[str]
 ) -> None:
     run = replace(made_run(passes=all_pass, gates=GATES), **lacks)
-    assert run.gate == reasons
-    assert replace(run, gates=Gates()).gate is None
+    assert list(run.gate.reasons) == reasons
+    assert replace(run, gates=Gates()).gate.passed is None
 
 
 def test_one_arm_is_no_evidence_of_a_lift() -> None:
     run = made_run(passes=all_pass, gates=GATES, arms=("skill",))
-    assert run.gate == gate_reasons(run.verdicts, GATES) != []
+    assert list(run.gate.reasons) == gate_reasons(run.verdicts, GATES) != []
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.results.accepted import CaseResult, planned_case
-from pytest_upskill.results.from_json import read_run
 from pytest_upskill.results.regressions import Compared, compare
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.to_json import results_text
+from pytest_upskill.results.run_file import read_run, results_text
+from pytest_upskill.results.run_notes import run_notes
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase
@@ -85,9 +85,9 @@ def test_other_checks_of_the_same_answer_are_averaged() -> None:
 
 def test_every_report_says_so() -> None:
     run = made_run(cases=4)
-    assert not [note for note in run.notes() if "ask" in note]
+    assert not [note for note in run_notes(run) if "ask" in note]
     note = "gate: 4 cases ask 2 questions: cases that ask the same count as one."
-    assert note in repeated(run, "q", "q", "q", "p").notes()
+    assert note in run_notes(repeated(run, "q", "q", "q", "p"))
 
 
 def test_samples_are_kept_in_the_file(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.cli import main
-from pytest_upskill.results.hints import DESCRIBE
-from pytest_upskill.results.triggers import MODELS_CHOICE, QueryRate, share_of
+from pytest_upskill.results.run_notes import run_notes
+from pytest_upskill.results.trigger_summary import DESCRIBE, MODELS_CHOICE, QueryRate, share_of
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import wilson
-from support.made import made_run, made_triggers
+from support.made import made_run, made_triggers, with_missing_cases
 from support.simulated import passes
 
 
@@ -108,7 +108,7 @@ def test_a_query_that_did_not_run_makes_it_incomplete() -> None:
     (row,) = results.trigger_summaries
     assert (row.not_run, row.word) == (1, "incomplete")
     assert row.sentence.endswith("; 1 query not run")
-    missing = made_triggers(missing_queries={("gate", "claude/haiku"): 2})
+    missing = with_missing_cases(made_triggers(), 2)
     assert missing.trigger_summaries[0].not_run == 2
     assert "gate on claude/haiku: 2 queries missing from all files" in missing.problems
 
@@ -130,7 +130,7 @@ def test_queries_that_ask_the_same_are_one_sample() -> None:
     assert row.recall
     assert row.recall.queries == 2
     assert row.recall.rate == pytest.approx((0.5 + 1) / 2)
-    assert results.notes() == [
+    assert run_notes(results) == [
         "gate: 4 queries are 3 different ones: those that ask the same count as one."
     ]
 
@@ -219,15 +219,15 @@ ALARMS = Gates(max_false_alarms=0.2)
     ],
 )
 def test_gates(gates: Gates, run: dict[str, Any], reasons: list[str]) -> None:
-    assert made_triggers(**run, gates=gates).gate == reasons
+    assert list(made_triggers(**run, gates=gates).gate.reasons) == reasons
 
 
 def test_gates_of_cases_need_cases_and_those_of_triggers_don_t() -> None:
-    assert made_triggers(["o"], ["-"], gates=Gates(min_lift=0.1)).gate == [
-        "can't pass: nothing was tested"
-    ]
-    assert made_triggers(["o"], ["-"], gates=RECALL).gate == []
-    assert made_run(gates=RECALL).gate == ["gate: can't pass: no query was tested"]
+    assert made_triggers(["o"], ["-"], gates=Gates(min_lift=0.1)).gate.reasons == (
+        "can't pass: nothing was tested",
+    )
+    assert made_triggers(["o"], ["-"], gates=RECALL).gate.passed
+    assert made_run(gates=RECALL).gate.reasons == ("gate: can't pass: no query was tested",)
 
 
 @pytest.mark.parametrize("queries", [3, 5, 10, 20])
@@ -265,5 +265,5 @@ def test_any_decisions(needs: list[str], spares: list[str]) -> None:
         assert row.sentence
         whole = all(needs) and all(spares) and "E" not in "".join([*needs, *spares])
         passed = bool(needs and spares and whole)
-        assert (results.gate == []) == passed
+        assert results.gate.passed == passed
     assert share_of([]) is None

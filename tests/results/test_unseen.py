@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.unseen import unseen_notes
+from pytest_upskill.results.run_notes import run_notes, unseen_notes
 from pytest_upskill.skills.skill import UnseenFile
 from pytest_upskill.trials.plan import SkillInfo
 from pytest_upskill.trials.transcript import Activity
@@ -73,7 +73,7 @@ def test_names_are_safe_to_print() -> None:
 def test_agents_have_all_files_of_a_skill() -> None:
     def notes(results: RunResults) -> list[str]:
         lacking = replace(results.skills[0], unseen_files=(UnseenFile("a.md"),))
-        return replace(results, skills=(lacking,)).notes()
+        return run_notes(replace(results, skills=(lacking,)))
 
     assert notes(agent_run()) == []
     (note,) = notes(agent_run(also=("haiku",)))
@@ -85,4 +85,4 @@ def test_a_test_in_python_may_ask_an_agent_in_a_run_of_plain_completions() -> No
     run = made_run()
     lacking = replace(run.skills[0], unseen_files=(UnseenFile("a.md"),))
     records = [replace(record, activity=Activity(turns=2)) for record in run.records]
-    assert replace(run, skills=(lacking,), records=tuple(records)).notes() == []
+    assert run_notes(replace(run, skills=(lacking,), records=tuple(records))) == []

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pytest_upskill.results.history import default_folder, keep
-from pytest_upskill.results.to_json import results_bytes
+from pytest_upskill.results.run_file import results_bytes
 from pytest_upskill.trials.subject import Arm
 
 from . import wick_models

@@ -223,6 +223,15 @@ def lines(
     return summary_lines(skills, verdicts_of(rows), terminal, notes)
 
 
+def with_missing_cases(run: RunResults, number: int) -> RunResults:
+    """A merged run whose files lack so many cases, or queries, of each skill and model."""
+    tests, triggers = (
+        tuple(replace(test, of=test.of + number) for test in group)
+        for group in (run.tests, run.triggers)
+    )
+    return replace(run, tests=tests, triggers=triggers, expects_all=True)
+
+
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
 

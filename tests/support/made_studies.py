@@ -6,7 +6,7 @@ from typing import Any
 
 from pytest_upskill.results.effects import Effect, State
 from pytest_upskill.results.neighbours import Alone, Matrix, Neighbour, Openings, pair_name
-from pytest_upskill.results.parts import PartEffect, Parts, Saved
+from pytest_upskill.results.part_effects import PartEffect, Parts, SavedTokens
 from pytest_upskill.stats import Lift
 
 from .kit import case, write_skill
@@ -169,7 +169,7 @@ def part(
     could_go: bool = False,
 ) -> PartEffect:
     cases = 20 if change else 0
-    saved = Saved(float(tokens), tokens - 2.0, tokens + 2.5)
+    saved = SavedTokens(float(tokens), tokens - 2.0, tokens + 2.5)
     effect = Effect(name, change, cases, 2, state, needed)
     return PartEffect(name, "section", 6, tokens, effect, could_go, saved)
 

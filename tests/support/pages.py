@@ -13,8 +13,7 @@ from typing import Any, get_args
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.html import html_report
-from pytest_upskill.results.rerun import Rerun
-from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.run import Rerun, RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import PlannedCase
@@ -234,7 +233,7 @@ def hostile_run(cases: int = len(PAYLOADS)) -> RunResults:
             case=named(old.case),
             file=PAYLOADS[6],
             tags=PAYLOADS,
-            expected=accepted_count(1)._replace(date=PAYLOADS[3]),
+            expected=replace(accepted_count(1), date=PAYLOADS[3]),
         )
 
     texts = {"text": f"---\n{ALL_PAYLOADS}\n---\n{ALL_PAYLOADS}", "previous_text": ALL_PAYLOADS}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pytest_upskill.measure.study import Contrast, differences
-from pytest_upskill.results.losses import MARGIN
-from pytest_upskill.results.parts import Parts, Version
-from pytest_upskill.results.triggers import QueryRate
+from pytest_upskill.results.effects import MARGIN
+from pytest_upskill.results.part_effects import Parts, ShorterVersion
+from pytest_upskill.results.trigger_summary import QueryRate
 from pytest_upskill.stats import (
     Family,
     Look,
@@ -372,7 +372,7 @@ def chosen_place(
         chances = [loss(draw) for _ in range(cases)]
         pairs = rates(ask(draw, chances, runs), runs)
         change = guarded(paired_lift(pairs, runs), [two - one for one, two in pairs])
-        found.append(Version(1, None, change))
+        found.append(ShorterVersion(1, None, change))
     shorts = [Attempt(number, Draft("", "", ""), None) for number in range(len(losses))]
     parts = Parts("skill", "m", 1, None, (), versions=tuple(found))
     taken = choose([parts], shorts, frozenset(range(len(losses))))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.run_file import read_run
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.teach.case_file import held_out
 from support.fake_models import (

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pytest_upskill.results.parts import Parts, Version
+from pytest_upskill.results.part_effects import Parts, ShorterVersion
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.stats import Lift
 from pytest_upskill.teach.attempts import Attempt
@@ -27,7 +27,7 @@ def versions(*lengths: int) -> list[Attempt]:
 
 
 def student(*changes: Lift) -> Parts:
-    made = tuple(Version(9, None, change) for change in changes)
+    made = tuple(ShorterVersion(9, None, change) for change in changes)
     return Parts("gate", "small", 900, None, (), made)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.lint import lint_skill
-from pytest_upskill.results.from_json import read_run
+from pytest_upskill.results.run_file import read_run
 from pytest_upskill.skills.case_loading import load_cases
 from pytest_upskill.skills.skill import load_skill
 from support.fake_models import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.results.triggers import QueryRate
+from pytest_upskill.results.trigger_summary import QueryRate
 from pytest_upskill.skills.trigger_loading import Trigger
 from pytest_upskill.teach.wordings import Scores, changes, split_queries
 

@@ -22,7 +22,7 @@ from ..models.prices import FREE
 from ..reports.terminal.study_lines import study_lines
 from ..reports.writers import report_paths, require_apart
 from ..results.neighbours import Matrix
-from ..results.parts import Parts
+from ..results.part_effects import Parts
 from ..results.run import RunResults, versions
 from ..settings import Settings, settings_of
 from ..skills.search import find_skills, labels_of

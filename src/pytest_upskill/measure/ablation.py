@@ -10,8 +10,8 @@ from typing import Final
 
 from ..checks import CheckedCase
 from ..errors import InputError, shown
-from ..results.losses import MARGIN
-from ..results.parts import PartEffect, Parts, Saved, Version
+from ..results.effects import MARGIN
+from ..results.part_effects import PartEffect, Parts, SavedTokens, ShorterVersion
 from ..settings import Settings
 from ..skills.context import load_for_run
 from ..skills.copies import PartedSkill, text_files
@@ -201,7 +201,7 @@ class Ablation:
         def concluded(studied: Studied) -> Parts:
             effect = studied.effects[_SHORT]
             complete = effect.state != "incomplete"
-            version = Version(
+            version = ShorterVersion(
                 short.tokens,
                 studied.lift(_SHORT, _BASELINE),
                 effect.lift if complete else None,
@@ -268,7 +268,7 @@ def _counted(full: Iterable[Record], without: Iterable[Record]) -> int | None:
     return max(0, round(median(saved))) if saved else None
 
 
-def saved_tokens(full: Iterable[Record], without: Iterable[Record]) -> Saved | None:
+def saved_tokens(full: Iterable[Record], without: Iterable[Record]) -> SavedTokens | None:
     """Paired by case; None if the tokens of no case are known."""
     longer, shorter = _by_case(full), _by_case(without)
     saved = [tokens - shorter[case] for case, tokens in longer.items() if case in shorter]
@@ -276,9 +276,9 @@ def saved_tokens(full: Iterable[Record], without: Iterable[Record]) -> Saved | N
         return None
     mean, spread = mean_and_spread(saved)
     if len(saved) < _MIN_CASES:
-        return Saved(mean, None, None)
+        return SavedTokens(mean, None, None)
     half = half_width(spread, len(saved), LEVEL)
-    return Saved(mean, mean - half, mean + half)
+    return SavedTokens(mean, mean - half, mean + half)
 
 
 def _by_case(records: Iterable[Record]) -> dict[str, float]:

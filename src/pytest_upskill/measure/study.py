@@ -15,7 +15,7 @@ from statistics import fmean, variance
 from ..checks import CheckedCase, load_checked_cases, why_agent
 from ..results.effects import Effect
 from ..results.neighbours import Matrix
-from ..results.parts import Parts
+from ..results.part_effects import Parts
 from ..settings import Score, Settings
 from ..skills.case_loading import find_cases, has_cases
 from ..skills.context import load_for_run

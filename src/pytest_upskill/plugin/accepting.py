@@ -29,6 +29,7 @@ from ..results.accepted import (
 )
 from ..results.regressions import AcceptedComparison, Compared
 from ..results.run import RunResults, judged
+from ..results.run_notes import run_notes
 from ..results.unmatched import Present, State, unmatched_in
 from ..settings import Settings
 from ..trials.plan import PlannedCase, Unmatched
@@ -255,7 +256,7 @@ def _accepted(group: _Group, folder: Path, dropped: Sequence[str]) -> str:
 
 def acceptance_notes(results: RunResults, config: pytest.Config) -> list[str]:
     """How the results compare with the accepted ones, and how to accept them."""
-    lines = results.notes(spell)
+    lines = run_notes(results, spell)
     for comparison in results.comparisons:
         subject = f"{comparison.skill} on {comparison.model}"
         place = (comparison.pair, comparison.of_triggers)

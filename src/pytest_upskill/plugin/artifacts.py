@@ -148,7 +148,7 @@ def run_before(
     entry = history.run_before(settings.runs_folder or history.default_folder(root), results)
     if entry is None:
         return None, []
-    from ..results.from_json import read_run  # slow to import, and seldom needed
+    from ..results.run_file import read_run  # slow to import, and seldom needed
 
     try:
         return Earlier(entry.id, read_run(entry.path)), []

@@ -19,7 +19,7 @@ from ..reports.terminal.layout import Look
 from ..reports.terminal.trigger_lines import trigger_failure
 from ..results.accepted import case_result, planned_case, planned_trigger
 from ..results.regressions import Standing
-from ..results.triggers import query_rate
+from ..results.trigger_summary import query_rate
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.skill import Skill

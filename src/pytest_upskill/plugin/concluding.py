@@ -98,7 +98,7 @@ class Conclusion:
             self.problems += write_job_summary(text)
         if problem := keep_in_history(settings, results, root):
             self.problems.append(problem)
-        good = not (problems or results.gate or results.lost)
+        good = not (problems or results.gate.reasons or results.lost)
         if not ledger.has_plan:
             return good
         lines, errors = call_finished(self._config, results)

@@ -20,6 +20,7 @@ from ..models.prices import FREE, Price, cost, saved_by_cache
 from ..reports.terminal.closing_lines import Ending, Spent, closing_lines, spent_words
 from ..reports.terminal.layout import Look, wrapped
 from ..results.run import NOTHING_TESTED, RunResults
+from ..results.run_notes import untested_notes
 from ..settings import Gates, Settings
 from ..trials.answer import Answer, NoAnswer, Usage
 from ..trials.plan import PlannedCase
@@ -82,7 +83,7 @@ class Ended:
 
     @property
     def concerns_skills(self) -> bool:
-        gate = self.results.gate if self.results else None
+        gate = self.results.gate.reasons if self.results else ()
         concerned = self.ledger.concerns_skills or gate or self.problems
         return bool(concerned or (self.stopped and self.selected))
 
@@ -134,7 +135,7 @@ def _unasked(ended: Ended) -> Iterator[str]:
 def _untested(ended: Ended) -> Iterator[str]:
     results = ended.results
     if results and not results.verdicts and not results.triggers and not ended.failed:
-        yield from results.untested_notes or [NOTHING_TESTED]
+        yield from untested_notes(results) or [NOTHING_TESTED]
 
 
 def _not_reached(ended: Ended) -> list[str]:

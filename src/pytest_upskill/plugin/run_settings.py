@@ -13,7 +13,7 @@ import pytest
 
 from .._util.credentials import masked_words
 from ..errors import InputError, Setting, SettingsError
-from ..results.rerun import Rerun
+from ..results.run import Rerun
 from ..settings import Settings, settings_of
 from ..skills.upskill_config import read_config
 from .pytest_options import OPTIONS, cli_value, cli_words, is_of_ini_file, value_of

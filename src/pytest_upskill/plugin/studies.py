@@ -14,7 +14,7 @@ from ..measure.lab import Lab
 from ..measure.study import SkillCases, Study
 from ..models.prices import FREE
 from ..results.neighbours import Matrix
-from ..results.parts import Parts
+from ..results.part_effects import Parts
 from ..results.run import RunResults
 from ..settings import STUDY_RUNS, Settings
 from ..skills.context import load_for_run

@@ -52,7 +52,7 @@ def annotations(
     """
     other_reasons = {reason for run in results.comparisons for reason in run.reasons}
     other_reasons |= set(results.not_tested)
-    gates = [reason for reason in results.gate or () if reason not in other_reasons]
+    gates = [reason for reason in results.gate.reasons if reason not in other_reasons]
     shown_gates = gates[:_MOST_GATES]
     entries = sorted(
         [*_wholes(results), *_failed(results), *_broken(results, broken_at or {})],

@@ -11,13 +11,13 @@ from .._util.texts import counted, harmless, one_line, shortened
 from ..results.accepted import case_result
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.causes import cause_lines
-from ..results.effects import spent
-from ..results.neighbours import Matrix, conclusion, sentences
-from ..results.parts import Parts, conclusions
+from ..results.neighbours import Matrix, conclusion, matrix_sentences
+from ..results.part_effects import Parts, part_conclusions
 from ..results.run import RunResults, failed_words
+from ..results.run_notes import agent_lines
 from ..results.summary import case_words
 from ..results.summary_row import row_of
-from ..results.triggers import TriggerSummary
+from ..results.trigger_summary import TriggerSummary
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
@@ -63,7 +63,7 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     """
     page = _Page()
     failures = failed_words(failed)
-    reasons = [*failures, *results.unfinished, *(results.gate or ())]
+    reasons = [*failures, *results.unfinished, *(results.gate.reasons)]
     passed = "**Passed.**" if results.all_records else "**Nothing was tested.**"
     bad = f"**{results.outcome(failed).capitalize()}:**"
     outcome = "" if results.only_studied else f"\n\n{bad if reasons else passed}"
@@ -78,7 +78,7 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
             page.add(_versions(parts, rows), _ROOM_FOR_TABLES)
     _add_triggers(page, results.trigger_summaries)
     _add_matrices(page, results)
-    if lines := [escaped(line, _LONGEST_TEXT) for line in results.agent_lines]:
+    if lines := [escaped(line, _LONGEST_TEXT) for line in agent_lines(results)]:
         page.add("\n".join(f"- {line[0].upper()}{line[1:]}." for line in lines))
     page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
     _add_folded(page, "Regressions", results, _regressions(results))
@@ -187,11 +187,11 @@ def _table(headers: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _add_parts(page: _Page, parts: Parts) -> None:
-    *sentences, last = conclusions(parts) or [""]
+    *sentences, last = part_conclusions(parts) or [""]
     title = f"### Parts of {escaped(parts.skill, 100)} on {escaped(parts.model, 100)}"
     if not last:
         return
-    page.add(f"{title}\n\n**{escaped(last)}.** {spent(parts)}.")
+    page.add(f"{title}\n\n**{escaped(last)}.** {parts.spent}.")
     page.add_most(len(sentences), partial(_list, sentences), _ROOM_FOR_TABLES)
     rows = part_rows(parts)
     shown_parts = page.add_most(len(rows), partial(_parts, parts, rows), _ROOM_FOR_TABLES)
@@ -266,10 +266,8 @@ def _queries(row: TriggerSummary, number: int) -> str:
 def _add_matrices(page: _Page, results: RunResults) -> None:
     for matrix in results.matrices:
         label = escaped(matrix.model, 100)
-        page.add(
-            f"### Neighbours on {label}\n\n**{escaped(conclusion(matrix))}.** {spent(matrix)}."
-        )
-        lines = sentences(matrix, _MOST_PAIRS)
+        page.add(f"### Neighbours on {label}\n\n**{escaped(conclusion(matrix))}.** {matrix.spent}.")
+        lines = matrix_sentences(matrix, _MOST_PAIRS)
         page.add_most(len(lines), partial(_list, lines), _ROOM_FOR_TABLES)
         if not page.add(_matrix(matrix), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES):
             page.add(f"No room for a table of {counted(len(matrix.pairs), 'pair')}.")
@@ -291,7 +289,7 @@ def _pair(matrix: Matrix, skill: str, neighbour: str | None) -> str:
     if pair is None:
         return _UNKNOWN if skill == neighbour else ""
     first, *details = pair_cell(pair).lines
-    return "<br>".join([f"**{first}**" if pair.word in ("hurts", "helps") else first, *details])
+    return "<br>".join([f"**{first}**" if pair.verdict in ("hurts", "helps") else first, *details])
 
 
 # Cases to look at, folded.

@@ -20,7 +20,7 @@ from .._util.texts import (
 )
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.summary_row import SummaryRow
-from ..results.triggers import TriggerSummary
+from ..results.trigger_summary import TriggerSummary
 from ..settings import Score
 from .terminal.tables import KEEP
 

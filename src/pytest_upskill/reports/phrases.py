@@ -5,7 +5,7 @@ from typing import Final
 
 from .._util.texts import counted, dollars, one_line
 from ..results.summarizing import checks_of
-from ..results.triggers import MODELS_CHOICE, QueryRate, TriggerSummary
+from ..results.trigger_summary import MODELS_CHOICE, QueryRate, TriggerSummary
 from ..trials.records import Record
 from ..trials.subject import CHAT, Arm
 from ..trials.transcript import Activity

@@ -6,9 +6,9 @@ from typing import Final, Literal, NamedTuple
 
 from .._util.texts import counted, one_line, points, span, unsigned_points, whole
 from ..results.arm_comparison import span_words
-from ..results.losses import loss_words, standing_of
-from ..results.neighbours import Alone, Matrix, Neighbour, Openings, Word
-from ..results.parts import PartEffect, Parts, Saved
+from ..results.effects import loss_standing, loss_words
+from ..results.neighbours import Alone, Matrix, Neighbour, Openings, PairVerdict
+from ..results.part_effects import PartEffect, Parts, SavedTokens
 from ..stats import Lift
 
 UNKNOWN: Final = "–"
@@ -103,7 +103,7 @@ def _lift_text(lift: Lift | None) -> str:
     return UNKNOWN if lift is None else span_words(lift)
 
 
-def _saved(saved: Saved | None) -> str:
+def _saved(saved: SavedTokens | None) -> str:
     if saved is None:
         return UNKNOWN
     if saved.low is None or saved.high is None or round(saved.low) == round(saved.high):
@@ -143,7 +143,7 @@ def curve_rows(parts: Parts) -> list[CurveRow]:
     for version in sorted(parts.versions, key=lambda version: -version.tokens):
         loss = loss_words(version.change, parts.margin)
         name = "saved" if version.folder else "shorter"
-        standing = standing_of(version.change, parts.margin)
+        standing = loss_standing(version.change, parts.margin)
         lift = _lift_text(version.lift)
         rows.append(CurveRow(name, f"{version.tokens:,}", lift, loss, standing))
     return rows
@@ -167,7 +167,7 @@ class PairCell:
     """A pair in a table: its change, a word for it, and what else there is to say."""
 
     change: str  # "-20"
-    word: Word
+    word: PairVerdict
     span: str = ""  # "-35 to -5"
     needs: str = ""  # "~120 cases"
 
@@ -183,14 +183,14 @@ def column_name(other: str | None) -> str:
 def pair_cell(pair: Neighbour) -> PairCell:
     effect = pair.effect
     if effect.lift is None:
-        return PairCell(_NOTHING, pair.word)
+        return PairCell(_NOTHING, pair.verdict)
     needs = ""
-    if pair.word == "unknown":
+    if pair.verdict == "unknown":
         cases = effect.cases_needed or pair.cases_to_tell
         needs = f"~{counted(cases, 'case')}" if cases else "too few cases"
         needs = "small, if any" if cases and cases <= effect.cases else needs
     bounds = span(effect.lift.low, effect.lift.high)
-    return PairCell(points(effect.lift.lift), pair.word, bounds, needs)
+    return PairCell(points(effect.lift.lift), pair.verdict, bounds, needs)
 
 
 def alone_cell(alone: Alone | None) -> list[str]:
@@ -230,7 +230,7 @@ def matrix_legend(matrix: Matrix) -> str:
     )
     if (pairs := len(matrix.pairs)) > 1:
         text += f"; the intervals hold for all {pairs:,} pairs together"
-    unknown = bool(matrix.found("unknown"))
+    unknown = bool(matrix.pairs_that("unknown"))
     return f"{text}. ~ is how many cases it would take to know more" if unknown else text
 
 

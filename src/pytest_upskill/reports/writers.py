@@ -17,7 +17,7 @@ from .._util.texts import one_line
 from ..errors import InputError, Setting, SettingsError, shown
 from ..results.case_changes import Earlier
 from ..results.run import RunResults
-from ..results.to_json import results_bytes
+from ..results.run_file import results_bytes
 from .export.benchmark_folder import WorkspaceOf, benchmark_places, no_workspace
 from .export.record_files import csv_text, transcript_files
 

@@ -1,18 +1,36 @@
 """Effects of a study: how much one way to install skills differs from another, paired by case."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Annotated, Final, Literal
 
-from .._util.texts import counted, dollars
+from pydantic import AfterValidator, PlainSerializer
+
+from .._util.texts import counted, dollars, points
 from ..stats import Lift
+from ..trials.number_types import Amount, Whole
 
-if TYPE_CHECKING:
-    from .neighbours import Matrix
-    from .parts import Parts
+MARGIN: Final = 0.1  # a loss of at most this many points does not count, unless someone says so
 
 # shown: the interval excludes 0, adjusted for all effects of the study; none shown: all runs were
 # made; dropped: more runs could hardly have shown anything; incomplete: answers are missing.
 State = Literal["shown", "none shown", "dropped", "incomplete"]
+
+# loses: the interval is below 0; no loss shown: a loss of more than the margin is ruled out; not
+# known: neither, for want of cases.
+LossStanding = Literal["loses", "no loss shown", "not known"]
+
+
+def _possible(lift: Lift) -> Lift:
+    if not all(-2 <= number <= 2 for number in lift):  # the difference of two lifts
+        raise ValueError("must be numbers from -2 to 2")
+    return lift
+
+
+LiftValue = Annotated[
+    Lift,
+    AfterValidator(_possible),
+    PlainSerializer(Lift._asdict, return_type=dict[str, float]),
+]
 
 
 @dataclass(frozen=True)
@@ -20,35 +38,56 @@ class Effect:
     """A contrast of variants: a mean over cases, of -1 to 1 (of two lifts: -2 to 2)."""
 
     name: str  # of the contrast
-    lift: Lift | None  # adjusted; None if no case has an answer in all of its variants
-    cases: int
-    runs: int
+    lift: LiftValue | None  # adjusted; None if no case has an answer in all of its variants
+    cases: Whole
+    runs: Whole
     state: State
-    cases_needed: int | None = None  # that would show an effect of this size; None: too many
+    cases_needed: Whole | None = None  # that would show an effect of this size; None: too many
 
 
-def lift_json(name: str, lift: Lift | None) -> dict[str, float | None]:
-    """A lift as flat keys: ``lift``, ``lift_low``, ``lift_high`` and ``lift_p_value``."""
-    values = tuple(lift) if lift else (None,) * 4
-    return dict(zip([name, *(f"{name}_{of}" for of in _OF_LIFT)], values, strict=True))
+@dataclass(frozen=True, kw_only=True)
+class StudyTotals:
+    """What a study took."""
+
+    trials: Whole = 0
+    errored: Whole = 0  # trials without an answer
+    error: str = ""  # the most frequent reason
+    cost: Amount | None = None
+
+    @property
+    def spent(self) -> str:
+        """``480 trials, 3 without an answer, $1.20``."""
+        words = [counted(self.trials, "trial")]
+        words += [f"{self.errored:,} without an answer"] if self.errored else []
+        return ", ".join([*words, *([dollars(self.cost)] if self.cost else [])])
 
 
-def effect_json(effect: Effect) -> dict[str, Any]:
-    """An effect as flat keys; ``change`` is its size."""
-    return {
-        **lift_json("change", effect.lift),
-        "cases": effect.cases,
-        "runs": effect.runs,
-        "state": effect.state,
-        "cases_needed": effect.cases_needed,
-    }
+def loss_standing(change: Lift | None, margin: float = MARGIN) -> LossStanding:
+    """``change`` is the score of the shorter skill, less that of the whole."""
+    if change is None:
+        return "not known"
+    if change.high < 0:
+        return "loses"
+    return "no loss shown" if is_within(change, margin) else "not known"
 
 
-_OF_LIFT = ("low", "high", "p_value")
+def is_within(change: Lift | None, margin: float) -> bool:
+    """Whether a loss of the margin is ruled out; a smaller one may be there, or even be shown."""
+    return change is not None and change.low > -margin
 
 
-def spent(study: "Matrix | Parts") -> str:
-    """``480 trials, 3 without an answer, $1.20``."""
-    words = [counted(study.trials, "trial")]
-    words += [f"{study.errored:,} without an answer"] if study.errored else []
-    return ", ".join([*words, *([dollars(study.cost)] if study.cost else [])])
+def loss_words(change: Lift | None, margin: float = MARGIN, cases: int | None = None) -> str:
+    """One line: "loses 12 points (3 to 21)"; ``cases`` would tell what is not known."""
+    standing = loss_standing(change, margin)
+    if change is None:
+        return "not known: not measured"
+    if standing == "loses":
+        lost, low, high = (
+            points(-number).lstrip("+") for number in (change.lift, change.high, change.low)
+        )
+        return f"loses {lost} points ({low} to {high})"
+    bounds = f"({points(change.low)} to {points(change.high)})"
+    if standing == "no loss shown":
+        return f"no loss shown {bounds}"
+    hint = f": about {cases:,} cases would tell" if cases else ""
+    return f"not known {bounds}{hint}"

@@ -27,10 +27,9 @@ from .._util.texts import counted, one_line
 from ..engine.store import FOLDER, make_folder
 from ..errors import ResultsError
 from ..trials.number_types import Seconds
-from .from_json import read_run
 from .run import RunResults
+from .run_file import in_bytes, read_run, results_values
 from .summary_row import SummaryRow
-from .to_json import in_bytes, results_report
 
 RUNS_FOLDER: Final = "runs"
 _SUFFIX: Final = ".json.gz"
@@ -230,7 +229,7 @@ def _form() -> TypeAdapter[RunHead]:
 
 def packed(results: RunResults) -> bytes:
     """The file of a run; ValueError if a number is infinite."""
-    report = results_report(results)
+    report = results_values(results)
     head, rest = (
         json.dumps({key: report[key] for key in keys}, ensure_ascii=False, allow_nan=False)
         for keys in (_HEAD_KEYS, [key for key in report if key not in _HEAD_KEYS])
@@ -249,7 +248,7 @@ def read_head(file: Path) -> RunHead:
         return _form().validate_python(json.loads(line.removesuffix(",\n") + "}"))
     except (OSError, EOFError, zlib.error, ValueError, RecursionError):
         pass  # reading the whole file reports what is wrong with it
-    report = results_report(read_run(file))
+    report = results_values(read_run(file))
     try:
         return _form().validate_python({key: report[key] for key in _HEAD_KEYS})
     except ValidationError as error:

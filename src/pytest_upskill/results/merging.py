@@ -9,7 +9,7 @@ from .._util.texts import counted, one_line
 from ..errors import ResultsError
 from ..trials.plan import PlannedCase
 from ..trials.records import Record
-from .run import RunResults, incomplete
+from .run import RunResults
 
 T = TypeVar("T")
 _ONE_RUN: Final = "Merge only shards of one run."
@@ -38,28 +38,17 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
     tests = _tests(sources, lambda run: run.tests)
     triggers = _tests(sources, lambda run: run.triggers)
     records, repeated = _records(sources, lambda run: run.records)
-    decided, again = _records(sources, lambda run: run.trigger_records)
-    repeated += again
-    missing, missing_queries = (
-        {} if subset else {pair: whole - have for pair, (have, whole) in incomplete(some).items()}
-        for some in (tests, triggers)
-    )
+    trigger_records, repeated_triggers = _records(sources, lambda run: run.trigger_records)
     runs = [source.results for source in sources]
     started = min(run.started for run in runs)
     ended = max(run.started + timedelta(seconds=run.seconds) for run in runs)
     commits = {run.commit for run in runs}
-    untested = {name: why for run in runs for name, why in run.untested.items()}
+    untested = {name: reason for run in runs for name, reason in run.untested.items()}
     tested = {name for test in (*tests, *triggers) for name in test.pair}
-    answered = {
-        test.nodeid
-        for some, known in ((tests, records), (triggers, decided))
-        for places in [{(record.skill, record.case, record.label) for record in known}]
-        for test in some
-        if (test.skill, test.case, test.label) in places
-    }
-    lost = [nodeid for run in runs for nodeid in run.lost]
-    stops = [run.interrupted for run in runs if run.interrupted is not None]
-    whole = replace(
+    answered = {*_answered(tests, records), *_answered(triggers, trigger_records)}
+    lost = dict.fromkeys(nodeid for run in runs for nodeid in run.lost)
+    stops = dict.fromkeys(run.interrupted for run in runs if run.interrupted is not None)
+    results = replace(
         first,
         started=started,
         seconds=(ended - started).total_seconds(),
@@ -70,83 +59,91 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         questions={key: text for run in runs for key, text in run.questions.items()},
         commit=first.commit if len(commits) == 1 else None,
         triggers=tuple(triggers),
-        trigger_records=tuple(decided),
-        missing=missing,
-        missing_queries=missing_queries,
-        unmatched=tuple(dict.fromkeys(one for run in runs for one in run.unmatched)),
-        broken={node: why for run in runs for node, why in run.broken.items()},
-        untested={name: why for name, why in untested.items() if name not in tested},
-        lost=tuple(nodeid for nodeid in dict.fromkeys(lost) if nodeid not in answered),
-        interrupted="; ".join(dict.fromkeys(stops)) if stops else None,
-        matrices=tuple(one for run in runs for one in run.matrices),
-        parts=tuple(one for run in runs for one in run.parts),
+        trigger_records=tuple(trigger_records),
+        expects_all=not subset,
+        unmatched=tuple(dict.fromkeys(accepted for run in runs for accepted in run.unmatched)),
+        broken={nodeid: reason for run in runs for nodeid, reason in run.broken.items()},
+        untested={name: reason for name, reason in untested.items() if name not in tested},
+        lost=tuple(nodeid for nodeid in lost if nodeid not in answered),
+        interrupted="; ".join(stops) if stops else None,
+        matrices=tuple(matrix for run in runs for matrix in run.matrices),
+        parts=tuple(parts for run in runs for parts in run.parts),
         prompt_cache_saved=sum(run.prompt_cache_saved for run in runs),
     )
-    notes = [f"{counted(repeated, 'trial')} in several files, counted once."]
-    other = ["The files are from different commits."] if len(commits) > 1 else []
-    for name in whole.agents:
-        known = dict.fromkeys(run.agents[name] for run in runs if name in run.agents)
-        if len(known) > 1:
-            of = f"{one_line(name, 60)}: {one_line(', '.join(known), 200)}"
-            other.append(f"The files are of different versions of {of}.")
-    return whole, [*(notes if repeated else []), *other]
+    notes = []
+    if trials := repeated + repeated_triggers:
+        notes.append(f"{counted(trials, 'trial')} in several files, counted once.")
+    if len(commits) > 1:
+        notes.append("The files are from different commits.")
+    for name in results.agents:
+        versions = dict.fromkeys(run.agents[name] for run in runs if name in run.agents)
+        if len(versions) > 1:
+            listed = f"{one_line(name, 60)}: {one_line(', '.join(versions), 200)}"
+            notes.append(f"The files are of different versions of {listed}.")
+    return results, notes
 
 
-def _same(sources: Sequence[Source], value: Callable[[RunResults], object], what: str) -> None:
+def _answered(tests: Iterable[PlannedCase], records: Iterable[Record]) -> list[str]:
+    """The node ids of tests with a record."""
+    places = {(record.skill, record.case, record.label) for record in records}
+    return [test.nodeid for test in tests if (test.skill, test.case, test.label) in places]
+
+
+def _same(sources: Sequence[Source], value: Callable[[RunResults], object], problem: str) -> None:
     first = sources[0]
     for source in sources[1:]:
         if value(source.results) != value(first.results):
-            raise ResultsError(source.name, f"{what} than in {first.name}", _ONE_RUN)
+            raise ResultsError(source.name, f"{problem} than in {first.name}", _ONE_RUN)
 
 
 def _agreed(
-    sources: Sequence[Source], named: Callable[[RunResults], Iterable[tuple[str, T]]], what: str
+    sources: Sequence[Source], named: Callable[[RunResults], Iterable[tuple[str, T]]], noun: str
 ) -> dict[str, T]:
     """Values by name; files that disagree are not of one run."""
-    known: dict[str, tuple[T, str]] = {}
+    values: dict[str, tuple[T, str]] = {}
     for source in sources:
         for name, value in named(source.results):
-            before, file = known.setdefault(name, (value, source.name))
+            before, file = values.setdefault(name, (value, source.name))
             if before != value:
-                problem = f"the {what} {one_line(name, 100)} differs from {file}"
+                problem = f"the {noun} {one_line(name, 100)} differs from {file}"
                 raise ResultsError(source.name, problem, _ONE_RUN)
-    return {name: value for name, (value, _) in known.items()}
+    return {name: value for name, (value, _) in values.items()}
 
 
 def _tests(
     sources: Sequence[Source], tests_of: Callable[[RunResults], Sequence[PlannedCase]]
 ) -> list[PlannedCase]:
-    known: dict[tuple[str, str, str], tuple[PlannedCase, str]] = {}
+    tests: dict[tuple[str, str, str], tuple[PlannedCase, str]] = {}
     for source in sources:
         for test in tests_of(source.results):
             place = (test.skill, test.case, test.label)
-            before, file = known.setdefault(place, (test, source.name))
+            before, file = tests.setdefault(place, (test, source.name))
             if before.digest != test.digest:
                 problem = (
                     f"the case {_named(place)} has a different question or checks than in {file}"
                 )
                 raise ResultsError(source.name, problem, _ONE_RUN)
-    return [test for test, _ in known.values()]
+    return [test for test, _ in tests.values()]
 
 
 def _records(
     sources: Sequence[Source], records_of: Callable[[RunResults], Sequence[Record]]
 ) -> tuple[list[Record], int]:
     """Every trial once, and the number of repeats; two different answers are an error."""
-    known: dict[tuple[str, str, str, str, int], tuple[Record, str]] = {}
+    records: dict[tuple[str, str, str, str, int], tuple[Record, str]] = {}
     repeated = 0
     for source in sources:
         for record in records_of(source.results):
             place = (record.skill, record.case, record.label, record.arm, record.run)
-            if place not in known:
-                known[place] = (record, source.name)
+            if place not in records:
+                records[place] = (record, source.name)
                 continue
-            before, file = known[place]
+            before, file = records[place]
             if _graded(before) != _graded(record):
                 problem = f"{_named(place)} has another answer in {file}"
                 raise ResultsError(source.name, problem, "Leave out one of the two files.")
             repeated += 1
-    return [record for record, _ in known.values()], repeated
+    return [record for record, _ in records.values()], repeated
 
 
 def _graded(record: Record) -> object:

@@ -61,14 +61,14 @@ def standing_of(now: Count, threshold: float | None, expected: Expectation | Non
     good = reaches(now, threshold)
     if expected is None:
         return Standing("passed" if good else "failed")
-    was, date, among, _ = expected
+    was = expected.was
     was_good = reaches(was, threshold)
     if good:
         return Standing("passed" if was_good else "better")
     if not was_good:
-        return Standing("accepted as failing", f"accepted as failing on {date} ({was})")
+        return Standing("accepted as failing", f"accepted as failing on {expected.date} ({was})")
     numbers = expected.beside(now)
-    if _from_all_to_none(was, now) or drop([was], [now]) <= _LEVEL / among:
+    if _from_all_to_none(was, now) or drop([was], [now]) <= _LEVEL / expected.among:
         return Standing("regressed", f"regression: {numbers}")
     return Standing("could be chance", f"{numbers}; could be chance")
 

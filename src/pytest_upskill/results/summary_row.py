@@ -13,7 +13,7 @@ from ..stats import Change, Interval, Lift
 from ..trials.number_types import Number, Whole
 from ..trials.subject import CHAT, Arm, Subject
 from .summary import ArmSummary, Summary
-from .triggers import TriggerSummary
+from .trigger_summary import TriggerSummary
 from .verdict import Verdict, Word
 
 

@@ -9,7 +9,7 @@ from .._util.texts import counted, percent
 from ..stats import LEVEL, Lift, holm, paired_lift
 from .arm_comparison import points_words
 from .run import RunResults
-from .triggers import QueryRate
+from .trigger_summary import QueryRate
 
 What = Literal["recall", "false alarms"]
 

@@ -9,8 +9,8 @@ from .._util.texts import counted, dollars, points
 from ..errors import shown
 from ..reports.terminal.layout import Look
 from ..reports.terminal.study_lines import curve_lines
-from ..results.losses import loss_words, standing_of
-from ..results.parts import Parts, Version
+from ..results.effects import loss_standing, loss_words
+from ..results.part_effects import Parts, ShorterVersion
 from ..results.run import RunResults
 from ..stats import Lift
 from .attempts import Attempt
@@ -205,12 +205,12 @@ def _held_out(distilled: Distilled, attempt: Attempt) -> dict[str, Any] | None:
     return {parts.model: _version(parts.versions[place], parts.margin) for parts in distilled.parts}
 
 
-def _version(version: Version, margin: float) -> dict[str, Any]:
+def _version(version: ShorterVersion, margin: float) -> dict[str, Any]:
     return {
         "cases": version.cases,
         "lift": _lift(version.lift),
         "change": _lift(version.change),
-        "standing": standing_of(version.change, margin),
+        "standing": loss_standing(version.change, margin),
         "cases_needed": version.cases_needed,
     }
 

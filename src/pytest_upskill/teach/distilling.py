@@ -21,10 +21,10 @@ from .._util.texts import counted
 from ..errors import BudgetError, InputError, Setting, shown
 from ..measure.ablation import Ablation
 from ..measure.study import SkillCases, Studied, Study, Variant, differences
-from ..results.losses import is_within, standing_of
-from ..results.parts import Parts, Version
+from ..results.effects import is_within, loss_standing
+from ..results.part_effects import Parts, ShorterVersion
 from ..results.run import RunResults, versions
-from ..results.to_json import results_bytes
+from ..results.run_file import results_bytes
 from ..settings import Settings
 from ..skills.context import load_for_run
 from ..skills.copies import save_beside
@@ -276,15 +276,15 @@ class _HeldOut:
             margin=self.margin,
         )
 
-    def _version(self, attempt: Attempt, studied: Studied) -> Version:
+    def _version(self, attempt: Attempt, studied: Studied) -> ShorterVersion:
         change = self._change(attempt, studied)
         losses = self._differences(attempt, studied)
         pairs = [(0.0, value) for value in losses.values] if losses else []
         needed = None
-        if pairs and standing_of(change, self.margin) == "not known":
+        if pairs and loss_standing(change, self.margin) == "not known":
             needed = cases_within(pairs, self.margin) or cases_needed(pairs, self._shared_level)
             needed = needed and max(needed, len(pairs) + 1)  # this many were not enough
-        return Version(
+        return ShorterVersion(
             attempt.draft.tokens,
             studied.lift(attempt.label, _BASELINE),
             change,

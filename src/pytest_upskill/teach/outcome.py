@@ -9,7 +9,7 @@ from typing import Any, Final
 from .._util.texts import counted, one_line
 from ..results.arm_comparison import points_words, unit_of
 from ..results.run import RunResults
-from ..results.to_json import results_text
+from ..results.run_file import results_text
 from ..results.verdict import Verdict
 from ..trials.subject import Arm
 from .attempts import Attempt, joined_results

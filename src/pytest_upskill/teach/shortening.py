@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from .._util.texts import counted, one_line, points
-from ..results.parts import Parts
+from ..results.part_effects import Parts
 from ..results.run import RunResults
 from ..skills.context import FilesOnDisk
 from ..skills.references import Folder, paths_in, references_in

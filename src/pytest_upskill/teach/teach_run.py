@@ -23,7 +23,7 @@ from ..errors import InputError, Setting, SettingsError, Spell, TeachError
 from ..measure.estimate import Estimate
 from ..models.prices import Price
 from ..results.run import RunResults
-from ..results.to_json import results_bytes
+from ..results.run_file import results_bytes
 from ..skills.folder import CASES_NAME, TOOL_FOLDERS, is_skill
 from .drafts import Draft
 from .progress_lines import ProgressScreen

@@ -16,7 +16,7 @@ from .._util.files import read_file, replace_file
 from .._util.texts import digest, one_line, visible
 from ..errors import InputError, spelled
 from ..lint.skill_rules import lint_skill_file
-from ..results.triggers import QueryRate
+from ..results.trigger_summary import QueryRate
 from ..skills.folder import read_text
 from ..skills.frontmatter import with_description
 from ..skills.skill import LONGEST_DESCRIPTION, Skill, load_skill

@@ -3,12 +3,16 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
+
+from pydantic import AfterValidator, Field, GetPydanticSchema, PlainSerializer
+from pydantic_core import core_schema
 
 from .._util.texts import digest, shortened
-from ..settings import Score
+from ..settings import MOST_RUNS, Score
 from ..skills.case import Case
 from ..skills.skill import Skill, UnseenFile
+from .number_types import Flag, Number, Whole
 from .subject import CHAT, WithSubject
 from .trial import Question, Trial
 
@@ -22,7 +26,7 @@ class SkillInfo:
     name: str
     path: str
     digest: str
-    tokens: int
+    tokens: Whole
     against: str | None = None  # the git ref of the arm ``previous``
     score: Score = "pass"  # what its lift and verdict are of
     seen_files: tuple[str, ...] = ()  # put in context besides SKILL.md
@@ -64,17 +68,39 @@ class Count(NamedTuple):
         return self.passes / self.runs
 
 
-class Expectation(NamedTuple):
+def _possible_count(count: Count) -> Count:
+    if not 1 <= count.runs <= MOST_RUNS:
+        raise ValueError(f"must be of 1 to {MOST_RUNS:,} runs")
+    if not 0 <= count.passes <= count.runs:
+        raise ValueError("more passes than runs")
+    return count
+
+
+CountValue = Annotated[
+    Count,
+    AfterValidator(_possible_count),
+    PlainSerializer(Count._asdict, return_type=dict[str, int]),
+]
+
+
+@dataclass(frozen=True)
+class Expectation:
     """The accepted result of a case on a model."""
 
-    was: Count
+    was: CountValue
     date: str
-    among: int  # accepted cases of the skill on the model
+    among: Annotated[Whole, Field(ge=1)]  # accepted cases of the skill on the model
     version: str = ""  # of the agent
 
     def beside(self, now: Count) -> str:
         """The present result and this one, for people."""
         return f"{now} passed (accepted: {self.was}, {self.date})"
+
+
+# Trials go to other processes, never to a file.
+_NotInFiles = GetPydanticSchema(
+    lambda *_: core_schema.no_info_plain_validator_function(lambda _: ())
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +114,24 @@ class PlannedCase(WithSubject):
     skill: str
     case: str
     model: str
-    trials: tuple[Trial, ...] = ()
+    trials: Annotated[tuple[Trial, ...], _NotInFiles, Field(exclude=True)] = ()
     digest: str = ""  # of the question and the expected answer
-    folder: str = ""  # of the skill
+    folder: Annotated[str, Field(exclude=True)] = ""  # of the skill
     file: str = ""  # of the case, relative to the rootdir
-    line: int = 1
+    line: Whole = 1
     tags: tuple[str, ...] = ()
-    threshold: float | None = None  # the share of runs that must pass; None is more than half
-    compared: bool = True  # with accepted results; not if it has an xfail mark
+    threshold: Number | None = None  # the share of runs that must pass; None is more than half
+    compared: Flag = True  # with accepted results; not if it has an xfail mark
     expected: Expectation | None = None
     sample: str = ""  # the same for all cases that ask the same; unknown if empty
     regression: str = ""  # why its test failed, decided while the run went on
-    new: bool = False  # others of the skill on this model have an accepted result, this has none
-    siblings: tuple[str, ...] = ()  # all cases of the skill's own file
-    of: int = 0  # cases that a run of all of them has on this model; 0 is not known
+    new: Flag = False  # others of the skill on this model have an accepted result, this has none
+    # All cases of the skill's own file.
+    siblings: Annotated[tuple[str, ...], Field(exclude=True)] = ()
+    of: Whole = 0  # cases that a run of all of them has on this model; 0 is not known
     agent: str = CHAT
-    own_runs: bool = False  # it says itself how often it is asked, so it is never frugal
-    should_trigger: bool | None = None  # of a trigger's query; None for any other case
+    own_runs: Flag = False  # it says itself how often it is asked, so it is never frugal
+    should_trigger: Flag | None = None  # of a trigger's query; None for any other case
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -121,12 +148,12 @@ class Unmatched(WithSubject):
     skill: str
     model: str
     case: str
-    was: Count
+    was: CountValue
     date: str
     why: Why
-    of: int = 0  # cases that a run of all of them has: with fewer, it says nothing of the rest
-    folder: str = ""  # of the skill
-    trigger: bool = False  # of a query of a trigger, not of any other case
+    of: Whole = 0  # cases that a run of all of them has: with fewer, it says nothing of the rest
+    folder: Annotated[str, Field(exclude=True)] = ""  # of the skill
+    trigger: Flag = False  # of a query of a trigger, not of any other case
     agent: str = CHAT
 
     @property

@@ -8,9 +8,10 @@ from ..._util.texts import harmless
 from ...errors import shown
 from ...reports.terminal.summary_text import results_lines
 from ...reports.writers import report_paths, require_apart
-from ...results.from_json import read_run
 from ...results.merging import Source, merged
 from ...results.run import RunResults
+from ...results.run_file import read_run
+from ...results.run_notes import run_notes
 from ...settings import Gates, Settings, settings_of
 from ...skills.upskill_config import UpskillConfig
 from ..command_options import add_options, option_values
@@ -39,7 +40,7 @@ def run_report(args: argparse.Namespace) -> tuple[str, int]:
     require_apart(report_paths(args), [("an input", file) for file in args.files])
     sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in args.files]
     results, notes = merged(sources, subset=args.subset)
-    notes = [*results.notes(), *notes]
+    notes = [*run_notes(results), *notes]
     problems = [f"upskill: {harmless(line)}" for line in results.problems]
     written, status = write_reports(args, results, notes, len(results.failed))
     lines = [*results_lines(results, stdout_look(), notes), *written, *problems]

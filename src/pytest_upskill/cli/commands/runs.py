@@ -23,9 +23,10 @@ from ...reports.terminal.run_lines import comparison_lines, run_lines
 from ...reports.terminal.trend import history_lines, plot_lines
 from ...reports.writers import require_apart
 from ...results.case_changes import Earlier
-from ...results.from_json import read_run, unpacked
 from ...results.history import KeptRun, find, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
+from ...results.run_file import read_run, unpacked
+from ...results.run_notes import run_notes
 from ...results.upskill_runs import UpskillRun, all_runs, upskill_runs
 from ...settings import Settings
 from ..command_options import add_options
@@ -234,7 +235,7 @@ def _compare(args: argparse.Namespace, history: Sequence[KeptRun], look: Look) -
     written = []
     if args.html:
         require_apart({"html": args.html}, [("an input", file) for file in files])
-        save_file(args.html, html_report(after, after.notes(), Earlier(names[0], before)))
+        save_file(args.html, html_report(after, run_notes(after), Earlier(names[0], before)))
         written = ["", f"{shown(args.html)}: {names[1]} compared with {names[0]}"]
     if args.json:
         return _comparison_json(names, comparison), 1 if reasons else 0

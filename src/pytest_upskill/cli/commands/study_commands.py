@@ -14,8 +14,8 @@ from ...errors import InputError, Setting, SettingsError, shown
 from ...measure.ablation import Ablation, fewest_cases_within
 from ...measure.skill_matrix import matrix_studies
 from ...measure.study import Study
-from ...results.losses import MARGIN, loss_words, standing_of
-from ...results.parts import Parts
+from ...results.effects import MARGIN, loss_standing, loss_words
+from ...results.part_effects import Parts
 from ...results.run import RunResults
 from ...skills.copies import beside, save_beside
 from ...skills.skill_parts import Part
@@ -42,7 +42,7 @@ class _Matrix(StudyCommand):
 
     def status(self, results: RunResults) -> int:
         """1 if a pair is shown to hurt, or answers are missing."""
-        return int(any(matrix.found("hurts", "incomplete") for matrix in results.matrices))
+        return int(any(matrix.pairs_that("hurts", "incomplete") for matrix in results.matrices))
 
 
 def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,11 +145,11 @@ class _Ablate(StudyCommand):
             return _noted(results, "Nothing was written, as no part is shown to be free to go")
         session.screen.line(f"Without {counted(len(parts), 'part')}, on held-out cases:")
         each = zip(self.ablations, self.held, results.parts, strict=True)
-        conclusions = session.carry_out(
+        part_conclusions = session.carry_out(
             ablation.shorter_study(parts, ablation.without(parts), held, about)
             for ablation, held, about in each
         )
-        shorter = [each for each in conclusions if isinstance(each, Parts)]
+        shorter = [each for each in part_conclusions if isinstance(each, Parts)]
         if not session.complete:
             return _noted(results, "Nothing was written, as answers to held-out cases are missing")
         return replace(results, parts=tuple(self._written(shorter, parts)))
@@ -167,7 +167,7 @@ class _Ablate(StudyCommand):
 
     def _written(self, shorter: Sequence[Parts], parts: Sequence[Part]) -> list[Parts]:
         """Unless a loss is shown; with what the held-out cases say."""
-        standings = {standing_of(each.versions[0].change, each.margin) for each in shorter}
+        standings = {loss_standing(each.versions[0].change, each.margin) for each in shorter}
         folder = ""
         if "loses" not in standings:
             ablation = self.ablations[0]

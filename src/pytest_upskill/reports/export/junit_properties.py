@@ -8,7 +8,7 @@ from ..._util.texts import one_line, plain
 from ...results.run import RunResults
 from ...results.summarizing import summarize
 from ...results.summary_row import SummaryRow, row_of
-from ...results.triggers import MODELS_CHOICE, TriggerSummary
+from ...results.trigger_summary import MODELS_CHOICE, TriggerSummary
 from ...results.verdict import verdicts_of
 from ...settings import Score
 from ...trials.records import Record
@@ -40,9 +40,9 @@ def suite_properties(results: RunResults) -> Iterator[Property]:
         yield from _of_triggers(row)
     if results.interrupted is not None:
         yield "upskill_interrupted", one_line(results.interrupted, _LONGEST_NAME)
-    if results.gate is not None:
-        yield "upskill_gate", "not passed" if results.gate else "passed"
-        for number, reason in enumerate(results.gate, start=1):
+    if results.gate.passed is not None:
+        yield "upskill_gate", "passed" if results.gate.passed else "not passed"
+        for number, reason in enumerate(results.gate.reasons, start=1):
             yield f"upskill_gate_reason_{number}", reason
 
 

@@ -75,9 +75,9 @@ def run_span(results: RunResults) -> SpanData:
         "upskill.models": list(results.model_ids),
         "upskill.tests": len(results.tests),
     }
-    if results.gate is not None:
-        attributes["upskill.gate.passed"] = not results.gate
-        attributes["upskill.gate.reasons"] = list(results.gate)
+    if results.gate.passed is not None:
+        attributes["upskill.gate.passed"] = results.gate.passed
+        attributes["upskill.gate.reasons"] = list(results.gate.reasons)
     if results.interrupted is not None:
         attributes["upskill.interrupted"] = results.interrupted
     if results.commit:

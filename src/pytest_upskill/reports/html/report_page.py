@@ -10,6 +10,7 @@ from ..._util.texts import counted, seconds
 from ...results.arm_comparison import SCORE_WORDS, unit_of
 from ...results.case_changes import Changes, Earlier, changes
 from ...results.run import RunResults
+from ...results.run_notes import agent_lines
 from ...results.summary import case_words
 from ...results.summary_row import SummaryRow, row_of
 from ...results.verdict import Verdict, signal_lines, sweet_spot
@@ -130,7 +131,7 @@ def _head(
     if results.commit:
         dirty = " with uncommitted changes" if results.commit.dirty else ""
         facts.append(f"commit <code>{text(results.commit.id[:9])}</code>{dirty}")
-    facts += [text(line) for line in results.agent_lines]
+    facts += [text(line) for line in agent_lines(results)]
     facts += filter(None, [cache_words(results.prompt_cache_saved)])
     parts = {
         "Overview": by_skill or results.triggers,
@@ -166,7 +167,7 @@ def _outcome(results: RunResults, rows: Sequence[CaseRow]) -> str:
         listed = "".join(f"<li>{_problem(results, reason)}</li>" for reason in results.problems)
         title = results.outcome().capitalize()
         return f'<section class="outcome bad"><h2>{title}</h2><ul>{listed}</ul></section>'
-    gates = "all gates passed" if results.gate is not None else "no gates were set"
+    gates = "all gates passed" if results.gate.passed is not None else "no gates were set"
     query_records = [results.records_of(test) for test in results.triggers]
     skipped = sum("not run" in row.states for row in rows) + sum(
         not records for records in query_records

@@ -8,7 +8,6 @@ from typing import Final
 
 from ..._util.texts import counted, one_line, points, whole
 from ...results.arm_comparison import points_words
-from ...results.effects import spent
 from ...results.neighbours import (
     Alone,
     Matrix,
@@ -18,7 +17,7 @@ from ...results.neighbours import (
     open_sentences,
     shown_sentences,
 )
-from ...results.parts import Parts, conclusions, part_sentence
+from ...results.part_effects import Parts, part_conclusions, part_sentence
 from ...stats import Lift
 from ..study_tables import (
     ALONE,
@@ -61,7 +60,7 @@ def _matrix_section(matrix: Matrix) -> str:
     listed = "".join(f"<li>{text(sentence)}.</li>" for sentence in sentences)
     return (
         f'<section class="skill"><h2>Neighbours</h2>'
-        f'<p class="facts">{text(matrix.model)} · {text(spent(matrix))}</p>'
+        f'<p class="facts">{text(matrix.model)} · {text(matrix.spent)}</p>'
         f'<p class="conclusion">{text(conclusion(matrix))}.</p>'
         f'<ul class="said">{listed}</ul>'
         f"{_matrix(matrix)}"
@@ -105,10 +104,10 @@ def _pair_td(matrix: Matrix, skill: str, neighbour: str | None) -> str:
     hover = "; ".join(lines)
     content = (
         f'<span title="{text(hover)}"><b>{text(cell.change)}</b> '
-        f'<span class="word {pair.word}">{pair.word}</span></span> '
+        f'<span class="word {pair.verdict}">{pair.verdict}</span></span> '
         f"{_small([cell.span, cell.needs])}"
     )
-    return _td(pair.word, name, content + _folded(lines, f"{skill} {name}"))
+    return _td(pair.verdict, name, content + _folded(lines, f"{skill} {name}"))
 
 
 def _td(kind: str, name: str, inside: str) -> str:
@@ -158,14 +157,14 @@ def parts_sections(studies: Sequence[Parts]) -> str:
 
 
 def _parts_section(parts: Parts) -> str:
-    *closing, last = conclusions(parts) or [""]
+    *closing, last = part_conclusions(parts) or [""]
     sentences = [
         part_sentence(sentence, parts.margin) for sentence in parts.sorted[:_MOST_SENTENCES]
     ]
     listed = "".join(f"<li>{text(sentence)}.</li>" for sentence in (*sentences, *closing))
     return (
         '<section class="skill"><h2>Parts</h2>'
-        f'<p class="facts">{text(parts_title(parts))} · {text(spent(parts))}</p>'
+        f'<p class="facts">{text(parts_title(parts))} · {text(parts.spent)}</p>'
         f'<p class="conclusion">{text(last)}.</p>'
         f"{_parts_table(parts) if parts.parts else ''}"
         f'<ul class="said">{listed}</ul></section>'

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..._util.texts import counted, percent, shortened
-from ...results.triggers import QueryRate, TriggerSummary
+from ...results.trigger_summary import QueryRate, TriggerSummary
 from ..numbers import Number, instead_text, shown_trigger_numbers
 from ..phrases import choice_note, query_text, size_words
 from .markup import Header, breakable, table, text

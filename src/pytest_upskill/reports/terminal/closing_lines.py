@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from ..._util.texts import counted, dollars, harmless, one_line, percent, points, span
 from ...results.arm_comparison import unit_of
 from ...results.neighbours import conclusion
-from ...results.parts import conclusions
+from ...results.part_effects import part_conclusions
 from ...results.run import RunResults
-from ...results.triggers import TriggerSummary, trigger_reasons
+from ...results.trigger_summary import TriggerSummary, trigger_reasons
 from ...results.verdict import Verdict, Word, gate_reasons, missing_words
 from ...stats import Lift
 from ..numbers import TRIGGER_NUMBERS
@@ -123,8 +123,8 @@ def _reasons(results: RunResults) -> Iterator[str]:
     """Why the run fails, besides the tests that failed, which pytest has just counted."""
     if results.all_tests or results.lost:  # else nothing was asked at all, which is reported above
         yield from results.unfinished
-    yield from (f"gate failed: {reason}" for reason in results.gate or ())
-    if results.gate is None:
+    yield from (f"gate failed: {reason}" for reason in results.gate.reasons)
+    if results.gate.passed is None:
         yield from results.not_tested
 
 
@@ -132,7 +132,7 @@ def _studies(results: RunResults) -> Iterator[str]:
     for matrix in results.matrices:
         yield f"{matrix.model}: {conclusion(matrix)}"
     for parts in results.parts:
-        for sentence in conclusions(parts)[-1:]:
+        for sentence in part_conclusions(parts)[-1:]:
             yield f"{parts.skill} on {parts.model}: {sentence}"
 
 
@@ -307,7 +307,7 @@ def _lift(lift: Lift, unit: str) -> tuple[str, str]:
 
 def _triggers(row: TriggerSummary) -> _Phrase:
     if row.incomplete:
-        return _Phrase(_MISSING, "triggers incomplete on", row.model, "", f"({row.lacking})")
+        return _Phrase(_MISSING, "triggers incomplete on", row.model, "", f"({row.missing_words})")
     rates = [
         f"{number.header} {text}"
         for number in TRIGGER_NUMBERS

@@ -10,6 +10,7 @@ from ...results.arm_comparison import SCORE_WORDS, span_words
 from ...results.regressions import reaches
 from ...results.run import Pair, RunResults
 from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
+from ...results.run_notes import agent_lines, run_notes
 from ...stats import Change
 from ...trials.plan import PlannedCase
 from ..history_entries import short_commit
@@ -34,9 +35,9 @@ def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
         f" {look.marks.dot} ".join(facts),
         _commit(results),
         *([one_line(", ".join(versions), look.width)] if versions else []),
-        *(one_line(line, look.width) for line in results.agent_lines),
+        *(one_line(line, look.width) for line in agent_lines(results)),
         "",
-        *results_lines(results, look, results.notes()),
+        *results_lines(results, look, run_notes(results)),
         "",
     ]
     failed, errored = list(_failed(results)), list(_errored(results))

@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..._util.texts import counted, harmless, one_line
-from ...results.effects import spent
 from ...results.neighbours import (
     Matrix,
-    Word,
+    PairVerdict,
     conclusion,
     listing_sentence,
     neighbour_only,
     open_sentences,
     shown_sentences,
 )
-from ...results.parts import Parts, conclusions, part_sentence
+from ...results.part_effects import Parts, part_conclusions, part_sentence
 from ...results.run import RunResults
 from ..study_tables import (
     ALONE,
@@ -55,7 +54,7 @@ def _sentences(sentences: Sequence[str], look: Look) -> list[str]:
 
 # The matrix of neighbours.
 
-_MATRIX_STYLES: Final[dict[Word, Style]] = {
+_MATRIX_STYLES: Final[dict[PairVerdict, Style]] = {
     "hurts": {"red": True, "bold": True},
     "helps": {"green": True, "bold": True},
     "unknown": {"light": True},
@@ -73,7 +72,7 @@ def neighbour_lines(matrix: Matrix, look: Look) -> list[str]:
     verbose = look.verbosity > 0
     few = len(matrix.skills) <= _MANY or verbose
     label, dot = look.paint("Neighbours", bold=True), look.marks.dot
-    title = f"{label} {dot} {one_line(matrix.model, 40)} {dot} {spent(matrix)}"
+    title = f"{label} {dot} {one_line(matrix.model, 40)} {dot} {matrix.spent}"
     table = _matrix_table(matrix, matrix.columns if few else [None], look)
     hint = "Only pairs with an effect are listed below; the HTML page has all"
     unclear = [*open_sentences(matrix, None if verbose else _MOST_OPEN), *neighbour_only(matrix)]
@@ -109,7 +108,7 @@ def _matrix_cell(matrix: Matrix, skill: str, other: str | None) -> Cell:
     pair = matrix.pair(skill, other)
     if pair is None:
         return Cell("-" if skill == other else "")
-    return Cell("\n".join(pair_cell(pair).lines), _MATRIX_STYLES[pair.word])
+    return Cell("\n".join(pair_cell(pair).lines), _MATRIX_STYLES[pair.verdict])
 
 
 def _openings(matrix: Matrix, look: Look) -> list[str]:
@@ -144,11 +143,11 @@ _MOST_SENTENCES: Final = 8
 
 def part_lines(parts: Parts, look: Look) -> list[str]:
     """A table, then sentences; with -v all of them."""
-    last = conclusions(parts)
+    last = part_conclusions(parts)
     if not last:
         return []
     dot = look.marks.dot
-    heading = f"Parts {dot} {harmless(parts_title(parts))} {dot} {spent(parts)}"
+    heading = f"Parts {dot} {harmless(parts_title(parts))} {dot} {parts.spent}"
     first, *rest = wrapped(heading.replace("×", look.marks.times), look.width, rest="  ")
     blocks = [[first.replace("Parts", look.paint("Parts", bold=True), 1), *rest]]
     if parts.parts:

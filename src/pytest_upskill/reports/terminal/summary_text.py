@@ -10,7 +10,7 @@ from ...results.arm_comparison import SCORE_WORDS, Comparison
 from ...results.run import RunResults
 from ...results.summary import Summary, case_words
 from ...results.summary_row import row_of
-from ...results.triggers import TriggerSummary
+from ...results.trigger_summary import TriggerSummary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from ..numbers import LIFT, WITH, WITHOUT, shown_numbers

@@ -5,7 +5,7 @@ from typing import Final
 
 from ..._util.texts import harmless, one_line
 from ...errors import without_commands
-from ...results.triggers import QueryRate, TriggerSummary
+from ...results.trigger_summary import QueryRate, TriggerSummary
 from ...trials.records import Record
 from ..numbers import instead_text, shown_trigger_numbers
 from ..phrases import choice_note, query_text, size_words

@@ -2,26 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
+
+from pydantic import computed_field
 
 from .._util.texts import counted, one_line, points
 from ..skills.skill_parts import By, PartKind
 from ..stats import Lift
+from ..trials.number_types import Flag, Number, Share, Whole
 from ..trials.subject import CHAT
-from .effects import Effect
-from .losses import MARGIN, Standing, loss_words, standing_of
+from .effects import MARGIN, Effect, LiftValue, LossStanding, StudyTotals, loss_standing, loss_words
 
 _LONGEST_NAME: Final = 80
 _MOST_NAMES: Final = 6
 _LEAST_LOSS: Final = 0.001  # below that, tokens per point mean nothing
 
 
-class Saved(NamedTuple):
+@dataclass(frozen=True)
+class SavedTokens:
     """Tokens of an answer, and of what was asked, that leaving a part out saves: a mean."""
 
-    tokens: float
-    low: float | None  # of the 95 % interval; None if there are too few cases
-    high: float | None
+    tokens: Number
+    low: Number | None  # of the 95 % interval; None if there are too few cases
+    high: Number | None
 
 
 @dataclass(frozen=True)
@@ -30,62 +33,57 @@ class PartEffect:
 
     name: str  # a heading, the first words of a paragraph, or a path
     kind: PartKind
-    line: int  # in SKILL.md; 0 for a file
-    tokens: int
+    line: Whole  # in SKILL.md; 0 for a file
+    tokens: Whole
     effect: Effect  # of leaving it out: below 0 if it is missed
-    could_go: bool = (
-        False  # a loss that counts is ruled out, on cases that show what the skill is for
-    )
-    saved: Saved | None = None  # as the model counts; None if it does not
+    could_go: Flag = False  # a loss that counts is ruled out, and the whole skill is shown to help
+    saved: SavedTokens | None = None  # as the model counts; None if it does not
 
     @property
     def change(self) -> Lift | None:
         return self.effect.lift
 
-    def standing(self, margin: float) -> Standing | Literal["incomplete"]:
+    def standing(self, margin: float) -> LossStanding | Literal["incomplete"]:
         if self.effect.state == "incomplete" or self.change is None:
             return "incomplete"
-        return standing_of(self.change, margin)
+        return loss_standing(self.change, margin)
 
+    @computed_field
     @property
     def tokens_per_point(self) -> float | None:
         """What a point costs; None if leaving the part out loses none."""
-        lost = -self.change.lift if self.change else 0.0
-        return self.tokens / (100 * lost) if lost >= _LEAST_LOSS else None
+        loss = -self.change.lift if self.change else 0.0
+        return self.tokens / (100 * loss) if loss >= _LEAST_LOSS else None
 
 
 @dataclass(frozen=True)
-class Version:
+class ShorterVersion:
     """A shorter skill, measured on cases that no choice was based on."""
 
-    tokens: int
-    lift: Lift | None  # over the baseline
-    change: Lift | None  # against the whole skill, adjusted if several were compared
+    tokens: Whole
+    lift: LiftValue | None  # over the baseline
+    change: LiftValue | None  # against the whole skill, adjusted if several were compared
     parts: tuple[str, ...] = ()  # that were left out
     folder: str = ""  # where it was written
-    cases: int = 0  # that it was measured on
-    cases_needed: int | None = None  # that would tell whether more than the margin is lost
+    cases: Whole = 0  # that it was measured on
+    cases_needed: Whole | None = None  # that would tell whether more than the margin is lost
 
 
 @dataclass(frozen=True)
-class Parts:
+class Parts(StudyTotals):
     """What the parts of a skill earn, for an agent on a model."""
 
     skill: str
     model: str  # the label
-    tokens: int  # of the whole skill
-    lift: Lift | None  # of the whole skill
+    tokens: Whole  # of the whole skill
+    lift: LiftValue | None  # of the whole skill
     parts: tuple[PartEffect, ...]
-    versions: tuple[Version, ...] = ()  # shorter ones: of --apply, or the curve of distill
-    held_out: Lift | None = None  # of the whole skill, on the cases of the versions
-    margin: float = MARGIN  # a loss of less does not count
-    trials: int = 0
-    cost: float | None = None
+    versions: tuple[ShorterVersion, ...] = ()  # shorter ones: of --apply, or the curve of distill
+    held_out: LiftValue | None = None  # of the whole skill, on the cases of the versions
+    margin: Share = MARGIN  # a loss of less does not count
     agent: str = CHAT
     by: By = "section"
     not_measured: Mapping[str, str] = field(default_factory=dict)  # parts, and why
-    errored: int = 0  # trials without an answer
-    error: str = ""  # why, mostly
     notes: tuple[str, ...] = ()  # what became of --apply
 
     @property
@@ -100,11 +98,11 @@ class Parts:
 
     @property
     def complete(self) -> bool:
-        return all(one.standing(self.margin) != "incomplete" for one in self.parts)
+        return all(part.standing(self.margin) != "incomplete" for part in self.parts)
 
     @property
     def could_go(self) -> list[PartEffect]:
-        return [one for one in self.sorted if one.could_go]
+        return [part for part in self.sorted if part.could_go]
 
 
 def _dearness(part: PartEffect) -> tuple[int, float, int]:
@@ -117,17 +115,13 @@ def _dearness(part: PartEffect) -> tuple[int, float, int]:
 # In words.
 
 
-def sentences(found: Parts) -> list[str]:
-    """All that is known of the parts, one by one, then what they come to."""
-    return [*(part_sentence(one, found.margin) for one in found.sorted), *conclusions(found)]
-
-
 def part_sentence(part: PartEffect, margin: float) -> str:
     """``Troubleshooting (212 tokens): no loss shown (-4 to +6)``."""
-    return f"{_name(part.name)} ({counted(part.tokens, 'token')}): {said_of(part, margin)}"
+    tokens = counted(part.tokens, "token")
+    return f"{_name(part.name)} ({tokens}): {part_loss_words(part, margin)}"
 
 
-def said_of(part: PartEffect, margin: float) -> str:
+def part_loss_words(part: PartEffect, margin: float) -> str:
     """What leaving out a part does, in a few words."""
     change, standing = part.change, part.standing(margin)
     if standing == "incomplete" or change is None:
@@ -138,67 +132,69 @@ def said_of(part: PartEffect, margin: float) -> str:
     if change.low > 0:
         return f"better without it, {points(change.lift)} {bounds}"
     if standing == "not known" and part.effect.cases_needed is None:
-        return f"not known {bounds}: no number of cases that anyone writes would tell"
+        return f"not known {bounds}: no practical number of cases would tell"
     return loss_words(change, margin, part.effect.cases_needed)
 
 
-def conclusions(found: Parts) -> list[str]:
+def part_conclusions(study: Parts) -> list[str]:
     """What all parts come to: the last line is what to remember."""
-    lines = [f"{_name(name)} was not left out: {why}" for name, why in found.not_measured.items()]
-    if found.parts:
-        lines += _missing(found)
-        if found.complete or found.could_go:
-            lines.append(_what_could_go(found))
-    lines += found.notes
-    return lines
+    lines = [
+        f"{_name(name)} was not left out: {reason}" for name, reason in study.not_measured.items()
+    ]
+    if study.parts:
+        lines += _incomplete_words(study)
+        if study.complete or study.could_go:
+            lines.append(_what_could_go(study))
+    return [*lines, *study.notes]
 
 
-def _missing(found: Parts) -> list[str]:
-    missing = [one for one in found.parts if one.standing(found.margin) == "incomplete"]
+def _incomplete_words(study: Parts) -> list[str]:
+    missing = [part for part in study.parts if part.standing(study.margin) == "incomplete"]
     if not missing:
         return []
-    why = f": {one_line(found.error, 200)}" if found.error else ""
-    of = f"{len(missing):,} of {counted(len(found.parts), 'part')}"
-    return [f"Incomplete: {counted(found.errored, 'trial')} without an answer, in {of}{why}"]
+    reason = f": {one_line(study.error, 200)}" if study.error else ""
+    parts = f"{len(missing):,} of {counted(len(study.parts), 'part')}"
+    return [f"Incomplete: {counted(study.errored, 'trial')} without an answer, in {parts}{reason}"]
 
 
-def _what_could_go(found: Parts) -> str:
-    margin = f"{points(found.margin).lstrip('+')} points"
-    if not found.helps:
-        return f"{_not_helping(found)}, so they can't tell which parts are missed"
-    if going := found.could_go:
+def _what_could_go(study: Parts) -> str:
+    margin = f"{points(study.margin).lstrip('+')} points"
+    if not study.helps:
+        return f"{_not_helping(study)}, so they can't tell which parts are missed"
+    if going := study.could_go:
         each = " (each by itself)" if len(going) > 1 else ""
         return (
-            f"Could go{each}: {_names(going)}; {_sizes(going, found)}. "
+            f"Could go{each}: {_names(going)}; {_sizes(going, study)}. "
             f"A loss of {margin} or more is ruled out, a smaller one is not"
         )
     text = f"Nothing is shown to be free to go: no part rules out a loss of {margin}"
-    cases = max((one.effect.cases for one in found.parts), default=0)
-    needed = [one.effect.cases_needed for one in found.parts if one.effect.cases_needed]
+    cases = max((part.effect.cases for part in study.parts), default=0)
+    needed = [part.effect.cases_needed for part in study.parts if part.effect.cases_needed]
     if needed:
         return f"{text} with {counted(cases, 'case')}; about {min(needed):,} would tell of one"
     return text
 
 
-def _sizes(going: Sequence[PartEffect], found: Parts) -> str:
+def _sizes(going: Sequence[PartEffect], study: Parts) -> str:
     """An agent has files beside the text; in a plain completion, all is one text."""
-    files = [one for one in going if one.kind == "file" and found.agent != CHAT]
+    files = [part for part in going if part.kind == "file" and study.agent != CHAT]
     text, beside = (
-        sum(one.tokens for one in going if (one in files) == is_file) for is_file in (False, True)
+        sum(part.tokens for part in going if (part in files) == is_file)
+        for is_file in (False, True)
     )
-    whole = f" of about {found.tokens:,}" if text <= found.tokens else ""
-    sizes = [f"{counted(text, 'token')}{whole}"] if text else []
+    total = f" of about {study.tokens:,}" if text <= study.tokens else ""
+    sizes = [f"{counted(text, 'token')}{total}"] if text else []
     sizes += [f"{counted(beside, 'token')} of files beside it"] if files else []
     return ", ".join(sizes)
 
 
-def _not_helping(found: Parts) -> str:
-    if found.lift is None:
+def _not_helping(study: Parts) -> str:
+    if study.lift is None:
         return "The skill itself could not be measured on these cases"
-    lift = found.lift
+    lift = study.lift
     span = f"{points(lift.lift)} points, {points(lift.low)} to {points(lift.high)}"
-    what = "hurts" if lift.high < 0 else "is not shown to help"
-    return f"The skill itself {what} on these cases ({span})"
+    verdict = "hurts" if lift.high < 0 else "is not shown to help"
+    return f"The skill itself {verdict} on these cases ({span})"
 
 
 def _name(name: str) -> str:
@@ -207,7 +203,7 @@ def _name(name: str) -> str:
 
 def _names(parts: Sequence[PartEffect]) -> str:
     # Paragraphs have commas of their own.
-    names = [(_name(one.name), one.kind) for one in parts[:_MOST_NAMES]]
+    names = [(_name(part.name), part.kind) for part in parts[:_MOST_NAMES]]
     listed = [f'"{name}"' if kind == "paragraph" else name for name, kind in names]
-    more = len(parts) - len(listed)
-    return ", ".join([*listed, *([f"{more:,} more"] if more else [])])
+    hidden = len(parts) - len(listed)
+    return ", ".join([*listed, *([f"{hidden:,} more"] if hidden else [])])

@@ -1,0 +1,63 @@
+"""The file of a run, as --skill-json and the history write it; `RunResults` is its form."""
+
+import errno
+import gzip
+import io
+import json
+import zlib
+from pathlib import Path
+from typing import Any, Final
+
+from .._util.files import LARGEST, read_file
+from .._util.json_forms import form_of, json_values, read_json_form
+from .._util.keys import without_keys
+from ..errors import ResultsError
+from .run import RunResults
+
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_HINT: Final = "Give a JSON report of a run, or a run from the history."
+
+
+def results_values(results: RunResults) -> dict[str, Any]:
+    """The whole run as JSON values; null means not known."""
+    values: dict[str, Any] = json_values(results)
+    return values
+
+
+def results_text(results: RunResults) -> str:
+    return json.dumps(results_values(results), indent=1, ensure_ascii=False) + "\n"
+
+
+def results_bytes(results: RunResults) -> bytes:
+    return in_bytes(results_text(results))
+
+
+def in_bytes(text: str) -> bytes:
+    # A lone surrogate in an answer becomes \udXXX, which JSON reads back as the same.
+    return without_keys(text).encode("utf-8", "backslashreplace")
+
+
+def results_schema() -> dict[str, Any]:
+    """The JSON schema of --skill-json."""
+    return form_of(RunResults).json_schema(mode="serialization")
+
+
+def read_run(file: Path) -> RunResults:
+    """The results of a run; ResultsError with the place of the problem."""
+    results: RunResults = read_json_form(file, form_of(RunResults), ResultsError, _HINT, unpacked)
+    return results
+
+
+def unpacked(file: Path) -> bytes:
+    """The content of a file, compressed or not; OSError or ValueError if it can't be read."""
+    data = read_file(file)
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            content = stream.read(LARGEST + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"damaged gzip file: {error}") from None
+    if len(content) > LARGEST:
+        raise OSError(errno.EFBIG, f"more than {LARGEST:,} bytes, unpacked")
+    return content

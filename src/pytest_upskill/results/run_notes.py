@@ -1,0 +1,173 @@
+"""What a reader must know to trust the numbers of a run."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+from .._util.texts import counted, one_line
+from ..errors import Spell
+from ..skills.case import EDIT_ME
+from ..skills.skill import UnseenFile
+from ..trials.answer import STOPPED
+from ..trials.plan import PlannedCase, SkillInfo
+from ..trials.subject import CHAT
+from .run import RunResults
+from .summary import Summary, repeat_notes
+from .trigger_summary import TriggerSummary, query_repeat_notes
+
+_MOST_CAUSES: Final = 3
+_LONGEST_CAUSE: Final = 300
+_MOST_FILES: Final = 5
+_LONGEST_NAME: Final = 100
+_MOST_SKILLS: Final = 3  # more of them share one note
+
+
+def run_notes(results: RunResults, spell: Spell | None = None) -> list[str]:
+    """One line each; with ``spell``, also what to set."""
+    return [
+        *untested_notes(results),
+        *_example_notes(results),
+        *_version_notes(results),
+        *_cause_notes(results),
+        *_limit_notes(results, spell),
+        *subset_notes(results),
+        *repeat_notes(results.summaries),
+        *query_repeat_notes(results.trigger_summaries),
+        *_unseen_notes(results, spell),
+    ]
+
+
+def agent_lines(results: RunResults) -> list[str]:
+    """Who carried out the cases, with what skills of their own."""
+    named = ", ".join(f"{name} {version}".rstrip() for name, version in results.agents.items())
+    lines = [f"carried out by {one_line(named, 200)}"] if named else []
+    return lines + [
+        f"{name} has skills of its own in all arms: {one_line(', '.join(skills), 200)}"
+        for name, skills in results.bundled.items()
+    ]
+
+
+def untested_notes(results: RunResults) -> list[str]:
+    return [f"No verdict on {names}: {reason}." for reason, names in results.untested_by_reason]
+
+
+def subset_notes(results: RunResults) -> list[str]:
+    return [
+        f"{skill} on {model}: ran only {share}."
+        for subsets in (results.subsets, results.query_subsets)
+        for (skill, model), share in subsets.items()
+    ]
+
+
+def _example_notes(results: RunResults) -> list[str]:
+    """Cases that came with init: whatever they show, it is not what users ask."""
+    examples: dict[str, set[str]] = {}
+    for test in results.tests:
+        if EDIT_ME in test.tags:
+            examples.setdefault(test.skill, set()).add(test.case)
+    return [
+        f"{counted(len(cases), 'case')} of {skill} with the tag {EDIT_ME}: examples, which say "
+        "nothing about the skill. Edit them, then remove the tag."
+        for skill, cases in examples.items()
+    ]
+
+
+def _version_notes(results: RunResults) -> list[str]:
+    """Agents that have another version than those of the accepted results."""
+    summaries: list[Summary | TriggerSummary] = [*results.trigger_summaries, *results.summaries]
+    by_pair = {(row.skill, row.model): row for row in summaries}
+    notes = dict[str, None]()
+    for test in results.all_tests:
+        row, accepted = by_pair.get(test.pair), test.expected.version if test.expected else ""
+        if row and accepted and row.agent_version not in ("", accepted):
+            before = f"{row.agent} was {one_line(accepted, 60)} when results were accepted"
+            notes[f"{before}, and is now {one_line(row.agent_version, 60)}."] = None
+    return list(notes)
+
+
+def _cause_notes(results: RunResults) -> list[str]:
+    """Why several trials of an agent came to nothing, once for each cause: say, its sandbox."""
+    causes = Counter(
+        (record.label, one_line(record.error, _LONGEST_CAUSE))
+        for record in results.records
+        if record.agent != CHAT and record.error
+    )
+    notes = [
+        f"{model}: {number:,} trials without a result: {reason}"
+        for (model, reason), number in causes.most_common()
+        if number > 1
+    ]
+    hidden = [f"{counted(len(notes) - _MOST_CAUSES, 'more cause')} of missing results."]
+    return notes[:_MOST_CAUSES] + (hidden if len(notes) > _MOST_CAUSES else [])
+
+
+def _limit_notes(results: RunResults, spell: Spell | None) -> list[str]:
+    """Agents that were stopped: a low limit looks like a skill that is of no use."""
+    by_agents = [record for record in results.records if record.activity]
+    trials = Counter(record.label for record in by_agents)
+    stopped = Counter(
+        record.label
+        for record in by_agents
+        if any(grade.reason.startswith(STOPPED) for grade in record.checks)
+    )
+    hint = f" ({spell('max_turns')}, {spell('timeout')})" if spell else ""
+    return [
+        f"{model}: {number:,} of {counted(trials[model], 'trial')} stopped at the limit of turns "
+        f"or time{hint}, which counts as failed."
+        for model, number in stopped.items()
+    ]
+
+
+def _unseen_notes(results: RunResults, spell: Spell | None) -> list[str]:
+    """An agent has all files of a skill, also one that only a test in Python asks."""
+
+    def by_agent(test: PlannedCase) -> bool:
+        return test.agent != CHAT or any(record.activity for record in results.records_of(test))
+
+    plain = {test.skill for test in results.tests if not by_agent(test)}
+    skills = [skill for skill in results.skills if skill.name in plain]
+    mixed = any(map(by_agent, results.tests))
+    return unseen_notes(skills, spell, "plain completions" if mixed else "the model")
+
+
+def unseen_notes(
+    skills: Sequence[SkillInfo], spell: Spell | None = None, reader: str = "the model"
+) -> list[str]:
+    """Without these files a skill was not measured as an agent would use it.
+
+    With ``spell``, the notes name the setting that helps.
+    """
+    affected = [skill for skill in skills if skill.unseen_files]
+    if len(affected) > _MOST_SKILLS:
+        files = [(f"{skill.name}/", file) for skill in affected for file in skill.unseen_files]
+        return [_unseen_note(f"of {len(affected)} skills", files, spell, reader)]
+    return [
+        f"{one_line(skill.name, _LONGEST_NAME)}: "
+        + _unseen_note("of this skill", [("", file) for file in skill.unseen_files], spell, reader)
+        for skill in affected
+    ]
+
+
+def _unseen_note(
+    owner: str, files: Sequence[tuple[str, UnseenFile]], spell: Spell | None, reader: str
+) -> str:
+    verb, pronoun = ("was", "it") if len(files) == 1 else ("were", "them")
+    listed = files[:_MOST_FILES]
+    names = [
+        _with_reason(
+            reason, [one_line(f"{folder}{file.path}", _LONGEST_NAME) for folder, file in group]
+        )
+        for reason, group in groupby(listed, key=lambda entry: entry[1].reason)
+    ]
+    names += [f"{len(files) - len(listed):,} more"] if len(files) > len(listed) else []
+    hint = ""
+    if spell and any(file.reason is None for _, file in files):
+        in_context = f"{spell('references')} puts {pronoun} in context"
+        hint = f"; {in_context}, {spell('agents')} loop reads {pronoun}"
+    count = f"{counted(len(files), 'file')} {owner} {verb} not available to {reader}"
+    return f"{count}: {', '.join(names)}{hint}."
+
+
+def _with_reason(reason: str | None, names: Sequence[str]) -> str:
+    return f"{', '.join(names)} ({one_line(reason, _LONGEST_NAME)})" if reason else ", ".join(names)
