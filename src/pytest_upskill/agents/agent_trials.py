@@ -5,9 +5,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
-from tempfile import mkdtemp
+from functools import cached_property, partial
 from typing import Final
 
 from .._util.files import read_file
@@ -17,17 +15,15 @@ from ..errors import NoAnswerError
 from ..models import ModelSpec
 from ..models.prices import Price, cost
 from ..trials.answer import Answer, NoAnswer, Reply
-from ..trials.task import Needs, Task, files_to_install
+from ..trials.task import Task, files_to_install
 from ..trials.transcript import Activity
 from ..trials.trial import Question
 from .agent import Agent, Call, Send
-from .needs import mounts_for
-from .recorder import PriceOf, Recorder
-from .run_folder import remove, run_folder
-from .sandboxes.sandbox import Mount, Sandbox, SandboxError, SandboxKind, SandboxSpec, TreeEntry
+from .recorder import Recorder
+from .sandboxes.sandbox import Mount, Sandbox, SandboxError, SandboxKind, TreeEntry
 from .skill_use import keys_of
 from .snapshot import WorkspaceChanges, collect_changes, fill
-from .staging import FilesOf, Setups, Staging, StartState, close_sandbox
+from .staging import FilesOf, Staging, StartState, close_sandbox
 
 _END_SECONDS: Final = 5.0  # for an agent to end
 _FILES_SECONDS: Final = 120.0  # to prepare a sandbox, and to read its files at the end
@@ -60,7 +56,8 @@ class AgentTrials:
         self._price_of = price_of
         self._files_of = files_of
         self._agents: dict[str, Agent] = {}
-        self._resources: TrialResources | None = None
+        # Each snapshot may take a hundred megabytes.
+        self._snapshots = asyncio.Semaphore(_SNAPSHOTS_AT_ONCE)
 
     def memory_of(self, agent: str) -> int:
         """Megabytes that a trial takes."""
@@ -68,104 +65,99 @@ class AgentTrials:
 
     async def run(self, question: Question, call: Call) -> Reply:
         """Carry out a trial. Raises nothing but cancellation."""
-        assert question.task
-        agent = self._agent(question.task.agent)
-        price = partial(cost, self._price_of(question.model))
-        spec = self._spec_of(question.model)
-        return await run_trial(agent, question, call, self._open_resources(), spec, price)
+        asked_at, task, staging = time.time(), question.task, self._staging
+        assert task
+        agent, price = self._agent(task.agent), self._price_of(question.model)
+        try:
+            async with asyncio.timeout(self._timeout + _FILES_SECONDS):
+                staged = [await staging.skill(skill) for skill in task.skills]
+                start = await staging.start_of(task)
+            skills = [replace(skill, skills_folder=agent.skills_folder) for skill in staged]
+            tested = (skill for skill in skills if skill.installed.tested)
+            if task.until_opened and not any(keys_of(skill.body) for skill in tested):
+                return NoAnswer(_NO_TEXT)
+            recorder = Recorder(question, skills, partial(cost, price))
+            answer = await self._in_sandbox(agent, task, call, recorder, start)
+            return replace(answer, asked_at=asked_at)
+        except NoAnswerError as error:
+            return NoAnswer(str(error))
+        except SandboxError as error:
+            return _broken_sandbox(task, error)
+        except TimeoutError:
+            return NoAnswer(f"{task.agent}: the sandbox was not ready in time")
+        except Exception as bug:  # an agent of a conftest.py may raise anything
+            return NoAnswer(f"{task.agent}: the agent raised {_shown_bug(bug)}")
+
+    async def set_up(self, task: Task) -> Reply:
+        """Run the setup of a task for trials on other machines; the answer has the workspace."""
+        try:
+            start = await self._staging.start_of(task)
+            workspace = await asyncio.to_thread(read_file, start.file) if start.file else b""
+        except NoAnswerError as error:
+            return NoAnswer(str(error))
+        except SandboxError as error:
+            return _broken_sandbox(task, error)
+        return Answer("", seconds=start.seconds, workspace=workspace)
+
+    def start_from(self, task: Task, prepared: Answer) -> None:
+        """Let trials of a task start from the workspace of ``set_up`` on another machine."""
+        self._staging.add_start(task, prepared.workspace, prepared.seconds or 0.0)
 
     async def close(self) -> None:
         for agent in self._agents.values():
             with suppress(Exception):  # an agent of a conftest.py may raise anything
                 await agent.close()
-        if self._resources:
-            await self._resources.close()
+        if "_staging" in self.__dict__:
+            await self._staging.close()
 
-    async def set_up(self, task: Task) -> Reply:
-        """Run the setup of a task for trials on other machines; the answer has the workspace."""
-        try:
-            start = await self._open_resources().setups.start_of(task)
-            workspace = await asyncio.to_thread(read_file, start.file) if start.file else b""
-        except NoAnswerError as error:
-            return NoAnswer(str(error))
-        except SandboxError as error:
-            return NoAnswer(f"{task.agent}: {one_line(without_keys(str(error)), 500)}")
-        return Answer("", seconds=start.seconds, workspace=workspace)
+    @cached_property
+    def _kind(self) -> SandboxKind:
+        return self._sandbox_kind()
 
-    def start_from(self, task: Task, prepared: Answer) -> None:
-        """Let trials of a task start from the workspace of ``set_up`` on another machine."""
-        setups = self._open_resources().setups
-        setups.add(task, prepared.workspace, prepared.seconds or 0.0)
-
-    def _open_resources(self) -> "TrialResources":
-        if self._resources is None:
-            self._resources = TrialResources(self._sandbox_kind(), self._timeout, self._files_of)
-        return self._resources
+    @cached_property
+    def _staging(self) -> Staging:
+        return Staging(self._kind, self._timeout, self._files_of)
 
     def _agent(self, name: str) -> Agent:
         if name not in self._agents:
             self._agents[name] = self._agent_named(name)
         return self._agents[name]
 
+    async def _in_sandbox(
+        self, agent: Agent, task: Task, call: Call, recorder: Recorder, start: StartState
+    ) -> Answer:
+        spec = await self._staging.spec_for(task)
+        skill_mounts = [Mount(skill.host, skill.inside) for skill in recorder.skills]
+        mounts = (*spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
+        sandbox = await self._kind.open(replace(spec, mounts=mounts))
+        try:
+            async with asyncio.timeout(_FILES_SECONDS):
+                await fill(sandbox, await start.workspace())
+                before = () if task.until_opened else await sandbox.tree()
+            clock = _Clock(call, max(0.0, self._timeout - start.seconds))
+            model = self._spec_of(recorder.question.model)
+            answer = await _within(clock, agent.run(sandbox, clock, recorder, model))
+            answer = answer or recorder.answer("time")
+            is_late = answer.stop == "time"
+            seconds = self._timeout if is_late else clock.seconds + start.seconds
+            answer = replace(answer, seconds=seconds)
+            if task.until_opened and _is_undecided(answer):
+                raise NoAnswerError(f"{task.agent}: {answer.nothing}")
+            changes = WorkspaceChanges()  # of no use if only opening the skill was tested
+            if not task.until_opened:
+                async with self._snapshots:
+                    changes = await _changes(sandbox, before, is_late)
+            refused = tuple(map(without_keys, sandbox.findings))
+        finally:
+            await close_sandbox(sandbox)
+        activity = answer.activity or Activity()
+        findings = (*activity.findings, *refused, *changes.findings)
+        activity = replace(activity, findings=findings, agents=((task.agent, task.version),))
+        return replace(answer, files=changes.files, workspace=changes.workspace, activity=activity)
 
-class TrialResources:
-    """What the trials of a run share."""
 
-    def __init__(
-        self, kind: SandboxKind, timeout: float, files_of: FilesOf = files_to_install
-    ) -> None:
-        self.kind = kind
-        self.timeout = timeout
-        self._folder = Path(mkdtemp(dir=run_folder()))
-        self.staging = Staging(self._folder, files_of)
-        self.setups = Setups(kind, self._folder, timeout, self.spec_for)
-        # Each snapshot may take a hundred megabytes.
-        self.snapshots = asyncio.Semaphore(_SNAPSHOTS_AT_ONCE)
-        self._mounts: dict[Needs, asyncio.Future[tuple[Mount, ...]]] = {}
-
-    async def spec_for(self, task: Task) -> SandboxSpec:
-        """The sandbox that a task needs, without a skill. SandboxError if a need can't be met."""
-        needs = task.needs
-        if needs not in self._mounts:
-            self._mounts[needs] = asyncio.ensure_future(mounts_for(needs))
-        mounts = await asyncio.shield(self._mounts[needs])
-        return SandboxSpec(mounts, network=needs.network, image=task.image)
-
-    async def close(self) -> None:
-        await self.setups.close()
-        await asyncio.gather(self.staging.close(), *self._mounts.values(), return_exceptions=True)
-        remove(self._folder)
-
-
-async def run_trial(
-    agent: Agent,
-    question: Question,
-    call: Call,
-    resources: TrialResources,
-    spec: ModelSpec,
-    price: PriceOf,
-) -> Reply:
-    asked_at, task = time.time(), question.task
-    assert task
-    try:
-        async with asyncio.timeout(resources.timeout + _FILES_SECONDS):
-            staged = [await resources.staging.installed_skill(skill) for skill in task.skills]
-            start = await resources.setups.start_of(task)
-        skills = [replace(skill, skills_folder=agent.skills_folder) for skill in staged]
-        tested = (skill for skill in skills if skill.installed.tested)
-        if task.until_opened and not any(keys_of(skill.body) for skill in tested):
-            return NoAnswer(_NO_TEXT)
-        recorder = Recorder(question, skills, price)
-        answer = await _in_sandbox(agent, spec, call, resources, recorder, start)
-        return replace(answer, asked_at=asked_at)
-    except NoAnswerError as error:
-        return NoAnswer(str(error))
-    except SandboxError as error:
-        return NoAnswer(f"{task.agent}: {one_line(without_keys(str(error)), 500)}")
-    except TimeoutError:
-        return NoAnswer(f"{task.agent}: the sandbox was not ready in time")
-    except Exception as bug:  # an agent of a conftest.py may raise anything
-        return NoAnswer(f"{task.agent}: the agent raised {_shown_bug(bug)}")
+def _broken_sandbox(task: Task, error: SandboxError) -> NoAnswer:
+    return NoAnswer(f"{task.agent}: {one_line(without_keys(str(error)), 500)}")
 
 
 def _shown_bug(bug: BaseException) -> str:
@@ -173,45 +165,6 @@ def _shown_bug(bug: BaseException) -> str:
         return one_line(without_keys(repr(bug)), 300)
     except Exception:  # its repr may raise, too
         return type(bug).__name__
-
-
-async def _in_sandbox(
-    agent: Agent,
-    spec: ModelSpec,
-    call: Call,
-    resources: TrialResources,
-    recorder: Recorder,
-    start: StartState,
-) -> Answer:
-    task = recorder.question.task
-    assert task
-    sandbox_spec = await resources.spec_for(task)
-    skill_mounts = [Mount(skill.host, skill.inside) for skill in recorder.skills]
-    mounts = (*sandbox_spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
-    sandbox = await resources.kind.open(replace(sandbox_spec, mounts=mounts))
-    try:
-        async with asyncio.timeout(_FILES_SECONDS):
-            await fill(sandbox, await start.workspace())
-            before = () if task.until_opened else await sandbox.tree()
-        clock = _Clock(call, max(0.0, resources.timeout - start.seconds))
-        answer = await _within(clock, agent.run(sandbox, clock, recorder, spec))
-        answer = answer or recorder.answer("time")
-        answer = replace(answer, seconds=clock.seconds + start.seconds)
-        if answer.stop == "time":
-            answer = replace(answer, seconds=resources.timeout)
-        if task.until_opened and _is_undecided(answer):
-            raise NoAnswerError(f"{task.agent}: {answer.nothing}")
-        changes = WorkspaceChanges()  # of no use if only opening the skill was tested
-        if not task.until_opened:
-            async with resources.snapshots:
-                changes = await _changes(sandbox, before, answer)
-        refused = tuple(map(without_keys, sandbox.findings))
-    finally:
-        await close_sandbox(sandbox)
-    activity = answer.activity or Activity()
-    findings = (*activity.findings, *refused, *changes.findings)
-    activity = replace(activity, findings=findings, agents=((task.agent, task.version),))
-    return replace(answer, files=changes.files, workspace=changes.workspace, activity=activity)
 
 
 def _is_undecided(answer: Answer) -> bool:
@@ -226,13 +179,13 @@ def _is_undecided(answer: Answer) -> bool:
 
 
 async def _changes(
-    sandbox: Sandbox, before: Sequence[TreeEntry], answer: Answer
+    sandbox: Sandbox, before: Sequence[TreeEntry], is_late: bool
 ) -> WorkspaceChanges:
     try:
         async with asyncio.timeout(_FILES_SECONDS):
             return await collect_changes(sandbox, before)
     except (SandboxError, TimeoutError) as error:
-        if answer.stop != "time":
+        if not is_late:
             raise
         # It was stopped by the time limit: what it did before that counts.
         finding = f"its files could not be read: {one_line(str(error), 200)}"

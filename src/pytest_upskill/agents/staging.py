@@ -7,19 +7,24 @@ case start with the same bytes. Only what it leaves in the workspace counts.
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Final
+from tempfile import mkdtemp
+from typing import Any, Final
 
 from .._util.files import read_file
 from .._util.texts import digest, one_line, plain, slug
 from ..errors import InputError, NoAnswerError
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
-from ..trials.task import Installed, StartFile, Task, digest_of_copy, files_to_install
-from .sandboxes.sandbox import SKILLS, Sandbox, SandboxKind, SandboxSpec
+from ..trials.task import Installed, Needs, StartFile, Task, digest_of_copy
+from .needs import mounts_for
+from .run_folder import remove, run_folder
+from .sandboxes.sandbox import SKILLS, Mount, Sandbox, SandboxKind, SandboxSpec
 from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapshot, unpack
+
+_LONGEST_OUTPUT: Final = 300  # characters of a failed setup's output
 
 FilesOf = Callable[[Installed], Sequence[StartFile]]
 
@@ -43,31 +48,117 @@ class InstalledSkill:
         return f"{self.skills_folder}/{name if plain else slug(name) or 'skill'}"
 
 
+@dataclass(frozen=True)
+class StartState:
+    """The workspace at the start of a trial."""
+
+    file: Path | None  # a packed workspace that a setup made
+    files: tuple[StartFile, ...]
+    seconds: float = 0.0  # of the setup
+
+    async def workspace(self) -> Snapshot:
+        if self.file is None:
+            return Snapshot(self.files)
+        return unpack(await asyncio.to_thread(read_file, self.file))
+
+
 class Staging:
-    """The copies of a run, each made when a trial first needs it."""
+    """What the trials of a run start with, made when a trial first needs it.
 
-    def __init__(self, folder: Path, files_of: FilesOf = files_to_install) -> None:
-        self._folder = folder
+    What is made is shielded: a cancelled trial must not take it from the others.
+    """
+
+    def __init__(self, kind: SandboxKind, timeout: float, files_of: FilesOf) -> None:
+        self._kind = kind
+        self._timeout = timeout
         self._files_of = files_of
-        self._copies: dict[Installed, asyncio.Future[InstalledSkill]] = {}
+        self._folder = Path(mkdtemp(dir=run_folder()))
+        self._skills: dict[Installed, asyncio.Future[InstalledSkill]] = {}
+        self._mounts: dict[Needs, asyncio.Future[tuple[Mount, ...]]] = {}
+        self._starts: dict[str, asyncio.Task[StartState]] = {}
+        self._begun: list[asyncio.Task[StartState]] = []
+        self._waiting: Counter[str] = Counter()  # trials
 
-    async def installed_skill(self, installed: Installed) -> InstalledSkill:
+    async def skill(self, installed: Installed) -> InstalledSkill:
         """NoAnswerError if the skill has changed since the run began, or can't be read."""
-        if installed not in self._copies:
-            target = self._folder / f"skill-{len(self._copies)}"
-            making = asyncio.to_thread(installed_skill, installed, target, self._files_of)
-            self._copies[installed] = asyncio.ensure_future(making)
-        # Shielded: a cancelled trial must not take the copy from the others.
-        return await asyncio.shield(self._copies[installed])
+        if installed not in self._skills:
+            target = self._folder / f"skill-{len(self._skills)}"
+            copying = asyncio.to_thread(_copied, installed, target, self._files_of)
+            self._skills[installed] = asyncio.ensure_future(copying)
+        return await asyncio.shield(self._skills[installed])
+
+    async def spec_for(self, task: Task) -> SandboxSpec:
+        """The sandbox that a task needs, without a skill. SandboxError if a need can't be met."""
+        needs = task.needs
+        if needs not in self._mounts:
+            self._mounts[needs] = asyncio.ensure_future(mounts_for(needs))
+        mounts = await asyncio.shield(self._mounts[needs])
+        return SandboxSpec(mounts, network=needs.network, image=task.image)
+
+    async def start_of(self, task: Task) -> StartState:
+        """NoAnswerError if the setup fails, SandboxError if it can't run."""
+        for file in task.files:
+            if not is_safe(file.path):
+                raise NoAnswerError(f"the path {file.path!r} leads out of the workspace")
+        if not task.setup:
+            return StartState(None, task.files)
+        key = setup_key(task)
+        if key not in self._starts:
+            self._begin(key, self._set_up(task))
+        running = self._starts[key]
+        self._waiting[key] += 1
+        try:
+            return await asyncio.shield(running)
+        finally:
+            self._waiting[key] -= 1
+            if not self._waiting[key] and not running.done():
+                running.cancel()
+                del self._starts[key]
+
+    def add_start(self, task: Task, workspace: bytes, seconds: float) -> None:
+        """The workspace that the setup of a task made on another machine."""
+        if (key := setup_key(task)) not in self._starts:
+            self._begin(key, self._saved(task, workspace, seconds))
 
     async def close(self) -> None:
-        """Wait for copies in the making: a thread can't be stopped."""
-        await asyncio.gather(*self._copies.values(), return_exceptions=True)
+        """Threads that copy skills or install packages can't be stopped, so wait for them."""
+        for running in self._begun:
+            running.cancel()
+        making: list[asyncio.Future[Any]] = [*self._begun, *self._skills.values()]
+        making += self._mounts.values()
+        await asyncio.gather(*making, return_exceptions=True)
+        remove(self._folder)
+
+    def _begin(self, key: str, work: Coroutine[None, None, StartState]) -> None:
+        self._starts[key] = asyncio.create_task(work)
+        self._begun.append(self._starts[key])
+
+    async def _set_up(self, task: Task) -> StartState:
+        sandbox = await self._kind.open(await self.spec_for(task))
+        try:
+            await fill(sandbox, Snapshot(task.files))
+            ran = await sandbox.run(task.setup, timeout=self._timeout)
+            output = ran.output.decode("utf-8", "replace").strip()[-_LONGEST_OUTPUT:]
+            tail = f": {one_line(output, _LONGEST_OUTPUT)}" if output else ""
+            if ran.timed_out:
+                raise NoAnswerError(f"setup failed: no end within {plain(self._timeout)} s{tail}")
+            if ran.exit:
+                raise NoAnswerError(f"setup failed: {ran.status}{tail}")
+            try:
+                workspace = pack(await take_snapshot(sandbox, await sandbox.tree()))
+            except TooLargeError as error:
+                raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
+        finally:
+            await close_sandbox(sandbox)
+        return await self._saved(task, workspace, ran.seconds)
+
+    async def _saved(self, task: Task, workspace: bytes, seconds: float) -> StartState:
+        file = self._folder / f"start-{setup_key(task)}"
+        await asyncio.to_thread(file.write_bytes, workspace)
+        return StartState(file, (), seconds)
 
 
-def installed_skill(
-    installed: Installed, target: Path, files_of: FilesOf = files_to_install
-) -> InstalledSkill:
+def _copied(installed: Installed, target: Path, files_of: FilesOf) -> InstalledSkill:
     """Copy a skill's files into ``target``, in a folder of the skill's name."""
     try:
         files = files_of(installed)
@@ -95,101 +186,9 @@ def _write(file: StartFile, target: Path) -> None:
     target.chmod(0o555 if file.executable else 0o444)
 
 
-_LONGEST_OUTPUT: Final = 300  # characters of a failed setup's output
-
-SpecFor = Callable[[Task], Awaitable[SandboxSpec]]
-
-
-@dataclass(frozen=True)
-class StartState:
-    """The workspace at the start of a trial."""
-
-    file: Path | None  # a packed workspace that a setup made
-    files: tuple[StartFile, ...]
-    seconds: float = 0.0  # of the setup
-
-    async def workspace(self) -> Snapshot:
-        if self.file is None:
-            return Snapshot(self.files)
-        return unpack(await asyncio.to_thread(read_file, self.file))
-
-
-class Setups:
-    """The setups of a run; each runs when a trial first needs it."""
-
-    def __init__(self, kind: SandboxKind, folder: Path, timeout: float, spec_for: SpecFor) -> None:
-        self._kind = kind
-        self._folder = folder
-        self._timeout = timeout
-        self._spec_for = spec_for
-        self._starts: dict[str, asyncio.Task[StartState]] = {}
-        self._begun: list[asyncio.Task[StartState]] = []
-        self._waiting: Counter[str] = Counter()  # trials
-
-    async def start_of(self, task: Task) -> StartState:
-        """NoAnswerError if the setup fails, SandboxError if it can't run."""
-        for file in task.files:
-            if not is_safe(file.path):
-                raise NoAnswerError(f"the path {file.path!r} leads out of the workspace")
-        if not task.setup:
-            return StartState(None, task.files)
-        key = setup_key(task)
-        if key not in self._starts:
-            target = self._folder / f"start-{key}"
-            self._begin(key, self._run(task, target))
-        running = self._starts[key]
-        self._waiting[key] += 1
-        try:
-            # Shielded: a cancelled trial must not take it from the others.
-            return await asyncio.shield(running)
-        finally:
-            self._waiting[key] -= 1
-            if not self._waiting[key] and not running.done():
-                running.cancel()
-                del self._starts[key]
-
-    def add(self, task: Task, workspace: bytes, seconds: float) -> None:
-        """The workspace that the setup of a task made on another machine."""
-        if (key := setup_key(task)) not in self._starts:
-            self._begin(key, _saved(self._folder / f"start-{key}", workspace, seconds))
-
-    def _begin(self, key: str, work: Coroutine[None, None, StartState]) -> None:
-        self._starts[key] = asyncio.create_task(work)
-        self._begun.append(self._starts[key])
-
-    async def close(self) -> None:
-        for running in self._begun:
-            running.cancel()
-        await asyncio.gather(*self._begun, return_exceptions=True)
-
-    async def _run(self, task: Task, target: Path) -> StartState:
-        sandbox = await self._kind.open(await self._spec_for(task))
-        try:
-            await fill(sandbox, Snapshot(task.files))
-            ran = await sandbox.run(task.setup, timeout=self._timeout)
-            output = ran.output.decode("utf-8", "replace").strip()[-_LONGEST_OUTPUT:]
-            tail = f": {one_line(output, _LONGEST_OUTPUT)}" if output else ""
-            if ran.timed_out:
-                raise NoAnswerError(f"setup failed: no end within {plain(self._timeout)} s{tail}")
-            if ran.exit:
-                raise NoAnswerError(f"setup failed: {ran.status}{tail}")
-            try:
-                workspace = pack(await take_snapshot(sandbox, await sandbox.tree()))
-            except TooLargeError as error:
-                raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
-        finally:
-            await close_sandbox(sandbox)
-        return await _saved(target, workspace, ran.seconds)
-
-
 def setup_key(task: Task) -> str:
     """Equal for trials with the same setup, files, image and needs."""
     return digest(task.setup, task.image, repr(task.needs), *(file.digest for file in task.files))
-
-
-async def _saved(target: Path, workspace: bytes, seconds: float) -> StartState:
-    await asyncio.to_thread(target.write_bytes, workspace)
-    return StartState(target, (), seconds)
 
 
 async def close_sandbox(sandbox: Sandbox) -> None:
