@@ -180,7 +180,7 @@ def test_at_the_time_limit_the_answer_is_what_there_is() -> None:
     async def never_ends(sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
         reply = await call(recorder.question)
         assert isinstance(reply, Answer)
-        recorder.reply("", reply.text, (), reply.usage, 0.0)
+        recorder.reply(Answer(reply.text, reply.usage), 0.0)
         await sandbox.write("half.txt", b"so far")
         await asyncio.sleep(3600)
         raise AssertionError

@@ -4,7 +4,7 @@ import pytest
 
 from pytest_upskill._util.keys import know
 from pytest_upskill.agents.recorder import LONGEST_TURN, Recorder
-from pytest_upskill.trials.answer import Usage
+from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.tools import ToolCall
 from pytest_upskill.trials.trial import Question
 
@@ -25,10 +25,21 @@ def told(recorder: Recorder) -> list[tuple[str, str]]:
 def test_a_result_follows_its_call(recorder: Recorder) -> None:
     recorder.system("Be brief.")
     recorder.message("user", "Open the gate.")
-    recorder.reply("Hm.", "I look.", [LS, CAT], Usage(100, 20, 5), 1.5)
+    recorder.reply(
+        Answer(
+            "I look.",
+            Usage(100, 20, 5),
+            calls=(
+                LS,
+                CAT,
+            ),
+            thinking="Hm.",
+        ),
+        1.5,
+    )
     recorder.result("c2", "no such file", failed=True, seconds=0.2)
     recorder.result("c1", "a.txt", failed=False, seconds=0.1)
-    recorder.reply("", "Done.", [], Usage(150, 10, 90), 0.5)
+    recorder.reply(Answer("Done.", Usage(150, 10, 90)), 0.5)
     assert told(recorder) == [
         ("system", "Be brief."),
         ("user", "Open the gate."),
@@ -58,7 +69,7 @@ def test_what_is_told_again_counts_once(recorder: Recorder) -> None:
         recorder.system("Be brief.")
         recorder.message("user", "Open the gate.")
         if recorder.turns == 0:
-            recorder.reply("", "I look.", [LS], Usage(), None)
+            recorder.reply(Answer("I look.", calls=(LS,)))
         recorder.message("assistant", "I look.")
         recorder.result("c1", "a.txt", failed=False)
     assert [kind for kind, _ in told(recorder)] == ["system", "user", "assistant", "call", "result"]
@@ -66,7 +77,7 @@ def test_what_is_told_again_counts_once(recorder: Recorder) -> None:
 
 def test_calls_with_the_same_id_get_their_results_in_order(recorder: Recorder) -> None:
     calls = [ToolCall("", "bash", f'{{"command": "echo {n}"}}') for n in range(3)]
-    recorder.reply("", "", calls, Usage(), None)
+    recorder.reply(Answer("", calls=tuple(calls)))
     for number in range(3):
         recorder.result("", str(number), failed=False)
     results = [text for kind, text in told(recorder) if kind == "result"]
@@ -80,13 +91,13 @@ def test_the_result_of_an_unknown_call_is_kept(recorder: Recorder) -> None:
 
 
 def test_a_reply_without_anything_is_a_turn(recorder: Recorder) -> None:
-    recorder.reply("", "", [], Usage(5, 0, 0), None)
+    recorder.reply(Answer("", Usage(5, 0, 0)))
     assert told(recorder) == [("assistant", "")]
     assert recorder.transcript[0].input_tokens == 5
 
 
 def test_long_texts_are_cut_in_the_middle(recorder: Recorder) -> None:
-    recorder.reply("", "", [LS], Usage(), None)
+    recorder.reply(Answer("", calls=(LS,)))
     recorder.result("c1", "start" + "x" * 10_000_000 + "end", failed=False)
     text = recorder.transcript[-1].text
     assert len(text) < LONGEST_TURN + 100
@@ -98,7 +109,7 @@ def test_long_texts_are_cut_in_the_middle(recorder: Recorder) -> None:
 def test_an_endless_transcript_is_bounded(recorder: Recorder) -> None:
     for number in range(300):
         call = ToolCall(str(number), "bash", "{}")
-        recorder.reply("", "", [call], Usage(), None)
+        recorder.reply(Answer("", calls=(call,)))
         recorder.result(str(number), "y" * LONGEST_TURN, failed=False)
     assert sum(len(turn.text) for turn in recorder.transcript) < 5_000_000
 
@@ -107,7 +118,7 @@ def test_keys_are_masked(recorder: Recorder) -> None:
     know("sk-very-secret-4711")
     recorder.system("sk-very-secret-4711")
     call = ToolCall("1", "sk-very-secret-4711", '{"command": "echo sk-very-secret-4711"}')
-    recorder.reply("sk-very-secret-4711", "sk-very-secret-4711", [call], Usage(), None)
+    recorder.reply(Answer("sk-very-secret-4711", calls=(call,), thinking="sk-very-secret-4711"))
     recorder.result("1", "x" * LONGEST_TURN + "sk-very-secret-4711", failed=False)
     recorder.add_finding("refused sk-very-secret-4711")
     assert "very-secret" not in repr(recorder.answer("end"))
@@ -120,6 +131,6 @@ def test_findings_are_kept_once(recorder: Recorder) -> None:
 
 
 def test_usage_is_unknown_if_one_reply_does_not_tell(recorder: Recorder) -> None:
-    recorder.reply("", "a", [], Usage(5, 6, 0), None)
-    recorder.reply("", "b", [], Usage(), None)
+    recorder.reply(Answer("a", Usage(5, 6, 0)))
+    recorder.reply(Answer("b"))
     assert recorder.usage.input is None

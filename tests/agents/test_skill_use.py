@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.agents.staging import InstalledSkill
-from pytest_upskill.trials.answer import Usage
+from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.task import StartFile
 from pytest_upskill.trials.tools import ToolCall
 from support.agents import BODY, CODES, SCRIPT, installed, recorder_for
@@ -28,7 +28,7 @@ def shown(recorder: Recorder, *texts: str, arguments: str = "{}") -> Recorder:
     recorder.system("Be brief.")
     recorder.message("user", "Open the gate.")
     for at, text in enumerate(texts):
-        recorder.reply("", "", [ToolCall(str(at), "any", arguments)], Usage(), None)
+        recorder.reply(Answer("", calls=(ToolCall(str(at), "any", arguments),)))
         recorder.result(str(at), text, failed=False)
     return recorder
 
@@ -141,7 +141,7 @@ def test_the_description_is_not_the_body(tmp_path: Path) -> None:
     recorder = recorder_for(skill)
     recorder.system(f"<available_skills>\n{description}\n</available_skills>")
     assert shown(recorder, description, description).activity.activated is False
-    recorder.reply("", "", [ToolCall("x", "any", "{}")], Usage(), None)
+    recorder.reply(Answer("", calls=(ToolCall("x", "any", "{}"),)))
     recorder.result("x", BODY, failed=False)
     assert recorder.activity.activated is True
 
@@ -152,7 +152,7 @@ def test_a_prompt_that_quotes_the_skill_is_not_an_opened_skill(tmp_path: Path) -
     recorder.message("user", f"What do you think of this?\n\n{BODY}")
     shown(recorder, BODY, arguments='{"command": "cat notes.md"}')  # where it kept the question
     assert recorder.activity.activated is False
-    recorder.reply("", "", [ToolCall("x", "any", '{"name": "gate"}')], Usage(), None)
+    recorder.reply(Answer("", calls=(ToolCall("x", "any", '{"name": "gate"}'),)))
     recorder.result("x", BODY, failed=False)
     assert recorder.activity.activated is True
 
@@ -166,7 +166,7 @@ def test_a_copy_in_the_workspace_is_not_the_skill(tmp_path: Path) -> None:
 def test_what_the_model_says_itself_does_not_count(tmp_path: Path) -> None:
     recorder = shown(recorder_for(installed(tmp_path)), "ok")
     call = ToolCall("w", "write", json.dumps({"path": "a", "content": BODY}))
-    recorder.reply(BODY, BODY, [call], Usage(), None)
+    recorder.reply(Answer(BODY, calls=(call,), thinking=BODY))
     recorder.message("assistant", BODY)
     recorder.result("w", "Wrote 200 bytes to a.", failed=False)
     assert recorder.activity.activated is False
@@ -194,7 +194,7 @@ def test_of_calls_side_by_side_the_first_call_opened_first(tmp_path: Path) -> No
     boat = installed(tmp_path, "boat", body=LONG, files={}, tested=False)
     recorder = recorder_for(installed(tmp_path), boat)
     calls = [ToolCall("1", "skill", '{"name": "gate"}'), ToolCall("2", "skill", '{"name": "boat"}')]
-    recorder.reply("", "", calls, Usage(), None)
+    recorder.reply(Answer("", calls=tuple(calls)))
     recorder.result(calls[1], LONG, failed=False)  # its result came first
     recorder.result(calls[0], BODY, failed=False)
     assert recorder.activity.opened == ("gate", "boat")
@@ -225,9 +225,9 @@ def test_files_are_read_if_their_text_was_seen(tmp_path: Path) -> None:
     recorder = shown(recorder_for(skill), FORMS["arrows"](CODES), "references/other.md\nlogo.png")
     assert recorder.activity.read == ("references/codes.md",)
     assert recorder.activity.activated is False
-    recorder.reply("", "", [ToolCall("t", "read", '{"path": "assets/table.csv"}')], Usage(), None)
+    recorder.reply(Answer("", calls=(ToolCall("t", "read", '{"path": "assets/table.csv"}'),)))
     recorder.result("t", "1\t1,2\n2\t3,4\n", failed=False)
-    recorder.reply("", "", [ToolCall("u", "read", '{"path": "assets/table.csv"}')], Usage(), None)
+    recorder.reply(Answer("", calls=(ToolCall("u", "read", '{"path": "assets/table.csv"}'),)))
     recorder.result("u", "1,2\n3,4\n", failed=False)
     assert set(recorder.activity.read) == {"references/codes.md", "assets/table.csv"}
 
@@ -235,7 +235,7 @@ def test_files_are_read_if_their_text_was_seen(tmp_path: Path) -> None:
 def run_by(skill: InstalledSkill, command: str, output: str = "", *, failed: bool = False) -> str:
     recorder = recorder_for(skill)
     call = ToolCall("1", "bash", json.dumps({"command": command}))
-    recorder.reply("", "", [call], Usage(), None)
+    recorder.reply(Answer("", calls=(call,)))
     recorder.result("1", output, failed)
     return " ".join(recorder.activity.scripts)
 
@@ -313,7 +313,7 @@ def test_a_command_may_stand_in_a_program(tmp_path: Path) -> None:
         'const r = await tools.exec_command({cmd: "cd /skills/gate &&\\n'
         './scripts/open.sh \\"1\\"", workdir: "/"}); text(r.output)'
     )
-    recorder.reply("", "", [ToolCall("1", "exec", program)], Usage(), None)
+    recorder.reply(Answer("", calls=(ToolCall("1", "exec", program),)))
     recorder.result("1", "ok", failed=False)
     assert recorder.activity.scripts == ("scripts/open.sh",)
 
@@ -323,7 +323,7 @@ def test_a_command_may_be_a_list(tmp_path: Path) -> None:
     recorder = recorder_for(skill)
     words = ["bash", "-lc", "cd /skills/gate && ./scripts/open.sh 1"]
     call = ToolCall("1", "shell", json.dumps({"command": words, "workdir": "/workspace"}))
-    recorder.reply("", "", [call], Usage(), None)
+    recorder.reply(Answer("", calls=(call,)))
     recorder.result("1", "ok", failed=False)
     assert recorder.activity.scripts == ("scripts/open.sh",)
 
@@ -381,5 +381,5 @@ def test_marked_up_lines_are_known_where_markup_is_escaped(tmp_path: Path) -> No
 def test_a_call_that_never_came_back_ran_nothing(tmp_path: Path) -> None:
     recorder = recorder_for(installed(tmp_path))
     call = ToolCall("1", "bash", '{"command": "/skills/gate/scripts/open.sh"}')
-    recorder.reply("", "", [call], Usage(), None)
+    recorder.reply(Answer("", calls=(call,)))
     assert recorder.activity.scripts == ()

@@ -65,7 +65,7 @@ class LoopAgent(Agent):
             if isinstance(reply, NoAnswer):
                 raise NoAnswerError(reply.reason)
             seconds = clock() - asked_at if reply.seconds is None else reply.seconds
-            recorder.reply(reply.thinking, reply.text, reply.calls, reply.usage, seconds)
+            recorder.reply(reply, seconds)
             if reply.refused or not reply.calls:
                 return recorder.answer(reply.stop)
             if not remaining and not until_opened:

@@ -64,36 +64,30 @@ class Recorder:
         """A message of a request, besides replies of this trial and results."""
         self._add_message("user" if role == "user" else "assistant", text)
 
-    def reply(
-        self,
-        thinking: str,
-        text: str,
-        calls: Sequence[ToolCall],
-        usage: Usage,
-        seconds: float | None,
-    ) -> None:
-        """A reply of the model."""
+    def reply(self, reply: Answer, seconds: float | None = None) -> None:
+        """A reply of the model: thoughts, a text and calls."""
         self.turns += 1
-        self._usages.append(usage)
-        self._last_text = text
-        self._repeated.add(digest("assistant", text))
-        turns = [Turn("thinking", thinking)] if thinking else []
-        turns += [Turn("assistant", text)] if text or not (thinking or calls) else []
+        self._usages.append(reply.usage)
+        self._last_text = reply.text
+        self._repeated.add(digest("assistant", reply.text))
+        turns = [Turn("thinking", reply.thinking)] if reply.thinking else []
+        if reply.text or not (reply.thinking or reply.calls):
+            turns.append(Turn("assistant", reply.text))
         entries = [_TurnEntry(turn) for turn in turns]
         entries += [
             _TurnEntry(Turn("call", call.arguments, call.name), call, number=number)
-            for number, call in enumerate(calls, self.tool_calls + 1)
+            for number, call in enumerate(reply.calls, self.tool_calls + 1)
         ]
         entries[0].turn = replace(
             entries[0].turn,
             seconds=_rounded(seconds),
-            input_tokens=usage.input,
-            output_tokens=usage.output,
-            cost=self.price(usage),
+            input_tokens=reply.usage.input,
+            output_tokens=reply.usage.output,
+            cost=self.price(reply.usage),
         )
         for entry in entries:
             self._add(entry)
-        self.tool_calls += len(calls)
+        self.tool_calls += len(reply.calls)
 
     def result(
         self, call: ToolCall | str, text: str, failed: bool, seconds: float | None = None

@@ -42,13 +42,11 @@ def result(call: str, text: str) -> Item:
 
 
 def calls(*ids: str) -> ModelReply:
-    return ModelReply(
-        calls=tuple(ToolCall(one, "bash", "{}") for one in ids), usage=Usage(10, 1, 0)
-    )
+    return ModelReply("", Usage(10, 1, 0), calls=tuple(ToolCall(one, "bash", "{}") for one in ids))
 
 
 def says(text: str, key: str = "") -> ModelReply:
-    return ModelReply(text, usage=Usage(10, 1, 0), id=key)
+    return ModelReply(text, Usage(10, 1, 0), id=key)
 
 
 def kept(*exchanges: tuple[AgentRequest, ModelReply | None]) -> tuple[Answer, list[str]]:

@@ -59,13 +59,14 @@ class Chat(Protocol):
         message = dict_of(choice.get("message"))
         refusal = text_of(message.get("refusal"))
         stop = stop_word(choice.get("finish_reason"), STOPS)
+        thinking = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
         return ModelReply(
             texts_in(message.get("content")) or refusal,
-            text_of(message.get("reasoning_content")) or text_of(message.get("reasoning")),
-            tuple(map(_call, dicts(message.get("tool_calls")))),
             usage_of(body.get("usage")),
             "refusal" if refusal else stop,
-            text_of(body.get("id")),
+            calls=tuple(map(_call, dicts(message.get("tool_calls")))),
+            thinking=thinking,
+            id=text_of(body.get("id")),
         )
 
     def stream(self) -> ReplyStream:

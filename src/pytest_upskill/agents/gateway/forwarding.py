@@ -8,7 +8,7 @@ slow one holds up no call of others.
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -289,16 +289,8 @@ class ForwardedRequest:
         held.clear()
 
     def _answer(self, quotas: tuple[Quota, ...]) -> Answer:
-        reply = self.reply
-        assert reply
-        return Answer(
-            reply.text,
-            reply.usage,
-            reply.stop,
-            calls=reply.calls,
-            thinking=reply.thinking,
-            quotas=quotas,
-        )
+        assert self.reply
+        return replace(self.reply, quotas=quotas)
 
 
 async def count(

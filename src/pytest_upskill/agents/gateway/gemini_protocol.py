@@ -108,11 +108,11 @@ class Gemini(Protocol):
         stop = stop_word(first.get("finishReason"), STOPS)
         return ModelReply(
             "".join(text for text, thought in texts if not thought),
-            "".join(text for text, thought in texts if thought),
-            calls,
             usage_of(body.get("usageMetadata")),
             "refusal" if _blocked(body) else "tools" if calls and stop == "end" else stop,
-            text_of(body.get("responseId")),
+            calls=calls,
+            thinking="".join(text for text, thought in texts if thought),
+            id=text_of(body.get("responseId")),
         )
 
     def stream(self) -> ReplyStream:

@@ -63,11 +63,11 @@ class Messages(Protocol):
         blocks = dicts(body.get("content"))
         return ModelReply(
             "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text"),
-            "\n".join(filter(None, (text_of(block.get("thinking")) for block in blocks))),
-            tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
             usage_of(body.get("usage")),
             stop_word(body.get("stop_reason"), STOPS),
-            text_of(body.get("id")),
+            calls=tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
+            thinking="\n".join(filter(None, (text_of(block.get("thinking")) for block in blocks))),
+            id=text_of(body.get("id")),
         )
 
     def stream(self) -> ReplyStream:

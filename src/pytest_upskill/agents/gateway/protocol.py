@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from ...skills.case import Role
-from ...trials.answer import Answer, Usage
+from ...trials.answer import Answer
 from ...trials.number_types import whole_number
 from ...trials.tools import Step, Tool, ToolCall, ToolResult
 from ...trials.trial import Question
@@ -73,15 +73,10 @@ class Target:
 
 
 @dataclass(frozen=True)
-class ModelReply:
-    """A reply, or as much of it as arrived."""
+class ModelReply(Answer):
+    """A parsed reply, or as much of it as arrived."""
 
-    text: str = ""
-    thinking: str = ""
-    calls: tuple[ToolCall, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-    stop: str = "end"
-    id: str = ""
+    id: str = field(default="", kw_only=True)
 
 
 class ReplyStream(ABC):

@@ -171,8 +171,8 @@ class RequestLog:
                 recorder.message("assistant" if item.kind == "assistant" else "user", item.text)
 
     def _write_reply(self, logged: LoggedRequest, reply: ModelReply, recorder: Recorder) -> None:
-        calls = [replace(call, id=self._unique(logged.thread, call.id)) for call in reply.calls]
-        recorder.reply(reply.thinking, reply.text, calls, reply.usage, logged.seconds)
+        calls = (replace(call, id=self._unique(logged.thread, call.id)) for call in reply.calls)
+        recorder.reply(replace(reply, calls=tuple(calls)), logged.seconds)
 
     def _settle(self) -> None:
         """A last request that forbids tools asks for the answer, if there is none yet."""

@@ -75,11 +75,11 @@ class Responses(Protocol):
         stop = "tools" if calls else stop_word(reason, _STOPS)
         return ModelReply(
             "".join(texts),
-            "\n".join(filter(None, thoughts)),
-            tuple(calls),
             _usage(body.get("usage")),
             "refusal" if refused else stop,
-            text_of(body.get("id")),
+            calls=tuple(calls),
+            thinking="\n".join(filter(None, thoughts)),
+            id=text_of(body.get("id")),
         )
 
     def stream(self) -> ReplyStream:
