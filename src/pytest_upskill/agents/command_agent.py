@@ -143,8 +143,8 @@ class CommandAgent(Agent):
             await asyncio.wait({running, over}, return_when=asyncio.FIRST_COMPLETED)
             return running.result() if running.done() else None
         finally:
-            for task in (running, over):
-                task.cancel()
+            running.cancel()
+            over.cancel()
             await asyncio.gather(running, over, return_exceptions=True)
 
     def _answer(
@@ -226,6 +226,7 @@ _TROUBLE: Final = re.compile(
     r"require|missing|exceed|expired|too old|log ?in|limit|timed out",
     re.I,
 )
+_KIND_KEYS: Final = ("type", "subtype", "status", "level")
 # Keys of errors in events, the likeliest first.
 _KEYS: Final = ("error", "errors", "errorMessage", "error_message", "message", "result", "reason")
 _KEYS_WITHIN: Final = (*_KEYS, "data", "details", "detail", "description", "name", "text", "code")
@@ -278,9 +279,7 @@ def _in_event(line: str) -> Iterator[str]:
 
 
 def _is_error(event: dict[str, object]) -> bool:
-    kinds = " ".join(
-        str(event.get(key, ""))[:100] for key in ("type", "subtype", "status", "level")
-    )
+    kinds = " ".join(str(event.get(key, ""))[:100] for key in _KIND_KEYS)
     keys = ("error", "errors", "errorMessage", "error_message", "is_error")
     return any(event.get(key) for key in keys) or bool(re.search("error|fail|fatal", kinds, re.I))
 

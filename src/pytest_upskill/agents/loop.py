@@ -74,13 +74,11 @@ class LoopAgent(Agent):
             if until_opened and recorder.is_decided(before):
                 return recorder.answer("decided")
             if (skipped := len(reply.calls) - MOST_CALLS) > 0:
-                recorder.add_finding(
-                    f"calls of one turn that were not run: {skipped} of {len(reply.calls)}"
-                )
+                finding = f"calls of one turn that were not run: {skipped} of {len(reply.calls)}"
+                recorder.add_finding(finding)
             if box.is_full:
-                recorder.add_finding(
-                    f"results of tools were cut after {LONGEST_TRIAL:,} characters"
-                )
+                finding = f"results of tools were cut after {LONGEST_TRIAL:,} characters"
+                recorder.add_finding(finding)
             step = Step(reply.text, reply.calls, results, reply.raw)
             ask = replace(ask, steps=(*ask.steps, step))
         return recorder.answer("max_turns")

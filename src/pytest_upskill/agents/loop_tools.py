@@ -118,9 +118,8 @@ class Toolbox:
             if tool is None:
                 name = cut(call.name, 100)
                 raise _Failure(f"No such tool: {name!r}. There are {', '.join(self._tools)}.")
-            text, failed = await tool(
-                _arguments(call, self._schemas[call.name]), longest - _STATUS_LENGTH
-            )
+            arguments = _arguments(call, self._schemas[call.name])
+            text, failed = await tool(arguments, longest - _STATUS_LENGTH)
         except _Failure as failure:
             text, failed = str(failure), True
         # Servers reject null characters, and surrogates can't be encoded.
@@ -177,10 +176,8 @@ class Toolbox:
         old_data, new_data = (text.encode("utf-8", "replace") for text in (old, new))
         times = data.count(old_data)
         if times != 1:
-            count_text = "not found" if not times else f"found {times:,} times"
-            raise _Failure(
-                f"{path}: the old text was {count_text}; it must occur once. Nothing changed."
-            )
+            was = "not found" if not times else f"found {times:,} times"
+            raise _Failure(f"{path}: the old text was {was}; it must occur once. Nothing changed.")
         try:
             await self._sandbox.write(path, data.replace(old_data, new_data))
         except (OSError, ValueError) as error:
@@ -216,11 +213,8 @@ class Toolbox:
 def _listed(entry: TreeEntry) -> str:
     if entry.folder:
         return f"{entry.path}/"
-    return (
-        f"{entry.path} -> {entry.link}"
-        if entry.link is not None
-        else f"{entry.path} ({entry.size:,})"
-    )
+    target = f"-> {entry.link}" if entry.link is not None else f"({entry.size:,})"
+    return f"{entry.path} {target}"
 
 
 def skill_content(skill: InstalledSkill, sandbox: Sandbox) -> str:

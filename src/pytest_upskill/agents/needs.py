@@ -28,16 +28,8 @@ from ..trials.task import Needs
 from .run_folder import remove
 from .sandboxes.sandbox import HOME, PACKAGES, SKILLS, WORKSPACE, Mount, SandboxError
 
-_SANDBOX_PATHS: Final = (
-    WORKSPACE,
-    SKILLS,
-    HOME,
-    PACKAGES,
-    "/tmp",
-    "/dev/shm",
-    "/proc",
-    "/etc/passwd",
-)
+_FOLDERS: Final = (WORKSPACE, SKILLS, HOME, PACKAGES)
+_SANDBOX_PATHS: Final = (*_FOLDERS, "/tmp", "/dev/shm", "/proc", "/etc/passwd")
 _PRIVATE: Final = (
     *("/proc", "/sys", "/dev", "/run", "/boot", "/etc/ssh", "/etc/ssl"),
     *("/var/run", "/var/backups", "/var/log", "/var/mail", "/var/spool"),
@@ -87,7 +79,7 @@ def why_no_path(text: str) -> str | None:
 def _problem(path: Path) -> str | None:
     if any(Path(folder).is_relative_to(path) for folder in _SANDBOX_PATHS):
         return "is a folder of the sandbox itself, or holds one"
-    if any(path.is_relative_to(folder) for folder in (WORKSPACE, SKILLS, HOME, PACKAGES)):
+    if any(path.is_relative_to(folder) for folder in _FOLDERS):
         return "is in a folder of the sandbox itself"
     if any(path.is_relative_to(private) for private in _PRIVATE):
         return "holds what agents must not see"

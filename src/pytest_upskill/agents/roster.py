@@ -32,6 +32,13 @@ _CLASSES: Final = {
     "droid": ("clis.droid", "Droid"),
     "grok": ("clis.grok", "Grok"),
 }
+_TITLES: Final[Mapping[ProtocolName, str]] = {
+    "messages": "Anthropic Messages",
+    "chat": "OpenAI Chat Completions",
+    "responses": "OpenAI Responses",
+    "gemini": "the Gemini API",
+}
+_NOT_LISTED: Final = ("generic", "scripted")  # any name at a base URL; tests
 
 
 def _factory(module: str, name: str) -> Callable[[], Agent]:
@@ -129,9 +136,8 @@ class Roster:
 
     def _wrong_version(self, name: str, version: str, pin: str) -> tuple[str, str]:
         command = self.agent(name).how_to_install(pin)
-        hint = (
-            f"Install it: {command}" if command else "Leave the version out, or ask for this one."
-        )
+        hint = "Leave the version out, or ask for this one."
+        hint = f"Install it: {command}" if command else hint
         return f"{name} {version} is installed" if version else "its version is not known", hint
 
     # Pairs.
@@ -153,20 +159,25 @@ class Roster:
             (good if fit else bad).append(subject)
         for subject in bad:
             agent, spec = self.agent(subject.agent), specs[subject.model]
+            hint = fitting_models(agent, providers)
             if subject in named:
-                raise unfit_pair(subject.label, agent, spec, providers)
+                raise _unfit_pair(subject.label, agent, spec, hint)
             if subject.agent not in {pair.agent for pair in good}:
-                models = [specs[pair.model] for pair in bad if pair.agent == subject.agent]
-                raise unfit_agent(agent, models, providers)
+                models = [specs[pair.model].name for pair in bad if pair.agent == subject.agent]
+                problem = f"it speaks {_mismatch(agent.protocols, models)}"
+                raise SettingsError("agents", problem, hint, value=agent.name)
             if subject.model not in {pair.model for pair in good}:
                 unfit = [pair.agent for pair in bad if pair.model == subject.model]
-                raise unfit_model(spec, unfit, map(self.agent, self._agents), (CHAT, "loop"))
+                fitting = [name for name in self._agents if fits(self.agent(name), spec)]
+                names = ", ".join(dict.fromkeys((CHAT, "loop", *fitting)))
+                problem = f"it speaks {_mismatch(spec.provider.protocols(spec), unfit)}"
+                raise spec.error(problem, f"Fitting agents: {names}")
         return good, bad
 
     def require_fit(self, origin: str, subject: Subject, spec: ModelSpec) -> None:
         """InputError if an agent can't ask a model."""
         if subject.agent != CHAT and not fits(agent := self.agent(subject.agent), spec):
-            raise unfit_pair(origin, agent, spec)
+            raise _unfit_pair(origin, agent, spec, fitting_models(agent))
 
 
 def _version(agent: Agent) -> str:
@@ -198,48 +209,20 @@ def subjects_of(agents: Iterable[str], models: Iterable[str]) -> dict[str, Subje
     return subjects
 
 
-_TITLES: Final[Mapping[ProtocolName, str]] = {
-    "messages": "Anthropic Messages",
-    "chat": "OpenAI Chat Completions",
-    "responses": "OpenAI Responses",
-    "gemini": "the Gemini API",
-}
-_NOT_LISTED: Final = ("generic", "scripted")  # any name at a base URL; tests
-
-
 def fits(agent: Agent, spec: ModelSpec) -> bool:
     """Whether an agent can ask a model."""
     return not set(agent.protocols).isdisjoint(spec.provider.protocols(spec))
 
 
-def unfit_agent(
-    agent: Agent, specs: Sequence[ModelSpec], providers: Providers = PROVIDERS
-) -> SettingsError:
-    """An agent that fits none of these models."""
-    return SettingsError("agents", *_about(agent, specs, providers), value=agent.name)
+def _unfit_pair(origin: str, agent: Agent, spec: ModelSpec, hint: Text) -> InputError:
+    problem = f"{agent.name} speaks {_mismatch(agent.protocols, [spec.name])}"
+    return InputError(origin, problem, hint)
 
 
-def unfit_pair(
-    origin: str, agent: Agent, spec: ModelSpec, providers: Providers = PROVIDERS
-) -> InputError:
-    """An agent that doesn't fit the model that was named with it."""
-    _, hint = _about(agent, [spec], providers)
-    return InputError(origin, f"{agent.name} speaks {_mismatch(agent, [spec.name])}", hint)
-
-
-def unfit_model(
-    spec: ModelSpec, unfit: Sequence[str], agents: Iterable[Agent], always: Sequence[str]
-) -> SettingsError:
-    """A model that fits none of these agents; ``always`` are names of those that fit any."""
-    fitting = [agent.name for agent in agents if agent.name not in always and fits(agent, spec)]
-    speaks = _spoken(spec.provider.protocols(spec))
-    problem = f"it speaks {speaks}, and {_with_verb(unfit)} not"
-    return spec.error(problem, f"Fitting agents: {', '.join((*always, *fitting))}")
-
-
-def _about(agent: Agent, specs: Sequence[ModelSpec], providers: Providers) -> tuple[str, Text]:
-    problem = f"it speaks {_mismatch(agent, [spec.name for spec in specs])}"
-    return problem, fitting_models(agent, providers)
+def _mismatch(protocols: Iterable[ProtocolName], others: Sequence[str]) -> str:
+    """What one side speaks, and the names of the other side, which does not."""
+    spoken = " and ".join(_TITLES[protocol] for protocol in protocols)
+    return f"{spoken}, and {' and '.join(others)} {'does' if len(others) == 1 else 'do'} not"
 
 
 def fitting_models(agent: Agent, providers: Providers = PROVIDERS) -> tuple[str, ...]:
@@ -257,15 +240,3 @@ def fitting_models(agent: Agent, providers: Providers = PROVIDERS) -> tuple[str,
     if set(any_name).isdisjoint(agent.protocols):
         return (hint,)
     return (f"{hint}, any name at ", Setting("base_url"))
-
-
-def _mismatch(agent: Agent, models: Sequence[str]) -> str:
-    return f"{_spoken(agent.protocols)}, and {_with_verb(models)} not"
-
-
-def _with_verb(names: Sequence[str]) -> str:
-    return f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'}"
-
-
-def _spoken(protocols: Iterable[ProtocolName]) -> str:
-    return " and ".join(_TITLES[protocol] for protocol in protocols)

@@ -205,9 +205,8 @@ async def _files(
     # Changes of earlier files first: no flood of new files may hide them.
     differing = sorted([*changed, *deleted], key=lambda path: (path not in old, *_rank(path)))
     if (dropped_files := len(differing) - MOST_CHANGED_FILES) > 0:
-        findings.append(
-            f"{counted(dropped_files, 'changed file')} not kept (limit {MOST_CHANGED_FILES})"
-        )
+        number = counted(dropped_files, "changed file")
+        findings.append(f"{number} not kept (limit {MOST_CHANGED_FILES})")
     remaining, dropped, files = MOST_TEXT, 0, list[AnswerFile]()
     for path in differing[:MOST_CHANGED_FILES]:
         if path not in new:
@@ -220,9 +219,8 @@ async def _files(
         remaining -= size
         files.append(replace(file, change="changed" if path in old else "made"))
     if dropped:
-        findings.append(
-            f"the text of {counted(dropped, 'file')} not kept (limit {MOST_TEXT:,} bytes in all)"
-        )
+        number = counted(dropped, "file")
+        findings.append(f"the text of {number} not kept (limit {MOST_TEXT:,} bytes in all)")
     return tuple(sorted(files, key=lambda file: file.path))
 
 

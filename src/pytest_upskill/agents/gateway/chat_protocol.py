@@ -109,12 +109,8 @@ class Chat(Protocol):
         head = {**body, "object": "chat.completion.chunk"}
         usage = head.pop("usage")
         for delta, stop in ((content, None), ({}, choice["finish_reason"])):
-            usage_part = {"usage": usage} if stop else {}
-            yield {
-                **head,
-                "choices": [{"index": 0, "delta": delta, "finish_reason": stop}],
-                **usage_part,
-            }
+            choices = [{"index": 0, "delta": delta, "finish_reason": stop}]
+            yield {**head, "choices": choices, **({"usage": usage} if stop else {})}
 
     def prepare(self, body: Body, model: str, effort: str | None) -> None:
         super().prepare(body, model, effort)

@@ -218,12 +218,11 @@ class ForwardedRequest:
         if reply.status in _AGENT_STATUSES:
             self.refusal = ReplyHead(reply.status, _headers_of(reply)), without_keys(text).encode()
         message = message_in(body, text or reply.reason or "", upstream.secrets)
-        error = status_error(
-            reply.status, body, message, reply.headers, upstream.spec, upstream.secrets
-        )
+        spec = upstream.spec
+        error = status_error(reply.status, body, message, reply.headers, spec, upstream.secrets)
         if reply.status == 404:
             error.fatal = False  # the path may be unknown, not the model
-        hint = why_no_path(reply.status, self._protocol.path, message, upstream.spec)
+        hint = why_no_path(reply.status, self._protocol.path, message, spec)
         return ModelError(error.problem, hint) if hint else error
 
     async def _read_whole(self, reply: "ClientResponse", upstream: Upstream) -> Answer:
@@ -330,9 +329,8 @@ def _quotas(reply: "ClientResponse") -> tuple[Quota, ...]:
 
 
 def _headers_of(reply: "ClientResponse") -> dict[str, str]:
-    return {
-        name: without_keys(reply.headers[name]) for name in _KEPT_HEADERS if name in reply.headers
-    }
+    names = (name for name in _KEPT_HEADERS if name in reply.headers)
+    return {name: without_keys(reply.headers[name]) for name in names}
 
 
 async def _read(reply: "ClientResponse") -> bytes:

@@ -74,9 +74,9 @@ class Gemini(Protocol):
         bearer, converted = "bearer ", dict[str, str]()
         for name, value in headers.items():
             is_key = name.lower() == "authorization" and value.lower().startswith(bearer)
-            converted["x-goog-api-key" if is_key else name] = (
-                value[len(bearer) :] if is_key else value
-            )
+            if is_key:
+                name, value = "x-goog-api-key", value[len(bearer) :]
+            converted[name] = value
         return converted
 
     def parse_request(self, body: Body) -> AgentRequest:
@@ -178,9 +178,7 @@ class Gemini(Protocol):
         config = body.pop("generation_config", None) or body.get("generationConfig")
         config = body["generationConfig"] = dict(dict_of(config))
         options = dict_of(config.pop("thinking_config", None) or config.get("thinkingConfig"))
-        options = {
-            key: options[key] for key in ("includeThoughts", "include_thoughts") if key in options
-        }
+        options = {key: value for key, value in options.items() if _camel(key) == "includeThoughts"}
         if re.match(r"gemini-[12]\.", model):
             options["thinkingBudget"] = _BUDGETS.get(effort, _MOST_BUDGET)
         else:
@@ -232,9 +230,8 @@ def usage_of(usage: object) -> Usage:
     )
     if prompt is not None:
         prompt += tools or 0
-    output = (
-        None if candidates is None and thoughts is None else (candidates or 0) + (thoughts or 0)
-    )
+    outputs = [count for count in (candidates, thoughts) if count is not None]
+    output = sum(outputs) if outputs else None
     if output is None and prompt is not None and total is not None:
         output = max(0, total - prompt)  # zeros are left out
     return Usage(prompt, output, cached or 0)

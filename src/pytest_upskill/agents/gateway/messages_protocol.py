@@ -137,9 +137,7 @@ def _in_parts(block: Body) -> tuple[Body, list[Body]]:
 
 def _items(message: Body) -> list[Item]:
     role, content = message.get("role"), message.get("content")
-    kind: ItemKind = (
-        "assistant" if role == "assistant" else "system" if role == "system" else "user"
-    )
+    kind: ItemKind = role if role in ("assistant", "system") else "user"
     if isinstance(content, str):
         return [Item(kind, content)] if content else []
     items = list[Item]()

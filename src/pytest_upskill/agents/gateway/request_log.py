@@ -176,24 +176,18 @@ class RequestLog:
 
     def _settle(self) -> None:
         """A last request that forbids tools asks for the answer, if there is none yet."""
-        replies = [
-            logged for logged in self.requests if logged.reply and logged.thread == self.main
-        ]
-        answered = any(
-            logged.reply and not logged.reply.calls and not logged.is_side for logged in replies
-        )
-        if replies and replies[-1].forbids_tools and not answered:
-            replies[-1].is_side = False
+        main = [each for each in self.requests if each.reply and each.thread == self.main]
+        answers = (each for each in main if each.reply and not each.reply.calls)
+        if main and main[-1].forbids_tools and all(each.is_side for each in answers):
+            main[-1].is_side = False
 
     @property
     def last(self) -> ModelReply | None:
         """The last reply of the conversation."""
-        replies = [
-            logged.reply
-            for logged in self.requests
-            if logged.reply and logged.thread == self.main and not logged.is_side
-        ]
-        return replies[-1] if replies else None
+        for logged in reversed(self.requests):
+            if logged.reply and logged.thread == self.main and not logged.is_side:
+                return logged.reply
+        return None
 
     def _thread_of(self, request: AgentRequest) -> str:
         """Which conversation a request belongs to."""

@@ -189,16 +189,10 @@ def _written_call(call: ToolCall, free_form: bool) -> Body:
     if space:
         call_fields["namespace"] = space
     if free_form:
-        return {
-            "type": "custom_tool_call",
-            "id": f"ctc_{token_hex(8)}",
-            "input": call.arguments,
-        } | call_fields
-    return {
-        "type": "function_call",
-        "id": f"fc_{token_hex(8)}",
-        "arguments": call.arguments,
-    } | call_fields
+        head = {"type": "custom_tool_call", "id": f"ctc_{token_hex(8)}", "input": call.arguments}
+    else:
+        head = {"type": "function_call", "id": f"fc_{token_hex(8)}", "arguments": call.arguments}
+    return head | call_fields
 
 
 def _is_system(item: Body) -> bool:

@@ -18,9 +18,8 @@ def kind_of(name: str, image: str | None = None, *, may_fetch: bool = True) -> S
         return _first_that_works(image or "")
     kind = _kind(name, may_fetch=may_fetch)
     if kind is None:
-        raise SettingsError(
-            "sandbox", "no such sandbox", f"Use one of {', '.join(NAMES)}.", value=name
-        )
+        hint = f"Use one of {', '.join(NAMES)}."
+        raise SettingsError("sandbox", "no such sandbox", hint, value=name)
     if image and name in ("bwrap", "none"):
         raise SettingsError("image", f"{name} has no image; docker and podman have", value=image)
     if problem := kind.why_not(image or ""):

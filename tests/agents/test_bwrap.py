@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from pytest_upskill.agents.sandboxes.seccomp import rules
+from pytest_upskill.agents.sandboxes.bwrap import seccomp_rules
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOWED = 0x7FFF0000
@@ -15,7 +15,7 @@ def refused(machine: str, number: int, *arguments: int, architecture: int | None
     """The error of a call; 0 if it is allowed."""
     name = ARCHITECTURES[machine] if architecture is None else architecture
     seen = struct.pack("=IIQ6Q", number, name, 0, *arguments, *[0] * (6 - len(arguments)))
-    steps = list(struct.iter_unpack("=HBBI", rules(machine)))
+    steps = list(struct.iter_unpack("=HBBI", seccomp_rules(machine)))
     at = loaded = 0
     while True:
         code, if_true, if_false, value = steps[at]
@@ -59,4 +59,4 @@ def test_other_sets_of_numbers_are_refused() -> None:
 
 
 def test_a_machine_that_is_not_known_has_no_filter() -> None:
-    assert rules("z80") == b""
+    assert seccomp_rules("z80") == b""
