@@ -264,7 +264,9 @@ def test_an_agent_that_goes_on_after_its_last_turn_is_ended(sandbox: str) -> Non
     assert [file.path for file in answer.files] == ["gate.txt"]
     assert len(server.asked) == 2
     assert answer.activity
-    assert any("asked again in vain" in one for one in answer.activity.findings)
+    assert any(
+        "sent a request after the end of the trial" in one for one in answer.activity.findings
+    )
 
 
 @needs_bwrap

@@ -126,7 +126,7 @@ def test_a_daemon_that_does_not_run(name: str, programs: Path) -> None:
 
 def test_an_image_that_can_not_be_had(programs: Path) -> None:
     program(programs, "docker", '[ "$1" = version ] && exit; echo "no such image" >&2; exit 1')
-    assert "the image tool:1 can't be had: no such image." in refused("docker", "tool:1")
+    assert "the image tool:1 can't be pulled: no such image." in refused("docker", "tool:1")
 
 
 def test_an_image_is_not_fetched_for_a_look(programs: Path, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_versions_are_asked_for_once_and_at_the_same_time() -> None:
 
     agents = Known("ant", version=version), Known("bee", version=version)
     known = roster(*agents)
-    known.find_out(["ant", "bee"])
+    known.look_up_versions(["ant", "bee"])
     assert known.version("ant") == "1.2"
     assert known.versions == {"ant": "1.2", "bee": "1.2"}
     assert [agent.asked for agent in agents] == [1, 1]
@@ -126,21 +126,21 @@ def test_versions_are_asked_for_once_and_at_the_same_time() -> None:
 def test_nobody_is_asked_for_a_version_that_is_known() -> None:
     ant = Known("ant")
     known = roster(ant)
-    known.tell({"ant": "7"})
+    known.set_versions({"ant": "7"})
     assert (known.version("ant"), ant.asked) == ("7", 0)
 
 
 def test_a_pin_must_be_the_version() -> None:
     known = roster(Known("ant"))
-    assert known.named("ant@1.2") == "ant"
+    assert known.parse("ant@1.2") == "ant"
     assert known.version("ant") == "1.2"
     other = roster(Known("ant"))
-    other.named("ant@1.3")
+    other.parse("ant@1.3")
     with pytest.raises(SettingsError) as caught:
         other.version("ant")
     assert str(caught.value) == "agents ant@1.3: ant 1.2 is installed\n  Install it: get ant@1.3"
     with pytest.raises(SettingsError, match=r"answers\.jsonl has answers of ant 1\.1"):
-        other.tell({"ant": "1.1"}, "answers.jsonl")
+        other.set_versions({"ant": "1.1"}, "answers.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_pin_must_be_the_version() -> None:
 def test_what_can_not_be_named(names: list[str], told: str) -> None:
     known = roster(ANT)
     with pytest.raises(SettingsError) as caught:
-        [known.named(name) for name in names]
+        [known.parse(name) for name in names]
     assert told in str(caught.value)
 
 

@@ -30,7 +30,7 @@ class Agent(ABC):
     memory: int = 50  # megabytes of a trial, about
     protocols: tuple[ProtocolName, ...] = PROTOCOLS  # that it speaks with models
     skills_folder: str = SKILLS  # where it looks for skills
-    bundled: tuple[str, ...] = ()  # skills of its own that can't be switched off
+    bundled: tuple[str, ...] = ()  # skills that it always has
 
     def require(self) -> None:
         """SettingsError if it is not installed."""

@@ -76,7 +76,7 @@ class CommandAgent(Agent):
         try:
             return version_of(program.host, self.cache())
         except ValueError as error:
-            problem = f"{self.program} does not tell its version: {error}"
+            problem = f"{self.program} --version failed: {error}"
             raise self.error(problem, f"Try {self.program} --version.") from None
 
     def cache(self) -> str:

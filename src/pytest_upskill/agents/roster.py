@@ -71,7 +71,7 @@ class Roster:
         """Without chat, which is no agent."""
         return tuple(self._agents)
 
-    def is_ours(self, name: str) -> bool:
+    def is_built_in(self, name: str) -> bool:
         """Whether it is built in, and not from a conftest.py."""
         return self._agents[name] is AGENTS.get(name)
 
@@ -80,7 +80,7 @@ class Roster:
             self._created[name] = self._agents[name]()
         return self._created[name]
 
-    def named(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         """The name of an agent; ``claude@2.1.325`` is claude at just that version from now on.
 
         SettingsError if there is no such agent, or if it was to have another version.
@@ -108,18 +108,18 @@ class Roster:
 
     def version(self, name: str) -> str:
         """SettingsError if it is not installed, or not at the version that is asked for."""
-        self.find_out([name])
+        self.look_up_versions([name])
         return self.versions[name]
 
-    def find_out(self, names: Iterable[str]) -> None:
+    def look_up_versions(self, names: Iterable[str]) -> None:
         """Look up versions of agents in parallel; errors as in ``version``."""
         unknown = {name: self.agent(name) for name in names if name not in self.versions}
         if unknown:
             with ThreadPoolExecutor(len(unknown)) as pool:
                 versions = list(pool.map(_version, unknown.values()))
-            self.tell(dict(zip(unknown, versions, strict=True)))
+            self.set_versions(dict(zip(unknown, versions, strict=True)))
 
-    def tell(self, versions: Mapping[str, str], recording: str = "") -> None:
+    def set_versions(self, versions: Mapping[str, str], recording: str = "") -> None:
         """Set versions that are known, perhaps from a recording.
 
         SettingsError if the user requires another one.

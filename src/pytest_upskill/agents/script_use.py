@@ -13,7 +13,7 @@ from ..trials.tools import ToolCall
 from .sandboxes.sandbox import WORKSPACE
 from .staging import InstalledSkill
 
-_LONGEST: Final = 20_000  # characters of a command that are looked at
+_LONGEST: Final = 20_000  # characters of a command that are parsed
 _DEEPEST: Final = 5  # commands in commands
 _MOST_FILES: Final = 1_000  # of a skill
 _MOST_INNER: Final = 30  # commands in one line

@@ -159,7 +159,7 @@ def _session(args: argparse.Namespace) -> Iterator[StudySession]:
     if agents := {subject.agent for subject in subjects} - {CHAT}:
         from ..agents.sandboxes.kinds import kind_of
 
-        models.roster.find_out(agents)
+        models.roster.look_up_versions(agents)
         kind_of(settings.sandbox)
         if settings.sandbox == "none":
             screen.line("No sandbox: agents can read and change all that you can.")
@@ -208,7 +208,7 @@ def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
 
 def _subjects(models: Assembly, settings: Settings, screen: ProgressScreen) -> dict[Subject, str]:
     specs = models.add_models(settings)
-    names = dict.fromkeys(map(models.roster.named, settings.agents))
+    names = dict.fromkeys(map(models.roster.parse, settings.agents))
     fit, unfit = models.roster.pairs(subjects_of(names, list(specs)).values(), specs)
     if unfit:
         labels = ", ".join(subject.label for subject in unfit)

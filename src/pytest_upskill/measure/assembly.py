@@ -132,7 +132,7 @@ class Assembly:
         by_agents = [subject for subject in subjects if subject.agent != CHAT]
         memory = dict[str, int]()
         for agent in dict.fromkeys(subject.agent for subject in by_agents):
-            if not self.roster.is_ours(agent):
+            if not self.roster.is_built_in(agent):
                 problem = "an agent of a conftest.py is not known to the workers of a cluster"
                 hint = ("Drop ", Setting("cluster"), ".")
                 raise SettingsError("agents", problem, hint, value=agent)
@@ -142,7 +142,7 @@ class Assembly:
         assert settings.cluster
         at_once, pins = settings.agents_at_once, self.roster.pins
         self.cluster = Cluster(settings.cluster, brief, at_once, pins)
-        self.roster.tell(self.cluster.prepare())
+        self.roster.set_versions(self.cluster.prepare())
         return self.cluster
 
     def leave_cluster(self) -> None:
@@ -283,7 +283,7 @@ class Assembly:
         if file := settings.replay_file:
             recorded = load_recording(file)
             for pair in recorded_versions(recorded.values()):
-                self.roster.tell(dict([pair]), shown(file))
+                self.roster.set_versions(dict([pair]), shown(file))
             return ReplayedAnswers(recorded, shown(file), how_to_record)
         identities = {name: spec.provider.identity(spec) for name, spec in self.specs.items()}
         stored = root / FOLDER / FILE_NAME

@@ -48,8 +48,8 @@ class RunSubjects:
         self._asks = asks
         self.judges, self.sandbox = {}, ""
         roster = Roster({**AGENTS, **registered_agents(config)})
-        agents = dict.fromkeys(map(roster.named, settings.agents))
-        roster.tell(getattr(config, "workerinput", {}).get(_VERSIONS, {}))
+        agents = dict.fromkeys(map(roster.parse, settings.agents))
+        roster.set_versions(getattr(config, "workerinput", {}).get(_VERSIONS, {}))
         models = _usual_models(config, settings, selected)
         usual = subjects_of(agents, models)
         named = [usual.get(label) or roster.subject_of(label) for label in selected.labels]
@@ -107,7 +107,7 @@ class RunSubjects:
                 tell(f"upskill: looking at the workers of {settings.cluster}")
                 self._config.add_cleanup(models.leave_cluster)
                 models.join_cluster(settings, subjects)
-            models.roster.find_out(self.agents)
+            models.roster.look_up_versions(self.agents)
             if self.agents:
                 self.sandbox = _prepare_sandbox(sources, settings, tell)
         models.require_prices(settings.max_cost)
@@ -115,7 +115,7 @@ class RunSubjects:
     def require_fit(self, agent: str, model: str) -> None:
         """InputError if an agent can't ask a model."""
         roster = self.models.roster
-        subject = Subject(roster.named(agent), model)
+        subject = Subject(roster.parse(agent), model)
         roster.require_fit(f'ask(agent="{agent}")', subject, self.models.specs[model])
 
     # What agents have.
@@ -124,13 +124,13 @@ class RunSubjects:
         self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
     ) -> Outfit | None:
         """What an agent has in the trials of a skill; None for a plain completion."""
-        return self._outfits.of(self.models.roster.named(agent), skill, cases)
+        return self._outfits.of(self.models.roster.parse(agent), skill, cases)
 
     def among(
         self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
     ) -> Outfit | Choice:
         """What a query is decided among: by an agent, or by a model without one."""
-        return self._outfits.among(self.models.roster.named(agent), skill, cases)
+        return self._outfits.among(self.models.roster.parse(agent), skill, cases)
 
     def version_of(self, agent: str) -> str:
         """The version of an agent; empty if nothing is asked."""

@@ -189,7 +189,7 @@ class TeachModels:
     ) -> tuple[dict[Subject, str], list[Subject]]:
         """The pairs of agents and students that fit, and those that are left out."""
         roster, specs = self._models.roster, self._models.specs
-        names = dict.fromkeys(map(roster.named, agents or (CHAT,)))
+        names = dict.fromkeys(map(roster.parse, agents or (CHAT,)))
         fit, unfit = roster.pairs(subjects_of(names, models).values(), specs)
         return {subject: specs[subject.model].model_id for subject in fit}, unfit
 
@@ -197,7 +197,7 @@ class TeachModels:
         """SettingsError if an agent is not installed, or has no sandbox to run in."""
         from ..agents.sandboxes.kinds import kind_of
 
-        self._models.roster.find_out({student.agent for student in self.students} - {CHAT})
+        self._models.roster.look_up_versions({student.agent for student in self.students} - {CHAT})
         kind_of(self.settings.sandbox)
 
     def _add(self, role: str, name: str | None, settings: TeachSettings) -> str | None:

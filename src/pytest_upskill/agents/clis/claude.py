@@ -6,9 +6,9 @@ from typing import Final
 from ..command_agent import AgentJob, CommandAgent, Launch
 from ..sandboxes.sandbox import HOME
 
-# What is left of its own skills once the rest is switched off.
+# Bundled skills that remain when the others are switched off.
 _SETTINGS: Final = {"skillOverrides": {"plugin-authoring": "off", "doctor": "off"}}
-# They wait for a later that no trial has.
+# Background tasks never finish within a trial.
 _NEVER: Final = "ScheduleWakeup,CronCreate,CronDelete,CronList"
 _LEAST_THINKING: Final = 1024  # tokens that the API takes
 

@@ -24,7 +24,7 @@ class Cline(CommandAgent):
 
     def launch(self, job: AgentJob) -> Launch:
         provider = _PROVIDERS[job.protocol]
-        own = {
+        connection = {
             "provider": provider,
             "apiKey": job.key,
             "model": job.model,
@@ -36,7 +36,7 @@ class Cline(CommandAgent):
             "modes": {},
             "providers": {
                 provider: {
-                    "settings": own,
+                    "settings": connection,
                     "updatedAt": "2026-01-01T00:00:00.000Z",
                     "tokenSource": "manual",
                 }

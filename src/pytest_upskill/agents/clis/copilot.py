@@ -26,8 +26,8 @@ class Copilot(CommandAgent):
         """With the 235 MB that it would unpack in every new home."""
         self.version()
         unpacked = Path(self.cache(), _UNPACKED)
-        own = [Mount(str(unpacked), f"{HOME}/.cache/{_UNPACKED}")] if unpacked.is_dir() else []
-        return (*super().mounts(), *own)
+        mounts = [Mount(str(unpacked), f"{HOME}/.cache/{_UNPACKED}")] if unpacked.is_dir() else []
+        return (*super().mounts(), *mounts)
 
     def launch(self, job: AgentJob) -> Launch:
         is_messages = job.protocol == "messages"

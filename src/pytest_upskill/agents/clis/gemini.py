@@ -38,8 +38,11 @@ class GeminiCLI(CommandAgent):
     memory = 800  # with Node 24; 300 with Node 20
 
     def launch(self, job: AgentJob) -> Launch:
-        asked = {"model": job.model, "generateContentConfig": {"maxOutputTokens": job.max_output}}
-        overrides = [{"match": {"model": one}, "modelConfig": asked} for one in _OTHERS]
+        model_config = {
+            "model": job.model,
+            "generateContentConfig": {"maxOutputTokens": job.max_output},
+        }
+        overrides = [{"match": {"model": name}, "modelConfig": model_config} for name in _OTHERS]
         settings = {
             **_SETTINGS,
             "model": {"name": job.model, "disableLoopDetection": True},

@@ -23,7 +23,7 @@ class Goose(CommandAgent):
     bundled = ("goose-doc-guide",)
 
     def how_to_install(self, version: str) -> str:  # noqa: ARG002
-        return ""  # its packages have numbers of their own
+        return ""  # its packages have other version numbers
 
     def launch(self, job: AgentJob) -> Launch:
         provider, path = _PROVIDERS[job.protocol]

@@ -28,11 +28,13 @@ class OpenCode(CommandAgent):
 
     def with_needs(self, program: Program) -> Program:
         """Without ripgrep it would try to download one whenever a skill is opened."""
-        above = [one for one in Path(program.host).parents if one.name == "node_modules"]
-        packages = (file for one in above for file in one.glob("@vscode/ripgrep-*/bin/rg"))
+        above = [path for path in Path(program.host).parents if path.name == "node_modules"]
+        packages = (file for path in above for file in path.glob("@vscode/ripgrep-*/bin/rg"))
         cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-        own = Path(cache, "opencode/bin/rg")  # which it downloaded once
-        ripgrep = shutil.which("rg") or next((one for one in (*packages, own) if one.is_file()), "")
+        downloaded = Path(cache, "opencode/bin/rg")  # which it downloaded once
+        ripgrep = shutil.which("rg") or next(
+            (path for path in (*packages, downloaded) if path.is_file()), ""
+        )
         if not ripgrep:
             hint = "Install it beside it: npm install -g @vscode/ripgrep, or your system's ripgrep."
             raise self.error("opencode opens skills with ripgrep (rg), which is missing", hint)

@@ -54,9 +54,9 @@ _LARGE_AT_ONCE: Final = 2
 _IO_SECONDS: Final = 60.0  # for an agent to send a request, or to take a part of a reply
 _REQUESTS_PER_TURN: Final = 10  # with those beside the conversation; more look like an endless loop
 _MOST_FINDINGS: Final = 40
-# The only headers that go on to a server.
+# The only headers that are passed on to a server.
 _FORWARDED: Final = ("accept", "anthropic-version", "anthropic-beta", "openai-beta", "user-agent")
-_NO_RETRY: Final = {"x-should-retry": "false"}  # what the SDKs look at
+_NO_RETRY: Final = {"x-should-retry": "false"}  # the SDKs respect it
 _FAULTS: Final = 3  # in a row, of those that an agent could fix
 _GRACE: Final = 5.0  # seconds for an agent to end by itself, once all requests are refused
 _FUTILE_REQUESTS: Final = 5  # in that time
@@ -117,7 +117,7 @@ class Endpoint:
         return final
 
     async def close(self) -> None:
-        """End the calls that are on their way."""
+        """End running calls."""
         if self._grace:
             self._grace.cancel()
         for task in self._calls:
@@ -238,7 +238,7 @@ class Endpoint:
         body: Body,
         parsed: AgentRequest,
     ) -> ForwardedRequest:
-        """The request as it goes on: for this model only, without tools that the provider runs."""
+        """The request to pass on: for this model only, without tools that the provider runs."""
         if not (self._question.task and self._question.task.needs.network):
             for name in protocol.strip_provider_tools(body):
                 name = one_line(name, 60)
@@ -301,7 +301,7 @@ class Endpoint:
         """Refuse requests after the end. Some agents would retry for minutes."""
         if not self._final_refusal:
             return
-        finding = "asked again in vain"
+        finding = "sent a request after the end of the trial"
         self._add_finding(finding)
         if self._findings[finding] >= _FUTILE_REQUESTS:
             self.finished.set()

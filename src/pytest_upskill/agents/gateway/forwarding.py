@@ -87,7 +87,7 @@ class ForwardedRequest:
         self._target = target
         self._without_usage = without_usage
         self._reply_begun = False  # whether the agent got a part of it
-        self._error_passed = False  # whether the stream told the agent of an error
+        self._error_passed = False  # whether the agent got an error by the stream
         self._sending: asyncio.Task[Answer] | None = None
 
     @property
@@ -356,7 +356,7 @@ def _masked(raw: bytes) -> bytes:
 
 
 def _stream_error(event: Body, upstream: Upstream) -> ModelError:
-    """The error that a stream tells in place of a status."""
+    """The error in an event of a stream, as if it were a status."""
     response = event.get("response")
     inner = response if isinstance(response, dict) else event
     error = inner.get("error")

@@ -60,7 +60,7 @@ class RequestLog:
 
     @property
     def turns(self) -> int:
-        """Requests of the conversation and of those that it started, answered or on their way."""
+        """Requests of the conversation and of those that it started, also if still running."""
         return sum(not request.is_side for request in self.requests)
 
     def is_turn(self, request: AgentRequest) -> bool:
@@ -232,7 +232,7 @@ class RequestLog:
         return False
 
     def _continues(self, request: AgentRequest) -> bool:
-        """Whether a request goes on from a reply of this trial."""
+        """Whether a request continues a reply of this trial."""
         ids = (item.call for item in request.items)
         return request.follows in self._ids or any(call in self._calls for call in ids)
 

@@ -402,7 +402,7 @@ def _why_not(name: str, image: str, may_fetch: bool) -> str | None:
     for arguments, problem in (
         (("version",), f"{name} does not work: "),
         (("image", "inspect", image), ""),
-        (("pull", image), f"the image {image} can't be had: "),
+        (("pull", image), f"the image {image} can't be pulled: "),
     ):
         try:
             ran = subprocess.run(

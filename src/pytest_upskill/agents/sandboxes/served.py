@@ -203,7 +203,7 @@ class ServedSandbox(Sandbox):
         except OSError:
             raise self._break("it ended") from None
         except asyncio.CancelledError:
-            self._break("a request was interrupted half way")
+            self._break("a request was interrupted")
             raise
 
     async def _reply(

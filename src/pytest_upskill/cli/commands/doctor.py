@@ -134,9 +134,9 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
 def _agents(names: list[str]) -> list[Agent]:
     """The agents of these names, or all; SettingsError if there is none of a name or version."""
     roster = Roster()
-    chosen = dict.fromkeys(map(roster.named, names)) or roster.names
+    chosen = dict.fromkeys(map(roster.parse, names)) or roster.names
     for name in (name for name in names if "@" in name):
-        roster.version(roster.named(name))  # SettingsError if it is another one
+        roster.version(roster.parse(name))  # SettingsError if it is another one
     return [roster.agent(name) for name in chosen if name != CHAT]
 
 
