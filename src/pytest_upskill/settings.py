@@ -27,7 +27,7 @@ from .options import (
     whole,
 )
 
-STUDY_RUNS: Final = (2, 8)  # of a study: at first, and at most
+STUDY_RUNS: Final = (2, 8)  # the first and the most runs of a study
 MOST_RUNS: Final = 1000  # a file of cases from anywhere must not fill the memory
 DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_AGENT_OUTPUT: Final = 8192  # a turn may have to write a whole file
@@ -45,7 +45,7 @@ INI_FILES: Final = (  # where pytest looks for its settings, in its order
 
 Triggers = Literal["only", "also", "off"]  # whether queries of triggers are tested
 Batch = Literal["wait", "submit"]  # whether a run waits for its batches, or ends
-Score = Literal["pass", "checks"]  # what a lift is of: pass rates, or shares of checks passed
+Score = Literal["pass", "checks"]  # the base of a lift: pass rates, or shares of checks passed
 
 _TAUGHT: Final = "generate refine cases distill"  # commands that measure skills by cases
 _STUDIES: Final = "matrix ablate"
@@ -85,7 +85,7 @@ class CommonSettings:
         choice("auto", "bwrap", "docker", "podman", "none"),
         "agents",
         "where agents run: bwrap, docker, podman, none (no protection at all), or auto, the first "
-        "of these but none that works",
+        "of bwrap, docker and podman that works",
         "--skill-sandbox",
         at(f"{_TAUGHT} describe {_STUDIES}", "--sandbox"),
         metavar="NAME",
@@ -111,8 +111,8 @@ class CommonSettings:
         0,
         whole(0),
         "skills and cases",
-        "also N unrelated skills that come with pytest-upskill, in all arms: does the description "
-        "stand out among many?",
+        "also install N unrelated skills that come with pytest-upskill, in all arms, to see if the "
+        "description stands out",
         "--skill-noise",
         at("describe", "--noise"),
     )
@@ -351,7 +351,7 @@ class Settings(CommonSettings):
         False,
         SWITCH,
         "agents",
-        "let cases use the network that say they need it",
+        "allow the network for cases that say they need it",
         "--skill-allow-network",
     )
 
@@ -392,7 +392,7 @@ class Settings(CommonSettings):
         None,
         choice("pass", "checks"),
         "runs and attempts",
-        "what lift and verdict are of: the pass rate of cases, or the share of checks passed",
+        "the base of lift and verdict: the pass rate of cases, or the share of checks passed",
         "--skill-score",
         default_text="checks for evals.json, else pass",
     )
@@ -408,8 +408,8 @@ class Settings(CommonSettings):
         False,
         SWITCH,
         "runs and attempts",
-        "after the tests, measure what each part of the skills is good for: every section and "
-        "file left out in turn",
+        "after the tests, measure what each part of the skills contributes: every section and "
+        "file is left out in turn",
         "--skill-ablate",
     )
 
@@ -464,7 +464,7 @@ class Settings(CommonSettings):
         False,
         SWITCH,
         "answers",
-        "ask in the ordinary way what failed or expired in a batch",
+        "ask again, one by one, what failed or expired in a batch",
         "--skill-batch-fallback",
     )
     fresh: bool = setting(
@@ -577,7 +577,7 @@ class Settings(CommonSettings):
 
     @property
     def agent_output(self) -> int:
-        """Output tokens of each reply that an agent gets of its model."""
+        """Output tokens of each reply of an agent's model."""
         return DEFAULT_AGENT_OUTPUT if self.max_output is None else self.max_output
 
     @property

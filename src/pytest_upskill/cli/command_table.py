@@ -66,14 +66,14 @@ COMMANDS: Final = (
     ),
     Subcommand(
         "ablate",
-        "measure what each part of a skill earns, and which could go",
+        "measure what each part of a skill contributes",
         "pytest-upskill ablate skills/wick --model haiku --by paragraph",
         f"0 measured, 1 incomplete, or not proven, {USAGE}",
         module="study_commands",
     ),
     Subcommand(
         "distill",
-        "make a skill shorter with a teacher, and show what is lost",
+        "make a skill shorter, and measure what is lost",
         "pytest-upskill distill skills/wick --max-skill-tokens 60",
         f"0 short and little lost, 1 not shown, {USAGE}",
         module="teach_commands",
@@ -87,7 +87,7 @@ COMMANDS: Final = (
     ),
     Subcommand(
         "describe",
-        "improve a skill's description by its queries, if that is shown",
+        "improve a skill's description, measured by its queries",
         "pytest-upskill describe skills/wick --eval-agent claude --with skills",
         f"0 better or good enough, 1 not shown, {USAGE}",
         module="teach_commands",

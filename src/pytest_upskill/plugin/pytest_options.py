@@ -17,12 +17,7 @@ from ..settings import Gates, Settings
 OPTIONS: Final = options_of(PYTEST, Settings, Gates)
 FLAGS: Final = {setting: option.flag for setting, option in OPTIONS.items()}
 spell: Final = spelling(FLAGS)
-# Only these make sense for one kind of test; the rest is for all of a run.
-_OF_AGENTS: Final = frozenset(
-    {"sandbox", "image", "max_turns", "agents_at_once", "cluster", "cluster_send_keys"}
-    | {"allow_network", "transcripts_folder"}
-)
-_OF_CHOICES: Final = frozenset({"with_skills", "noise", "trigger_runs"})
+_OF_AGENTS: Final = {setting for setting, option in OPTIONS.items() if option.group == "agents"}
 
 
 def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
@@ -66,8 +61,10 @@ def cli_agent_flags(config: pytest.Config, settings: Settings) -> list[str]:
 
     A model that chooses a skill, for triggers, chooses among other skills, too.
     """
-    chooses = settings.asks_triggers("chat")
-    return cli_flags(config, _OF_AGENTS if chooses else _OF_AGENTS | _OF_CHOICES)
+    unused = _OF_AGENTS - {"agents"} | {"transcripts_folder"}
+    if not settings.asks_triggers("chat"):
+        unused |= {"with_skills", "noise", "trigger_runs"}
+    return cli_flags(config, unused)
 
 
 def in_ini(config: pytest.Config, setting: str) -> Any:

@@ -120,7 +120,7 @@ class TeachSettings(CommonSettings):
         DEFAULT_QUERIES,
         whole(2, 200),
         "runs and attempts",
-        "queries that the set should have in all",
+        "total number of queries in the set",
         at("triggers", "--queries"),
     )
     runs: int = setting(

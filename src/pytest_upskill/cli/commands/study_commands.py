@@ -56,8 +56,8 @@ def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
     groups["output"].add_argument(
         "--apply",
         action="store_true",
-        help="write the skill without the parts that could go beside the old one, and measure it "
-        "on cases that were held out",
+        help="also write the skill without the parts that could go, beside the old one, and "
+        "measure it on held-out cases",
     )
 
 
