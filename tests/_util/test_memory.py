@@ -24,7 +24,7 @@ def test_what_is_available_counts_and_not_what_is_free(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "most"),
     [
-        # Version 2: the limit of a group above counts, too.
+        # The limit of a group above counts, too.
         (
             {
                 "proc/self/cgroup": "0::/user/app\n",
@@ -44,17 +44,6 @@ def test_what_is_available_counts_and_not_what_is_free(tmp_path: Path) -> None:
                 "sys/fs/cgroup/memory.stat": f"anon 5\ninactive_file {GB // 2}\n",
             },
             1.5 * GB,
-        ),
-        # Version 1, beside an empty hierarchy of version 2.
-        (
-            {
-                "proc/self/cgroup": "4:cpu,memory:/job\n1:name=systemd:/\n0::/\n",
-                "sys/fs/cgroup/memory/job/memory.limit_in_bytes": GB,
-                "sys/fs/cgroup/memory/job/memory.usage_in_bytes": 2 * GB,
-                "sys/fs/cgroup/memory/memory.limit_in_bytes": 2**63 - 4096,
-                "sys/fs/cgroup/memory/memory.usage_in_bytes": 5 * GB,
-            },
-            0,
         ),
         ({"proc/self/cgroup": "nonsense\n:::\n0::\n"}, 5_000_000 * 1024),
     ],

@@ -181,7 +181,7 @@ def test_hidden_files_come_from_the_case_or_the_skill(tmp_path: Path) -> None:
     written["hidden_files"] = {"a": {"file": "evals/gone"}}
     file.write_text(json.dumps([{"input": "q", "expected": {"command": written}}]))
     with pytest.raises(CasesError, match="'evals/gone' not found"):
-        load_checked_cases(file, folder=tmp_path).whole()
+        load_checked_cases(file, folder=tmp_path).require_all()
 
 
 class BrokenKind(MemoryKind):

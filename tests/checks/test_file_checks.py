@@ -277,7 +277,7 @@ def test_a_file_to_compare_with_that_can_not_be_read_breaks_the_case(
     expected = {"files": {"a.txt": {"equals_file": name}}}
     file.write_text(json.dumps([{"input": "q", "expected": expected}]))
     with pytest.raises(CasesError, match=r"expected\.files"):
-        load_checked_cases(file, folder=folder).whole()
+        load_checked_cases(file, folder=folder).require_all()
 
 
 def is_long(answer: Answer, value: dict[str, Any]) -> tuple[bool, str]:

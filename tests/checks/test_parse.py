@@ -288,7 +288,7 @@ def test_any_expected_gives_checks_or_a_cases_error(
     file: Path = new_folder(tmp_path_factory) / "cases.json"
     file.write_text(json.dumps([{"input": "q", "expected": expected}]))
     with suppress(CasesError):
-        ((_, checks),) = load_checked_cases(file).whole()
+        ((_, checks),) = load_checked_cases(file).require_all()
         rulings = dict.fromkeys(rubric_of(checks).texts, (True, "so it is ruled"))
         assert grade(checks, Answer("a"), rulings)
 

@@ -129,7 +129,7 @@ def test_mistakes_are_invalid(tmp_path: Path, data: Any) -> None:
     file = tmp_path / "skill_meta.json"
     file.write_text(json.dumps(data))
     with pytest.raises(CasesError):
-        load_checked_cases(file).whole()
+        load_checked_cases(file).require_all()
 
 
 def test_schema_has_every_check_and_key() -> None:
@@ -180,7 +180,7 @@ def test_the_example_of_a_check_is_a_good_one(name: str, tmp_path: Path) -> None
     assert problems(data) == []
     file = tmp_path / "skill_meta.json"
     file.write_text(json.dumps(data))
-    load_checked_cases(file, allow_code=True).whole()
+    load_checked_cases(file, allow_code=True).require_all()
 
 
 def test_examples_of_the_docs_match_the_schema() -> None:
@@ -219,7 +219,7 @@ def test_whatever_can_be_loaded_is_valid(
     file = tmp_path / "skill_meta.json"
     file.write_text(json.dumps(data))
     try:
-        load_checked_cases(file).whole()
+        load_checked_cases(file).require_all()
     except CasesError:
         return
     assert problems(data) == []

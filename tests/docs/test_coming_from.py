@@ -42,5 +42,5 @@ def test_the_converted_config_asks_and_checks_the_same() -> None:
 def test_the_evals_of_skill_creator_are_read_as_they_are() -> None:
     file = DOCS / "example-evals.json"
     assert json.loads(file.read_text()) == json.loads(block("skill-creator.md", "json"))
-    (case,) = load_cases(file).whole()
+    (case,) = load_cases(file).require_all()
     assert len(case.expected["judge"]) == 2

@@ -46,7 +46,7 @@ def test_json_examples_load(tmp_path: Path) -> None:
             set_file.write_text(text)
             assert len(load_triggers(tmp_path, set_file).triggers) == 2
         else:
-            assert load_cases(file).whole()
+            assert load_cases(file).require_all()
         seen += 1
     assert seen >= 4
 
@@ -117,7 +117,7 @@ def test_links_out_of_docs_become_links_of_the_site() -> None:
 
 @pytest.mark.parametrize("name", ["wick", "conventional-commits", "kernel-builder-cuda-kernels"])
 def test_bundled_skills_ask_fair_questions(name: str) -> None:
-    cases = load_cases(ROOT / "skills" / name / "skill_meta.json").whole()
+    cases = load_cases(ROOT / "skills" / name / "skill_meta.json").require_all()
     assert len(cases) >= 8
     for case in cases:
         asked = json.dumps([case.input, case.files], ensure_ascii=False).casefold()

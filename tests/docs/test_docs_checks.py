@@ -105,7 +105,7 @@ def block(title: str, language: str) -> str:
 def test_partial_credit_example_loads(tmp_path: Path) -> None:
     file = tmp_path / "cases.json"
     file.write_text(block("Partial credit", "json"))
-    ((_, checks),) = load_checked_cases(file).whole()
+    ((_, checks),) = load_checked_cases(file).require_all()
     assert [(check.weight, check.required) for check in checks] == [
         (3, True),
         (1, True),

@@ -45,7 +45,7 @@ def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequenc
     models = {Subject(CHAT, "haiku"): "claude-haiku", Subject(CHAT, "opus"): "claude-opus"}
     results = evaluate_cases(
         skill,
-        load_checked_cases(file).whole(),
+        load_checked_cases(file).require_all(),
         models,
         Settings(runs=2),
         ask,
@@ -85,7 +85,7 @@ def test_the_form_of_the_cases_decides_what_is_scored(
     skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
     file = tmp_path / "gate/skill_meta.json"
     file.write_text(json.dumps(written))
-    cases = load_checked_cases(file).whole()
+    cases = load_checked_cases(file).require_all()
     nobody = Settings(score=chosen)
     results = evaluate_cases(skill, cases, {}, nobody, lambda _: [], lambda _: None)
     assert [info.score for info in results.skills] == [score]
@@ -110,7 +110,7 @@ def test_agents_get_tasks_and_a_plain_question_none_of_their_cases(tmp_path: Pat
     outfits = Outfits(Settings, lambda _: "1")
     results = evaluate_cases(
         skill,
-        load_checked_cases(folder / "skill_meta.json").whole(),
+        load_checked_cases(folder / "skill_meta.json").require_all(),
         {Subject(CHAT, "haiku"): "id", Subject("loop", "haiku"): "id"},
         Settings(),
         ask,

@@ -3,13 +3,10 @@
 import asyncio
 import base64
 import socket
-import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -150,26 +147,3 @@ def test_plain_text_in_place_of_a_reply_is_quoted_without_credentials(
     coded = base64.b64encode(b"me:open sesame").decode()
     error = not_a_reply(spec, f"Basic {coded} open sesame key-of-the-server")
     assert error.problem == "invalid reply from http://host/v1: 'Basic *** *** ***'"
-
-
-@pytest.mark.parametrize(
-    ("url", "this_machine"),
-    [
-        ("http://127.0.0.1:8080/v1", True),
-        ("http://localhost/v1", True),
-        ("http://[::1]:8080/v1", True),
-        ("https://localhost/v1", False),
-        ("http://models.example/v1", False),
-        (None, False),
-    ],
-)
-def test_certificates_are_read_unless_the_server_is_this_machine(
-    url: str | None, this_machine: bool
-) -> None:
-    fake: Any = SimpleNamespace(Timeout=lambda *_, **__: None, DefaultAioHttpClient=dict)
-    options = sdk.client_options(fake, ModelSpec("m", PROVIDERS["openai"], "m", url), 20)
-    trusted = options["http_client"]["verify"]
-    assert (trusted is not True) == this_machine
-    if this_machine:  # nobody is trusted, should it be asked for a certificate
-        assert trusted.verify_mode == ssl.CERT_REQUIRED
-        assert trusted.get_ca_certs() == []

@@ -26,13 +26,13 @@ def write(folder: Path, data: Any) -> Path:
 
 
 def load(folder: Path, **fields: Any) -> Case:
-    (one,) = load_cases(write(folder, [{**case("Open?", "x"), **fields}])).whole()
+    (one,) = load_cases(write(folder, [{**case("Open?", "x"), **fields}])).require_all()
     return one
 
 
 def rejected(folder: Path, data: Any) -> CasesError:
     with pytest.raises(CasesError) as caught:
-        load_checked_cases(write(folder, data)).whole()
+        load_checked_cases(write(folder, data)).require_all()
     return caught.value
 
 
@@ -105,9 +105,9 @@ def test_files_are_relative_to_the_skill_wherever_the_cases_are(tmp_path: Path) 
     skill = write_skill(tmp_path / "gate")
     (skill / "a.txt").write_text("of the skill")
     file = write(tmp_path, [case("q", "x", context={"files": ["a.txt"]})])
-    assert load_cases(file, skill).whole()[0].files == (("a.txt", "of the skill"),)
+    assert load_cases(file, skill).require_all()[0].files == (("a.txt", "of the skill"),)
     with pytest.raises(CasesError, match=r"'a\.txt' not found"):
-        load_cases(file).whole()
+        load_cases(file).require_all()
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_defaults_apply_unless_a_case_overrides_them(tmp_path: Path) -> None:
         "expected": {"contains": ["c"], "case_sensitive": None},
     }
     data = {"defaults": common, "cases": [{"input": "one"}, {"input": "two", **own}]}
-    one, two = load_cases(write(tmp_path, data)).whole()
+    one, two = load_cases(write(tmp_path, data)).require_all()
     assert (one.system, one.files, one.tags) == ("Be terse.", (("a.txt", "a"),), ("all", "slow"))
     assert (one.skip, one.xfail, one.runs, one.threshold) == ("not yet", None, 3, 1)
     assert (one.models, one.expected) == (("claude-*",), common["expected"])

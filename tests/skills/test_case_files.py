@@ -34,7 +34,7 @@ def load(skill: Path, *cases: dict[str, Any], **more: Any) -> list[Case]:
     written = [{"input": "q", "expected": {"contains": "x"}, **case} for case in cases]
     file = skill / "skill_meta.json"
     file.write_text(json.dumps({"cases": written, **more}))
-    return load_cases(file).whole()
+    return load_cases(file).require_all()
 
 
 def test_a_folder_is_copied_as_it_is(skill: Path) -> None:

@@ -27,12 +27,12 @@ def write(folder: Path, data: Any) -> Path:
 
 
 def load(folder: Path, *cases: Any) -> list[Case]:
-    return load_cases(write(folder, {"cases": cases})).whole()
+    return load_cases(write(folder, {"cases": cases})).require_all()
 
 
 def rejected(folder: Path, data: Any) -> CasesError:
     with pytest.raises(CasesError) as caught:
-        load_checked_cases(write(folder, data)).whole()
+        load_checked_cases(write(folder, data)).require_all()
     return caught.value
 
 
@@ -46,7 +46,7 @@ def rejected(folder: Path, data: Any) -> CasesError:
     ],
 )
 def test_all_file_forms_give_the_same_cases(tmp_path: Path, data: Any) -> None:
-    cases = load_cases(write(tmp_path, data)).whole()
+    cases = load_cases(write(tmp_path, data)).require_all()
     assert [c.input for c in cases] == ["How do I open the gate?", "How do I open the door?"]
     assert [c.expected for c in cases] == [{"contains": ["gate up"]}, {"contains": ["door up"]}]
 
@@ -74,7 +74,7 @@ def test_full_case_is_read(tmp_path: Path) -> None:
 def arguments(folder: Path, expected: Any) -> dict[str, Any]:
     """The arguments of a case's checks, by name."""
     file = write(folder, [{"input": "q", "expected": expected}])
-    ((_, checks),) = load_checked_cases(file).whole()
+    ((_, checks),) = load_checked_cases(file).require_all()
     return {check.kind.name: check.argument for check in walk(checks)}
 
 
@@ -90,7 +90,7 @@ def test_check_that_only_forbids_is_enough(tmp_path: Path) -> None:
 
 def test_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     data = b"\xef\xbb\xbf" + json.dumps([case("Grüße?", "ß")], ensure_ascii=False).encode()
-    assert load_cases(write(tmp_path, data)).whole()[0].input == "Grüße?"
+    assert load_cases(write(tmp_path, data)).require_all()[0].input == "Grüße?"
 
 
 def test_nulls_written_by_upskill_are_accepted(tmp_path: Path) -> None:
@@ -172,19 +172,19 @@ def test_file_without_cases_is_rejected_with_an_example(
     hint = rejected(tmp_path, []).hint
     assert hint.endswith(" to skill_meta.json.")
     example = json.loads(hint.removeprefix("Write ").removesuffix(" to skill_meta.json."))
-    assert load_cases(write(tmp_path, example)).whole()[0].input == "a question"
+    assert load_cases(write(tmp_path, example)).require_all()[0].input == "a question"
 
 
 @pytest.mark.parametrize("path", ["nothing.json", "."])
 def test_unreadable_file_is_rejected(tmp_path: Path, path: str) -> None:
     with pytest.raises(CasesError, match=r"Check the path\."):
-        load_cases(tmp_path / path).whole()
+        load_cases(tmp_path / path).require_all()
 
 
 def test_huge_file_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path, [GATE])
     monkeypatch.setattr(cases_module, "MAX_CASES_BYTES", file.stat().st_size)
-    assert len(load_cases(file).whole()) == 1
+    assert len(load_cases(file).require_all()) == 1
     assert "bytes (limit " in rejected(tmp_path, [GATE, DOOR]).problem
 
 
@@ -290,7 +290,7 @@ def test_broken_cases_leave_the_others(tmp_path: Path) -> None:
     assert len(lines) == 2
     assert "skill_meta.json:22: [3].id: " in lines[0]
     with pytest.raises(CasesError) as caught:
-        loaded.whole()
+        loaded.require_all()
     assert len(caught.value.problems) == 4
 
 
@@ -352,7 +352,7 @@ def test_keys_with_a_plain_meaning_are_read(tmp_path: Path) -> None:
         "assertions": ["Kind"],
     }
     loaded = load_cases(write(tmp_path, [{**GATE, **more}, DOOR]))
-    first = loaded.whole()[0]
+    first = loaded.require_all()[0]
     assert (first.id, first.files, loaded.warnings) == ("open-it", (("a.txt", "a"),), ())
     added = {"judge": ["Kind"], "not_contains": ["down"]}
     assert first.expected == {"contains": ["gate up"], "all_of": [added]}
@@ -365,7 +365,7 @@ def test_an_output_file_without_a_validator_is_ignored_as_by_upskill(tmp_path: P
         {**DOOR, "id": "x", "validator_config": {"a": 1}},
     ]
     loaded = load_cases(write(tmp_path, json.dumps(cases, indent=1)))
-    assert [case.validator for case in loaded.whole()] == [None] * 3
+    assert [case.validator for case in loaded.require_all()] == [None] * 3
     message = "output_file and validator_config are ignored without a validator"
     assert loaded.warnings == ((10, message),)
 

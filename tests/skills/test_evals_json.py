@@ -21,7 +21,7 @@ def write_evals(skill: Path, evals: Any, **more: Any) -> Path:
 
 
 def load(skill: Path, *evals: Any, **more: Any) -> list[Case]:
-    return load_cases(write_evals(skill, evals, **more), skill).whole()
+    return load_cases(write_evals(skill, evals, **more), skill).require_all()
 
 
 def rejected(skill: Path, *evals: Any, **more: Any) -> CasesError:
@@ -149,7 +149,7 @@ def test_trigger_set_is_rejected_by_name(tmp_path: Path) -> None:
     for bare in (True, False):
         write_evals(tmp_path, queries, **({"bare": True} if bare else {}))
         with pytest.raises(CasesError, match="only queries of triggers"):
-            load_cases(tmp_path / "evals/evals.json", tmp_path).whole()
+            load_cases(tmp_path / "evals/evals.json", tmp_path).require_all()
 
 
 # What else others write.
@@ -157,7 +157,7 @@ def test_trigger_set_is_rejected_by_name(tmp_path: Path) -> None:
 
 def only(skill: Path, data: Any) -> Case:
     """The only case of a file."""
-    (case,) = load_cases(write_evals(skill, data, bare=True), skill).whole()
+    (case,) = load_cases(write_evals(skill, data, bare=True), skill).require_all()
     return case
 
 

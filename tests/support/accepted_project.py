@@ -54,7 +54,7 @@ class AcceptedProject:
         """Write what ``--skill-accept`` would, without a run."""
         cases = {
             read.id: CaseResult(passes[read.id], runs, 0, 9, case_digest(read, self.folder))
-            for read in load_cases(self.cases_file).whole()
+            for read in load_cases(self.cases_file).require_all()
         }
         write_results(self.folder, {MODEL: ModelResults("id", "2026-01-02", "s", cases)})
 

@@ -79,7 +79,7 @@ def choice(asked: Asked) -> Reply:
 
 def author() -> str:
     return json.dumps(
-        {"cases": [_written(case) for case in load_cases(WICK / "skill_meta.json").whole()]}
+        {"cases": [_written(case) for case in load_cases(WICK / "skill_meta.json").require_all()]}
     )
 
 
@@ -96,7 +96,7 @@ def _written(case: Case) -> dict[str, object]:
 
 def student(asked: Asked) -> str:
     """Knows what stands in its context; haiku overlooks the freeze. An agent opens the skill."""
-    for case in load_cases(WICK / "skill_meta.json").whole():
+    for case in load_cases(WICK / "skill_meta.json").require_all():
         known = case.expected["contains"][0]
         if case.input in asked.question and known in "".join([asked.system, *asked.results]):
             overlooked = case.id == "freeze-day" and "haiku" in asked.model

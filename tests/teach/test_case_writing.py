@@ -136,7 +136,7 @@ def test_rejected_cases_are_replaced(project: Project) -> None:
     status, shown, _ = project.generate(fake)
     assert status == 0
     assert "Generating cases… 12 kept, 3 replaced" in lines(shown)
-    assert len(load_cases(project.skill / "skill_meta.json").whole()) == 12
+    assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 12
     _, second = fake.of("author")
     assert "rejected because the expected text 'zorp' is in the question itself" in second.question
     assert "its reference answer fails" in second.question
@@ -147,7 +147,7 @@ def test_after_two_rounds_the_usable_cases_are_kept(project: Project) -> None:
     fake = FakeModels(cases=[cases(*map(case, COLOURS[:5]), case("pink", reference="no"))])
     assert project.generate(fake)[0] == 0
     assert len(fake.of("author")) <= 4
-    assert len(load_cases(project.skill / "skill_meta.json").whole()) == 5
+    assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 5
 
 
 def test_too_few_usable_cases_are_an_error(project: Project) -> None:
@@ -163,7 +163,7 @@ def test_the_complete_cases_of_a_cut_off_reply_are_used(project: Project) -> Non
     whole = cases(*map(case, COLOURS))
     fake = FakeModels(cases=[whole[: len(whole) - 40], cases(case("grey"))])
     assert project.generate(fake)[0] == 0
-    assert len(load_cases(project.skill / "skill_meta.json").whole()) == 12
+    assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 12
 
 
 def knows_red(asked: Asked) -> str:
@@ -177,7 +177,7 @@ def test_cases_that_every_student_passes_anyway_are_replaced_once(project: Proje
     fake = FakeModels([draft(*COLOURS)], [first, cases(other)], student=knows_red)
     assert project.generate(fake)[0] == 0
     assert "every student passes it without the skill" in fake.of("author")[1].question
-    ids = [one.id for one in load_cases(project.skill / "skill_meta.json").whole()]
+    ids = [one.id for one in load_cases(project.skill / "skill_meta.json").require_all()]
     assert "new" in ids
     assert "colour-red" not in ids
 
@@ -195,7 +195,7 @@ def test_cases_of_an_adversary_are_for_learning(project: Project) -> None:
     leak = case("grey", id="leak", input="Is tund for grey?")
     fake = FakeModels([draft("red"), draft(*COLOURS)], attacks=[cases(attack, leak)])
     assert project.generate(fake, "--adversary", "bad", "--attempts", "2")[0] == 0
-    read = {one.id: one.tags for one in load_cases(project.skill / "skill_meta.json").whole()}
+    read = {one.id: one.tags for one in load_cases(project.skill / "skill_meta.json").require_all()}
     assert read["trick"] == ("colour", "adversary", "learn")
     assert "leak" not in read
     assert body("red") in fake.of("adversary")[0].question
@@ -219,13 +219,13 @@ def test_cases_are_written_for_a_skill_that_has_none_and_more_are_added(project:
         words = ["cases", "gate", "--model", "big", "--base-url", url, "--yes"]
         status, shown, error = project.run(*words, "--cases", "6")
         assert (status, error) == (0, ""), shown
-        assert len(load_cases(folder / "skill_meta.json").whole()) == 6
+        assert len(load_cases(folder / "skill_meta.json").require_all()) == 6
         status, _, error = project.run(*words)
         assert status == 2
         assert "has cases already\n  Add more with --add N" in error
         status, _, _ = project.run(*words, "--add", "2")
     assert status == 0
-    read = load_cases(folder / "skill_meta.json").whole()
+    read = load_cases(folder / "skill_meta.json").require_all()
     assert [one.id for one in read] == [f"colour-{colour}" for colour in COLOURS[:8]]
     assert all({"learn", "holdout"} & set(one.tags) for one in read)
     assert (folder / "SKILL.md").read_bytes() == before

@@ -34,7 +34,7 @@ def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(
     assert (status, error) == (0, ""), shown
     skill = load_skill(folder / "skills/lamp-colours/SKILL.md")
     assert skill.body == body(*COLOURS)
-    read = load_cases(folder / "skills/lamp-colours/skill_meta.json").whole()
+    read = load_cases(folder / "skills/lamp-colours/skill_meta.json").require_all()
     assert Counter(one.tags[-1] for one in read) == {"learn": 8, "holdout": 4}
     meta = json.loads((folder / "skills/lamp-colours/skill_meta.json").read_text())["metadata"]
     assert set(meta) == {
@@ -207,7 +207,7 @@ def test_a_whole_skill_md_is_accepted(project: Project) -> None:
 def test_the_teacher_never_sees_held_out_cases(project: Project) -> None:
     fake = FakeModels([draft("red"), draft("red", "blue"), draft("red", "blue", "pink")])
     project.generate(fake)
-    read = load_cases(project.skill / "skill_meta.json").whole()
+    read = load_cases(project.skill / "skill_meta.json").require_all()
     held = [one for one in read if "holdout" in one.tags]
     assert len(held) == 4
     first, *refining = fake.of("teacher")
@@ -309,7 +309,7 @@ def test_no_eval_writes_a_draft_and_cases(project: Project) -> None:
     status, data = project.taught(fake, "--no-eval", "--no-log-runs")
     assert (status, data["folder"]) == (0, str(project.skill))
     assert not fake.of("student")
-    assert len(load_cases(project.skill / "skill_meta.json").whole()) == 12
+    assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 12
 
 
 def test_attempts_are_kept_with_readable_results(project: Project) -> None:

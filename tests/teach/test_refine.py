@@ -29,10 +29,10 @@ def test_refine_improves_a_skill_by_its_cases(project: Project) -> None:
     assert (status, data["best"], data["folder"]) == (0, 2, str(folder))
     assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
     assert not fake.of("author")
-    assert len(load_cases(folder / "skill_meta.json").whole()) == 12
+    assert len(load_cases(folder / "skill_meta.json").require_all()) == 12
     assert (
         json.loads(meta)["cases"][0]["input"]
-        == load_cases(folder / "skill_meta.json").whole()[0].input
+        == load_cases(folder / "skill_meta.json").require_all()[0].input
     )
     fake = FakeModels()
     with served(fake) as url:

@@ -167,7 +167,7 @@ def test_an_unsaved_skill_is_kept_and_resume_saves_it(project: Project, more: li
         assert more or [line for line in before if line.startswith("Stopped after one attempt")]
         kept = project.workspace / "attempt-1"
         assert body(*COLOURS) in (kept / "SKILL.md").read_text()
-        assert len(load_cases(kept / "skill_meta.json").whole()) == 12
+        assert len(load_cases(kept / "skill_meta.json").require_all()) == 12
         (project.folder / "skills").unlink()
         asked = len(fake.asked)
         status, _, _ = project.run(*words, "--resume")

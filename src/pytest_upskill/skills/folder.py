@@ -22,7 +22,7 @@ TOOL_FOLDERS: Final = frozenset(
     | {".cache", ".eggs", ".gradle", ".pnpm-store", ".terraform", ".yarn"}
 )
 
-# Files that hold secrets, by their names; no model is sent one, whoever names it.
+# Names of files that hold secrets; no model ever gets one.
 _PRIVATE: Final = re.compile(
     r"\.env(?:\.(?!(?:example|sample|template|dist)$)[\w-]+)*|[\w.-]+\.env"
     r"|\.(?:netrc|npmrc|pypirc|pgpass|my\.cnf|git-credentials|htpasswd|dockercfg|boto|s3cfg)|_netrc"
@@ -39,7 +39,7 @@ _NOT_TAUGHT: Final = frozenset(
 _LONGEST_PATH: Final = 3500  # bytes of a folder's path: names in it may exceed what systems allow
 _DEEPEST: Final = 100  # levels of folders
 _CHUNK: Final = 1_000_000
-_SAMPLED_BYTES: Final = 20_000_000  # a larger file is not read whole for the digest
+_SAMPLED_BYTES: Final = 20_000_000  # of a larger file, only the start and the end are in the digest
 
 
 def skill_file(path: Path) -> Path:
@@ -57,13 +57,13 @@ def is_skill(folder: Path) -> bool:
 
 
 def cases_files(folder: Path) -> list[Path]:
-    """The files that may have a skill's cases, the first before the second."""
+    """The files that may have a skill's cases, in order of preference."""
     files = (folder / name for name in (CASES_NAME, EVALS_NAME))
     return [file for file in files if file.is_file()]
 
 
 def is_trigger_file(file: Path) -> bool:
-    """Whether a file is one of triggers by its name and folder: evals/*trigger*.json."""
+    """Whether a file is for triggers by its path: evals/*trigger*.json."""
     in_evals = file.parent.name == "evals" and file.suffix == ".json"
     return in_evals and "trigger" in file.name.lower()
 
@@ -83,7 +83,7 @@ def is_installed(path: PurePath) -> bool:
 
 
 def is_private(path: PurePath) -> bool:
-    """Whether a path, relative to a skill's folder, names a file of secrets, or of a tool."""
+    """Whether a path, relative to a skill's folder, names a file of secrets or of a tool."""
     folders = TOOL_FOLDERS | _PRIVATE_FOLDERS
     return not folders.isdisjoint(path.parts) or _PRIVATE.fullmatch(path.name) is not None
 
@@ -96,7 +96,7 @@ def belongs(path: str, without: Collection[str]) -> bool:
 
 
 def why_not_sent(*paths: PurePath) -> str:
-    """Why no model gets a file of these names, relative to a skill's folder; empty if one may."""
+    """Why no model gets a file under these paths in a skill's folder; empty if one may."""
     if any(map(is_private, paths)):
         return "may hold secrets"
     hidden = any(part.startswith(".") for path in paths for part in path.parts)
@@ -104,7 +104,7 @@ def why_not_sent(*paths: PurePath) -> str:
 
 
 def why_unsendable(folder: Path, path: PurePath) -> str:
-    """The same for a file on disk, and for what it leads to if it is a link."""
+    """The same for a file on disk, and for the target if it is a link."""
     real, root = Path(os.path.realpath(folder / path)), Path(os.path.realpath(folder))
     if not real.is_relative_to(root):
         return "a link out of the skill's folder"
@@ -125,7 +125,7 @@ class Contents(NamedTuple):
 
 
 def contents_of(root: Path) -> Contents:
-    """What belongs to a skill: no cases, no tools' folders, nothing behind a link out of it."""
+    """The files of a skill, without its cases, folders of tools, and links out of it."""
     files, links_out = list[Path](), list[Path]()
     for path in _walk(root):
         if path.is_symlink() and leads_outside(root, path):
@@ -136,7 +136,7 @@ def contents_of(root: Path) -> Contents:
 
 
 def installed_files(folder: Path) -> dict[str, Path]:
-    """What goes into copies for agents: no hidden file either, nor a link to one."""
+    """The files that go into copies for agents: no hidden ones, nor links to them."""
     root = Path(os.path.realpath(folder))
     found = dict[str, Path]()
     for file in contents_of(folder).files:
@@ -147,7 +147,7 @@ def installed_files(folder: Path) -> dict[str, Path]:
 
 
 def walk(top: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Folders from the top, with the names of subfolders, to be chosen from, and of files.
+    """Folders from the top, with the names of subfolders (remove some to skip them) and files.
 
     Links are named and not followed. This is os.walk, which recurses in Python 3.11 and fails on
     deep folders. Those below a hundred levels are left out: finding their real paths takes the
@@ -214,7 +214,7 @@ def digest_of(root: Path, files: Iterable[Path]) -> str:
             total.update(f"{name}\0{size}\0".encode("utf-8", "surrogateescape"))
             for chunk in _chunks(path, size):
                 total.update(chunk)
-        except OSError as error:  # such a file is of no use to an agent either
+        except OSError as error:  # an agent can't read such a file either
             total.update(f"{name}\0{reason_of(error)}".encode("utf-8", "surrogateescape"))
     return total.hexdigest()
 
@@ -265,7 +265,7 @@ def read_text(file: Path) -> str:
 
 
 class NotTextError(ValueError):
-    """A file that should be a text is none, or too large for one."""
+    """A file is not a text, or too large for one."""
 
 
 def read_skill_file(folder: Path, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Split a SKILL.md into frontmatter and body, and read what can be read of the frontmatter.
+"""Split a SKILL.md into frontmatter and body, read the frontmatter leniently, and edit a field.
 
 Agents differ in what they accept, so nothing here is refused: what some agent would not accept
 is a fault. The client guide of agentskills.io asks for the same.
@@ -40,7 +40,7 @@ _INDENT: Final = "Indent with spaces, and quote values that contain ':' or '#'."
 
 
 class Fault(NamedTuple):
-    """Something in a SKILL.md that the specification forbids; an error if an agent minds."""
+    """Something in a SKILL.md that the specification forbids; an error if an agent rejects it."""
 
     line: int
     message: str
@@ -61,7 +61,7 @@ class Parsed(NamedTuple):
 
 
 class _Head(NamedTuple):
-    """Frontmatter as written; ``first`` and ``end`` are the numbers of lines before and with it."""
+    """Frontmatter as written; ``first`` and ``end`` count the lines before it and up to its end."""
 
     text: str
     first: int
@@ -128,7 +128,7 @@ def _closing(lines: Sequence[str], first: int) -> int | None:
     for number in range(first, len(lines)):
         if _CLOSING.fullmatch(lines[number]):
             return number
-    # An indented one may be part of a value.
+    # An indented '---' may be part of a value.
     return next((n for n in range(first, len(lines)) if lines[n].strip() == "---"), None)
 
 
@@ -143,7 +143,7 @@ def _swallowed_body(lines: Sequence[str]) -> bool:
 
 
 def _read(head: _Head, lines: Sequence[str]) -> _Fields | None:
-    """The fields of the frontmatter; None if there is not a single one in its text."""
+    """The fields of the frontmatter; None if there are none."""
     faults = list[Fault]()
     text = head.text
     if len(text) > _MAX_CHARS:
@@ -192,7 +192,7 @@ def _lines_of(node: yaml.MappingNode, first: int) -> _Fields:
 def _yaml_fault(error: Exception, text: str, first: int, lines: Sequence[str]) -> Fault:
     mark = None
     if isinstance(error, yaml.MarkedYAMLError):
-        # What is not closed is at fault where it starts, not where the text ends.
+        # Report an unclosed quote or bracket where it starts, not where the text ends.
         is_open = re.search("quoted scalar|flow", error.context or "")
         mark = error.context_mark if is_open else error.problem_mark
     position = getattr(error, "position", None)  # of a character that YAML forbids
@@ -211,12 +211,12 @@ def _yaml_fault(error: Exception, text: str, first: int, lines: Sequence[str]) -
 
 
 def _entry_by_entry(text: str, first: int) -> tuple[dict[str, Any], dict[str, int]]:
-    """The fields of a text that is no YAML as a whole: each key with all lines up to the next."""
+    """The fields of a text that is not valid YAML: each key with its lines up to the next."""
     fields: dict[str, Any] = {}
     numbers: dict[str, int] = {}
     entries = list[tuple[int, re.Match[str], list[str]]]()
     for number, line in enumerate(text.split("\n"), start=first):
-        # A key that is indented by mistake is no part of the text above.
+        # A key that is indented by mistake doesn't belong to the text above.
         after_text = entries and _PLAIN.match(entries[-1][1]["value"] or "")
         bare = line.lstrip() if after_text and _KNOWN.match(line) else line
         if entry := _ENTRY.match(bare):
@@ -230,7 +230,7 @@ def _entry_by_entry(text: str, first: int) -> tuple[dict[str, Any], dict[str, in
 
 
 def _value(entry: re.Match[str], lines: Sequence[str]) -> Any:
-    """The value as YAML if that works; as a text of one line if not."""
+    """The value as YAML if it is valid, else as one line of text."""
     if entry["key"]:
         spaced = "\n".join(line.replace("\t", "  ") for line in lines)
         try:
@@ -276,12 +276,12 @@ _KEY: Final = "description"
 
 
 def with_description(text: str, description: str) -> str | None:
-    """The SKILL.md with another description of one line; None if only that can't be changed."""
+    """The SKILL.md with another description; None if more than that would change."""
     return with_field(text, _KEY, description)
 
 
 def with_field(text: str, key: str, value: str) -> str | None:
-    """The SKILL.md with another value of one line; None if only that can't be changed."""
+    """The SKILL.md with another one-line value; None if more than that would change."""
     for start, end in _spans(text, key):
         old = text[start:end]
         line_breaks = old[len(old.rstrip()) :]  # a block ends with its line breaks
@@ -294,7 +294,7 @@ def with_field(text: str, key: str, value: str) -> str | None:
 
 
 def _spans(text: str, key: str) -> Iterator[tuple[int, int]]:
-    """Where the value of a field may be: as YAML has it, or the rest of its line."""
+    """Where the value of a field may be: its YAML node, or the rest of its line."""
     parsed = parse(text)
     if key not in parsed.lines:
         return
@@ -325,13 +325,13 @@ def _in_yaml(head: str, key: str) -> tuple[int, int] | None:
 
 
 def _plain(value: str) -> str:
-    """As YAML writes it: with quotes only where it must have them."""
+    """A value as YAML writes it, with quotes only where needed."""
     dumped: str = yaml.safe_dump({_KEY: value}, allow_unicode=True, width=1_000_000)
     return dumped.removeprefix(f"{_KEY}: ").rstrip("\n")
 
 
 def _differs_only(old: str, new: str, key: str, value: str) -> bool:
-    """Whether the value is the new one, and all else is read as before."""
+    """Whether only this value has changed."""
     before, after = parse(old), parse(new)
     unchanged = [
         {name: parsed.fields[name] for name in parsed.fields if name != key}

@@ -1,4 +1,4 @@
-"""What became of a file of cases: those that can be run, and those that can't."""
+"""The cases of a file: those that can be run, those that can't, and ids for them."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -15,13 +15,13 @@ D = TypeVar("D")
 
 
 class Unknown:
-    """The keys of a file that nobody reads, each with the first place it occurs at."""
+    """The keys of a file that are not read, each with its first place."""
 
     def __init__(self) -> None:
         self.places: dict[str, Location] = {}
 
     def add(self, place: Location, key: str, value: Any = True, inside: str = "") -> None:
-        if value not in (None, "", [], {}):  # else nothing is lost
+        if value not in (None, "", [], {}):  # else nothing is ignored
             self.places.setdefault(inside + key, (*place, key))
 
 
@@ -29,7 +29,7 @@ class Unknown:
 class BrokenCase:
     """A case that can't be run, and why."""
 
-    name: str  # its id, or its number if it has none that can be used
+    name: str  # its id, or its number without a usable id
     place: Location
     line: int
     error: CasesError
@@ -42,7 +42,7 @@ class BrokenCase:
 
 @dataclass(frozen=True)
 class LoadedCases(Generic[C]):
-    """What a file of cases has: those that can be run, those that can't, and what was ignored."""
+    """The cases of a file: runnable ones, broken ones, and warnings."""
 
     file: Path
     cases: tuple[C, ...]
@@ -60,13 +60,13 @@ class LoadedCases(Generic[C]):
         return LoadedCases(file, tuple(cases), _in_order(broken), tuple(warnings))
 
     def only(self, cases: Sequence[D], broken: Sequence[BrokenCase]) -> "LoadedCases[D]":
-        """With other cases, and with more that can't be run."""
+        """The same with other cases, and more broken ones."""
         return LoadedCases.of(self.file, cases, [*self.broken, *broken], self.warnings)
 
-    def whole(self) -> list[C]:
+    def require_all(self) -> list[C]:
         """All cases; CasesError if one can't be run."""
         if self.broken:
-            problems = [problem for one in self.broken for problem in one.error.problems]
+            problems = [problem for case in self.broken for problem in case.error.problems]
             raise cases_error(self.file, problems)
         return list(self.cases)
 
@@ -83,7 +83,7 @@ def broken(
 
 
 def _in_order(broken: Iterable[BrokenCase]) -> tuple[BrokenCase, ...]:
-    """In file order, and no two of the same name."""
+    """In file order, with unique names."""
     ordered = sorted(broken, key=lambda case: case.place)
     names = numbered([case.name for case in ordered])
     return tuple(replace(case, name=name) for case, name in zip(ordered, names, strict=True))
@@ -110,7 +110,7 @@ def automatic_ids(questions: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def numbered(ids: Sequence[str]) -> list[str]:
-    """The same ids, with a number behind each that was there before."""
+    """The same ids, with a number after each that occurred before."""
     taken, last, out = set(ids), dict[str, int](), list[str]()
     for wanted_id in ids:
         name = wanted_id
@@ -124,7 +124,7 @@ def numbered(ids: Sequence[str]) -> list[str]:
 
 
 def _beginning(words: Sequence[str]) -> str:
-    """The first words, up to about half of what an id has room for."""
+    """The first words, up to about half of an id."""
     start = ""
     for word in words:
         start = f"{start}-{word}"
@@ -143,6 +143,6 @@ def _telling(words: list[str], alike: list[list[str]]) -> str:
 
 
 def _shared(first: Sequence[str], second: Sequence[str]) -> int:
-    """How many words two questions begin with in common."""
+    """How many words two questions share at the start."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((number for number, (a, b) in pairs if a != b), min(len(first), len(second)))

@@ -1,7 +1,7 @@
 """Which files of its folder a SKILL.md refers to.
 
-Markdown links, inline code and plain words count alike where such a file exists. What is missing
-is for the linter to judge, so a reference says how it is written and whether it is an example.
+Markdown links, inline code and plain words count alike where such a file exists. The linter
+judges missing files, so a reference says how it is written and whether it is an example.
 """
 
 import posixpath
@@ -57,7 +57,7 @@ class Files(Protocol):
     """The files of a skill, on disk or at a git ref."""
 
     def entries(self, folder: str) -> Mapping[str, bool]:
-        """The names in a folder, and whether each is a folder itself; none if there is none."""
+        """The names in a folder, and whether each is a folder; empty if there is no such folder."""
         ...
 
     def text(self, path: str) -> str:
@@ -69,7 +69,7 @@ class Files(Protocol):
 
 
 def references_in(lines: Iterable[str], first: int = 1) -> Iterator[Reference]:
-    """In the order of the text; ``first`` is the number of the first line."""
+    """References in order; ``first`` is the number of the first line."""
     fence, examples = "", _Examples()
     for number, line in enumerate(lines, start=first):
         line = line[:_LONGEST_LINE]
@@ -90,7 +90,7 @@ def references_in(lines: Iterable[str], first: int = 1) -> Iterator[Reference]:
 
 
 class _Examples:
-    """Which lines belong to an example: by their heading, their introduction or themselves."""
+    """Which lines belong to an example, by their heading, introduction or own words."""
 
     def __init__(self) -> None:
         self._heading = 0  # its level
@@ -155,7 +155,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 class Folder:
-    """Looks up paths as written in a text, whatever their case."""
+    """Looks up paths as written in a text, ignoring case."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -188,7 +188,7 @@ class Folder:
         return self._known[folder]
 
     def find(self, word: str) -> list[str]:
-        """The files and folders that a word names: by path, the end of it, or the mere name."""
+        """The files and folders that a word names: by path, the end of a path, or name."""
         path = posixpath.normpath(word.lstrip("/"))
         if path.startswith("..") or path in (".", "*"):
             return []
@@ -206,7 +206,7 @@ class Folder:
         return [by_name] if by_name else []
 
     def _matching(self, parts: Sequence[str]) -> list[str]:
-        """The paths of these parts, in which a * stands for anything."""
+        """The paths of these parts; a * matches anything."""
         stars = [part.count("*") for part in parts if "*" in part]
         if max(stars, default=0) > _MOST_STARS or len(stars) > _MOST_STARS:
             return []
@@ -236,7 +236,7 @@ class Folder:
         return {name: paths[0] for name, paths in by_name.items() if len(paths) == 1}
 
     def is_of_the_skill(self, path: str) -> bool:
-        """Whether a file is there for the model: no case, no licence, nothing of another skill."""
+        """Whether a file is for the model: no cases, no licence, nothing of another skill."""
         parts = path.split("/")
         folders = ["/".join(parts[:number]) for number in range(1, len(parts))]
         return not (

@@ -1,4 +1,4 @@
-"""Find skills below a folder, and say which ones were left out."""
+"""Find skills below a folder, say which were left out, and give them labels."""
 
 import hashlib
 import os
@@ -32,15 +32,15 @@ BROKEN: Final = "SKILL.md is a broken link"
 WORKTREE: Final = "another git worktree"
 
 _WORKSPACE_SUFFIX: Final = "-workspace"
-_TOLD_FOLDERS: Final = {  # those of tools that may have skills
+_REPORTED_FOLDERS: Final = {  # folders of tools that may have skills
     "node_modules": PACKAGES,
     "bower_components": PACKAGES,
     "site-packages": PACKAGES,
     ".venv": ENVIRONMENT,
 }
-_MOST_TOLD: Final = 3
-_DEEPEST_LINKED: Final = 3  # levels below a link out of the folder: there may be a whole disk
-_MOST_LISTED: Final = 2000  # folders that are listed to tell whether a skill was left out
+_MOST_NAMED: Final = 3
+_DEEPEST_LINKED: Final = 3  # levels below a link out of the folder, which may lead to a whole disk
+_MOST_LISTED: Final = 2000  # folders that are searched for skills that were left out
 
 
 class SkippedFolder(NamedTuple):
@@ -57,13 +57,13 @@ class FoundSkills:
 
 
 def left_out_lines(left_out: Iterable[SkippedFolder]) -> list[str]:
-    """What was left out, a line for each reason."""
+    """A line for each reason why folders were left out."""
     folders: dict[str, list[str]] = {}
     for path, reason in left_out:
         folders.setdefault(reason, []).append(one_line(shown(path), 100))
     return [
-        f"left out ({reason}): {', '.join(paths[:_MOST_TOLD])}"
-        + (f" and {len(paths) - _MOST_TOLD} more" if len(paths) > _MOST_TOLD else "")
+        f"left out ({reason}): {', '.join(paths[:_MOST_NAMED])}"
+        + (f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else "")
         for reason, paths in sorted(folders.items())
     ]
 
@@ -137,7 +137,7 @@ class _Walk:
     def _followed(self, folder: Path, subfolders: Sequence[str]) -> Iterator[str]:
         for name in subfolders:
             if name in TOOL_FOLDERS:
-                if reason := _TOLD_FOLDERS.get(name):
+                if reason := _REPORTED_FOLDERS.get(name):
                     self._leave_out(folder / name, reason)
             elif (folder / name).is_symlink():
                 self._links.append(folder / name)
@@ -145,7 +145,7 @@ class _Walk:
                 yield name
 
     def _leave_out(self, folder: Path, reason: str) -> None:
-        """Note a folder if a look at a part of it, since it may be huge, shows a skill."""
+        """Report a folder if a bounded search finds a skill in it."""
         folders = deque([folder])
         while folders and self._listings_left:
             self._listings_left -= 1
@@ -172,7 +172,7 @@ def _is_meant(file: Path) -> bool:
 
 
 def _foreign(folder: Path, names: Sequence[str]) -> str | None:
-    """Why the skills of a folder are not meant, if so."""
+    """Why the skills of a folder are left out; None if they are not."""
     if "pyvenv.cfg" in names:
         return ENVIRONMENT
     return WORKTREE if ".git" in names and is_worktree(folder) else None
@@ -210,7 +210,7 @@ def _is_workspace(folder: Path, file: Path, skills: set[str]) -> bool:
 
 
 def _without_copies(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[SkippedFolder]]:
-    """Of skills with the same files, one: with cases, not in a hidden folder, the least deep."""
+    """One of several equal skills: with cases, not in a hidden folder, the least deep."""
 
     def rank(file: Path) -> tuple[bool, bool, int, Path]:
         parts = file.parent.relative_to(top).parts
@@ -219,7 +219,7 @@ def _without_copies(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[
 
     originals, copies = list[Path](), list[SkippedFolder]()
     for same_text in _grouped(files, _text_key):
-        # Only then is it worth reading all files of the skills.
+        # Reading all files is worth it only if the texts are equal.
         for same in _grouped(same_text, _files_key) if len(same_text) > 1 else [same_text]:
             first, *duplicates = sorted(same, key=rank)
             originals.append(first)
@@ -235,7 +235,7 @@ def _grouped(files: Sequence[Path], key: Callable[[Path], str]) -> list[list[Pat
 
 
 def _text_key(file: Path) -> str:
-    """The same for all files with the same text; its own path for one that is not read."""
+    """A digest of the text; the path if it can't be read."""
     try:
         return hashlib.sha256(read_file(file, MAX_FILE_BYTES)).hexdigest()
     except OSError:
@@ -243,7 +243,7 @@ def _text_key(file: Path) -> str:
 
 
 def _files_key(file: Path) -> str:
-    """The same for a copy; also for a SKILL.md that is only a link to the other one."""
+    """Equal for copies, and for a SKILL.md that links to another one."""
     folder = Path(os.path.realpath(file)).parent
     # Without a name in it, the same text in another folder is another skill.
     return f"{name_of(file)}/{digest_of(folder, installed_files(folder).values())}"
@@ -265,7 +265,7 @@ def labels_of(files: Sequence[Path]) -> dict[Path, str]:
 
 
 def _prefixes(name: str, files: Sequence[Path]) -> list[str]:
-    """What tells skills of the same name apart: the nearest folders that all differ."""
+    """The nearest folders that tell skills of the same name apart."""
     if len(files) == 1:
         return [""]
     above = [_folders_above(file, name) for file in files]
@@ -277,7 +277,7 @@ def _prefixes(name: str, files: Sequence[Path]) -> list[str]:
 
 
 def _folders_above(file: Path, name: str) -> list[str]:
-    """From the skill's own folder up; that one only if it is not called like the skill."""
+    """The folders above a skill, from its own, unless that has the skill's name."""
     folders = [one_line(folder.name, LONGEST_NAME) for folder in file.parents if folder.name]
     return folders[1:] if folders[:1] == [name] else folders
 

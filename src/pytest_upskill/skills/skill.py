@@ -1,4 +1,4 @@
-"""Read a skill, as leniently as agents do, and say what the specification minds about it."""
+"""Read a skill as leniently as agents do, and report what violates the specification."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from .frontmatter import Fault, Level, Parsed, first_paragraph, parse
 LONGEST_NAME: Final = 64
 LONGEST_DESCRIPTION: Final = 1024
 _LONGEST_COMPATIBILITY: Final = 500
-_MOST_UNKNOWN: Final = 20  # keys that are worth telling
+_MOST_UNKNOWN: Final = 20  # keys that are reported
 _LINK_AS_TEXT: Final = re.compile(r"(?:\.\./)+\S+\.md")
 _KNOWN_KEYS: Final = frozenset(
     {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
@@ -30,7 +30,7 @@ _KEYS_OF_CLAUDE_CODE: Final = frozenset(
 
 @dataclass(frozen=True)
 class UnseenFile:
-    """A file that SKILL.md refers to and that no model saw; ``reason`` is why it could not."""
+    """A file that SKILL.md refers to and that no model saw; ``reason`` says why it could not."""
 
     path: str
     reason: str | None = None
@@ -50,8 +50,8 @@ class Skill:
     trace: str | None = None  # measured in place of the body, in teach
     references: tuple[tuple[str, str], ...] = ()  # paths and texts of files put in context too
     unseen: tuple[UnseenFile, ...] = ()
-    whole: str = ""  # SKILL.md as it is on disk, if it is from there
-    previous_file: str | None = None  # the same at the ref
+    file_text: str = ""  # the whole SKILL.md, if it is from disk
+    previous_file: str | None = None  # the whole SKILL.md at the ref
 
     @property
     def text(self) -> str:
@@ -75,7 +75,7 @@ def estimated_tokens(text: str) -> int:
 
 
 def load_skill(file: Path) -> Skill:
-    """Read a SKILL.md with usable text; what is wrong with its form is in ``warnings``."""
+    """Read a SKILL.md that has text; faults of its form are in ``warnings``."""
     text = read_text(file)
     parsed = parse(text)
     if not parsed.body:
@@ -99,7 +99,7 @@ def load_skill(file: Path) -> Skill:
         parsed.body,
         digest_of(file.parent, contents.files),
         tuple(faults),
-        whole=text,
+        file_text=text,
     )
 
 
@@ -135,7 +135,7 @@ def is_valid_name(name: str) -> bool:
 
 
 def _name(file: Path, parsed: Parsed) -> str:
-    """On one line and short, since it is a label in every report."""
+    """The name as a label for reports: short, on one line."""
     written = parsed.fields.get("name")
     name = one_line(written, LONGEST_NAME) if isinstance(written, str) else ""
     return name or _folder_name(file)
@@ -152,12 +152,12 @@ def _real(folder: Path) -> Path:
 def _description(parsed: Parsed) -> str:
     written = parsed.fields.get("description")
     if isinstance(written, str) and written.strip():
-        return written.encode("utf-8", "replace").decode("utf-8")  # YAML can write half characters
+        return written.encode("utf-8", "replace").decode("utf-8")  # YAML may have half characters
     return first_paragraph(parsed.body, LONGEST_DESCRIPTION)
 
 
 def _faults(file: Path, parsed: Parsed, contents: Contents) -> Iterator[Fault]:
-    """Everything that the specification, and perhaps an agent, minds."""
+    """Everything that violates the specification, or that an agent may reject."""
     yield from parsed.faults
     if parsed.has_frontmatter:
         yield from _name_faults(file, parsed)
@@ -203,7 +203,7 @@ def _name_faults(file: Path, parsed: Parsed) -> Iterator[Fault]:
 
 
 def _is_repository(folder: Path) -> bool:
-    """Then whoever clones or downloads it names the folder."""
+    """Whether the folder is a repository, whose name depends on whoever cloned it."""
     return any((folder / name).exists() for name in (".git", ".gitignore", ".github"))
 
 

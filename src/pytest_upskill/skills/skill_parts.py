@@ -20,7 +20,7 @@ from .frontmatter import parse
 By = Literal["section", "paragraph"]
 PartKind = Literal["section", "paragraph", "file"]
 
-INTRODUCTION: Final = "introduction"  # what stands before the first heading
+INTRODUCTION: Final = "introduction"  # the text before the first heading
 _NO_WORDS: Final = "no words"
 _LONGEST_NAME: Final = 60
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -44,13 +44,13 @@ _WORD: Final = re.compile(r"\w")
 class Part:
     """A part of a skill: a stretch of its SKILL.md, or a file that it names."""
 
-    name: str  # a heading, the first words of a paragraph or a path; no other part has it
+    name: str  # a heading, the first words of a paragraph or a path; unique
     kind: PartKind
     line: int = 0  # in SKILL.md; 0 for a file
     start: int = 0  # in the text of SKILL.md
     end: int = 0
     level: int = 0  # of its heading
-    bare: bool = False  # a heading without text of its own, which goes with what is below it
+    bare: bool = False  # a heading without text, which is removed with the parts below it
 
 
 class PartedText:
@@ -67,12 +67,12 @@ class PartedText:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Those that can be left out."""
+        """The parts that can be left out."""
         return tuple(part for part in self.all if not part.bare)
 
     @cached_property
     def all(self) -> tuple[Part, ...]:
-        """With headings that have no text of their own."""
+        """All parts, with bare headings."""
         mark = len(self.text) - len(self.text.removeprefix("\ufeff"))
         matches = _LINE.finditer(self.text, mark)
         lines = [(match.start(), match[0].rstrip("\r\n")) for match in matches]
@@ -103,7 +103,7 @@ class PartedText:
             if gone[index]:
                 continue
             if texts and gone[index - 1] and not _ends_blank(texts[-1]):
-                texts.append(newline)  # what stood between them kept them apart
+                texts.append(newline)  # keep paragraphs apart
             texts.append(self.text[part.start : part.end])
         text = self.head + "".join(texts)
         return _with_end_of(self.text, text) if gone and gone[-1] else text
@@ -117,7 +117,7 @@ class PartedText:
 
 
 def told_apart(parts: Sequence[Part]) -> list[Part]:
-    """With the line in the names that several parts have."""
+    """Parts with unique names: the line is added to names that occur twice."""
     names = Counter(part.name for part in parts)
     while max(names.values(), default=1) > 1:
         parts = [
@@ -131,13 +131,13 @@ def told_apart(parts: Sequence[Part]) -> list[Part]:
 
 
 def _ends_blank(text: str) -> bool:
-    """Whether a blank line is the last one."""
+    """Whether the last line is blank."""
     last = text.removesuffix("\n").removesuffix("\r") if text.endswith(("\n", "\r")) else "x"
     return last.rstrip(" \t").endswith(("\n", "\r"))
 
 
 def _with_end_of(original: str, text: str) -> str:
-    """Without blank lines at the end, and with a last newline if the whole text has one."""
+    """Without blank lines at the end; with a final newline if the original has one."""
     words = text.rstrip()
     last = _LINE.match(text, len(words))  # what follows the words on their line
     ended = words + (last[0] if last else "")
@@ -193,7 +193,7 @@ def _name(words: str) -> str:
 
 
 def _blocks(lines: Sequence[str], first: int) -> Iterator[_Block]:
-    """Headings, and what stands between blank lines; lists, code and comments stay whole."""
+    """Headings and paragraphs; lists, code and comments stay in one piece."""
     index, before = first, False
     while index < len(lines):
         line = lines[index]
@@ -209,7 +209,7 @@ def _blocks(lines: Sequence[str], first: int) -> Iterator[_Block]:
         block_lines = lines[index:end]
         if level:
             yield _Block(index, " ".join(block_lines[:-1]), level)
-        # Code that is indented, and rules, belong to what is above them.
+        # Indented code and rules belong to the block above.
         elif not before or not (indented or not any(map(_WORD.search, block_lines))):
             announces = (
                 block_lines[-1].rstrip(" \t*_").endswith((":", "：")) if block_lines else False
@@ -219,7 +219,7 @@ def _blocks(lines: Sequence[str], first: int) -> Iterator[_Block]:
 
 
 def _words(lines: Sequence[str]) -> str:
-    """What a block begins with, without the marks of lists and quotes."""
+    """The first words of a block, without list and quote marks."""
     first = next((line for line in lines if _WORD.search(line) and not _FENCE.match(line)), "")
     item = _ITEM.match(first)
     return ((item[1] if item else first) or "").lstrip(" \t>#|").rstrip(" \t|")
@@ -276,7 +276,7 @@ def _after_list(lines: Sequence[str], start: int) -> int:
             index += 1
             continue
         if index > start and not indented:
-            apart = end < index  # a blank line stands before it
+            apart = end < index  # after a blank line
             starts_new = _atx(line) or _RULE.match(line) or _FENCE.match(line)
             if starts_new or (apart and not _ITEM.match(line)):
                 break

@@ -1,7 +1,7 @@
 """Trigger sets: queries that should, or should not, make an agent open a skill.
 
-They stand in files of their own (evals/triggers.json, evals/*trigger*.json), or beside the cases,
-in the forms of skill-creator and of its relatives.
+They are in separate files (evals/triggers.json, evals/*trigger*.json), or beside the cases, in the
+forms of skill-creator and similar ones.
 """
 
 import codecs
@@ -33,7 +33,7 @@ _SHOULD: Final = ("should_trigger", "should_activate", "should_fire", "positive"
 _SHOULD_NOT: Final = ("should_not_trigger", "should_not_activate", "should_not_fire", "negative")
 _QUERIES: Final = ("query", "prompt", "input", "text", "question", "user_prompt", "q")
 _WISHES: Final = _SHOULD[:3]
-# Some write the wish as a word.
+# Some write the expectation as a word.
 _IN_WORDS: Final = ("expected", "expect", "expected_action", "type", "label", "polarity")
 _YES: Final = frozenset({"trigger", "should_trigger", "activate", "fire", "yes", "positive"})
 _NO: Final = frozenset(
@@ -63,7 +63,7 @@ class Trigger:
 
 @dataclass(frozen=True)
 class TriggerWarning:
-    """What looks wrong with a trigger set that can be used."""
+    """A possible mistake in a trigger set that can be used."""
 
     file: Path
     line: int
@@ -73,7 +73,7 @@ class TriggerWarning:
 
 @dataclass(frozen=True)
 class LoadedTriggers:
-    """The triggers of a skill: those that can be asked, those that can't, and what was ignored."""
+    """The triggers of a skill: usable ones, broken ones, and warnings."""
 
     triggers: tuple[Trigger, ...] = ()
     broken: tuple[BrokenCase, ...] = ()
@@ -81,7 +81,7 @@ class LoadedTriggers:
 
     @property
     def found(self) -> bool:
-        """Whether there is a query, or a mistake to be told."""
+        """Whether there is a query, or a mistake to report."""
         return bool(self.triggers or self.broken)
 
     def of_kind(self, should_trigger: bool) -> list[Trigger]:
@@ -89,7 +89,7 @@ class LoadedTriggers:
 
 
 def trigger_files(folder: Path) -> list[Path]:
-    """The files of a skill that are for triggers alone, sorted; evals/triggers.json first."""
+    """The trigger files of a skill, sorted; evals/triggers.json first."""
     evals = folder / "evals"
     files = [file for file in evals.glob("*.json") if is_trigger_file(file) and not file.is_dir()]
     return sorted(files, key=lambda file: (file.name != Path(TRIGGERS_NAME).name, file.name))
@@ -132,7 +132,7 @@ def _load(files: Iterable[Path], taken: Collection[str]) -> LoadedTriggers:
             read.add(file)
         except CasesError as error:
             if not is_trigger_file(file):
-                continue  # whoever reads its cases tells what is wrong
+                continue  # reported with its cases
             name = f"{PREFIX}{slug(file.stem) or 'file'}"
             read.broken.append(BrokenCase(name, (), line_in(error), error))
     triggers = _with_ids(read, taken)
@@ -151,13 +151,13 @@ def line_in(error: CasesError) -> int:
 
 
 class _Read:
-    """What was read of all files so far."""
+    """What was read from all files so far."""
 
     def __init__(self) -> None:
         self.triggers: list[Trigger] = []  # their ids as written, or empty
         self.broken: list[BrokenCase] = []
         self.warnings: list[TriggerWarning] = []
-        self._known: dict[str, Trigger] = {}  # by the query, as it reads
+        self._known: dict[str, Trigger] = {}  # by the query, without case and extra space
 
     def add(self, file: Path) -> None:
         """Read a file; CasesError if it can't be read as a whole."""
@@ -184,14 +184,14 @@ class _Read:
             self.warnings.append(TriggerWarning(file, line, f"unknown keys are ignored: {keys}"))
 
     def _without_queries(self, file: Path, data: Any) -> None:
-        """Another file may just have such a name: the results of a run, say."""
+        """Another kind of file may have such a name: the results of a run, say."""
         if file.match(TRIGGERS_NAME):
             problem = "no queries" if data in ([], {}) else "no list of queries"
             raise CasesError(file, problem, _HOW_TO_WRITE)
         self.warnings.append(TriggerWarning(file, 1, "no list of queries, so it is left out"))
 
     def _take(self, trigger: Trigger) -> None:
-        """FormError if the same query is there with the opposite wish."""
+        """FormError if the same query has the opposite expectation elsewhere."""
         first = self._known.setdefault(" ".join(trigger.query.casefold().split()), trigger)
         if first is trigger:
             self.triggers.append(trigger)
@@ -231,7 +231,9 @@ class _Lines:
         return self._inside[root][place[-1]]
 
 
-Entry = tuple[Location, Any, bool | None]  # a query as written; the wish if its list says it
+Entry = tuple[
+    Location, Any, bool | None
+]  # its path, as written, and should_trigger if its list says so
 
 
 def _entries(data: Any, root: Location = ()) -> Iterator[Entry]:
@@ -252,7 +254,7 @@ def _entries(data: Any, root: Location = ()) -> Iterator[Entry]:
 
 
 def _beside_cases(data: Any) -> Iterator[Entry]:
-    """The queries in a file of cases: lists of their own, and those among the cases."""
+    """The queries in a file of cases: in separate lists, and among the cases."""
     if isinstance(data, dict):
         for key in TRIGGER_LISTS:
             if data.get(key) is not None:
@@ -320,7 +322,7 @@ _OTHERS: Final = frozenset({*_QUERIES, *_WISHES, *_SHOULD_NOT, *_IN_WORDS, "quer
 
 
 def _wish(written: Mapping[str, Any], wish: bool | None) -> tuple[str, bool | None]:
-    """The key that says whether the skill should be opened, and what it says; None if nothing."""
+    """The key that says whether the skill should be opened, and its value; None if unclear."""
     if wish is not None:
         return "should_trigger", wish
     for key in _WISHES:
@@ -343,7 +345,7 @@ def _prefixed(name: str) -> str:
 
 
 def _with_ids(read: _Read, taken: Collection[str]) -> tuple[Trigger, ...]:
-    """Own ids, else the first words of the query, with a hash where these are not enough."""
+    """Written ids, else the first words of the query, with a hash where those are not unique."""
     words = [slug(trigger.query) for trigger in read.triggers]
     often = Counter(
         name for name, trigger in zip(words, read.triggers, strict=True) if not trigger.id

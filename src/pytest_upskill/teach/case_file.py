@@ -46,7 +46,7 @@ def read_case_file(folder: Path, *, agents: bool = False) -> CaseFile:
     file = find_cases(folder)
     if file is None or (file.name != CASES_NAME and not has_cases(file)):
         return CaseFile()
-    loaded = load_checked_cases(file, folder=folder).whole() if has_cases(file) else []
+    loaded = load_checked_cases(file, folder=folder).require_all() if has_cases(file) else []
     unfit = _unfit_for_agents(loaded) if agents else _only_for_agents(loaded)
     if problems := [(case.place, problem) for case, problem in unfit]:
         raise cases_error(file, problems)

@@ -135,7 +135,7 @@ def load_written(
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
         file = Path(folder, "skill_meta.json")
         file.write_text(json.dumps({"cases": list(cases)}), encoding="utf-8")
-        return load_checked_cases(file).whole()
+        return load_checked_cases(file).require_all()
 
 
 def _as_saved(form: CaseReply, taken: set[str]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class SkillInfo:
         seen_files = tuple(path for path, _ in skill.references)
         facts = (name, path, skill.digest, skill.tokens, against, score, seen_files, skill.unseen)
         before = None if skill.previous_file is None else _cut(skill.previous_file)
-        return cls(*facts, _cut(skill.whole or skill.body), before if against else None)
+        return cls(*facts, _cut(skill.file_text or skill.body), before if against else None)
 
 
 def _cut(text: str) -> str:
