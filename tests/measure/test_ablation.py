@@ -9,8 +9,8 @@ import pytest
 from pytest_upskill._util.texts import digest
 from pytest_upskill.errors import InputError
 from pytest_upskill.measure.ablation import NOT_IN_CONTEXT, Ablation, ablation_studies
-from pytest_upskill.measure.lab import Lab
 from pytest_upskill.measure.study import load_skill_cases
+from pytest_upskill.measure.study_runner import StudyRunner
 from pytest_upskill.results.part_effects import PartEffect, Parts, part_conclusions, part_sentence
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
@@ -77,9 +77,9 @@ def ablation(
 
 
 def studied(one: Ablation, right: Answers, looks: tuple[int, ...] = (1,)) -> Parts:
-    lab = Lab(one.settings, looks, Model(right), lambda _agent: "1", lambda _model: None)
+    runner = StudyRunner(one.settings, looks, Model(right), lambda _agent: "1", lambda _model: None)
     study = one.study()
-    found = study.conclude(lab.run(study))
+    found = study.conclude(runner.run(study))
     assert isinstance(found, Parts)
     return found
 
@@ -151,8 +151,8 @@ def test_an_outage_is_no_loss(tmp_path: Path) -> None:
         ]
 
     study = one.study()
-    lab = Lab(one.settings, (1,), ask, lambda _agent: "1", lambda _model: None)
-    found = study.conclude(lab.run(study))
+    runner = StudyRunner(one.settings, (1,), ask, lambda _agent: "1", lambda _model: None)
+    found = study.conclude(runner.run(study))
     assert isinstance(found, Parts)
     part = by_name(found)["Troubleshooting"]
     assert part.standing(found.margin) == "incomplete"
@@ -182,10 +182,12 @@ def test_files_count_where_a_model_can_see_them(tmp_path: Path) -> None:
 def test_an_agent_gets_a_folder_of_the_same_name_without_the_part(tmp_path: Path) -> None:
     one = ablation(tmp_path, cases=2, subject=LOOP)
     study = one.study()
-    lab = Lab(one.settings, (1,), Model(needs_left), lambda _agent: "1", lambda _model: None)
+    runner = StudyRunner(
+        one.settings, (1,), Model(needs_left), lambda _agent: "1", lambda _model: None
+    )
     tested = [
         trial.trial.question.task.tested
-        for trial in lab._all_trials([study], 1)
+        for trial in runner._all_trials([study], 1)
         if trial.trial.question.task
     ]
     known = [skill for skill in tested if skill]
@@ -202,7 +204,7 @@ def test_one_section_can_only_be_studied_by_paragraph(tmp_path: Path) -> None:
     assert list(by_name(parts)) == ["One.", "Two LEFT."]
     silent = ablation_studies([one.source], {HAIKU: "m"}, tmp_path / "more", one.settings)
     told = silent[0].conclude(
-        Lab(one.settings, (1,), Model(needs_left), str, lambda _: None).run(silent[0])
+        StudyRunner(one.settings, (1,), Model(needs_left), str, lambda _: None).run(silent[0])
     )
     assert isinstance(told, Parts)
     assert "only one section" in part_conclusions(told)[-1]
@@ -219,8 +221,8 @@ def test_runs_are_added_only_while_they_may_tell(tmp_path: Path) -> None:
     """A part that is missed for sure, and one that surely is not, are settled at once."""
     one = ablation(tmp_path)
     model = Model(needs_left)
-    lab = Lab(one.settings, (2, 4, 8), model, lambda _agent: "1", lambda _model: None)
-    lab.run(one.study())
+    runner = StudyRunner(one.settings, (2, 4, 8), model, lambda _agent: "1", lambda _model: None)
+    runner.run(one.study())
     assert max(question.run for question in model.asked) == 2
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.errors import InputError, SettingsError
-from pytest_upskill.measure.lab import Lab
 from pytest_upskill.measure.skill_matrix import (
     Member,
     distinct,
@@ -15,6 +14,7 @@ from pytest_upskill.measure.skill_matrix import (
     study_of,
 )
 from pytest_upskill.measure.study import SkillCases, load_skill_cases
+from pytest_upskill.measure.study_runner import StudyRunner
 from pytest_upskill.results.neighbours import Matrix
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
@@ -80,8 +80,8 @@ class Answerer:
 
 def studied(own: Sequence[Member], ask: Answerer, looks: tuple[int, ...] = (2,)) -> Matrix:
     (study,) = matrix_studies([one.source for one in own], {LOOP: "id"}, looks)
-    lab = Lab(Settings(), looks, ask, lambda _agent: "1", lambda _model: None)
-    found = study.conclude(lab.run(study))
+    runner = StudyRunner(Settings(), looks, ask, lambda _agent: "1", lambda _model: None)
+    found = study.conclude(runner.run(study))
     assert isinstance(found, Matrix)
     return found
 
@@ -195,9 +195,9 @@ def test_a_neighbour_may_not_be_installed_everywhere_as_well(tmp_path: Path) -> 
     own = [source(tmp_path / name) for name in ("pdf", "csv")]
     (study,) = matrix_studies(own, {LOOP: "id"}, (2,))
     settings = Settings(with_skills=(tmp_path / "csv",))
-    lab = Lab(settings, (2,), Answerer(), lambda _agent: "1", lambda _model: None)
+    runner = StudyRunner(settings, (2,), Answerer(), lambda _agent: "1", lambda _model: None)
     with pytest.raises(SettingsError, match="this skill is tested"):
-        lab.estimate([study], free=True)
+        runner.estimate([study], free=True)
 
 
 def test_files_of_a_neighbours_cases_are_not_installed(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_cases_for_other_models_leave_a_skill_a_neighbour(tmp_path: Path) -> Non
     own[1] = load_skill_cases(tmp_path / "csv/SKILL.md", "csv", Settings())
     (study,) = matrix_studies(own, {LOOP: "id"}, (1,))
     assert {variant.skill.name for variant in study.variants} == {"pdf"}
-    lab = Lab(Settings(), (1,), Answerer(), lambda _agent: "1", lambda _model: None)
-    found = study.conclude(lab.run(study))
+    runner = StudyRunner(Settings(), (1,), Answerer(), lambda _agent: "1", lambda _model: None)
+    found = study.conclude(runner.run(study))
     assert isinstance(found, Matrix)
     assert found.not_measured == {"csv": "no cases for loop/m"}

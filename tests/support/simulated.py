@@ -139,7 +139,7 @@ def _unrelated(a: float, b: float, mean: float) -> Callable[[random.Random], tup
     return case
 
 
-# Studies: variants with known pass rates, asked look by look as a lab does.
+# Studies: variants with known pass rates, asked look by look as a study runner does.
 
 Rates = Mapping[str, list[float]]  # by variant: the chance of each case to pass
 

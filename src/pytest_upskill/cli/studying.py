@@ -16,8 +16,8 @@ from ..agents.roster import subjects_of
 from ..checks import rubric_of
 from ..errors import Setting, SettingsError, shown
 from ..measure.assembly import Assembly, announced
-from ..measure.lab import Lab
 from ..measure.study import SkillCases, Study, info_of, load_skill_cases
+from ..measure.study_runner import StudyRunner
 from ..models.prices import FREE
 from ..reports.terminal.study_lines import study_lines
 from ..reports.writers import report_paths, require_apart
@@ -58,11 +58,11 @@ def add_study_arguments(parser: argparse.ArgumentParser, command: str, *tables: 
 
 @dataclass
 class StudySession:
-    """Skills with their cases, agents on models, a lab, and what its studies came to."""
+    """Skills with their cases, agents on models, a runner, and what its studies came to."""
 
     sources: tuple[SkillCases, ...]
     subjects: dict[Subject, str]  # with the ids of their models
-    lab: Lab
+    runner: StudyRunner
     screen: ProgressScreen
     folder: Path  # a temporary one, for changed skills
     free: bool
@@ -76,7 +76,7 @@ class StudySession:
         """All studies, one after the other, until Ctrl-C."""
         conclusions = list[Matrix | Parts]()
         for study in studies:
-            studied = self.lab.run(study)
+            studied = self.runner.run(study)
             conclusions.append(study.conclude(studied))
             states = {effect.state for effect in studied.effects.values()}
             self.complete &= "incomplete" not in states and not studied.interrupted
@@ -125,7 +125,7 @@ def run_studies(args: argparse.Namespace, command: StudyCommand) -> tuple[str, i
         studies = command.plan(session)
         consent = Consent(args.yes, session.screen, sys.stdout)
         planned = [*studies, *command.follow_ups()]
-        if not consent(session.lab.estimate(planned, free=session.free)):
+        if not consent(session.runner.estimate(planned, free=session.free)):
             session.screen.line("Nothing was asked.")
             return "", 1
         results = session.results(session.carry_out(studies))
@@ -167,13 +167,13 @@ def _session(args: argparse.Namespace) -> Iterator[StudySession]:
     root = root_of_run(Path.cwd())
     engine = models.engine(settings, root, notes.append, spell=args.spell, budget_hint=hint)
     free = all(models.price_of(name) == FREE for name in models.specs)
-    lab = Lab(
+    runner = StudyRunner(
         *(settings, looks, engine.ask, models.roster.version, models.price_of),
         *(screen.begin, screen.done, engine.close, engine.known_before),
     )
     with TemporaryDirectory(prefix="upskill-study-") as folder:
         try:
-            yield StudySession(sources, subjects, lab, screen, Path(folder), free, notes)
+            yield StudySession(sources, subjects, runner, screen, Path(folder), free, notes)
         finally:
             engine.close()
 

@@ -2,7 +2,7 @@
 
 The matrix of neighbours, the ablation of parts and the versions of ``distill`` are studies. A study
 says what is asked (variants), what is compared (contrasts) and how the results are made
-(``conclude``); a `Lab` carries it out, for the commands and for pytest.
+(``conclude``); a `StudyRunner` carries it out, for the commands and for pytest.
 """
 
 from collections import Counter

@@ -16,7 +16,7 @@ import pytest
 from .._util.texts import one_line
 from ..engine.batches import Waiting
 from ..errors import InputError
-from ..measure.lab import Lab
+from ..measure.study_runner import StudyRunner
 from ..results.regressions import Standing
 from ..settings import Settings
 from ..skills.context import require_ref
@@ -137,7 +137,7 @@ class SkillSession:
             config, subjects.models, settings, self._note, asks=self.asks
         )
         if wanted_studies(settings):
-            self._studies = Studies(self, self._selected, config, self._lab)
+            self._studies = Studies(self, self._selected, config, self._study_runner)
         if not self.asks:
             return
         if self._selected.sources:  # or no model may be needed at all
@@ -164,10 +164,12 @@ class SkillSession:
         export = OtelExport(specs, lambda: ledger.answers(engine))
         config.pluginmanager.register(export, "upskill-otel")
 
-    def _lab(self, looks: tuple[int, ...]) -> Lab:
+    def _study_runner(self, looks: tuple[int, ...]) -> StudyRunner:
         """What studies are carried out with."""
         price_of, version_of = self.subjects.models.price_of, self.subjects.version_of
-        return Lab(self.settings, looks, self.ask, version_of, price_of, stop=self._asking.close)
+        return StudyRunner(
+            self.settings, looks, self.ask, version_of, price_of, stop=self._asking.close
+        )
 
     def _require_models(self) -> None:
         require_outputs(self.settings)

@@ -10,8 +10,8 @@ import pytest
 
 from ..checks import CheckedCase, load_checked_cases
 from ..errors import InputError, SettingsError
-from ..measure.lab import Lab
 from ..measure.study import SkillCases, Study
+from ..measure.study_runner import StudyRunner
 from ..models.prices import FREE
 from ..results.neighbours import Matrix
 from ..results.part_effects import Parts
@@ -56,12 +56,12 @@ def looks_of_studies(settings: Settings, config: pytest.Config) -> tuple[int, ..
 
 @dataclass
 class Studies:
-    """The studies of a run; ``lab_of`` makes a lab for the numbers of runs at which to look."""
+    """The studies of a run; ``runner_of`` takes the numbers of runs at which to look."""
 
     run: Run
     selected: Selected
     config: pytest.Config
-    lab_of: Callable[[tuple[int, ...]], Lab]
+    runner_of: Callable[[tuple[int, ...]], StudyRunner]
     matrices: list[Matrix] = field(default_factory=list)
     parts: list[Parts] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -71,8 +71,8 @@ class Studies:
         self.notes = [f"{self._names}: not run, as the run was stopped. {_AGAIN}."]
 
     @property
-    def _lab(self) -> Lab:
-        return self.lab_of(looks_of_studies(self.run.settings, self.config))
+    def _study_runner(self) -> StudyRunner:
+        return self.runner_of(looks_of_studies(self.run.settings, self.config))
 
     def lines(self, session: pytest.Session, tests: Sequence[PlannedCase] | None) -> list[str]:
         """The estimate before the run; ``tests`` is None if the tests are not known."""
@@ -86,8 +86,8 @@ class Studies:
 
     def _estimated(self, studies: Sequence[Study]) -> list[str]:
         models = {study.subject.model for study in studies}
-        lab = self._lab
-        guess = lab.estimate(studies, free=all(lab.price_of(name) == FREE for name in models))
+        runner = self._study_runner
+        guess = runner.estimate(studies, free=all(runner.price_of(name) == FREE for name in models))
         moment = "after the tests, " if self.run.asks else "a run would make after the tests "
         lines = [f"upskill: {self._names}: {moment}{guess}"]
         return [*lines, f"upskill: {guess.warning}"] if guess.warning else lines
@@ -101,9 +101,9 @@ class Studies:
         with TemporaryDirectory(prefix="upskill-study-") as folder:
             try:
                 studies = self._planned(session, list(ledger.planned), Path(folder))
-                lab = self._lab
+                runner = self._study_runner
                 for study in studies:
-                    studied = lab.run(study)
+                    studied = runner.run(study)
                     conclusion = study.conclude(studied)
                     if isinstance(conclusion, Matrix):
                         self.matrices.append(conclusion)

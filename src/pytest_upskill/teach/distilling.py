@@ -159,7 +159,7 @@ class _Distillation:
                     continue
                 number = counted(len(ablation.parts), "part")
                 screen.begin(f"{subject.label} without each of {number}…")
-                studied = models.lab.run(study)
+                studied = models.runner.run(study)
             require_answers(models, chain.from_iterable(studied.records.values()))
             by_student.append(ablation.concluded(studied))
             screen.row("parts", [(subject.label, _standings(by_student[-1]))])
@@ -267,7 +267,7 @@ class _HeldOut:
                 skills[version.label] = stack.enter_context(loaded(version.draft, self.scratch))
             variants = [Variant(_BASELINE, self.skill, cases, "baseline", score=score)]
             variants += [Variant(name, skill, cases, score=score) for name, skill in skills.items()]
-            studied = self.models.lab.run(Study(subject, tuple(variants), (), lambda _: parts))
+            studied = self.models.runner.run(Study(subject, tuple(variants), (), lambda _: parts))
         require_answers(self.models, chain.from_iterable(studied.records.values()))
         return replace(
             parts,

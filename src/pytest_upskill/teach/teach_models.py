@@ -12,8 +12,8 @@ from ..checks import CheckedCase
 from ..errors import Setting, Spell
 from ..measure.assembly import Assembly, announced
 from ..measure.evaluate import evaluate_cases
-from ..measure.lab import Lab
 from ..measure.outfits import Outfits
+from ..measure.study_runner import StudyRunner
 from ..models.model import ModelName, NamedBy
 from ..models.prices import FREE, Price, cost
 from ..results.run import RunResults
@@ -133,10 +133,10 @@ class TeachModels:
         )
 
     @cached_property
-    def lab(self) -> Lab:
+    def runner(self) -> StudyRunner:
         """What studies on the students are carried out with."""
         version_of, looks = self._models.roster.version, (self.settings.runs,)
-        return Lab(self.settings, looks, self.ask, version_of, self.price_of)
+        return StudyRunner(self.settings, looks, self.ask, version_of, self.price_of)
 
     def decide(self, skill: Skill, triggers: Sequence[Trigger]) -> list[tuple[Trigger, Record]]:
         """Ask every query on every student, and say of each trial whether it was decided right."""

@@ -38,7 +38,7 @@ def run_matrix(args: argparse.Namespace) -> tuple[str, int]:
 
 class _Matrix(StudyCommand):
     def plan(self, session: StudySession) -> Sequence[Study]:
-        return matrix_studies(session.sources, session.subjects, session.lab.looks)
+        return matrix_studies(session.sources, session.subjects, session.runner.looks)
 
     def status(self, results: RunResults) -> int:
         """1 if a pair is shown to hurt, or answers are missing."""
@@ -87,7 +87,7 @@ class _Ablate(StudyCommand):
             learn = tuple(checked for checked in cases if checked[0].id not in held)
             self.held.append(tuple(checked for checked in cases if checked[0].id in held))
             folder = session.folder / f"{len(self.ablations)}"
-            settings, by, margin = session.lab.settings, self.args.by, self.args.margin or MARGIN
+            settings, by, margin = session.runner.settings, self.args.by, self.args.margin or MARGIN
             self.ablations.append(Ablation(source, subject, learn, folder, settings, by, margin))
         studies = [ablation.study() for ablation in self.ablations]
         for ablation, held_out in zip(self.ablations, self.held, strict=True):
@@ -98,7 +98,7 @@ class _Ablate(StudyCommand):
         self, ablation: Ablation, held_out: Sequence[CheckedCase], session: StudySession
     ) -> None:
         """Say before anything is asked if the cases can't show that a part could go."""
-        looks, margin, parts = session.lab.looks, _points(ablation.margin), len(ablation.parts)
+        looks, margin, parts = session.runner.looks, _points(ablation.margin), len(ablation.parts)
         # Cases that ask the same count as one.
         have, held = (
             len({sample_of(case) for case, _ in cases}) for cases in (ablation.cases, held_out)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.measure.lab import Lab
 from pytest_upskill.measure.study import (
     Contrast,
     SkillCases,
@@ -16,6 +15,7 @@ from pytest_upskill.measure.study import (
     load_skill_cases,
     scores_of,
 )
+from pytest_upskill.measure.study_runner import StudyRunner
 from pytest_upskill.models.prices import FREE, Price
 from pytest_upskill.results.part_effects import Parts
 from pytest_upskill.settings import Settings
@@ -72,8 +72,8 @@ def study(source: SkillCases, **texts: str) -> Study:
     return Study(MODEL, tuple(variants), tuple(contrasts), lambda _: known)
 
 
-def lab(ask: Asker, looks: tuple[int, ...] = LOOKS, **more: object) -> Lab:
-    return Lab(Settings(), looks, ask, lambda _: "1", lambda _: FREE, **more)  # type: ignore[arg-type]
+def runner(ask: Asker, looks: tuple[int, ...] = LOOKS, **more: object) -> StudyRunner:
+    return StudyRunner(Settings(), looks, ask, lambda _: "1", lambda _: FREE, **more)  # type: ignore[arg-type]
 
 
 def knows(question: Question) -> str:
@@ -88,7 +88,7 @@ def half(question: Question) -> str:
 
 def test_what_is_shown_at_the_first_look_is_asked_no_more(gate: SkillCases) -> None:
     ask = Asker(knows)
-    found = lab(ask).run(study(gate, shorter="Type gate up."))
+    found = runner(ask).run(study(gate, shorter="Type gate up."))
     lost, same = found.effects["none"], found.effects["shorter"]
     assert (lost.state, lost.runs, lost.cases) == ("shown", 2, 10)
     assert lost.lift
@@ -108,7 +108,7 @@ def test_only_variants_of_open_contrasts_are_asked_on(gate: SkillCases) -> None:
         return "no idea" if number % 3 == 0 and question.run % 2 else "up"  # 4 cases are flaky
 
     ask = Asker(answer)
-    found = lab(ask).run(study(gate, perhaps="Perhaps gate up."))
+    found = runner(ask).run(study(gate, perhaps="Perhaps gate up."))
     assert found.effects["none"].state == "shown"
     assert found.effects["none"].runs == 2
     assert found.effects["perhaps"].runs > 2
@@ -122,14 +122,16 @@ def test_errors_make_their_contrasts_incomplete_and_no_others(gate: SkillCases) 
         broken = "Perhaps" in question.system and "gate 3?" in question.messages[-1][1]
         return None if broken else knows(question)
 
-    found = lab(Asker(answer)).run(study(gate, perhaps="Perhaps gate up."))
+    found = runner(Asker(answer)).run(study(gate, perhaps="Perhaps gate up."))
     assert found.effects["none"].state == "shown"
     effect = found.effects["perhaps"]
     assert (effect.state, effect.cases) == ("incomplete", 9)  # that case is left out
 
 
 def test_a_contrast_without_any_answer_has_no_number(gate: SkillCases) -> None:
-    found = lab(Asker(lambda one: knows(one) if "gate up" in one.system else None)).run(study(gate))
+    found = runner(Asker(lambda one: knows(one) if "gate up" in one.system else None)).run(
+        study(gate)
+    )
     effect = found.effects["none"]
     assert (effect.state, effect.lift, effect.cases) == ("incomplete", None, 0)
     assert found.lift("whole", "none") is None
@@ -140,7 +142,7 @@ def test_an_error_in_a_later_look_keeps_the_look_before(gate: SkillCases) -> Non
         return None if question.run > 2 else half(question)
 
     ask = Asker(answer)
-    found = lab(ask).run(study(gate))
+    found = runner(ask).run(study(gate))
     effect = found.effects["none"]
     if effect.state == "incomplete":
         assert (effect.runs, effect.cases) == (2, 10)
@@ -152,7 +154,7 @@ def test_cases_that_ask_the_same_are_one_sample(tmp_path: Path) -> None:
     asked = [case("How do I open the gate?", "up", id=f"g{n}") for n in range(6)]
     write_skill(tmp_path / "gate", asked)
     source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", Settings())
-    found = lab(Asker(knows)).run(study(source))
+    found = runner(Asker(knows)).run(study(source))
     effect = found.effects["none"]
     assert (effect.cases, effect.state) == (1, "dropped")
     assert effect.lift
@@ -168,7 +170,7 @@ def test_scores_are_of_checks_if_the_variant_says_so(tmp_path: Path) -> None:
     planned = study(source)
     variants = tuple(replace(one, score=source.score) for one in planned.variants)
     ask = Asker(lambda one: "gate up" if "gate up" in one.system else "gate")
-    found = lab(ask).run(replace(planned, variants=variants))
+    found = runner(ask).run(replace(planned, variants=variants))
     effect = found.effects["none"]
     assert effect.lift
     assert effect.lift.lift == pytest.approx(-0.5)
@@ -184,7 +186,7 @@ def test_ctrl_c_reports_what_is_answered_so_far(gate: SkillCases) -> None:
             raise KeyboardInterrupt
         return None
 
-    found = lab(Asker(answer), stop=lambda: stopped.append(True)).run(
+    found = runner(Asker(answer), stop=lambda: stopped.append(True)).run(
         study(gate, perhaps="Perhaps gate up.")
     )
     assert found.interrupted
@@ -195,14 +197,14 @@ def test_ctrl_c_reports_what_is_answered_so_far(gate: SkillCases) -> None:
 def test_progress_counts_what_is_shown_open_and_incomplete(gate: SkillCases) -> None:
     told = list[str]()
     other = "Something else."
-    lab(Asker(knows), done=told.append).run(study(gate, other=other, same=gate.skill.body))
+    runner(Asker(knows), done=told.append).run(study(gate, other=other, same=gate.skill.body))
     assert told == ["2 of 3 differences shown"]
     told.clear()
     asker = Asker(lambda question: None if other in question.system else knows(question))
-    lab(asker, done=told.append).run(study(gate, other=other))
+    runner(asker, done=told.append).run(study(gate, other=other))
     assert told == ["1 of 2 differences shown, 1 incomplete"]
     told.clear()
-    lab(Asker(lambda _: None), done=told.append).run(study(gate, other=other))
+    runner(Asker(lambda _: None), done=told.append).run(study(gate, other=other))
     assert told == ["0 of 2 differences shown, 2 incomplete"]
 
 
@@ -211,12 +213,12 @@ def test_ctrl_c_is_not_swallowed_where_nothing_can_be_stopped(gate: SkillCases) 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        lab(Asker(answer)).run(study(gate))
+        runner(Asker(answer)).run(study(gate))
 
 
 def test_estimate_counts_each_question_once_in_all_looks(gate: SkillCases) -> None:
     price = Price(1.0, 5.0, 0.1)
-    own = Lab(Settings(), LOOKS, Asker(knows), lambda _: "1", lambda _: price)
+    own = StudyRunner(Settings(), LOOKS, Asker(knows), lambda _: "1", lambda _: price)
     planned = study(gate, same=gate.skill.body)  # asks what the whole skill asks
     guess = own.estimate([planned], free=False)
     assert str(guess).startswith("up to about 160 calls, ")
@@ -225,22 +227,22 @@ def test_estimate_counts_each_question_once_in_all_looks(gate: SkillCases) -> No
 
 
 def test_estimate_warns_of_too_few_cases(tmp_path: Path) -> None:
-    guess = lab(Asker(knows)).estimate([study(skill(tmp_path, 4))], free=True)
+    guess = runner(Asker(knows)).estimate([study(skill(tmp_path, 4))], free=True)
     assert guess.warning == "Too few cases: 4 can't show any difference (6 needed)."
     assert guess.price == "free"
 
 
 def test_fixed_runs_are_one_look(gate: SkillCases) -> None:
     ask = Asker(half)
-    found = lab(ask, (3,)).run(study(gate))
+    found = runner(ask, (3,)).run(study(gate))
     assert found.effects["none"].runs == 3
     assert found.effects["none"].state in ("none shown", "shown")
-    guess = lab(ask, (3,)).estimate([study(gate)], free=True)
+    guess = runner(ask, (3,)).estimate([study(gate)], free=True)
     assert str(guess).startswith("up to about 60 calls, ")
 
 
 def test_lifts_describe_any_two_variants(gate: SkillCases) -> None:
-    found: Studied = lab(Asker(knows)).run(study(gate))
+    found: Studied = runner(Asker(knows)).run(study(gate))
     lift = found.lift("whole", "none")
     assert lift
     assert lift.lift == 1
@@ -251,7 +253,7 @@ def test_a_sample_counts_only_if_all_of_its_cases_have_answers(tmp_path: Path) -
     asked.append(case("How do I close it?", "up", id="other"))
     write_skill(tmp_path / "gate", asked)
     source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", Settings())
-    found = lab(Asker(knows), (1,)).run(study(source))
+    found = runner(Asker(knows), (1,)).run(study(source))
     records = list(found.records["whole"])
     variant = study(source).variants[0]
     assert len(scores_of(variant, records)) == 2
@@ -261,11 +263,11 @@ def test_a_sample_counts_only_if_all_of_its_cases_have_answers(tmp_path: Path) -
 
 def test_estimate_leaves_out_what_is_stored(gate: SkillCases) -> None:
     ask = Asker(knows)
-    lab(ask, (2,)).run(study(gate))
+    runner(ask, (2,)).run(study(gate))
     known = set(ask.asked)
-    own = replace(lab(ask), stored=lambda asked: {one.key for one in asked} & known)
+    own = replace(runner(ask), stored=lambda asked: {one.key for one in asked} & known)
     guess = own.estimate([study(gate)], free=False)
     assert str(guess).startswith("up to about 120 calls (40 answers stored), ")
-    same = replace(lab(ask, (2,)), stored=own.stored).estimate([study(gate)], free=False)
+    same = replace(runner(ask, (2,)), stored=own.stored).estimate([study(gate)], free=False)
     assert same.free
     assert str(same) == "no call (40 answers stored), 0 tokens, free"

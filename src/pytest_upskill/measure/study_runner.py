@@ -22,7 +22,7 @@ from .study import Contrast, Scores, Studied, Study, Variant, scores_of
 
 
 @dataclass(frozen=True)
-class Lab:
+class StudyRunner:
     """Carries out studies."""
 
     settings: Settings
