@@ -149,7 +149,7 @@ class SameErrors:
             causes = by_test.get(report.nodeid, [])
             if all(len(cause.tests) == 1 for cause in causes):
                 long.append(report)
-                short.append(report)
+                short.append(_in_short(report, harmless(causes[0].text)) if causes else report)
                 continue
             new = [cause for cause in causes if next(iter(cause.tests)) == report.nodeid]
             if new or report.sections:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from .._util.texts import one_line, points
+from .._util.texts import one_line, points, span
 from ..settings import Score
 from ..stats import Interval, Lift, paired_lift, wilson
 from ..trials.records import Record
@@ -143,7 +143,7 @@ def _where_opened(found: Activation) -> str:
         return ""
     return (
         f", {points(lift.lift)} points where opened "
-        f"({points(lift.low)} to {points(lift.high)}, {len(found.pairs):,} cases)"
+        f"({span(lift.low, lift.high)}, {len(found.pairs):,} cases)"
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .._util.texts import points, times_as_much
+from .._util.texts import points, span, times_as_much
 from ..settings import Score
 from ..stats import LEVEL, Change, Lift, holm, paired_lift, paired_ratio
 from ..trials.subject import Arm
@@ -112,7 +112,7 @@ def _adjusted(lift: Lift, p_value: float, level: float) -> Lift:
 
 def span_words(lift: Lift, unit: str = "") -> str:
     """``+20 (-12 to +52)``."""
-    return f"{points(lift.lift)}{unit} ({points(lift.low)} to {points(lift.high)})"
+    return f"{points(lift.lift)}{unit} ({span(lift.low, lift.high)})"
 
 
 def points_words(lift: Lift, unit: str = "") -> str:

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, PlainSerializer
 
-from .._util.texts import counted, dollars, points
+from .._util.texts import counted, dollars, span, unsigned_points
 from ..stats import Lift
 from ..trials.number_types import Amount, Whole
 
@@ -82,11 +82,9 @@ def loss_words(change: Lift | None, margin: float = MARGIN, cases: int | None = 
     if change is None:
         return "not known: not measured"
     if standing == "loses":
-        lost, low, high = (
-            points(-number).lstrip("+") for number in (change.lift, change.high, change.low)
-        )
-        return f"loses {lost} points ({low} to {high})"
-    bounds = f"({points(change.low)} to {points(change.high)})"
+        bounds = span(-change.high, -change.low, unsigned_points)
+        return f"loses {unsigned_points(-change.lift)} points ({bounds})"
+    bounds = f"({span(change.low, change.high)})"
     if standing == "no loss shown":
         return f"no loss shown {bounds}"
     hint = f": about {cases:,} cases would tell" if cases else ""

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from pydantic import computed_field
 
-from .._util.texts import counted, one_line
+from .._util.texts import counted, one_line, span, unsigned_points
 from ..stats import Lift
 from ..trials.number_types import Runs, Whole
 from .arm_comparison import points_words
@@ -195,7 +195,7 @@ def _shown_sentence(matrix: Matrix, pair: Neighbour) -> str:
     lift = pair.effect.lift
     assert lift is not None
     verb, low, high = _gain_or_loss(lift)
-    change = f"{verb} {_size(abs(lift.lift))} ({_bound(low)} to {_bound(high)})"
+    change = f"{verb} {_size(abs(lift.lift))} ({span(low, high, unsigned_points)})"
     text = f"{_name(pair.skill)} {change} when {_installed_words(matrix, pair)}"
     return text + _opening_words(matrix, pair)
 
@@ -270,8 +270,3 @@ def _pair_words(pair: Neighbour) -> str:
 def _size(share: float) -> str:
     number = round(100 * share)
     return f"{number:,} {'point' if number == 1 else 'points'}"
-
-
-def _bound(share: float) -> str:
-    """Points of a loss or gain, which has a sign only if it might be the other way."""
-    return f"{round(100 * share):,}"

@@ -6,11 +6,12 @@ from typing import Final, Literal
 
 from pydantic import computed_field
 
-from .._util.texts import counted, one_line, points
+from .._util.texts import counted, one_line, points, span, unsigned_points
 from ..skills.skill_parts import By, PartKind
 from ..stats import Lift
 from ..trials.number_types import Flag, Number, Share, Whole
 from ..trials.subject import CHAT
+from .arm_comparison import span_words
 from .effects import MARGIN, Effect, LiftValue, LossStanding, StudyTotals, loss_standing, loss_words
 
 _LONGEST_NAME: Final = 80
@@ -126,13 +127,13 @@ def part_loss_words(part: PartEffect, margin: float) -> str:
     change, standing = part.change, part.standing(margin)
     if standing == "incomplete" or change is None:
         return "incomplete, as answers are missing"
-    bounds = f"({points(change.low)} to {points(change.high)})"
     if standing == "loses":
-        return f"{points(change.lift)} {bounds}"
+        return span_words(change)
     if change.low > 0:
-        return f"better without it, {points(change.lift)} {bounds}"
+        return f"better without it, {span_words(change)}"
     if standing == "not known" and part.effect.cases_needed is None:
-        return f"not known {bounds}: no practical number of cases would tell"
+        bounds = span(change.low, change.high)
+        return f"not known ({bounds}): no practical number of cases would tell"
     return loss_words(change, margin, part.effect.cases_needed)
 
 
@@ -158,7 +159,7 @@ def _incomplete_words(study: Parts) -> list[str]:
 
 
 def _what_could_go(study: Parts) -> str:
-    margin = f"{points(study.margin).lstrip('+')} points"
+    margin = f"{unsigned_points(study.margin)} points"
     if not study.helps:
         return f"{_not_helping(study)}, so they can't tell which parts are missed"
     if going := study.could_go:
@@ -192,9 +193,9 @@ def _not_helping(study: Parts) -> str:
     if study.lift is None:
         return "The skill itself could not be measured on these cases"
     lift = study.lift
-    span = f"{points(lift.lift)} points, {points(lift.low)} to {points(lift.high)}"
+    words = f"{points(lift.lift)} points, {span(lift.low, lift.high)}"
     verdict = "hurts" if lift.high < 0 else "is not shown to help"
-    return f"The skill itself {verdict} on these cases ({span})"
+    return f"The skill itself {verdict} on these cases ({words})"
 
 
 def _name(name: str) -> str:

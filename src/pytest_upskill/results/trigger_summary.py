@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, PlainSerializer, computed_field
 
-from .._util.texts import apart, counted, one_line, percent
+from .._util.texts import apart, counted, one_line, percent, span
 from ..settings import ENOUGH_QUERIES, Gates
 from ..stats import Interval, wilson
 from ..trials.plan import PlannedCase
@@ -85,7 +85,7 @@ class QueryShare:
 
     @property
     def bounds(self) -> str:
-        return f"{percent(self.interval.low)} to {percent(self.interval.high)}"
+        return span(*self.interval, percent)
 
     @property
     def opened_words(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .._util.texts import counted, dollars, points
+from .._util.texts import counted, dollars, unsigned_points
 from ..errors import shown
 from ..reports.terminal.layout import Look
 from ..reports.terminal.study_lines import curve_lines
@@ -114,7 +114,7 @@ def _conclusion(distilled: Distilled) -> Iterator[str]:
     if distilled.problem:
         yield as_sentence(distilled.problem)
         return
-    margin = points(distilled.margin).lstrip("+")
+    margin = unsigned_points(distilled.margin)
     chosen = distilled.chosen
     if chosen:
         now, before = chosen.draft.tokens, distilled.original.tokens

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from .._util.texts import counted, one_line, points
+from .._util.texts import counted, one_line
+from ..results.arm_comparison import span_words
 from ..results.part_effects import Parts
 from ..results.run import RunResults
 from ..skills.context import FilesOnDisk
@@ -207,7 +208,7 @@ def parts_for_teacher(parts: Sequence[Parts]) -> str:
         for part in student.parts:
             lift, change = part.effect.lift, "not known"
             if lift:
-                change = f"{points(lift.lift)} ({points(lift.low)} to {points(lift.high)})"
+                change = span_words(lift)
             size = f" ({counted(part.tokens, 'token')})" if part.tokens else ""
             lines.append(f"- {part.name}{size}: without it {change}")
     return "\n".join(lines)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from .._util.texts import counted, points
+from .._util.texts import counted, unsigned_points
 from ..measure.estimate import (
     ANSWER,
     QUESTION,
@@ -195,8 +195,8 @@ def too_few_to_distill(cases: Sequence[UsableCase], margin: float) -> str:
         if (cases_within([(1.0, 1.0)], percent / 100) or held + 1) <= held
     )
     fewest = f" ({needed:,} needed)" if needed else ""
-    loss, cases_held = points(margin).lstrip("+"), counted(held, "held-out case")
+    loss, cases_held = unsigned_points(margin), counted(held, "held-out case")
     return (
         f"Too few cases: {cases_held} can't rule out a loss of {loss} points{fewest}; "
-        f"they can rule out {points(smallest).lstrip('+')} points or more."
+        f"they can rule out {unsigned_points(smallest)} points or more."
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ..._util.files import why_unwritable
-from ..._util.texts import counted, one_line, points
+from ..._util.texts import counted, one_line, unsigned_points
 from ...checks import CheckedCase
 from ...errors import InputError, Setting, SettingsError, shown
 from ...measure.ablation import Ablation, fewest_cases_within
@@ -210,7 +210,7 @@ def _noted(results: RunResults, note: str) -> RunResults:
 
 
 def _points(margin: float) -> str:
-    return f"{points(margin).lstrip('+')} points"
+    return f"{unsigned_points(margin)} points"
 
 
 def _require_place(file: Path) -> None:
