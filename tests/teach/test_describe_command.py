@@ -189,7 +189,7 @@ def test_the_best_on_held_out_queries_is_kept_and_not_the_last(project: Project)
 
     fake.student = nearly
     status, data = results(project, fake, "--attempts", "3")
-    assert (status, data["best"], data["change"]["versions_compared"]) == (0, 2, 2)
+    assert (status, data["best"], data["versions_compared"]) == (0, 2, 2)
     assert load_skill(folder / "SKILL.md").description == GOOD
     assert f"\n{HALF}\n" not in fake.of("describer")[1].question
 
@@ -337,8 +337,8 @@ def test_the_result_as_json(project: Project) -> None:
         "false_alarms": 0.0,
         "students": {"small": 1.0},
     }
-    assert data["change"]["versions_compared"] == 2
-    assert 0 < data["change"]["low"] < data["change"]["points"] == 0.5
+    assert data["versions_compared"] == 2
+    assert 0 < data["change"]["low"] < data["change"]["lift"] == 0.5
     parts = Counter(one["part"] for one in data["queries"])
     assert parts == {"learn": 18, "holdout": 12}
 

@@ -197,8 +197,8 @@ def test_known_queries_are_kept_and_completed(project: Project) -> None:
     fake = FakeModels(queries=[reply(20, 20)])
     status, shown, _ = run(project, fake, "--queries", "10", "--json")
     data = json.loads(shown)
-    assert (status, data["should_trigger"], data["should_not_trigger"]) == (0, 5, 5)
-    assert sum(one["new"] for one in data["queries"]) == 4
+    kept = Counter(one["should_trigger"] for one in (*data["old"], *data["new"]))
+    assert (status, kept, len(data["new"])) == (0, {True: 5, False: 5}, 4)
     assert saved(folder)[:5] == mine
     assert kinds(folder) == (5, 4)  # and one beside the cases
     assert "my own query, number 4" in fake.of("query author")[0].question
@@ -325,9 +325,9 @@ def test_the_result_as_json(project: Project) -> None:
     assert status == 0
     assert "Generating queries" in error
     assert data["file"] == str(folder / "evals/triggers.json")
-    assert (data["should_trigger"], data["should_not_trigger"], data["wanted"]) == (2, 2, 4)
-    assert data["queries"][0] == {**entry(wish(0), True), "new": True}
-    assert "names the skill" in data["rejected"][0]["why"]
+    assert (data["old"], len(data["new"]), data["total"]) == ([], 4, 4)
+    assert data["new"][0] == entry(wish(0), True)
+    assert "names the skill" in data["rejected"][0]["reason"]
 
 
 def test_it_asks_before_it_spends(project: Project) -> None:

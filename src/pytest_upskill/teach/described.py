@@ -161,14 +161,8 @@ def described_data(described: Described) -> dict[str, Any]:
         "shown": described.shown,
         "stop": described.stop,
         "versions": [_version_data(version) for version in described.versions],
-        "change": change
-        and {
-            "points": change.lift,
-            "low": change.low,
-            "high": change.high,
-            "p_value": change.p_value,
-            "versions_compared": described.compared,
-        },
+        "change": change and change._asdict(),
+        "versions_compared": described.compared,
         "queries": [*_queries(described.learn, "learn"), *_queries(described.held, "holdout")],
         "cost": described.cost,
         "sentences": sentences(described),

@@ -216,4 +216,4 @@ def _version(version: ShorterVersion, margin: float) -> dict[str, Any]:
 
 
 def _lift(lift: Lift | None) -> dict[str, float] | None:
-    return lift and {"lift": lift.lift, "low": lift.low, "high": lift.high}
+    return lift and lift._asdict()

@@ -1,15 +1,13 @@
 """The result of a run: plain data, sentences for people, JSON for scripts."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.texts import counted, one_line
 from ..results.arm_comparison import points_words, unit_of
 from ..results.run import RunResults
-from ..results.run_file import results_text
 from ..results.verdict import Verdict
 from ..trials.subject import Arm
 from .attempts import Attempt, joined_results
@@ -249,4 +247,4 @@ def taught_data(taught: Taught) -> dict[str, Any]:
 
 
 def _summary(results: RunResults | None) -> list[dict[str, Any]] | None:
-    return json.loads(results_text(results))["summary"] if results else None
+    return [asdict(row) for row in results.summary] if results else None

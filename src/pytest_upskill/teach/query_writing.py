@@ -12,14 +12,13 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from .._util.texts import one_line, visible
 from ..errors import BudgetError, UnusableError
 from .prompts import QUERY_AUTHOR, queries_prompt
 from .replies import (
     QUERIES_SCHEMA,
-    Loose,
     NotUsable,
     Rejected,
     TeachRequest,
@@ -131,15 +130,13 @@ def alike(first: Sequence[str], second: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class Query:
-    """A query, and whether the skill should be opened for it."""
+    """A query, and whether the skill should be opened for it: an entry of evals/triggers.json."""
 
-    text: str
-    should_trigger: bool
-
-
-class QueryForm(Loose):
     query: str
     should_trigger: bool
+
+
+_QUERY: Final = TypeAdapter(Query)
 
 
 def missing_of(queries: Sequence[Query], total: int) -> tuple[int, int]:
@@ -199,7 +196,7 @@ class QueryAuthor:
             self.name,
             self.skill,
             self.messages,
-            [(query.text, query.should_trigger) for query in queries],
+            [(query.query, query.should_trigger) for query in queries],
             _batch_of(missing),
             [(query.text, query.reason) for query in rejected[-_MOST_REJECTED:]],
         )
@@ -216,7 +213,7 @@ class QueryAuthor:
         to_add = dict(zip((True, False), missing, strict=True))
         rejected = list[Rejected]()
         for reply in islice(replies, _MOST_READ * QUERY_BATCH):
-            existing = [query.text for query in (*old, *written.usable)]
+            existing = [query.query for query in (*old, *written.usable)]
             try:
                 query = self._checked(reply, existing, missing)
             except NotUsable as error:
@@ -233,11 +230,11 @@ class QueryAuthor:
     def _checked(self, reply: Any, existing: Sequence[str], missing: tuple[int, int]) -> Query:
         """The query of a reply; NotUsable if it can't be in the set."""
         try:
-            form = QueryForm.model_validate(reply)
+            query = _QUERY.validate_python(reply)
         except ValidationError:
             problem = 'it is no object with a text "query" and a true or false "should_trigger"'
             raise NotUsable([problem]) from None
-        text, should = form.query, form.should_trigger
+        text, should = query.query, query.should_trigger
         if len(text) <= LONGEST_QUERY:  # a longer one is rejected, and takes long to be masked
             text = " ".join(masked(text).split())
         problem = self.rules.problem(text, existing) or ""

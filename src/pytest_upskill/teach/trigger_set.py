@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from .._util.files import read_file, resolved, save_file, why_unwritable
 from .._util.json_forms import read_json
@@ -126,25 +128,8 @@ def sentences(triggers: TriggerSet) -> list[str]:
 
 def trigger_set_data(triggers: TriggerSet) -> dict[str, Any]:
     """The result as JSON."""
-    queries = triggers.queries
-    should = sum(query.should_trigger for query in queries)
-    return {
-        "schema": 1,
-        "name": triggers.name,
-        "file": str(triggers.file),
-        "wanted": triggers.total,
-        "should_trigger": should,
-        "should_not_trigger": len(queries) - should,
-        "queries": [
-            {"query": query.text, "should_trigger": query.should_trigger, "new": new}
-            for part, new in ((triggers.old, False), (triggers.new, True))
-            for query in part
-        ],
-        "rejected": [{"query": query.text, "why": query.reason} for query in triggers.rejected],
-        "stop": triggers.stop or None,
-        "cost": triggers.cost,
-        "sentences": sentences(triggers),
-    }
+    data = TypeAdapter(TriggerSet).dump_python(triggers, mode="json")
+    return {"schema": 1, **data, "sentences": sentences(triggers)}
 
 
 def _kinds(queries: Sequence[Query]) -> str:
@@ -207,7 +192,7 @@ def _file_within(folder: Path, name: str) -> Path:
 
 def add_queries(file: Path, queries: Sequence[Query]) -> None:
     """Add queries to those that the file has now; it is written whole or not at all."""
-    new = [{"query": query.text, "should_trigger": query.should_trigger} for query in queries]
+    new = [asdict(query) for query in queries]
     text = json.dumps([*_entries(file), *new], indent=2, ensure_ascii=False)
     save_file(file, f"{text}\n")
 
