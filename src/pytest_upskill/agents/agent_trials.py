@@ -13,7 +13,7 @@ from .._util.keys import without_keys
 from .._util.texts import one_line
 from ..errors import NoAnswerError
 from ..models import ModelSpec
-from ..models.prices import Price, cost
+from ..models.prices import PriceOf, cost
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.task import Task, files_to_install
 from ..trials.transcript import Activity
@@ -46,7 +46,7 @@ class AgentTrials:
         sandbox_kind: Callable[[], SandboxKind],
         timeout: float,
         spec_of: Callable[[str], ModelSpec],
-        price_of: Callable[[str], Price | None] = lambda _: None,
+        price_of: PriceOf = lambda _: None,
         files_of: FilesOf = files_to_install,
     ) -> None:
         self._agent_named = agent_named

@@ -13,13 +13,13 @@ later can overrun by more: by the calls in flight at that moment.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from .._util.texts import dollars, plain
 from ..errors import Text
-from ..models.prices import Price, cost
+from ..models.prices import PriceOf, cost
 from ..trials.answer import Usage
 from ..trials.trial import Question
 
@@ -92,7 +92,7 @@ class Budget:
         self,
         most_tokens: int | None = None,
         most_cost: float | None = None,
-        price_of: Callable[[str], Price | None] = lambda _: None,
+        price_of: PriceOf = lambda _: None,
         hint: Text = "raise it, or ask for less",
     ) -> None:
         self._most_tokens = most_tokens

@@ -11,13 +11,11 @@ from typing import Final, NamedTuple
 
 from .._util.texts import counted, dollars
 from ..checks.judging import first_questions
-from ..models.prices import Price, cost
+from ..models.prices import PriceOf, cost
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Reply, Usage
 from ..trials.subject import CHAT
 from ..trials.trial import Question, Rubric, Trial
-
-PriceOf = Callable[[str], Price | None]  # of a model
 
 # Typical sizes in tokens.
 QUESTION: Final = 80

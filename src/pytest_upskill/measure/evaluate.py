@@ -9,7 +9,7 @@ from ..checks import CheckedCase, why_agent
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
 from ..errors import shown
-from ..models.prices import Price, cost
+from ..models.prices import PriceOf, cost
 from ..results.accepted import planned_case
 from ..results.run import RunResults, versions
 from ..settings import Score, Settings
@@ -20,7 +20,6 @@ from ..trials.subject import ARMS, Arm, Subject
 from ..trials.task import Outfit
 from ..trials.trial import trials_of, user_text
 
-PriceOf = Callable[[str], Price | None]
 OutfitOf = Callable[[str, Skill, Sequence[Case]], Outfit | None]  # of an agent, by its name
 
 

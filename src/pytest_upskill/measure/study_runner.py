@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 from .._util.texts import counted
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
-from ..models.prices import Price, cost
+from ..models.prices import PriceOf, cost
 from ..results.effects import Effect, State
 from ..settings import Settings
 from ..stats import Differences, Family, family_level
@@ -29,7 +29,7 @@ class StudyRunner:
     looks: tuple[int, ...]  # numbers of runs after which the effects are looked at
     ask: Ask
     version_of: Callable[[str], str]  # of an agent
-    price_of: Callable[[str], Price | None]  # of a model
+    price_of: PriceOf  # of a model
     begin: Callable[[str], None] = lambda _: None  # a step, in words
     done: Callable[[str], None] = lambda _: None  # what came of it
     stop: Callable[[], None] | None = None  # after Ctrl-C, ask no more

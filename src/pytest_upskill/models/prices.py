@@ -6,7 +6,7 @@ version; its updater is never started.
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -48,6 +48,8 @@ class Price:
 
 
 FREE: Final = Price(0, 0, 0)
+
+PriceOf = Callable[[str], Price | None]  # by the name of a model
 
 
 def by_batch(price: Price) -> Price:

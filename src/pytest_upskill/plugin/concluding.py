@@ -1,6 +1,6 @@
 """The results of a run: judged, written and shown after the last answer."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from ..engine.budget import UnansweredCall
 from ..errors import InputError
 from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
-from ..models.prices import Price, cost
+from ..models.prices import PriceOf, cost
 from ..reports.markdown import markdown_summary
 from ..reports.terminal.layout import Look
 from ..reports.terminal.summary_text import results_lines
@@ -228,9 +228,7 @@ def _retry_notes(retries: Mapping[str, int]) -> list[str]:
     ]
 
 
-def _unanswered_notes(
-    unanswered: Sequence[UnansweredCall], price_of: Callable[[str], Price | None]
-) -> list[str]:
+def _unanswered_notes(unanswered: Sequence[UnansweredCall], price_of: PriceOf) -> list[str]:
     """The cost of calls without an answer."""
     notes = []
     for model in dict.fromkeys(call.model for call in unanswered):

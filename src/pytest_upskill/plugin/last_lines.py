@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from ..engine import Engine
 from ..engine.batches import Waiting
 from ..engine.lane import GOES_ON, STOPPED
 from ..errors import shown
-from ..models.prices import FREE, Price, cost, saved_by_cache
+from ..models.prices import FREE, PriceOf, cost, saved_by_cache
 from ..reports.terminal.closing_lines import Ending, Spent, closing_lines, spent_words
 from ..reports.terminal.layout import Look, wrapped
 from ..results.run import NOTHING_TESTED, RunResults
@@ -74,7 +74,7 @@ class Ended:
     accept: bool  # whether there is something to accept
     telling: bool  # False for the small embedded model
     stored: bool  # whether answers are kept for the next run
-    price_of: Callable[[str], Price | None]
+    price_of: PriceOf
 
     @property
     def failed(self) -> bool:
@@ -222,9 +222,7 @@ def opener(environ: Mapping[str, str]) -> str:
     return "xdg-open" if shows and shutil.which("xdg-open") else ""
 
 
-def spent_of(
-    engine: Engine, price_of: Callable[[str], Price | None], settings: Settings
-) -> Spent | None:
+def spent_of(engine: Engine, price_of: PriceOf, settings: Settings) -> Spent | None:
     """The cost of all calls of a run, including those without an answer."""
     if not engine.questions:
         return None
@@ -256,7 +254,7 @@ def spent_of(
     )
 
 
-def saved_by_caches(engine: Engine, price_of: Callable[[str], Price | None]) -> float:
+def saved_by_caches(engine: Engine, price_of: PriceOf) -> float:
     """USD that the providers' caches saved in all calls of a run."""
     usages = (
         (model, reply.usage)

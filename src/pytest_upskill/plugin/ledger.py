@@ -21,7 +21,7 @@ from ..checks.judging import all_questions
 from ..engine import Engine
 from ..engine.recording import Recorded
 from ..errors import shown
-from ..models.prices import Price, cost
+from ..models.prices import PriceOf, cost
 from ..reports.export.spans import TrialKey
 from ..results.regressions import AcceptedComparison, compare_all
 from ..results.run import RunResults, versions
@@ -43,7 +43,7 @@ class Ledger:
     def __init__(
         self,
         model_ids: dict[str, str],  # by label
-        price_of: Callable[[str], Price | None],
+        price_of: PriceOf,
         looks: tuple[int, ...] = (),
     ) -> None:
         self.model_ids = model_ids

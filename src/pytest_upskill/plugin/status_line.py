@@ -18,7 +18,7 @@ import pytest
 from .._util.texts import counted, one_line
 from ..engine import Engine
 from ..engine.batches import Waiting
-from ..models.prices import Price, cost
+from ..models.prices import PriceOf, cost
 from ..reports.terminal.live import Progress, progress_line
 from ..trials.answer import Answer
 from .planning import planned_of
@@ -50,7 +50,7 @@ class Tally:
     def __init__(
         self,
         engine: Engine,
-        price_of: Callable[[str], Price | None],
+        price_of: PriceOf,
         opening: Callable[[str], str],  # what a model needs before it can be asked
     ) -> None:
         self._engine = engine
