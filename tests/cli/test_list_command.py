@@ -11,7 +11,7 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.cli.ini_file import ini_paths
-from pytest_upskill.results.accepted import CaseResult, ModelResults, write_results
+from pytest_upskill.results.accepted import AcceptedResults, CaseResult, ModelResults, write_results
 from pytest_upskill.results.history import keep
 from pytest_upskill.skills.skill import load_skill
 from support.kit import BODY, case, write_script, write_skill
@@ -59,14 +59,12 @@ def write_full_skill(folder: Path) -> Path:
     half = CaseResult(1, 2, 0, 10, "x")
     cases = {"a": CaseResult(2, 2, 1, 10, "x"), "b": half}
     no_baseline = {"a": CaseResult(1, 1, None, 10, "x")}
-    write_results(
-        folder,
-        {
-            "haiku": ModelResults("claude", "2026-11-02", digest, cases),
-            "opus": ModelResults("claude", "2026-10-01", "000000000000", no_baseline),
-            "none": ModelResults("claude", "2026-10-01", digest, {}),
-        },
-    )
+    models = {
+        "haiku": ModelResults("claude", "2026-11-02", digest, cases),
+        "opus": ModelResults("claude", "2026-10-01", "000000000000", no_baseline),
+        "none": ModelResults("claude", "2026-10-01", digest, {}),
+    }
+    write_results(folder, AcceptedResults(models=models))
     return folder
 
 

@@ -11,7 +11,7 @@ from pytest_upskill.reports.terminal.layout import UNICODE_MARKS, Look
 from pytest_upskill.reports.terminal.run_lines import comparison_lines, run_lines
 from pytest_upskill.reports.terminal.trend import history_lines
 from pytest_upskill.results.accepted import (
-    RESULTS_NAME,
+    AcceptedResults,
     CaseResult,
     ModelResults,
     read_results,
@@ -70,16 +70,13 @@ def test_accepted_results_of_another_version_are_told_once() -> None:
         assert not [note for note in run_notes(other) if "accepted" in note]
 
 
-def test_the_file_of_accepted_results_keeps_them_beside_the_id(tmp_path: Path) -> None:
+def test_the_file_of_accepted_results_keeps_them(tmp_path: Path) -> None:
     one = ModelResults("claude-haiku-5-5", "2026-01-02", "aaaabbbbcccc", {"a": RESULT}, "2.1.325")
-    other = replace(one, model_id="weights (claude 9.9)", agent_version="")
-    odd = replace(one, agent_version="1.0 (beta)")  # agents of a conftest.py say what they like
-    known = {"acme/haiku": odd, "claude/haiku": one, "mine": other}
-    write_results(tmp_path, known)
-    text = (tmp_path / RESULTS_NAME).read_text()
-    assert '"model_id": "claude-haiku-5-5 (claude 2.1.325)"' in text
-    assert read_results(tmp_path) == known
-    expected = known["claude/haiku"].expectation("a", RESULT.case_digest)
+    other = replace(one, agent_version="")
+    write_results(tmp_path, AcceptedResults(models={"claude/haiku": one, "mine": other}))
+    results = read_results(tmp_path)
+    assert results.models["mine"].agent_version == ""
+    expected = results.models["claude/haiku"].expectation("a", RESULT.case_digest)
     assert expected
     assert expected.version == "2.1.325"
 

@@ -7,7 +7,6 @@ from pytest_upskill.results.accepted import (
     ModelResults,
     case_result,
     read_results,
-    updated,
     write_results,
 )
 from pytest_upskill.results.history import keep, newest, read_head
@@ -67,8 +66,8 @@ def accepted(results: RunResults, folder: Path) -> dict[str, ModelResults]:
             if test.label == label and (found := case_result(results.records_of(test), test.digest))
         }
         now = ModelResults("id", "2026-01-01", "0" * 12, cases)
-        write_results(folder, updated(read_results(folder), label, now, set(cases)))
-    return dict(read_results(folder))
+        write_results(folder, read_results(folder).updated(label, now, set(cases)))
+    return dict(read_results(folder).models)
 
 
 def test_accepted_results_of_an_agent_are_its_own(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_odd_accepted_results_are_an_error_or_good(
         results = read_results(folder)
     except AcceptedError:
         return
-    for model in results.values():
+    for model in results.models.values():
         assert all(0 <= case.passes <= case.runs <= 10_000 for case in model.cases.values())
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.results.accepted import (
+    AcceptedResults,
     CaseResult,
     ModelResults,
     case_digest,
@@ -56,7 +57,8 @@ class AcceptedProject:
             read.id: CaseResult(passes[read.id], runs, 0, 9, case_digest(read, self.folder))
             for read in load_cases(self.cases_file).require_all()
         }
-        write_results(self.folder, {MODEL: ModelResults("id", "2026-01-02", "s", cases)})
+        model = ModelResults("id", "2026-01-02", "s", cases)
+        write_results(self.folder, AcceptedResults(models={MODEL: model}))
 
     def run(
         self, passes: dict[str, int], *args: str, runs: int | str = 1, skill: str = "skills"
@@ -68,7 +70,9 @@ class AcceptedProject:
     def accepted(self, model: str = MODEL) -> dict[str, tuple[int, int]]:
         """Passes and runs of each case in the file."""
         results = read_results(self.folder)
-        return {name: (case.passes, case.runs) for name, case in results[model].cases.items()}
+        return {
+            name: (case.passes, case.runs) for name, case in results.models[model].cases.items()
+        }
 
 
 def regressions(run: SkillRun) -> list[str]:

@@ -30,6 +30,7 @@ _MESSAGES: Final = {
     "list_type": "must be a list",
     "dict_type": "must be an object",
     "model_type": "must be an object",
+    "dataclass_type": "must be an object",
     "bool_type": "must be true or false",
     "int_type": "must be a whole number",
     "float_type": "must be a number",
@@ -164,7 +165,7 @@ def json_path(loc: Iterable[str | int]) -> str:
 
 def _message(detail: ErrorDetails, path: Location, form: TypeAdapter[Any]) -> str:
     kind = detail["type"]
-    if kind == "extra_forbidden":
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"unknown key{guess(str(path[-1]), _known_keys(form, path[:-1]))}"
     if kind == "value_error":  # raised by one of our validators
         return str(detail.get("ctx", {}).get("error", detail["msg"]))

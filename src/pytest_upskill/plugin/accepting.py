@@ -14,17 +14,15 @@ from ..errors import InputError, shown
 from ..reports.writers import Writer
 from ..results.accepted import (
     DIGITS,
+    NOTHING_ACCEPTED,
     RESULTS_NAME,
+    AcceptedResults,
     CaseResult,
     ModelResults,
-    Results,
     case_digest,
     case_result,
-    of_triggers,
     read_results,
     trigger_digest,
-    updated,
-    without,
     write_results,
 )
 from ..results.regressions import AcceptedComparison, Compared
@@ -60,11 +58,6 @@ class _Group:
     def existing(self) -> tuple[str, ...]:
         """The ids of all cases in the skill's file, if they come from there."""
         return max((test.siblings for test in self.tests), key=len, default=())
-
-    @property
-    def name(self) -> str:
-        """The key of the model in the accepted results."""
-        return of_triggers(self.model) if self.trigger else self.model
 
 
 _Place = tuple[str, str, bool]  # skill, model, and whether it is of queries
@@ -116,10 +109,11 @@ def unmatched_of(
         for model in asked_queries:
             if entry := _known_queries(file, model):
                 by_place[file.source.label, model, True] = entry
-        for model in file.accepted.keys() & subjects.keys():
+        for model in file.accepted.models.keys() & subjects.keys():
             listed = bool(file.siblings)
             runnable = file.runnable.get(model, 0)  # none if only triggers are tested
-            entry = _AcceptedOfModel(file.accepted[model], file.source.folder, runnable, listed)
+            accepted = file.accepted.models[model]
+            entry = _AcceptedOfModel(accepted, file.source.folder, runnable, listed)
             by_place[file.source.label, model, False] = entry
             for case in file.cases:
                 state: State = "left out" if file.fits(case, model) else "for other models"
@@ -129,23 +123,20 @@ def unmatched_of(
     for item in items:
         if not (planned := planned_of(item)):
             continue
-        accepted, name = accepted_of(item), planned.label
-        name = name if planned.should_trigger is None else of_triggers(name)
-        if name in accepted:
-            folder = Path(planned.folder)
-            entry = by_place.setdefault(_place(planned), _AcceptedOfModel(accepted[name], folder))
+        place = _place(planned)
+        if found := accepted_of(item).by_model(trigger=place[2]).get(planned.label):
+            entry = by_place.setdefault(place, _AcceptedOfModel(found, Path(planned.folder)))
             state = "tested" if planned.compared else "marked xfail"
             state = "skipped" if is_skipped(item) else state
             entry.present[planned.case] = Present(planned.digest, state)
     for source in without_cases:
         there = _read_if_good(source.folder)
-        names = {(model, False): model for model in subjects}
-        names |= {(model, True): of_triggers(model) for model in asked_queries}
-        for (model, trigger), name in names.items():
-            if name in there:
-                place = (source.label, model, trigger)
-                entry = by_place.setdefault(place, _AcceptedOfModel(there[name], source.folder))
-                entry.all_listed = True
+        for trigger, asked in ((False, subjects), (True, asked_queries)):
+            for model, accepted in there.by_model(trigger=trigger).items():
+                if model in asked:
+                    place = (source.label, model, trigger)
+                    entry = by_place.setdefault(place, _AcceptedOfModel(accepted, source.folder))
+                    entry.all_listed = True
     return tuple(
         Unmatched(
             skill,
@@ -178,7 +169,7 @@ class _AcceptedOfModel:
 
 def _known_queries(file: SkillFile, model: str) -> _AcceptedOfModel | None:
     """The accepted results of queries on a model, and the queries that there are now."""
-    if not (accepted := file.accepted.get(of_triggers(model))):
+    if not (accepted := file.accepted.triggers.get(model)):
         return None
     queries = file.queries
     of = len(queries.triggers) + len(queries.broken)
@@ -190,12 +181,12 @@ def _known_queries(file: SkillFile, model: str) -> _AcceptedOfModel | None:
     return queries_of_model
 
 
-def _read_if_good(folder: Path) -> Results:
+def _read_if_good(folder: Path) -> AcceptedResults:
     """The accepted results of a skill that is not tested; errors are reported once it is."""
     try:
         return read_results(folder)
     except InputError:
-        return {}
+        return NOTHING_ACCEPTED
 
 
 def _results(ledger: Ledger, tests: Sequence[PlannedCase]) -> dict[str, CaseResult]:
@@ -231,15 +222,17 @@ def accept(ledger: Ledger) -> list[str]:
                 for test in group.tests
                 if test.nodeid in group.results
             }
-            accepted_cases = results[group.name].cases if group.name in results else {}
-            dropped = tuple(case for case in group.dropped if case in accepted_cases)
+            accepted = results.by_model(trigger=group.trigger).get(group.model)
+            dropped = tuple(case for case in group.dropped if accepted and case in accepted.cases)
             if present:
                 model_id, skill = ledger.model_ids[group.model], digests[group.skill]
                 version = ledger.version_of(group.tests)
                 now = ModelResults(model_id, ledger.date, skill[:DIGITS], present, version)
-                results = updated(results, group.name, now, group.existing, dropped)
+                results = results.updated(
+                    group.model, now, group.existing, dropped, trigger=group.trigger
+                )
             elif dropped:
-                results = without(results, group.name, dropped)
+                results = results.without(group.model, dropped, trigger=group.trigger)
             lines.append(f"{group.skill} on {group.model}: {_accepted(group, folder, dropped)}")
         if results is not before:
             write_results(folder, results)

@@ -16,7 +16,7 @@ import pytest
 from .._util.json_forms import FormError
 from .._util.texts import harmless, one_line
 from ..errors import InputError
-from ..results.accepted import Results, planned_case, read_results, short_digest
+from ..results.accepted import AcceptedResults, planned_case, read_results, short_digest
 from ..settings import Settings
 from ..skills.case import Case, Role, SandboxNeeds, WorkspaceFile
 from ..skills.case_loading import find_cases, read_messages, sandbox_of
@@ -229,7 +229,7 @@ class _MarkedSkill(NamedTuple):
     skill: Skill
     folder: Path
     info: SkillInfo
-    accepted: Results
+    accepted: AcceptedResults
     needs: SandboxNeeds
 
 

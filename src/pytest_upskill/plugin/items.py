@@ -9,7 +9,7 @@ import pytest
 from .._util.json_forms import Location
 from .._util.texts import harmless
 from ..errors import CasesError, printable, shown
-from ..results.accepted import Results
+from ..results.accepted import NOTHING_ACCEPTED
 from ..results.regressions import Standing, fell, standing_of
 from ..settings import Settings
 from ..skills.loaded_cases import BrokenCase
@@ -63,7 +63,7 @@ class SkillNode(pytest.File):
     source: SkillSource
     run: Run
     info: SkillInfo
-    accepted: Results = {}  # noqa: RUF012 - replaced, never changed
+    accepted = NOTHING_ACCEPTED
     cases_path: str  # relative to the rootdir
     queries: LoadedTriggers = LoadedTriggers()
     siblings: tuple[str, ...] = ()  # ids of all cases in the skill's own file

@@ -11,7 +11,7 @@ import pytest
 from .._util.texts import counted, harmless
 from ..measure.assembly import Assembly
 from ..measure.estimate import cost_bound
-from ..results.accepted import Results
+from ..results.accepted import NOTHING_ACCEPTED, AcceptedResults
 from ..settings import Settings
 from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
@@ -121,12 +121,12 @@ def planned_of(item: pytest.Item) -> PlannedCase | None:
     return planned[1] if planned else None
 
 
-def accepted_of(item: pytest.Item) -> Results:
+def accepted_of(item: pytest.Item) -> AcceptedResults:
     """The accepted results of the skill that a test is for."""
     asker = asker_of(item)
     if isinstance(item, AskedItem):
         return item.parent.accepted
-    return asker.accepted if asker else {}
+    return asker.accepted if asker else NOTHING_ACCEPTED
 
 
 class Announcement:

@@ -3,15 +3,15 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import ConfigDict, model_validator
 
 from .._util.files import replace_file
-from .._util.json_forms import Strict, read_json_form
+from .._util.json_forms import form_of, json_values, read_json_form
 from .._util.texts import digest
 from ..errors import AcceptedError, Setting
 from ..settings import Settings
@@ -34,11 +34,19 @@ _HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept
 class CaseResult:
     """What a case reached on a model; ``tokens`` are the mean of an answer with the skill."""
 
-    passes: int
-    runs: int
-    baseline_passes: int | None
-    tokens: int | None
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    passes: Whole
+    runs: Runs
+    baseline_passes: Whole | None
+    tokens: Whole | None
     case_digest: str
+
+    @model_validator(mode="after")
+    def _no_more_passes_than_runs(self) -> Self:
+        if max(self.passes, self.baseline_passes or 0) > self.runs:
+            raise ValueError("more passes than runs")
+        return self
 
     @property
     def count(self) -> Count:
@@ -48,6 +56,8 @@ class CaseResult:
 @dataclass(frozen=True)
 class ModelResults:
     """What the cases of a skill reached on a model; ``date`` is that of the last update."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     model_id: str
     date: str
@@ -60,151 +70,93 @@ class ModelResults:
 
         A case that asks the same under another id is the same case.
         """
-        others = (
-            [] if PYTHON_MARK in case else [one for one in self.cases if PYTHON_MARK not in one]
-        )
-        for name in (case, *others):
-            known = self.cases.get(name)
-            if known and known.case_digest == case_digest:
-                return Expectation(known.count, self.date, len(self.cases), self.agent_version)
+        renamed = () if PYTHON_MARK in case else (id for id in self.cases if PYTHON_MARK not in id)
+        for name in (case, *renamed):
+            result = self.cases.get(name)
+            if result and result.case_digest == case_digest:
+                return Expectation(result.count, self.date, len(self.cases), self.agent_version)
         return None
 
 
-Results = Mapping[str, ModelResults]  # by the names of models as users write them
-_TRIGGERS: Final = " (triggers)"
+@dataclass(frozen=True, kw_only=True)
+class AcceptedResults:
+    """The file: results of cases and of triggers, by the names of models as users write them."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    schema: Literal[1] = 1
+    models: Mapping[str, ModelResults]
+    triggers: Mapping[str, ModelResults] = field(default_factory=dict)
+
+    def by_model(self, *, trigger: bool) -> Mapping[str, ModelResults]:
+        return self.triggers if trigger else self.models
+
+    def updated(
+        self,
+        model: str,
+        present: ModelResults,
+        existing: Collection[str] = (),
+        dropped: Collection[str] = (),
+        *,
+        trigger: bool = False,
+    ) -> "AcceptedResults":
+        """With the cases of this run on a model added, and others dropped.
+
+        ``existing`` lists the cases of the skill's file: any other with the question of a case of
+        this run is the same one under an earlier id.
+        """
+        accepted = self.by_model(trigger=trigger).get(model)
+        digests = {result.case_digest for result in present.cases.values()}
+        unchanged = {
+            case: result
+            for case, result in (accepted.cases if accepted else {}).items()
+            if case not in dropped
+            and (case in existing or PYTHON_MARK in case or result.case_digest not in digests)
+        }
+        return self._with(model, replace(present, cases={**unchanged, **present.cases}), trigger)
+
+    def without(
+        self, model: str, dropped: Collection[str], *, trigger: bool = False
+    ) -> "AcceptedResults":
+        """Without some cases of a model, and without the model if these were all."""
+        accepted = self.by_model(trigger=trigger)[model]
+        cases = {case: result for case, result in accepted.cases.items() if case not in dropped}
+        return self._with(model, replace(accepted, cases=cases), trigger)
+
+    def _with(self, model: str, results: ModelResults, trigger: bool) -> "AcceptedResults":
+        models = {**self.by_model(trigger=trigger), model: results}
+        models = {name: accepted for name, accepted in models.items() if accepted.cases}
+        return replace(self, triggers=models) if trigger else replace(self, models=models)
 
 
-def of_triggers(model: str) -> str:
-    """The name that queries on a model have in `Results`.
-
-    They have a place of their own, as earlier releases take no new keys, and would miss queries
-    among the cases.
-    """
-    return f"{model}{_TRIGGERS}"
+NOTHING_ACCEPTED: Final = AcceptedResults(models={})
 
 
-def without_triggers(results: Results) -> Results:
-    """The results of cases alone."""
-    return {name: own for name, own in results.items() if not name.endswith(_TRIGGERS)}
-
-
-# The file.
-
-
-class _CaseForm(Strict):
-    passes: Whole
-    runs: Runs
-    baseline_passes: Whole | None
-    tokens: Whole | None
-    case_digest: str
-
-    @model_validator(mode="after")
-    def _no_more_passes_than_runs(self) -> "_CaseForm":
-        if max(self.passes, self.baseline_passes or 0) > self.runs:
-            raise ValueError("more passes than runs")
-        return self
-
-
-class _ModelForm(Strict):
-    model_id: str
-    date: str
-    skill_digest: str
-    cases: dict[str, _CaseForm]
-
-
-class _FileForm(Strict):
-    schema_: Annotated[Literal[1], Field(alias="schema")]
-    models: dict[str, _ModelForm]
-
-
-_FORM: Final = TypeAdapter(_FileForm)
-
-
-def read_results(folder: Path) -> Results:
+def read_results(folder: Path) -> AcceptedResults:
     """The accepted results of a skill; empty if there is no file."""
     file = folder / RESULTS_NAME
     if not file.exists():
-        return {}
-    form: _FileForm = read_json_form(file, _FORM, AcceptedError, _HINT)
-    found = dict[str, ModelResults]()
-    for name, model in form.models.items():
-        model_id, version = _without_version(name, model.model_id)
-        cases = {case: CaseResult(**result.model_dump()) for case, result in model.cases.items()}
-        found[name] = ModelResults(model_id, model.date, model.skill_digest, cases, version)
-    return found
+        return NOTHING_ACCEPTED
+    results: AcceptedResults = read_json_form(file, form_of(AcceptedResults), AcceptedError, _HINT)
+    return results
 
 
-def _before_version(name: str) -> str:
-    """What stands between a model's id and its agent's version.
-
-    They share a key, as earlier releases take no new ones.
-    """
-    return f" ({name.partition('/')[0]} "
-
-
-def _without_version(name: str, model_id: str) -> tuple[str, str]:
-    """The id of a model, and the version of the agent that follows it."""
-    plain_id, found, version = model_id.partition(_before_version(name))
-    if "/" in name and found and version.endswith(")"):
-        return plain_id, version[:-1]
-    return model_id, ""
-
-
-def updated(
-    results: Results,
-    model: str,
-    present: ModelResults,
-    existing: Collection[str] = (),
-    dropped: Collection[str] = (),
-) -> Results:
-    """The results with the cases of this run on a model added, and others dropped.
-
-    ``existing`` lists the cases of the skill's file: any other with the question of a case of this
-    run is the same one under an earlier id.
-    """
-    before = results[model].cases if model in results else {}
-    digests = {result.case_digest for result in present.cases.values()}
-    kept = {
-        case: result
-        for case, result in before.items()
-        if case not in dropped
-        and (case in existing or PYTHON_MARK in case or result.case_digest not in digests)
-    }
-    return {**results, model: replace(present, cases={**kept, **present.cases})}
-
-
-def without(results: Results, model: str, dropped: Collection[str]) -> Results:
-    """The results without some cases of a model, and without the model if these were all."""
-    known = results[model]
-    cases = {case: result for case, result in known.cases.items() if case not in dropped}
-    others = {name: of_model for name, of_model in results.items() if name != model}
-    return {**others, model: replace(known, cases=cases)} if cases else others
-
-
-def write_results(folder: Path, results: Results) -> None:
+def write_results(folder: Path, results: AcceptedResults) -> None:
     replace_file(folder / RESULTS_NAME, results_text(results))
 
 
-def results_text(results: Results) -> str:
+def results_text(results: AcceptedResults) -> str:
     """Sorted, one line per case, so that a diff shows what changed."""
-    models = ",\n".join(_model_text(name, results[name]) for name in sorted(results))
-    return f'{{\n "schema": 1,\n "models": {{\n{models}\n }}\n}}\n'
+    return _laid_out(json_values(results), 4) + "\n"
 
 
-def _model_text(name: str, model: ModelResults) -> str:
-    about = {key: getattr(model, key) for key in ("model_id", "date", "skill_digest")}
-    if model.agent_version:
-        about["model_id"] += f"{_before_version(name)}{model.agent_version})"
-    lines = [f"   {_json(key)}: {_json(value)}," for key, value in about.items()]
-    cases = [
-        f"    {_json(case)}: {_json(asdict(model.cases[case]))}" for case in sorted(model.cases)
-    ]
-    inside = "\n".join([*lines, '   "cases": {', ",\n".join(cases), "   }"])
-    return f"  {_json(name)}: {{\n{inside}\n  }}"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True)  # a lone surrogate can be written too
+def _laid_out(value: Any, depth: int, indent: str = "") -> str:
+    """JSON with a line for each key, as deep as ``depth``; names are sorted, fields are not."""
+    if not depth or not isinstance(value, dict) or not value:
+        return json.dumps(value, ensure_ascii=True)  # a lone surrogate can be written too
+    items = sorted(value.items()) if depth % 2 else value.items()
+    lines = [f"{indent} {json.dumps(k)}: {_laid_out(v, depth - 1, indent + ' ')}" for k, v in items]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
 # The cases of a run.
@@ -271,13 +223,13 @@ def planned_trigger(
     folder: Path | None = None,
     file: str = "",
     compared: bool = True,
-    accepted: Results | None = None,
+    accepted: AcceptedResults = NOTHING_ACCEPTED,
     siblings: tuple[str, ...] = (),
     of: int = 0,
 ) -> PlannedCase:
     """A query on the model of its trials; ``of`` counts the queries of the skill."""
     first, digest = trials[0], trigger_digest(trigger)
-    of_model = None if settings.accept else (accepted or {}).get(of_triggers(first.label))
+    of_model = None if settings.accept else accepted.triggers.get(first.label)
     expected = of_model.expectation(trigger.id, digest) if of_model else None
     return PlannedCase(
         nodeid,
@@ -312,14 +264,14 @@ def planned_case(
     folder: Path | None = None,
     file: str = "",
     compared: bool = True,
-    accepted: Results | None = None,
+    accepted: AcceptedResults = NOTHING_ACCEPTED,
     siblings: tuple[str, ...] = (),
     of: int = 0,
 ) -> PlannedCase:
     """A case on the model of its trials; a Python test brings its own ``digest``."""
     first, digest = trials[0], digest or case_digest(case, folder)
     # A run that accepts its results is not compared with older ones.
-    of_model = None if settings.accept else (accepted or {}).get(first.label)
+    of_model = None if settings.accept else accepted.models.get(first.label)
     expected = of_model.expectation(case.id, digest) if of_model else None
     return PlannedCase(
         nodeid,

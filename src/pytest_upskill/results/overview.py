@@ -16,7 +16,7 @@ from ..skills.context import FilesOnDisk
 from ..skills.folder import contents_of
 from ..skills.references import files_named
 from ..skills.skill import Skill, estimated_tokens, load_skill, name_of
-from .accepted import DIGITS, read_results, without_triggers
+from .accepted import DIGITS, read_results
 
 _SCHEMA: Final = re.compile(r"(?:.*/)?(?:schemas/.*|[^/]*\.(?:xsd|dtd|rng|schema\.json))", re.I)
 
@@ -118,7 +118,7 @@ def overview(file: Path) -> SkillOverview:
 def accepted_results(skill: Skill) -> list[LastResult]:
     """Its accepted results by model."""
     found = []
-    for model, accepted in without_triggers(read_results(skill.file.parent)).items():
+    for model, accepted in read_results(skill.file.parent).models.items():
         counts = list(accepted.cases.values())
         if not counts:
             continue
