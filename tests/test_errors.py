@@ -21,7 +21,7 @@ from pytest_upskill.teach.teach_settings import TeachSettings
 
 SOURCE = Path(pytest_upskill.__file__).parent
 # The tables from which pytest and the commands get their options, and names of tools.
-TABLES = {"settings.py", "teach/teach_settings.py", "results/hints.py"}
+TABLES = {"settings.py", "teach/teach_settings.py", "results/trigger_summary.py"}
 NAMES = {field.name for kind in (Settings, Gates, TeachSettings) for field in fields(kind)}
 
 spell = spelling({"max_cost": "--max-cost", "models": "--model"})

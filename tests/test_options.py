@@ -35,16 +35,16 @@ class Lamps:
 
     colour: str | None = None
     watts: int = setting(
-        40,
         whole(1, 100),
         "limits",
         "power of a lamp",
         "--lamp-watts",
         at("buy", "-w --watts", default=60),
         at("sell", "--watts"),
+        default=40,
     )
     shades: tuple[str, ...] = setting(
-        (), NAMES, "models", "a shade", at("buy", "--shade"), default_text="none"
+        NAMES, "models", "a shade", at("buy", "--shade"), default_text="none"
     )
 
 

@@ -3,9 +3,10 @@
 A setting is declared once, as a field of ``Settings``, ``Gates`` or ``TeachSettings``::
 
     max_turns: int = setting(
-        30, whole(1), "agents", "maximum turns of an agent",
+        whole(1), "agents", "maximum turns of an agent",
         "--skill-max-turns",
         at("generate refine", "--max-turns"),
+        default=30,
     )
 
 pytest's option and ini key, the arguments of the commands, their help, the limits in Python and
@@ -17,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar, get_args, overload
 
 Value = TypeVar("Value")
 Group = Literal[
@@ -45,6 +46,7 @@ class Kind:
     allows: Callable[[Any], bool] = lambda _: True  # a value that was given in Python
     repeats: bool = False
     constant: Any = None  # the value of the option without an argument
+    default: Any = None  # of settings that name no other
 
 
 def _text(text: str) -> str:
@@ -120,10 +122,10 @@ def run_numbers(most: int) -> Kind:
 
 TEXT: Final = Kind("a text", "TEXT", "string", _text)
 PATH: Final = Kind("a path", "FILE", "string", _path)
-NAMES: Final = Kind("a list of names", "NAME", "linelist", _text, repeats=True)
-PATHS: Final = Kind("a list of paths", "PATH", "paths", _path, repeats=True)
-SWITCH: Final = Kind("true or false", None, "bool", bool, constant=True)
-OFF_SWITCH: Final = Kind("true or false", None, "bool", bool, constant=False)
+NAMES: Final = Kind("a list of names", "NAME", "linelist", _text, repeats=True, default=())
+PATHS: Final = Kind("a list of paths", "PATH", "paths", _path, repeats=True, default=())
+SWITCH: Final = Kind("true or false", None, "bool", bool, constant=True, default=False)
+OFF_SWITCH: Final = Kind("true or false", None, "bool", bool, constant=False, default=True)
 POSITIVE: Final = number("a number above 0", 0, above=True)
 SHARE: Final = number("a number above 0 and up to 1", 0, 1, above=True)
 RATE: Final = number("a number between 0 and 1", 0, 1)
@@ -209,27 +211,43 @@ def at(commands: str, flags: str, **changes: Any) -> Place:
     return Place(tuple(commands.split()), {"flags": tuple(flags.split()), **changes})
 
 
+@overload
 def setting(
-    default: Value,
     kind: Kind,
     group: Group,
     help: str,
     *places: str | Place,
+    default: Value,
     ini: str = "",
     **details: Any,
-) -> Value:
+) -> Value: ...
+
+
+@overload
+def setting(
+    kind: Kind, group: Group, help: str, *places: str | Place, ini: str = "", **details: Any
+) -> Any: ...
+
+
+def setting(
+    kind: Kind, group: Group, help: str, *places: str | Place, ini: str = "", **details: Any
+) -> Any:
     """A field of a dataclass, with its options; a place that is a text is pytest's flag."""
-    shared = {"kind": kind, "group": group, "help": help, "default": default, **details}
+    shared = {"kind": kind, "group": group, "help": help, "default": kind.default, **details}
     flags = tuple(flag for flag in places if isinstance(flag, str))
     key = ini or "".join(flags).removeprefix("--").replace("-", "_")
     options = {PYTEST: {**shared, "flags": flags, "ini": key}} if key else {}
     for place in places:
         if isinstance(place, Place):
             options |= {command: {**shared, **place.changes} for command in place.commands}
-    # Not its default, which pydantic would read as one of its own settings.
-    about = {"options": options, "kind": kind, "group": group, **details}
-    declared: Value = field(default=default, metadata=about)
-    return declared
+    # Without the default, which pydantic would read as one of its own settings.
+    about = {
+        "options": options,
+        "kind": kind,
+        "group": group,
+        "resume": details.get("resume", "same"),
+    }
+    return field(default=shared["default"], metadata=about)
 
 
 def options_of(place: str, *tables: type) -> dict[str, Option]:

@@ -57,7 +57,6 @@ class CommonSettings:
     """Settings of runs, of studies and of the commands that teach."""
 
     judge: str | None = setting(  # a model
-        None,
         TEXT,
         "models",
         "the model that grades rubrics",
@@ -67,7 +66,6 @@ class CommonSettings:
         metavar="MODEL",
     )
     agents: tuple[str, ...] = setting(
-        ("chat",),
         NAMES,
         "agents",
         "who carries out the cases: chat, one completion with the skill's text in context; loop, "
@@ -79,9 +77,9 @@ class CommonSettings:
         at("ablate", "--agent"),
         at(_AS_UPSKILL, "--skill-agent"),
         ini="skill_agents",
+        default=("chat",),
     )
     sandbox: str = setting(
-        "auto",
         choice("auto", "bwrap", "docker", "podman", "none"),
         "agents",
         "where agents run: bwrap, docker, podman, none (no protection at all), or auto, the first "
@@ -90,17 +88,17 @@ class CommonSettings:
         at(f"{_TAUGHT} describe {_STUDIES}", "--sandbox"),
         metavar="NAME",
         resume="free",
+        default="auto",
     )
     max_turns: int = setting(
-        DEFAULT_MAX_TURNS,
         whole(1, 1000),
         "agents",
         "maximum replies of the model in a trial of an agent",
         "--skill-max-turns",
         at(f"{_TAUGHT} {_STUDIES}", "--max-turns"),
+        default=DEFAULT_MAX_TURNS,
     )
     with_skills: tuple[Path, ...] = setting(
-        (),
         PATHS,
         "skills and cases",
         "other skills that agents have in all arms: a skill's folder, or a folder of skills",
@@ -108,16 +106,15 @@ class CommonSettings:
         at("describe", "--with"),
     )
     noise: int = setting(
-        0,
         whole(0),
         "skills and cases",
         "also install N unrelated skills that come with pytest-upskill, in all arms, to see if the "
         "description stands out",
         "--skill-noise",
         at("describe", "--noise"),
+        default=0,
     )
     max_output: int | None = setting(
-        None,
         whole(1),
         "limits",
         "maximum output tokens per answer, or per turn of an agent",
@@ -126,7 +123,6 @@ class CommonSettings:
         default_text=f"{DEFAULT_MAX_OUTPUT}; for agents {DEFAULT_AGENT_OUTPUT}",
     )
     max_cost: float | None = setting(
-        None,
         POSITIVE,
         "limits",
         "budget in USD: calls that could exceed it are not made; needs the prices of all models",
@@ -142,7 +138,6 @@ class Gates:
     """What a run must reach to pass; rates and growth are shares of 1, None is no limit."""
 
     min_lift: float | None = setting(
-        None,
         number("a number between -1 and 1 (0.2 is 20 points)", -1, 1),
         "gates",
         "fail if the lift of a skill is lower: 0.2 is 20 points",
@@ -150,7 +145,6 @@ class Gates:
         at("report", "--min-lift"),
     )
     min_pass_rate: float | None = setting(
-        None,
         SHARE,
         "gates",
         "fail if the mean pass rate with the skill is lower: 0.9 is 90 %. Failed cases fail the "
@@ -159,7 +153,6 @@ class Gates:
         at("report", "--min-pass-rate"),
     )
     max_token_growth: float | None = setting(
-        None,
         number("a number"),
         "gates",
         "fail if tokens per answer grow by more with the skill: 0.5 is half as many again",
@@ -167,7 +160,6 @@ class Gates:
         at("report", "--max-token-growth"),
     )
     confident: bool = setting(
-        False,
         SWITCH,
         "gates",
         "apply these gates to the bound of the 95 % interval instead of the estimate",
@@ -175,14 +167,12 @@ class Gates:
         at("report", "--confident"),
     )
     no_worse: bool = setting(
-        False,
         SWITCH,
         "gates",
         "fail if a skill got worse since the ref of --skill-against",
         "--skill-no-worse",
     )
     min_recall: float | None = setting(
-        None,
         RATE,
         "gates",
         "fail if the skill is opened less often for queries that need it: 0.8 is 80 % of runs",
@@ -190,7 +180,6 @@ class Gates:
         at("report", "--min-recall"),
     )
     max_false_alarms: float | None = setting(
-        None,
         RATE,
         "gates",
         "fail if the skill is opened more often for queries that don't need it",
@@ -216,7 +205,6 @@ class Settings(CommonSettings):
     """All settings of a run, with their defaults."""
 
     skill_paths: tuple[Path, ...] = setting(
-        (),
         PATHS,
         "skills and cases",
         "a skill's folder, its SKILL.md, or a folder of skills. Without other paths, only these "
@@ -225,7 +213,6 @@ class Settings(CommonSettings):
         ini="skill_paths",
     )
     tests_file: Path | None = setting(
-        None,
         PATH,
         "skills and cases",
         "use the cases of another file",
@@ -233,7 +220,6 @@ class Settings(CommonSettings):
         at(_AS_UPSKILL, "-t --tests"),
     )
     triggers: Triggers | None = setting(
-        None,
         choice("only", "also", "off"),
         "skills and cases",
         "whether to ask the queries of evals/triggers.json, and see if the skill is opened: only "
@@ -242,7 +228,6 @@ class Settings(CommonSettings):
         default_text="also for agents, off for chat",
     )
     baseline: bool = setting(
-        True,
         OFF_SWITCH,
         "skills and cases",
         "ask only with the skill, not without it",
@@ -250,7 +235,6 @@ class Settings(CommonSettings):
         at(_AS_UPSKILL, "--no-baseline"),
     )
     references: bool = setting(
-        False,
         SWITCH,
         "skills and cases",
         "also put the text files that SKILL.md refers to in context, up to about "
@@ -263,7 +247,6 @@ class Settings(CommonSettings):
         ),
     )
     against: str | None = setting(  # a git ref
-        None,
         TEXT,
         "skills and cases",
         "also ask with the skill as of this git ref, and compare",
@@ -271,7 +254,6 @@ class Settings(CommonSettings):
         metavar="REF",
     )
     allow_code: bool = setting(
-        False,
         SWITCH,
         "skills and cases",
         'run Python of a skill: checks ("python": "checks.py:function"), tests and conftest files '
@@ -281,7 +263,6 @@ class Settings(CommonSettings):
     )
 
     models: tuple[str, ...] = setting(
-        (),
         NAMES,
         "models",
         "a model to ask: haiku, sonnet, opus, anthropic:ID, openai:ID, gemini:ID, hf:ORG/NAME, "
@@ -296,7 +277,6 @@ class Settings(CommonSettings):
     models_folder: Path = Path()  # files in model names are relative to it
     models_file: Path | None = None  # the upskill.config.yaml that named the models, if it did
     base_url: str | None = setting(  # the server for model names that no provider knows
-        None,
         TEXT,
         "models",
         "an OpenAI-compatible server (llama-server, vLLM, Ollama, LM Studio); for agents one that "
@@ -306,7 +286,6 @@ class Settings(CommonSettings):
         metavar="URL",
     )
     prices: tuple[str, ...] = setting(
-        (),
         NAMES,
         "models",
         "prices of models, one per line: NAME INPUT OUTPUT [CACHED [WRITTEN]], in USD per million "
@@ -315,7 +294,6 @@ class Settings(CommonSettings):
     )
 
     image: str | None = setting(
-        None,
         TEXT,
         "agents",
         "the container image that agents run in, with docker or podman; pulled if it is not there",
@@ -324,7 +302,6 @@ class Settings(CommonSettings):
         default_text="python:3.13-slim",
     )
     agents_at_once: int | None = setting(
-        None,
         whole(1),
         "agents",
         "maximum trials of agents that run at once. Never more than there is memory for",
@@ -332,7 +309,6 @@ class Settings(CommonSettings):
         default_text="two per core",
     )
     cluster: str | None = setting(
-        None,
         TEXT,
         "agents",
         "run trials of agents on a Dask cluster: tcp://HOST:8786, tls://HOST:8786, or local:N for "
@@ -341,14 +317,12 @@ class Settings(CommonSettings):
         metavar="ADDRESS",
     )
     cluster_send_keys: bool = setting(
-        False,
         SWITCH,
         "agents",
         "send the keys of the models to the workers of the cluster, for this run",
         "--skill-cluster-send-keys",
     )
     allow_network: bool = setting(
-        False,
         SWITCH,
         "agents",
         "allow the network for cases that say they need it",
@@ -356,7 +330,6 @@ class Settings(CommonSettings):
     )
 
     runs: int = setting(  # of each trial; with first_runs, the most
-        1,
         run_numbers(MOST_RUNS),
         "runs and attempts",
         "ask every question N times; a case passes if more than half of its runs do. 3..12 starts "
@@ -371,17 +344,17 @@ class Settings(CommonSettings):
         ),
         at("eval", "--runs", config="runs"),
         at("benchmark", "--runs", default=3, config="runs"),
+        default=1,
     )
     first_runs: int | None = None  # then up to ``runs`` where the verdict is open
     trigger_runs: int = setting(
-        DEFAULT_TRIGGER_RUNS,
         whole(1, MOST_RUNS),
         "runs and attempts",
         "ask every query of triggers N times",
         "--skill-trigger-runs",
+        default=DEFAULT_TRIGGER_RUNS,
     )
     case_threshold: float | None = setting(
-        None,
         SHARE,
         "runs and attempts",
         "share of a case's runs that must pass",
@@ -389,7 +362,6 @@ class Settings(CommonSettings):
         default_text="more than half",
     )
     score: Score | None = setting(
-        None,
         choice("pass", "checks"),
         "runs and attempts",
         "the base of lift and verdict: the pass rate of cases, or the share of checks passed",
@@ -397,7 +369,6 @@ class Settings(CommonSettings):
         default_text="checks for evals.json, else pass",
     )
     matrix: bool = setting(
-        False,
         SWITCH,
         "runs and attempts",
         "after the tests, measure what the skills do to each other: every pair of them, and all "
@@ -405,7 +376,6 @@ class Settings(CommonSettings):
         "--skill-matrix",
     )
     ablate: bool = setting(
-        False,
         SWITCH,
         "runs and attempts",
         "after the tests, measure what each part of the skills contributes: every section and "
@@ -414,7 +384,6 @@ class Settings(CommonSettings):
     )
 
     timeout: float | None = setting(
-        None,
         POSITIVE,
         "limits",
         "maximum seconds per answer, or for all that an agent does in a trial",
@@ -423,15 +392,14 @@ class Settings(CommonSettings):
         default_text=f"{DEFAULT_TIMEOUT:g}; for agents {DEFAULT_AGENT_TIMEOUT:g}",
     )
     concurrency: int = setting(
-        64,
         whole(1),
         "limits",
         "maximum calls in flight, over all xdist workers; lowered while a server is busy",
         "--skill-concurrency",
         at(_AS_UPSKILL, "--max-parallel", config="max_parallel"),
+        default=64,
     )
     max_tokens: int | None = setting(
-        None,
         whole(1),
         "limits",
         "token budget of the run; calls that could exceed it are not made",
@@ -439,7 +407,6 @@ class Settings(CommonSettings):
     )
 
     prompt_cache: bool = setting(
-        True,
         OFF_SWITCH,
         "answers",
         "don't use the prompt caches of Anthropic and OpenAI, which make the text of a skill "
@@ -447,7 +414,6 @@ class Settings(CommonSettings):
         "--skill-no-prompt-cache",
     )
     batch: Batch | None = setting(
-        None,
         choice(
             "wait",
             "submit",
@@ -461,33 +427,26 @@ class Settings(CommonSettings):
         "--skill-batch",
     )
     batch_fallback: bool = setting(
-        False,
         SWITCH,
         "answers",
         "ask again, one by one, what failed or expired in a batch",
         "--skill-batch-fallback",
     )
     fresh: bool = setting(
-        False, SWITCH, "answers", "ignore cached answers and replace them", "--skill-fresh"
+        SWITCH, "answers", "ignore cached answers and replace them", "--skill-fresh"
     )
     record_file: Path | None = setting(
-        None,
         PATH,
         "answers",
         "write the answers of this run to a file, for --skill-replay",
         "--skill-record",
     )
     replay_file: Path | None = setting(
-        None,
-        PATH,
-        "answers",
-        "answer only from a recorded file: no key, no network",
-        "--skill-replay",
+        PATH, "answers", "answer only from a recorded file: no key, no network", "--skill-replay"
     )
 
     gates: Gates = Gates()
     accept: bool = setting(
-        False,
         SWITCH,
         "gates",
         "accept the results of this run: write skill_results.json, the baseline for later runs",
@@ -495,7 +454,6 @@ class Settings(CommonSettings):
     )
 
     json_file: Path | None = setting(
-        None,
         PATH,
         "output",
         "write all results as JSON",
@@ -503,7 +461,6 @@ class Settings(CommonSettings):
         at(f"{_STUDIES} report", "--json"),
     )
     html_file: Path | None = setting(
-        None,
         PATH,
         "output",
         "write an HTML page with plots, verdicts and every answer",
@@ -511,7 +468,6 @@ class Settings(CommonSettings):
         at(f"{_STUDIES} report distill", "--html"),
     )
     markdown_file: Path | None = setting(
-        None,
         PATH,
         "output",
         "write a Markdown summary, for a comment on a pull request",
@@ -519,10 +475,9 @@ class Settings(CommonSettings):
         at(f"{_STUDIES} report distill", "--markdown"),
     )
     csv_file: Path | None = setting(
-        None, PATH, "output", "write a CSV row per answer", "--skill-csv", at("report", "--csv")
+        PATH, "output", "write a CSV row per answer", "--skill-csv", at("report", "--csv")
     )
     benchmark_folder: Path | None = setting(
-        None,
         PATH,
         "output",
         "write the results in skill-creator's layout, to a new DIR/iteration-N",
@@ -531,7 +486,6 @@ class Settings(CommonSettings):
         metavar="DIR",
     )
     transcripts_folder: Path | None = setting(
-        None,
         PATH,
         "output",
         "write the transcript of each trial of an agent to a file in this folder, as JSON lines",
@@ -539,7 +493,6 @@ class Settings(CommonSettings):
         metavar="DIR",
     )
     history: bool = setting(
-        True,
         OFF_SWITCH,
         "output",
         "don't keep this run in the history (`pytest-upskill runs`)",
@@ -547,7 +500,6 @@ class Settings(CommonSettings):
         at("eval", "--no-log-runs"),
     )
     runs_folder: Path | None = setting(
-        None,
         PATH,
         "output",
         "the folder of the run history",
@@ -559,11 +511,11 @@ class Settings(CommonSettings):
         default_text=".upskill/runs in the rootdir",
     )
     history_mb: int = setting(
-        200,
         whole(1),
         "output",
         "maximum size of the history in MB; the oldest runs are deleted first",
         ini="skill_history_size",
+        default=200,
     )
 
     def asks_triggers(self, agent: str) -> bool:

@@ -29,7 +29,6 @@ class TeachSettings(CommonSettings):
 
     task: str
     examples: tuple[str, ...] = setting(
-        (),
         NAMES,
         "skills and cases",
         'an example: "INPUT -> OUTPUT"',
@@ -37,7 +36,6 @@ class TeachSettings(CommonSettings):
         metavar="TEXT",
     )
     source: Path | None = setting(
-        None,
         PATH,
         "skills and cases",
         "the trace of an agent that did the task, or a skill to improve",
@@ -46,7 +44,6 @@ class TeachSettings(CommonSettings):
         resume="free",  # what it holds is compared instead
     )
     tool: str | None = setting(
-        None,
         TEXT,
         "skills and cases",
         "the schema of an MCP tool to write the skill for",
@@ -54,7 +51,6 @@ class TeachSettings(CommonSettings):
         metavar="FILE#NAME",
     )
     traces: tuple[Path, ...] = setting(
-        (),
         PATHS,
         "skills and cases",
         "a trace, or a folder of traces, whose user messages show how people ask",
@@ -62,28 +58,27 @@ class TeachSettings(CommonSettings):
         resume="free",  # what they hold is compared instead
     )
     teacher: str = setting(
-        "opus",
         TEXT,
         "models",
         "the teacher, a strong model that does the writing",
         at(_ALL, "-m --model"),
         metavar="NAME",
         config="teacher",
+        default="opus",
     )
     teacher_url: str | None = setting(
-        None, TEXT, "models", "an OpenAI-compatible server", at(_ALL, "--base-url"), metavar="URL"
+        TEXT, "models", "an OpenAI-compatible server", at(_ALL, "--base-url"), metavar="URL"
     )
     students: tuple[str, ...] = setting(
-        ("haiku",),
         NAMES,
         "models",
         "a student, on which the skill is measured",
         at(_MEASURED, "--eval-model"),
         at("cases", "--eval-model", default=()),  # they can be written without
         config="eval_models",
+        default=("haiku",),
     )
     student_url: str | None = setting(
-        None,
         TEXT,
         "models",
         "the students' server",
@@ -92,7 +87,6 @@ class TeachSettings(CommonSettings):
         default_text="--base-url",
     )
     author: str | None = setting(
-        None,
         TEXT,
         "models",
         "the author of the cases",
@@ -102,7 +96,6 @@ class TeachSettings(CommonSettings):
         config="test_model",
     )
     adversary: str | None = setting(
-        None,
         TEXT,
         "models",
         "a model that writes more cases, to make the skill fail",
@@ -110,70 +103,69 @@ class TeachSettings(CommonSettings):
         metavar="NAME",
     )
     cases: int = setting(
-        DEFAULT_CASES,
         whole(0, 200),
         "runs and attempts",
         "cases to write",
         at("generate cases", "--cases"),
+        default=DEFAULT_CASES,
     )
     queries: int = setting(
-        DEFAULT_QUERIES,
         whole(2, 200),
         "runs and attempts",
         "total number of queries in the set",
         at("triggers", "--queries"),
+        default=DEFAULT_QUERIES,
     )
     runs: int = setting(
-        1,
         whole(1, 100),
         "runs and attempts",
         "runs of each case or query",
         at("generate refine cases distill", "--runs"),
         at("describe", "--runs", default=DEFAULT_TRIGGER_RUNS),
+        default=1,
     )
     holdout: float = setting(
-        1 / 3,
         number("a number between 0 and 0.8", 0, 0.8),
         "runs and attempts",
         "share of the cases to hold out: the teacher never sees them",
         at("generate refine", "--holdout"),
         at("distill", "--holdout", default=0.5),
+        default=1 / 3,
     )
     attempts: int = setting(
-        3,
         whole(1, 50),
         "runs and attempts",
         "maximum number of versions to try",
         at("generate refine describe", "--attempts", config="attempts"),
         at("distill", "--attempts", default=5),
         resume="limit",
+        default=3,
     )
     target: float = setting(
-        1.0,
         SHARE,
         "runs and attempts",
         "stop when every student gets this share right",
         at("generate refine describe", "--target"),
         resume="limit",
+        default=1.0,
     )
     max_skill_tokens: int = setting(
-        1500,
         whole(10, 100_000),
         "limits",
         "maximum size of the skill in tokens",
         at("generate refine", "--max-skill-tokens"),
         at("distill", "--max-skill-tokens", default=None),
+        default=1500,
     )
     margin: float = setting(
-        MARGIN,
         number("a number between 0 and 1 (0.1 is 10 points)", 0, 1, above=True),
         "limits",
         "a loss that does not count: 0.1 is 10 points",
         at("distill ablate", "--margin"),
         resume="limit",
+        default=MARGIN,
     )
     output: Path | None = setting(
-        None,
         PATH,
         "output",
         "the folder of the skill",
@@ -183,7 +175,6 @@ class TeachSettings(CommonSettings):
         resume="free",
     )
     name: str | None = setting(
-        None,
         TEXT,
         "output",
         "the name of the skill",
@@ -193,7 +184,6 @@ class TeachSettings(CommonSettings):
         resume="limit",
     )
     force: bool = setting(
-        False,
         SWITCH,
         "output",
         "replace a skill, or improve one in place (the old one is kept)",
@@ -201,7 +191,6 @@ class TeachSettings(CommonSettings):
         resume="free",
     )
     anyway: bool = setting(
-        False,
         SWITCH,
         "output",
         "write the best description even if it is not shown to be better",
@@ -209,7 +198,6 @@ class TeachSettings(CommonSettings):
         resume="free",
     )
     resume: bool = setting(
-        False,
         SWITCH,
         "output",
         "continue a stopped run without asking anything twice",
