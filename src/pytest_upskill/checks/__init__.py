@@ -1,8 +1,7 @@
 """Checks of an answer: each passes or fails, with a reason.
 
 A new kind is one entry in the ``KINDS`` of text_checks, data_checks or code_checks, or of
-file_checks or activity_checks if it looks at an agent's work; the one in judging is for the judge
-alone.
+activity_checks if it looks at what an agent did.
 """
 
 from .check import AnyCheck, Check, CheckContext, CheckKind, Combined, places, spans, walk
