@@ -168,8 +168,8 @@ def test_a_model_that_is_known_to_take_no_tools_is_not_offered_any(provider: str
         ('Sure!\n```json\n{"skill": "pdf"}\n```', "opened pdf, as it should"),
         ('{"skill": "docs"}', "not opened: opened docs instead"),
         ('{"skill": "word"}', "not opened: answered without it"),
-        ("I would take pdf.", "m: the reply is no choice of a skill: 'I would take pdf.'. This "),
-        ('{"skill": "pdf"} or {"skill": "docs"}', "m: the reply is no choice of a skill"),
+        ("I would take pdf.", "m: the reply does not choose a skill: 'I would take pdf.'. This "),
+        ('{"skill": "pdf"} or {"skill": "docs"}', "m: the reply does not choose a skill"),
     ],
 )
 def test_what_a_schema_brings(text: str, told: str) -> None:

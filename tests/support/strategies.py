@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from pytest_upskill.skills import evals
+from pytest_upskill.skills import eval_checks, evals
 from pytest_upskill.skills.case_forms import CaseForm, DefaultsForm, MetaForm
 from pytest_upskill.trials.answer import Answer, AnswerFile, Change, Usage
 from pytest_upskill.trials.number_types import MOST
@@ -14,7 +14,9 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.ch
 NAMES = ["contains", "not_contains", "files", "file", "role", "content", "user", "text", "a.txt"]
 FORMS = (CaseForm, DefaultsForm, MetaForm)
 OWN = {field.alias or name for form in FORMS for name, field in form.model_fields.items()}
-KEYS = sorted(OWN | evals.KEYS)
+FOREIGN = {*evals.QUESTIONS, *evals.NAMES, *eval_checks.EXPECTING, *evals.SILENT}
+FOREIGN |= {"context", "expected", "files", "id", "tags", "verifiers"}
+KEYS = sorted(OWN | FOREIGN)
 WORDS = st.text(st.characters()) | st.sampled_from([*NAMES, *KEYS])
 VALUES = st.recursive(
     LEAVES | WORDS,
@@ -50,7 +52,7 @@ ASSERTION = TEXT | st.fixed_dictionaries(
 )
 ASSERTIONS = st.lists(ASSERTION, max_size=3) | TEXT
 FILE = st.just("a.txt") | st.fixed_dictionaries({"path": TEXT}, optional={"content": TEXT})
-LOOSE = {**dict.fromkeys(sorted(evals.KEYS), VALUES), "files": st.lists(FILE, max_size=2) | FILES}
+LOOSE = {**dict.fromkeys(sorted(FOREIGN), VALUES), "files": st.lists(FILE, max_size=2) | FILES}
 EVAL = st.fixed_dictionaries(
     {}, optional={**LOOSE, "prompt": TEXT, "expected_output": TEXT, "assertions": ASSERTIONS}
 )

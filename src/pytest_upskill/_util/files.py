@@ -1,4 +1,4 @@
-"""Whole-file reads and writes, and whether a path can be written at all."""
+"""Read and write whole files, load Python files, and check whether a path can be written."""
 
 import errno
 import hashlib
@@ -17,7 +17,7 @@ from ..errors import InputError, shown
 from .keys import without_keys
 from .texts import digest
 
-LARGEST: Final = 256_000_000  # bytes of a file that a run has written; texts of people have less
+LARGEST: Final = 256_000_000  # bytes of a file that a run has written
 _WITHOUT_WAITING: Final = (  # these are 0 where a system lacks them
     getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )
@@ -26,7 +26,7 @@ _HOUR: Final = 3600.0
 
 def open_file(file: Path) -> BinaryIO:
     """A file to read. OSError if it is a folder, pipe, socket or device, which might never end."""
-    _require_regular(file.stat())  # opening a device may already do something
+    _require_regular(file.stat())  # opening a device may have side effects
     stream = os.fdopen(os.open(file, os.O_RDONLY | _WITHOUT_WAITING), "rb")
     try:
         _require_regular(os.fstat(stream.fileno()))
@@ -40,8 +40,7 @@ def read_file(file: Path, limit: int = LARGEST) -> bytes:
     """The content of a file; OSError if it has more bytes than the limit, or can't be read."""
     with open_file(file) as stream:
         size = os.fstat(stream.fileno()).st_size
-        # Files of the system, as in /proc, have a size of 0 and may go on for ever; None is the
-        # content of one that has nothing to say yet.
+        # Files in /proc have a size of 0 and may be endless; reading one may return None.
         data = b"" if size > limit else stream.read(limit + 1) or b""
     if max(size, len(data)) > limit:
         raise OSError(errno.EFBIG, f"{max(size, len(data)):,} bytes (limit {limit:,})", str(file))
@@ -56,12 +55,12 @@ def _require_regular(status: os.stat_result) -> None:
 
 
 def resolved(path: Path) -> Path:
-    """The path without links; one that leads to itself stays, where Path.resolve would raise."""
+    """The path without links. A link to itself stays; Path.resolve would raise."""
     return Path(os.path.realpath(path))
 
 
 def is_stream(file: Path) -> bool:
-    """Whether it is a pipe, a device, or a stream of this process, even if that leads to a file."""
+    """Whether it is a pipe, a device, or a standard stream, even one that is a file."""
     is_standard = str(file) in ("/dev/stdout", "/dev/stderr") or file.parts[:3] == (
         "/",
         "dev",
@@ -71,7 +70,7 @@ def is_stream(file: Path) -> bool:
 
 
 def replace_file(file: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all: an interrupt leaves the old one. Makes its folder."""
+    """Write a file atomically, and create its folder: an interrupt leaves the old file."""
     if isinstance(content, str):
         content = without_keys(content).encode("utf-8", "backslashreplace")
     if is_stream(file):
@@ -90,15 +89,15 @@ def replace_file(file: Path, content: str | bytes) -> None:
                 draft.chmod(target.stat().st_mode & 0o7777)
             _remove_drafts(target.parent, start)
         draft.replace(target)
-    except OSError as error:  # which names the draft, a file that nobody knows
+    except OSError as error:  # it names the draft
         raise OSError(error.errno, error.strerror, str(file)) from None
     finally:
-        with suppress(OSError):  # which would hide the first error
+        with suppress(OSError):  # it would hide the first error
             draft.unlink()
 
 
 def _remove_drafts(folder: Path, start: str) -> None:
-    """Remove what runs left that were killed while they wrote the same file."""
+    """Remove drafts of runs that were killed while they wrote the same file."""
     with suppress(OSError):
         for draft in folder.iterdir():
             if draft.name.startswith(start) and time.time() - draft.stat().st_mtime > _HOUR:
@@ -106,7 +105,7 @@ def _remove_drafts(folder: Path, start: str) -> None:
 
 
 def exchange(new: Path, target: Path, old: Path) -> None:
-    """Put a new folder in the place of another, which becomes ``old``."""
+    """Replace a folder by a new one; the replaced one becomes ``old``."""
     if os.path.lexists(target):
         target.rename(old)
     try:
@@ -118,7 +117,7 @@ def exchange(new: Path, target: Path, old: Path) -> None:
 
 
 def save_file(file: Path, content: str | bytes) -> None:
-    """The same, with an error for people if it fails."""
+    """Write a file atomically; InputError if that fails."""
     try:
         replace_file(file, content)
     except OSError as error:
@@ -126,7 +125,7 @@ def save_file(file: Path, content: str | bytes) -> None:
 
 
 def why_unwritable(path: Path, *, folder: bool = False) -> str:
-    """Why a file (or a folder) can't be written, found without leaving a trace; empty if it can."""
+    """Why a file (or a folder) can't be written; empty if it can. Leaves no trace."""
     there = path if folder else resolved(path)
     while not os.path.lexists(there):
         there = there.parent
@@ -146,7 +145,7 @@ def why_unwritable(path: Path, *, folder: bool = False) -> str:
 
 
 def reason_of(error: OSError) -> str:
-    """What the system says, as part of a sentence, without the number of the error."""
+    """The message of an OSError as part of a sentence, without its number."""
     if isinstance(error, FileNotFoundError):
         return "no such file or folder"
     return (error.strerror or str(error)).lower()

@@ -77,7 +77,7 @@ def run_git(top: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def ignored_in(folder: Path) -> Callable[[Path], bool]:
-    """Whether git ignores a file in a folder; it has no say if it ignores the whole folder."""
+    """Tells whether git ignores a file in a folder; never, if it ignores the whole folder."""
     folder = folder.resolve()
     top = repository_of(folder)
     paths = set[Path]()
@@ -119,7 +119,7 @@ def commit_of(folder: Path, watched: Sequence[str] = ()) -> Commit | None:
 
 
 def _is_dirty(top: Path, *options: str) -> bool:
-    """Whether git sees changes, without a look into submodules, whose filters it would run.
+    """Whether git sees changes, except in submodules, whose filters it would run.
 
     A skill in a submodule is watched in its own repository.
     """

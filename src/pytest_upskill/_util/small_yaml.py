@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import yaml
 
-_DEEPEST: Final = 100  # levels, and brackets on a line: PyYAML takes their square
+_DEEPEST: Final = 100  # levels, and brackets on a line: PyYAML takes quadratic time
 _MOST_NODES: Final = 10_000  # with every alias written out
 
 # What reading can raise.
@@ -12,7 +12,7 @@ YAML_ERRORS: Final = (yaml.YAMLError, RecursionError, ValueError, OverflowError)
 
 
 class _Shallow:
-    """Makes a loader refuse what is deep."""
+    """Makes a loader reject deep nesting."""
 
     _depth = 0
 
@@ -51,7 +51,7 @@ def read_yaml(text: str, *, only_texts: bool = False) -> tuple[yaml.Node | None,
 def _nodes_in(node: yaml.Node, sizes: dict[int, int]) -> int:
     """How many nodes there are if each alias is written out."""
     if id(node) not in sizes:
-        sizes[id(node)] = _MOST_NODES  # for a node inside of itself, which has no end
+        sizes[id(node)] = _MOST_NODES  # a node inside itself has no end
         inside = node.value if isinstance(node, yaml.CollectionNode) else []
         children = [
             child for item in inside for child in (item if isinstance(item, tuple) else (item,))

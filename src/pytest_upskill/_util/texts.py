@@ -21,10 +21,10 @@ _HARMFUL = re.compile(
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_OWN_CODES = re.compile(r"(\x1b\[[\d;]*m|\r\x1b\[K)")  # colours, and the start of a line again
+_COLOURS = re.compile(r"(\x1b\[[\d;]*m|\r\x1b\[K)")  # colours, and clearing a line
 _MAX_SCANNED = 100_000
 _TEN_CENTS, _THOUSAND = 0.0995, 999.995  # from there on dollars have two decimals, or none
-WORTH_CUTTING = 200  # characters; cutting less hides text and saves no room
+WORTH_CUTTING = 200  # characters; cutting less saves too little
 
 
 def harmless(text: str) -> str:
@@ -41,8 +41,8 @@ def visible(text: str) -> str:
 
 
 def printed(text: str) -> str:
-    """All that a command prints, with its own colours: the last place to find a stray character."""
-    parts = _OWN_CODES.split(text)  # every second one is a code
+    """Everything that a command prints, escaped, except for its own colours."""
+    parts = _COLOURS.split(text)  # every second one is a code
     parts[::2] = map(visible, parts[::2])
     return without_commands("".join(parts))
 
@@ -69,7 +69,7 @@ def one_line(text: str, limit: int | None) -> str:
 
 
 def named_fence(name: str, text: str) -> str:
-    """A file in a prompt."""
+    """A file in a prompt: its name, and its text in a fence."""
     # Longer than any fence inside, so that a file can't close its own.
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
@@ -167,7 +167,7 @@ def slug_words(text: str) -> list[str]:
 
 
 def joined_words(words: Sequence[str], limit: int = 40) -> str:
-    """As many words as there is room for, with hyphens."""
+    """As many words as fit, with hyphens."""
     out = ""
     for word in words:
         if len(out) + len(word) + 1 > limit:

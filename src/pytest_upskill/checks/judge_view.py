@@ -18,13 +18,13 @@ from ..trials.trial import Hidden, Question, Rubric
 from .final_workspace import Workspace, matches
 
 MAX_TEXT: Final = 100_000  # characters of the final text, and as many of files that are named
-_MAX_UNNAMED: Final = 20_000  # of files that nobody names
+_MAX_UNNAMED: Final = 20_000  # of files that are not named
 _MAX_FILES: Final = 50
 _MOST_LISTED: Final = 200
 _MAX_STEPS: Final = 60
 _MAX_CALL: Final = 300  # characters of a call, and as many of its result
 _MAX_READ: Final = 10 * _MAX_CALL
-_LONG_LINE: Final = 20  # letters: a line of a skill that is as long is not there by chance
+_LONG_LINE: Final = 20  # letters: a longer line of a skill is no coincidence
 _GUIDE: Final = "guide"  # what the skill is called here
 _FOLDER: Final = "tools/"  # and its folder
 _WORDS: Final = ("skill", "skills", "SKILL.md")
@@ -51,7 +51,7 @@ def view_of(rubric: Rubric, question: Question, answer: Answer) -> View:
 
 
 class _Blind:
-    """Rewords whatever would tell the arm. Words that the question uses tell nothing."""
+    """Rewords whatever would reveal the arm. Words of the question reveal nothing."""
 
     def __init__(self, hidden: Hidden, spoken: str) -> None:
         name = "|".join(map(_spelled, hidden.names)) or r"(?!)"
@@ -60,8 +60,8 @@ class _Blind:
         self._folder = re.compile(folder, re.I)
         self._looks = re.compile(rf"{folder}|\bSKILL\.md\b", re.I)
         quoted = rf"[\"'`]?\b(?:{name})\b[\"'`]?"
-        telling_words = [word for word in (*hidden.names, *_WORDS) if not _has_word(spoken, word)]
-        words = [rf"(?<![\w-]){_spelled(word)}(?![\w-])" for word in telling_words]
+        revealing_words = [word for word in (*hidden.names, *_WORDS) if not _has_word(spoken, word)]
+        words = [rf"(?<![\w-]){_spelled(word)}(?![\w-])" for word in revealing_words]
         beside = [rf"{quoted}\s+skills?\b", rf"\bskill:?\s+{quoted}"]
         self._words = re.compile("|".join([*beside, *words]), re.I)
         keys = (key for text in hidden.texts for key in keys_of(text))
@@ -90,12 +90,12 @@ class _Blind:
 
 
 def _lines(text: str) -> list[str]:
-    """Also of a text inside of JSON."""
+    """The lines of a text, also inside JSON."""
     return text.replace("\\n", "\n").splitlines()
 
 
 def _spelled(name: str) -> str:
-    """A pattern of a name: some write ledger-sums as Ledger Sums."""
+    """A pattern for a name and its spellings: ledger-sums, Ledger Sums."""
     return r"[-_\s]".join(map(re.escape, re.split(r"[-_\s]", name)))
 
 
@@ -104,7 +104,7 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def _files(rubric: Rubric, workspace: Workspace, blind: _Blind) -> str:
-    """Which files the agent made, changed or deleted, then those that are named, then others."""
+    """The files that the agent made, changed or deleted, and the texts of some."""
     touched = workspace.touched
     listed = [
         f"- {file.change}: {blind.reworded(one_line(file.path, 200))}"
@@ -115,7 +115,7 @@ def _files(rubric: Rubric, workspace: Workspace, blind: _Blind) -> str:
         listed.append(f"- and {len(touched) - len(listed):,} more")
     named = [file for file in workspace.files.values() if _is_named(rubric, file.path)]
     unnamed = [file for file in touched if file.text and file not in named]
-    unnamed = [] if rubric.files else unnamed  # somebody chose
+    unnamed = [] if rubric.files else unnamed  # the author chose
     texts = [
         *file_texts(named, MAX_TEXT, blind.reworded),
         *file_texts(unnamed, _MAX_UNNAMED, blind.reworded),
@@ -145,7 +145,7 @@ def _is_named(rubric: Rubric, path: str) -> bool:
 
 
 def _work(answer: Answer, blind: _Blind) -> str:
-    """Calls of tools with their results, and what was said before them, each cut short."""
+    """Tool calls with their results and the words before them, each shortened."""
     scripts = answer.activity.scripts if answer.activity else ()
     steps_done = [
         (words, call, result)
@@ -162,7 +162,7 @@ def _work(answer: Answer, blind: _Blind) -> str:
 
 
 def _calls(transcript: Transcript) -> Iterator[tuple[str, Turn, Turn | None]]:
-    """What was said since the call before, each call, and its result, which follows it."""
+    """For each call: the words before it, the call, and its result."""
     words = ""
     for number, turn in enumerate(transcript):
         if turn.kind == "assistant":
@@ -174,7 +174,7 @@ def _calls(transcript: Transcript) -> Iterator[tuple[str, Turn, Turn | None]]:
 
 
 def _step(words: str, call: Turn, result: Turn | None, blind: _Blind) -> str:
-    # What is read is cut first, generously, so that neither a name nor a key is shown in part.
+    # Cut generously first, and to size at the end, so that no name or key is shown in part.
     arguments = blind.reworded(without_tokens(call.text[:_MAX_READ]))
     line = f"- {one_line(call.tool, 60)} {one_line(arguments, _MAX_CALL)}"
     if spoken := one_line(blind.result(without_tokens(words[:_MAX_READ])), _MAX_CALL):

@@ -77,7 +77,7 @@ def is_worth_keeping(question: Question, answer: Answer) -> bool:
 
 
 def _read(question: Question, reply: Answer) -> list[Ruling] | str:
-    # Without what the judge is told about its reply, which it should copy.
+    # Without the instructions for the reply, which the judge should copy.
     judged = question.messages[0][1].rpartition(_CRITERIA)[0]
     return read_reply(reply.text, question.verdicts or 0, question.mark, judged)
 
@@ -225,7 +225,7 @@ def _attempts(ask: Ask, question: Question, reply: Reply) -> Iterator[Reply]:
 def all_questions(
     rubric: Rubric, question: Question, answer: Answer, replies: Callable[[str], Reply | None]
 ) -> Iterator[Question]:
-    """Everything that a judge was asked about an answer; ``known`` has its replies by key."""
+    """Everything that a judge was asked about an answer; ``replies`` finds a reply by key."""
     for vote in first_questions(rubric, question, answer):
         yield vote
         if repair := _repair(vote, replies(vote.key)):

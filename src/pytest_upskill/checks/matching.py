@@ -89,7 +89,7 @@ def word_pattern(text: str) -> "regex.Pattern[str]":
 
 
 def search(pattern: "regex.Pattern[str]", text: str) -> "regex.Match[str] | None":
-    """OutOfTimeError if it takes longer than the checks of an answer may."""
+    """The first match; OutOfTimeError if the search takes too long."""
     try:
         match = pattern.search(text, timeout=_time_for_pattern())
     except TimeoutError:
@@ -99,7 +99,7 @@ def search(pattern: "regex.Pattern[str]", text: str) -> "regex.Match[str] | None
 
 
 def _time_for_pattern() -> float:
-    """``regex`` counts the CPU time of the whole process, where another thread may compute too."""
+    """``regex`` counts the CPU time of the whole process, with other threads."""
     return 2 * seconds_left()
 
 
@@ -120,7 +120,7 @@ class _Folded(NamedTuple):
 
 @lru_cache(maxsize=2)
 def _folded_with_places(answer: str, case_sensitive: bool) -> _Folded:
-    """Only the beginning of a very long answer: nobody reads its middle."""
+    """A folded answer with its places; only the beginning of a very long one."""
     text = answer[:_MAX_SEARCHED]
     all_folded = folded(text, case_sensitive)
     if text.isascii():

@@ -1,9 +1,9 @@
-"""All checks of one answer share a few seconds, so that no pattern of a stranger hangs a run.
+"""All checks of one answer share a few seconds, so that no stranger's pattern hangs a run.
 
-These are seconds of CPU time, of the thread that checks: a verdict must not depend on what else the
-machine does. Whatever may take long asks how much is left, and stops when that is used up. Real
-time counts too, but there is plenty of it, for processes and for whatever else only waits. Python
-code of the project can't be stopped; its time does not count.
+These are seconds of CPU time of the checking thread: a verdict must not depend on what else the
+machine does. Slow code asks for the remaining time, and stops when it is used up. Real time is
+limited more generously, for child processes. Python code of the project can't be stopped; its time
+does not count.
 """
 
 from collections.abc import Iterator
@@ -43,28 +43,28 @@ def time_budget(seconds: float | None = None) -> Iterator[None]:
 
 
 def seconds_left() -> float:
-    """The CPU time that is left; OutOfTimeError if there is none, or no real time."""
-    return _left().cpu
+    """The remaining CPU time; OutOfTimeError if CPU time or real time is used up."""
+    return _remaining().cpu
 
 
 def real_seconds_left() -> float:
-    """How long a process may take; OutOfTimeError if there is no time."""
-    return _left().real
+    """The remaining real time, for a process; OutOfTimeError if it is used up."""
+    return _remaining().real
 
 
-def _left() -> _Ends:
+def _remaining() -> _Ends:
     ends = _ENDS.get()
     if ends is None:
         return _Ends(SECONDS, WAITING)
-    left = _Ends(ends.cpu - thread_time(), ends.real - monotonic())
-    if min(left) <= 0:
+    remaining = _Ends(ends.cpu - thread_time(), ends.real - monotonic())
+    if min(remaining) <= 0:
         raise OutOfTimeError
-    return left
+    return remaining
 
 
 @contextmanager
 def not_counted() -> Iterator[None]:
-    """What happens inside takes nothing from the budget."""
+    """Time inside does not count."""
     started = _Ends(thread_time(), monotonic())
     try:
         yield

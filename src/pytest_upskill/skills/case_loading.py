@@ -249,18 +249,23 @@ def _defaulted(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> frozense
 
 
 def _read_json(file: Path) -> tuple[str, Any]:
+    return read_cases_json(file, MAX_CASES_BYTES, how_to_add_cases(file))
+
+
+def read_cases_json(file: Path, limit: int, how_to_write: str) -> tuple[str, Any]:
+    """The text and the value of a file that people write; CasesError if it is broken or empty."""
+
+    def content(file: Path) -> bytes:
+        data = read_file(file, limit)
+        if not data.removeprefix(codecs.BOM_UTF8).strip():
+            raise CasesError(file, "empty file", how_to_write)
+        return data
+
     hint = "Look for a missing or extra comma or quote just before this position."
-    return read_json(file, CasesError, hint, _content, no_duplicate_keys)
+    return read_json(file, CasesError, hint, content, _no_duplicate_keys)
 
 
-def _content(file: Path) -> bytes:
-    data = read_file(file, MAX_CASES_BYTES)
-    if not data.removeprefix(codecs.BOM_UTF8).strip():
-        raise CasesError(file, "empty file", how_to_add_cases(file))
-    return data
-
-
-def no_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _no_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The json module keeps the last of two equal keys, which would silently drop a check."""
     out = dict(pairs)
     if len(out) < len(pairs):

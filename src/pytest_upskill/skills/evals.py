@@ -26,19 +26,15 @@ _NOTHING_EXPECTED: Final = 'nothing expected; add "expected_output" or "assertio
 
 LISTS: Final = ("evals", "test_cases", "scenarios")  # where foreign files keep their cases
 TRIGGER_LISTS: Final = ("triggers", "trigger_evals", "trigger_tests", "trigger_queries")
-_QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task", "messages")
-_NAMES: Final = ("name", "eval_name", "slug")
+QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task", "messages")
+NAMES: Final = ("name", "eval_name", "slug")
 # For people and other programs; ignored silently.
-_SILENT: Final = frozenset(
+SILENT: Final = frozenset(
     {"category", "comment", "description", "metadata", "name", "note", "notes", "title"}
     | {"skill", "skill_name", "version"}
 )
-_OF_FILE: Final = _SILENT | {"schema", "updated", "date", "sandbox", *TRIGGER_LISTS}
+_OF_FILE: Final = SILENT | {"schema", "updated", "date", "sandbox", *TRIGGER_LISTS}
 
-KEYS: Final = frozenset(
-    {*_QUESTIONS, *_NAMES, *EXPECTING, *_SILENT}
-    | {"context", "expected", "files", "id", "tags", "verifiers"}
-)
 
 _SIMILAR: Final = 0.75  # a key that is this much like a known one is a typo
 
@@ -81,7 +77,7 @@ def entries_of_others(data: Any) -> Entries | None:
         for key in ("cases", "tests"):
             if isinstance(data.get(key), list) and _is_of_others(data[key]):
                 return Entries.of((key,), data[key])
-        asks, expects = (data.keys() & set(keys) for keys in (_QUESTIONS, EXPECTING))
+        asks, expects = (data.keys() & set(keys) for keys in (QUESTIONS, EXPECTING))
         if asks and expects:  # a single case, as in the documentation of Claude
             return Entries([()], [data])
     elif isinstance(data, list) and _is_of_others(data):
@@ -95,7 +91,7 @@ def _is_of_others(entries: Sequence[Any]) -> bool:
 
 
 def _looks_foreign(entry: Mapping[str, Any]) -> bool:
-    return any(key in entry for key in (*_QUESTIONS, *EXPECTING))
+    return any(key in entry for key in (*QUESTIONS, *EXPECTING))
 
 
 def _looks_own(entry: Mapping[str, Any]) -> bool:
@@ -115,9 +111,9 @@ def keys_of_file(data: Any, entries: Entries, unknown: Unknown) -> None:
 def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dict[str, Any]:
     """A foreign case in our own form; FormError if it can't be run."""
     entry = _object(entry, place)
-    key = next((key for key in (*_QUESTIONS, "input") if key in entry), "prompt")
-    read = {key, "id", "expected", "files", "tags", "context", *_NAMES, *EXPECTING, "verifiers"}
-    for unread in entry.keys() - read - _SILENT:
+    key = next((key for key in (*QUESTIONS, "input") if key in entry), "prompt")
+    read = {key, "id", "expected", "files", "tags", "context", *NAMES, *EXPECTING, "verifiers"}
+    for unread in entry.keys() - read - SILENT:
         if not unread.startswith(("_", "$")):
             unknown.add(place, unread, entry[unread])
     question, context, tags = entry.get(key), entry.get("context"), entry.get("tags")
@@ -146,7 +142,7 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
     if problems:
         raise FormError(problems)
     return {
-        "id": usable_id(entry, "id", *_NAMES),
+        "id": usable_id(entry, "id", *NAMES),
         "input": question,
         "context": {"files": files},
         "expected": expected,
@@ -164,18 +160,18 @@ def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dic
             ContextForm, case["context"], (*place, "context"), unknown, "context."
         )
     for key in (key for key in entry if key not in fields):
-        if key in _QUESTIONS and "input" not in entry:
+        if key in QUESTIONS and "input" not in entry:
             case["input"] = entry[key]
         elif key == "files" and "context" not in entry:
             case["context"] = {"files": entry[key]}
-        elif key in (*_NAMES, *EXPECTING, "verifiers") or key in _SILENT:
+        elif key in (*NAMES, *EXPECTING, "verifiers") or key in SILENT:
             continue
         elif is_typo(key, fields):
             case[key] = entry[key]
         else:
             unknown.add(place, key, entry[key])
     if case.get("id") is None:
-        case["id"] = usable_id(entry, *_NAMES)
+        case["id"] = usable_id(entry, *NAMES)
     context = case.get("context")
     files = context.get("files") if isinstance(context, dict) else None
     if isinstance(files, list) and any(isinstance(file, dict) for file in files):

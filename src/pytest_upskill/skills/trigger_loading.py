@@ -4,7 +4,6 @@ They are in separate files (evals/triggers.json, evals/*trigger*.json), or besid
 forms of skill-creator and similar ones.
 """
 
-import codecs
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -12,11 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.files import read_file
-from .._util.json_forms import FormError, Location, Problem, line_of, lines_inside, read_json
+from .._util.json_forms import FormError, Location, Problem, line_of, lines_inside
 from .._util.texts import digest, guess, one_line, slug
 from ..errors import CasesError, shown
-from .case_loading import no_duplicate_keys
+from .case_loading import read_cases_json
 from .evals import TRIGGER_LISTS, entries_of_others, is_trigger, is_typo, usable_id
 from .folder import cases_files, is_trigger_file
 from .loaded_cases import BrokenCase, broken, numbered
@@ -41,7 +39,6 @@ _NO: Final = frozenset(
     | {"do_not_activate", "should_not_activate", "skip", "none"}
 )
 _HOW_TO_WRITE: Final = 'Write [{"query": "a request", "should_trigger": true}] to it.'
-_HINT: Final = "Look for a missing or extra comma or quote just before this position."
 _TWICE: Final = "ids that occur twice are numbered"
 
 
@@ -162,7 +159,8 @@ class _Read:
     def add(self, file: Path) -> None:
         """Read a file; CasesError if it can't be read as a whole."""
         alone = is_trigger_file(file)
-        text, data = _read_json(file)
+        limit = MAX_TRIGGERS_BYTES if alone else 10 * MAX_TRIGGERS_BYTES
+        text, data = read_cases_json(file, limit, _HOW_TO_WRITE)
         entries = list(_entries(data) if alone else _beside_cases(data))
         if not entries and alone:
             self._without_queries(file, data)
@@ -202,17 +200,6 @@ class _Read:
             which = "should not" if trigger.should_trigger else "should"
             message = f"the same query {which} trigger in {first.location}; keep one of them"
             raise FormError([((*trigger.place, "should_trigger"), message)])
-
-
-def _read_json(file: Path) -> tuple[str, Any]:
-    return read_json(file, CasesError, _HINT, _content, no_duplicate_keys)
-
-
-def _content(file: Path) -> bytes:
-    data = read_file(file, MAX_TRIGGERS_BYTES if is_trigger_file(file) else 10 * MAX_TRIGGERS_BYTES)
-    if not data.removeprefix(codecs.BOM_UTF8).strip():
-        raise CasesError(file, "empty file", _HOW_TO_WRITE)
-    return data
 
 
 class _Lines:
