@@ -1,14 +1,16 @@
 """Many stored answers: to open, to find one, to delete half of them."""
 
 import hashlib
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from material import MODEL
-from pytest_upskill.engine import database
 from pytest_upskill.engine.store import Store
+from pytest_upskill.trials.answer import Answer, Usage
 from tables import limited, show
 
 ANSWERS: Final = 100_000
@@ -19,13 +21,13 @@ def store(folder: Path) -> None:
     """Fill a store, then use it as a run and ``pytest-upskill answers`` do."""
     file, now = folder / ".upskill" / "answers.sqlite", time.time()
     keys = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(ANSWERS)]
-    connection = database.opened(file)
-    connection.execute("BEGIN")
-    for number, key in enumerate(keys):
-        row = (key, MODEL, TEXT, 1000, 400, 0, "end", 1.0, now - ANSWERS + number, None)
-        database.insert(connection, row, replace=False)
-    connection.execute("COMMIT")
-    connection.close()
+    answers = Store(file)
+    for key in keys:
+        answers.put(key, MODEL, Answer(TEXT, Usage(1000, 400, 0), seconds=1.0))
+    answers.close()
+    with closing(sqlite3.connect(file)) as connection:  # one second apart
+        connection.execute("UPDATE answers SET created = ? - rowid", (now,))
+        connection.commit()
     size = file.stat().st_size / ANSWERS
 
     started = time.perf_counter()
