@@ -24,14 +24,7 @@ from pytest_upskill.trials.trial import Question
 from support.agents import ScriptedCall
 from support.kit import write_skill
 from support.sandboxes import needs_bwrap
-from support.trials import (
-    Act,
-    FakeAgent,
-    MemoryKind,
-    run_simulated,
-    spec_of,
-    trial_question,
-)
+from support.trials import Act, FakeAgent, MemoryKind, run_simulated, spec_of, trial_question
 
 DONE = Answer("Done.", Usage(10, 5, 0))
 

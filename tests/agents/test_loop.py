@@ -14,14 +14,7 @@ from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.agents.sandboxes.sandbox import CommandResult, SandboxError
 from pytest_upskill.errors import NoAnswerError
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
-from support.agents import (
-    BODY,
-    MemorySandbox,
-    ScriptedCall,
-    calls,
-    installed,
-    recorder_for,
-)
+from support.agents import BODY, MemorySandbox, ScriptedCall, calls, installed, recorder_for
 from support.trials import SPEC, run_simulated
 
 DONE = Answer("Done.", Usage(200, 5, 100))

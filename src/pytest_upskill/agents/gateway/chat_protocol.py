@@ -8,21 +8,8 @@ from ...models.openai_chat import STOPS, usage_of
 from ...models.sdk import stop_word
 from ...trials.answer import Answer
 from ...trials.tools import ToolCall
-from .protocol import (
-    AgentRequest,
-    Body,
-    Item,
-    ModelReply,
-    Protocol,
-    ReplyStream,
-    dict_of,
-    dicts,
-    json_text,
-    limit_of,
-    text_of,
-    texts_in,
-    tool_of,
-)
+from .http import Body, dict_of, dicts, json_text, limit_of, text_of, texts_in
+from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
 
 _STOPPED: Final = {"length": "length", "refusal": "content_filter"}
 

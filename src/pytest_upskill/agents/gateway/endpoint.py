@@ -30,9 +30,19 @@ from ..staging import InstalledSkill
 from .chat_protocol import Chat
 from .forwarding import ForwardedRequest, count
 from .gemini_protocol import Gemini
-from .http import Refusal, ReplyHead, answer, client_session, read, response, serving, tokens_in
+from .http import (
+    Body,
+    Refusal,
+    ReplyHead,
+    answer,
+    client_session,
+    read,
+    response,
+    serving,
+    tokens_in,
+)
 from .messages_protocol import Messages
-from .protocol import AgentRequest, Body, Protocol, Target, is_forced, question_of
+from .protocol import AgentRequest, Protocol, Target, is_forced, question_of
 from .request_log import LoggedRequest, RequestLog
 from .responses_protocol import Responses
 

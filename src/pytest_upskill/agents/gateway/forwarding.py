@@ -7,7 +7,7 @@ slow one holds up no call of others.
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -24,8 +24,8 @@ from ...models.sdk import Relays, Upstream
 from ...models.sdk_errors import connection_error, message_in, not_a_reply, status_error
 from ...trials.answer import Answer, Quota
 from ...trials.trial import Question
-from .http import Event, ReplyHead, Splitter, event_of
-from .protocol import AgentRequest, Body, ModelReply, Protocol, ReplyStream, Target
+from .http import Body, Event, ReplyHead, Splitter, event_of
+from .protocol import AgentRequest, ModelReply, Protocol, Target
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -238,54 +238,34 @@ class ForwardedRequest:
         return self._answer(_quotas(reply))
 
     async def _stream(self, reply: "ClientResponse", upstream: Upstream) -> Answer:
-        splitter, reading, size = Splitter(), self._protocol.stream(), 0
+        reading = self._protocol.stream()
         held = list[bytes]()  # until the first event shows that there is an answer
         try:
-            async for part in reply.content.iter_any():
-                size += len(part)
-                if size > MOST_BYTES:
-                    raise TooLarge
-                for event in splitter.feed(part):
-                    self._pass(event, reading, held, reply, upstream)
-            if tail := splitter.tail:
-                self._pass(event_of(tail), reading, held, reply, upstream)
+            async for event in _events(reply):
+                if event.data is not None:
+                    if event.is_error:
+                        if self._reply_begun:
+                            self._error_passed = True
+                            self.parts.put_nowait(_masked(event.raw))
+                        raise _stream_error(event.data, upstream)
+                    reading.add(event.data)
+                    if self._without_usage and self._protocol.is_added_usage(event.data):
+                        continue
+                held.append(_masked(event.raw))
+                if not self._reply_begun:
+                    if event.data is None:
+                        continue  # a comment, such as "still at work"
+                    self._reply_begun = True
+                    self.parts.put_nowait(ReplyHead(200, _headers_of(reply)))
+                self.parts.put_nowait(b"".join(held))
+                held.clear()
         finally:
             self.reply = self._protocol.parse_reply(reading.body())
         if not reading.ended:
-            raise ModelError(
-                f"the reply from {upstream.spec.address} broke off",
-                "Try again",
-                transient=True,
-                paid=astuple(self.reply.usage),
-            )
+            problem = f"the reply from {upstream.spec.address} broke off"
+            paid = astuple(self.reply.usage)
+            raise ModelError(problem, "Try again", transient=True, paid=paid)
         return self._answer(_quotas(reply))
-
-    def _pass(
-        self,
-        event: Event,
-        reading: ReplyStream,
-        held: list[bytes],
-        reply: "ClientResponse",
-        upstream: Upstream,
-    ) -> None:
-        """Pass an event on and take note of it."""
-        if event.data is not None:
-            if event.is_error:
-                if self._reply_begun:
-                    self._error_passed = True
-                    self.parts.put_nowait(_masked(event.raw))
-                raise _stream_error(event.data, upstream)
-            reading.add(event.data)
-        if self._without_usage and event.data and self._protocol.is_added_usage(event.data):
-            return
-        held.append(_masked(event.raw))
-        if event.data is None and not self._reply_begun:
-            return  # a comment, such as "still at work"
-        if not self._reply_begun:
-            self._reply_begun = True
-            self.parts.put_nowait(ReplyHead(200, _headers_of(reply)))
-        self.parts.put_nowait(b"".join(held))
-        held.clear()
 
     def _answer(self, quotas: tuple[Quota, ...]) -> Answer:
         assert self.reply
@@ -333,14 +313,26 @@ def _headers_of(reply: "ClientResponse") -> dict[str, str]:
     return {name: without_keys(reply.headers[name]) for name in names}
 
 
-async def _read(reply: "ClientResponse") -> bytes:
-    parts, size = list[bytes](), 0
+async def _parts(reply: "ClientResponse") -> AsyncIterator[bytes]:
+    size = 0
     async for part in reply.content.iter_any():
-        parts.append(part)
         size += len(part)
         if size > MOST_BYTES:
             raise TooLarge
-    return b"".join(parts)
+        yield part
+
+
+async def _read(reply: "ClientResponse") -> bytes:
+    return b"".join([part async for part in _parts(reply)])
+
+
+async def _events(reply: "ClientResponse") -> AsyncIterator[Event]:
+    splitter = Splitter()
+    async for part in _parts(reply):
+        for event in splitter.feed(part):
+            yield event
+    if splitter.tail:
+        yield event_of(splitter.tail)
 
 
 def _parsed(raw: bytes) -> object:

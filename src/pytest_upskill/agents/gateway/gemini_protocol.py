@@ -12,20 +12,16 @@ from ...models.sdk import stop_word
 from ...models.tool_turns import object_of
 from ...trials.answer import Answer, Usage
 from ...trials.number_types import whole_number
-from ...trials.tools import ToolCall
+from ...trials.tools import Tool, ToolCall
+from .http import Body, dict_of, dicts, limit_of, text_of
 from .protocol import (
     AgentRequest,
-    Body,
     Item,
     ItemKind,
     ModelReply,
     Protocol,
     ReplyStream,
     Target,
-    dict_of,
-    dicts,
-    limit_of,
-    text_of,
     tool_of,
 )
 
@@ -90,11 +86,7 @@ class Gemini(Protocol):
             "",
             "\n\n".join(text for text, _ in _texts(_get(body, "systemInstruction"))),
             tuple(_items(body["contents"])),
-            tuple(
-                tool_of(function.get("name"), function.get("description"), _schema(function))
-                for functions in declared
-                for function in dicts(functions)
-            ),
+            tuple(_tool(function) for functions in declared for function in dicts(functions)),
             limit_of(config, "maxOutputTokens", "max_output_tokens"),
             stream=False,
         )
@@ -265,8 +257,9 @@ def _texts(content: object) -> Iterator[tuple[str, bool]]:
             yield text, part.get("thought") is True
 
 
-def _schema(function: Body) -> object:
-    return _get(function, "parametersJsonSchema") or function.get("parameters")
+def _tool(function: Body) -> Tool:
+    schema = _get(function, "parametersJsonSchema") or function.get("parameters")
+    return tool_of(function.get("name"), function.get("description"), schema)
 
 
 def _items(contents: list[Any]) -> Iterator[Item]:

@@ -1,4 +1,4 @@
-"""HTTP for the gateway, without knowing trials or protocols."""
+"""HTTP, server-sent events and JSON of strangers, without knowing trials or protocols."""
 
 import asyncio
 import json
@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..._util.texts import one_line
 from ...models.sdk import CONNECT_SECONDS
+from ...trials.number_types import whole_number
 from ..sandboxes.sandbox import close_server
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
     from aiohttp.web import BaseRequest, Response, StreamResponse
 
+Body = dict[str, Any]  # a JSON object
+_MOST_OUTPUT: Final = 10_000_000  # tokens; more is nonsense
 _MOST_CONNECTIONS: Final = 64  # of a trial; each takes a file descriptor of this process
 _IDLE: Final = 60.0  # seconds until a connection without a whole request is closed
 # What agents send is reported as findings; a log would be shown with a failing test.
@@ -206,3 +209,34 @@ class _Refused(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         transport.abort()
+
+
+def limit_of(body: Body, *names: str) -> int | None:
+    limits = (whole_number(body.get(name)) for name in names)
+    return next((limit for limit in limits if limit is not None and limit <= _MOST_OUTPUT), None)
+
+
+def dicts(value: object) -> list[Body]:
+    """The objects in what should be a list of objects."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def dict_of(value: object) -> Body:
+    """An object of JSON, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def json_text(value: object) -> str:
+    """Arguments of a call as text: mostly that already, else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def text_of(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def texts_in(content: object) -> str:
+    """The text of a message: a string, or a list of blocks with texts."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(filter(None, (text_of(part.get("text")) for part in dicts(content))))

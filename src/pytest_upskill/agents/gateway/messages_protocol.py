@@ -10,21 +10,15 @@ from ...models.sdk import stop_word
 from ...models.tool_turns import object_of
 from ...trials.answer import Answer
 from ...trials.tools import ToolCall
+from .http import Body, dict_of, dicts, json_text, limit_of, text_of, texts_in
 from .protocol import (
     AgentRequest,
-    Body,
     Item,
     ItemKind,
     ModelReply,
     Protocol,
     ReplyStream,
     Target,
-    dict_of,
-    dicts,
-    json_text,
-    limit_of,
-    text_of,
-    texts_in,
     tool_of,
 )
 

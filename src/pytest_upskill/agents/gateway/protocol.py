@@ -8,17 +8,16 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from ...skills.case import Role
 from ...trials.answer import Answer
 from ...trials.number_types import whole_number
 from ...trials.tools import Step, Tool, ToolCall, ToolResult
 from ...trials.trial import Question
+from .http import Body, dicts, text_of
 
-Body = dict[str, Any]  # a JSON object
 ItemKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
-_MOST_OUTPUT: Final = 10_000_000  # tokens; more is nonsense
 _OPENAI_ERRORS: Final = {401: "authentication_error", 403: "permission_error"}
 _PROVIDER_KEYS: Final = (
     *("mcp_servers", "container", "web_search_options", "background", "models", "plugins"),
@@ -230,37 +229,6 @@ def is_forced(body: Body) -> bool:
     choice = body.get("tool_choice")
     named = (choice.get("name"), choice.get("function")) if isinstance(choice, dict) else ()
     return any(named)
-
-
-def limit_of(body: Body, *names: str) -> int | None:
-    limits = (whole_number(body.get(name)) for name in names)
-    return next((limit for limit in limits if limit is not None and limit <= _MOST_OUTPUT), None)
-
-
-def dicts(value: object) -> list[Body]:
-    """The objects in what should be a list of objects."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def dict_of(value: object) -> Body:
-    """An object of JSON, or an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def json_text(value: object) -> str:
-    """Arguments of a call as text: mostly that already, else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def text_of(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def texts_in(content: object) -> str:
-    """The text of a message: a string, or a list of blocks with texts."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(filter(None, (text_of(part.get("text")) for part in dicts(content))))
 
 
 def tool_of(name: object, description: object, schema: object) -> Tool:

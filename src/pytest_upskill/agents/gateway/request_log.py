@@ -198,8 +198,9 @@ class RequestLog:
             return thread
         if request.follows in self._ids:
             return self._ids[request.follows]
-        opening = [item.text for item in takewhile(_is_user, request.items)] or [""]
-        ends = opening[0][:_SHARED], opening[-1][-_SHARED:]  # what is asked comes last
+        opening = takewhile(lambda item: item.kind == "user", request.items)
+        texts = [item.text for item in opening] or [""]
+        ends = texts[0][:_SHARED], texts[-1][-_SHARED:]  # the prompt comes last
         new_thread = digest(*ends, "tools" if request.tools else "")[:16]
         # Before a look at its calls: Qwen Code keeps the last one beside the summary.
         from_summary = self._continues_from_summary(request, self.main)
@@ -263,10 +264,6 @@ class RequestLog:
             shown = shown.replace(self.token, HIDDEN)
         self._size += len(shown)
         return shown
-
-
-def _is_user(item: Item) -> bool:
-    return item.kind == "user"
 
 
 def _new_items(request: AgentRequest) -> list[Item]:

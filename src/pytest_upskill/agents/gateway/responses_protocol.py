@@ -8,20 +8,8 @@ from typing import Final
 from ...models.sdk import stop_word
 from ...trials.answer import Answer, Usage
 from ...trials.tools import ToolCall
-from .protocol import (
-    AgentRequest,
-    Body,
-    Item,
-    ModelReply,
-    Protocol,
-    ReplyStream,
-    dict_of,
-    dicts,
-    limit_of,
-    text_of,
-    texts_in,
-    tool_of,
-)
+from .http import Body, dict_of, dicts, limit_of, text_of, texts_in
+from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
 
 _STOPS: Final = {"max_output_tokens": "length", "content_filter": "refusal"}
 _NO_SPACE: Final = "functions"  # the group of the tools that are in none

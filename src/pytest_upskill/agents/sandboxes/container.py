@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,9 @@ from .sandbox import (
     HOME,
     PACKAGES,
     WORKSPACE,
+    CommandLine,
     CommandResult,
+    Env,
     Mount,
     Sandbox,
     SandboxError,
@@ -131,27 +133,16 @@ class ContainerSandbox(Sandbox):
             )
 
     async def run(
-        self,
-        command: str | Sequence[str],
-        *,
-        timeout: float,
-        env: Mapping[str, str] | None = None,
-        stdin: bytes = b"",
+        self, command: CommandLine, *, timeout: float, env: Env | None = None, stdin: bytes = b""
     ) -> CommandResult:
         words = [self._shell, "-c", command] if isinstance(command, str) else [*command]
         return await self._exec(words, timeout, {**self._env, **(env or {})}, stdin)
 
     async def _exec(
-        self,
-        words: Sequence[str],
-        timeout: float,
-        env: Mapping[str, str] | None = None,
-        stdin: bytes = b"",
+        self, words: Sequence[str], timeout: float, env: Env | None = None, stdin: bytes = b""
     ) -> CommandResult:
         started, capped, timed_out = time.monotonic(), CappedOutput(self._spec.limits.output), False
-        env_options = [
-            option for item in (env or {}).items() for option in ("--env", "=".join(item))
-        ]
+        env_options = [f"--env={name}={value}" for name, value in (env or {}).items()]
         call = ["sh", "-c", _FIRST_LINE, "sh", *words]
         try:
             client = await self._client("exec", "-i", *env_options, self._name, *call)

@@ -17,6 +17,9 @@ PACKAGES: Final = "/packages"  # Python packages: on PYTHONPATH and PATH
 _TRY_SECONDS: Final = 60.0
 _ACCEPTING: Final = 3  # steps of the loop from a connection to its protocol
 
+CommandLine = str | Sequence[str]  # for bash (or sh without it), or arguments
+Env = Mapping[str, str]
+
 
 class SandboxError(Exception):
     """A sandbox could not be opened, or broke: the trial is errored, not failed."""
@@ -103,14 +106,9 @@ class Sandbox(ABC):
 
     @abstractmethod
     async def run(
-        self,
-        command: str | Sequence[str],
-        *,
-        timeout: float,
-        env: Mapping[str, str] | None = None,
-        stdin: bytes = b"",
+        self, command: CommandLine, *, timeout: float, env: Env | None = None, stdin: bytes = b""
     ) -> CommandResult:
-        """Run a command in the workspace: a line for bash (or sh), or arguments."""
+        """Run a command in the workspace."""
 
     @abstractmethod
     async def read(self, path: str, most: int) -> bytes:

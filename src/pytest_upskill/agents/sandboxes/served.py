@@ -14,12 +14,22 @@ from typing import Final
 
 from .hosts import AskedHosts
 from .inside import FRAME, PART, packed, unpacked
-from .sandbox import WORKSPACE, CommandResult, Sandbox, SandboxError, SandboxLimits, TreeEntry
+from .sandbox import (
+    WORKSPACE,
+    CommandLine,
+    CommandResult,
+    Env,
+    Sandbox,
+    SandboxError,
+    SandboxLimits,
+    TreeEntry,
+)
 
 _PATIENCE: Final = 30.0  # seconds for a reply, beyond the time of a command
 _MARGIN: Final = 2**20  # bytes of a message besides output or a part of a file
 _TREE_TEXT: Final = 64 * 2**20  # bytes of all paths of a tree
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_Replies = asyncio.Queue[list[bytes] | SandboxError]
 
 
 class ServedSandbox(Sandbox):
@@ -40,7 +50,7 @@ class ServedSandbox(Sandbox):
         self._loop = asyncio.get_running_loop()
         self._sending = asyncio.Lock()
         self._number = 0
-        self._replies = dict[int, asyncio.Queue[list[bytes] | SandboxError]]()
+        self._replies = dict[int, _Replies]()
         self._received = bytearray()
         self._sockets = list[int]()  # received, not yet used
         self._broken: str | None = None
@@ -64,12 +74,7 @@ class ServedSandbox(Sandbox):
         await self._ask(b"start", *fields, expected=b"done", seconds=_PATIENCE)
 
     async def run(
-        self,
-        command: str | Sequence[str],
-        *,
-        timeout: float,
-        env: Mapping[str, str] | None = None,
-        stdin: bytes = b"",
+        self, command: CommandLine, *, timeout: float, env: Env | None = None, stdin: bytes = b""
     ) -> CommandResult:
         words = ["", command] if isinstance(command, str) else [*command]
         fields = [_number(timeout), stdin, _number(len(words)), *map(_encoded, words)]
@@ -181,11 +186,9 @@ class ServedSandbox(Sandbox):
             raise self._break("its helper sent a reply of another form")
         return reply[1:]
 
-    async def _send(
-        self, kind: bytes, *fields: bytes
-    ) -> "tuple[int, asyncio.Queue[list[bytes] | SandboxError]]":
+    async def _send(self, kind: bytes, *fields: bytes) -> tuple[int, _Replies]:
         self._number += 1
-        number, replies = self._number, asyncio.Queue[list[bytes] | SandboxError]()
+        number, replies = self._number, _Replies()
         self._replies[number] = replies
         try:
             async with self._sending:
@@ -206,12 +209,7 @@ class ServedSandbox(Sandbox):
             self._break("a request was interrupted")
             raise
 
-    async def _reply(
-        self,
-        replies: "asyncio.Queue[list[bytes] | SandboxError]",
-        expected: bytes | None,
-        path: str,
-    ) -> list[bytes]:
+    async def _reply(self, replies: _Replies, expected: bytes | None, path: str) -> list[bytes]:
         if self._broken is not None and replies.empty():
             raise SandboxError(f"The sandbox is gone: {self._broken}.")
         reply = await replies.get()

@@ -11,7 +11,7 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,9 @@ from .sandbox import (
     HOME,
     PACKAGES,
     WORKSPACE,
+    CommandLine,
     CommandResult,
+    Env,
     Sandbox,
     SandboxError,
     SandboxKind,
@@ -88,12 +90,7 @@ class UnconfinedSandbox(Sandbox):
         return path
 
     async def run(
-        self,
-        command: str | Sequence[str],
-        *,
-        timeout: float,
-        env: Mapping[str, str] | None = None,
-        stdin: bytes = b"",
+        self, command: CommandLine, *, timeout: float, env: Env | None = None, stdin: bytes = b""
     ) -> CommandResult:
         self._check()
         words = ["bash", "-c", command] if isinstance(command, str) else [*command]
