@@ -1,6 +1,7 @@
 """The doctor's trial of an agent."""
 
 import asyncio
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +11,13 @@ import pytest
 from pytest_upskill.agents.agent import Agent
 from pytest_upskill.agents.clis.claude import ClaudeCode
 from pytest_upskill.agents.loop import LoopAgent, tools_for
-from pytest_upskill.agents.probe import STEPS, Probe, is_installed, probes
+from pytest_upskill.agents.probe import STEPS, Probe, ScriptStep, ToolScript, is_installed, probes
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.sandbox import Sandbox, SandboxError, SandboxKind, SandboxSpec
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.agents.staging import InstalledSkill
 from pytest_upskill.trials.tools import Tool
+from pytest_upskill.trials.trial import Question
 from support.fake_cli import VERSION, fake_cli
 from support.sandboxes import needs_bwrap
 
@@ -129,3 +131,33 @@ def test_a_node_that_is_too_old_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     found = probe(ClaudeCode(), Broken())
     assert "SyntaxError: no export named y (node 20.1.0 may be too old for it)" in found.problem
+
+
+EXEC = Tool("exec_command", "", json.dumps({"type": "object", "properties": {"cmd": {}}}))
+
+
+def test_paths_that_codex_shortens_are_made_whole() -> None:
+    system = (
+        "### Skill roots\n- `r0` = `/home/agent/.agents/skills`\n### Available skills\n"
+        "- gate: Opens gates. (file: r0/gate/SKILL.md)\n"
+    )
+    question = Question("m", system, (("user", "Open the gate."),), 1000, 1, tools=(EXEC,))
+    (call,) = ToolScript([ScriptStep("skill", "gate")], "gate")(question).calls
+    assert json.loads(call.arguments) == {"cmd": "cat /home/agent/.agents/skills/gate/SKILL.md"}
+
+
+def test_tools_that_read_several_files_get_one() -> None:
+    schema = {"properties": {"files": {"type": "array"}}, "required": ["files"]}
+    tool = Tool("read_files", "", json.dumps(schema))
+    question = Question("m", "", (("user", "Open the gate."),), 1000, 1, tools=(tool,))
+    (call,) = ToolScript([ScriptStep("read", "/a/b.md")])(question).calls
+    assert json.loads(call.arguments) == {"files": [{"path": "/a/b.md"}]}
+
+
+def test_paths_are_absolute_where_a_tool_says_so() -> None:
+    """Qwen Code refuses others."""
+    form = {"file_path": {"type": "string", "description": "The absolute path to the file."}}
+    write = Tool("write_file", "", json.dumps({"properties": {**form, "content": {}}}))
+    question = Question("m", "", (("user", "Open the gate."),), 1000, 1, tools=(write,))
+    (call,) = ToolScript([ScriptStep("write", "gate.txt", "open")])(question).calls
+    assert json.loads(call.arguments) == {"file_path": "/workspace/gate.txt", "content": "open"}
