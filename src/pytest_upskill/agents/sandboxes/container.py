@@ -32,6 +32,7 @@ from .sandbox import (
     SandboxKind,
     SandboxSpec,
     TreeEntry,
+    gone,
 )
 
 _START: Final = 60.0
@@ -165,7 +166,7 @@ class ContainerSandbox(Sandbox):
             if client.returncode is None:
                 await asyncio.shield(self._end(client, pid))
         if not pid.strip().isdigit():
-            raise _gone(pid)
+            raise gone(pid.decode(errors="replace").strip()[:300] or "it ended")
         note = too_slow(timeout) if timed_out else ""
         if code == 137:
             note = "[Killed: perhaps the limit on memory was reached.]"
@@ -175,7 +176,7 @@ class ContainerSandbox(Sandbox):
 
     async def _client(self, *arguments: str) -> asyncio.subprocess.Process:
         if self._closed:
-            raise SandboxError("The sandbox is gone: it is closed.")
+            raise gone("it is closed")
         return await asyncio.create_subprocess_exec(
             *(self._program, *arguments),
             stdin=asyncio.subprocess.PIPE,
@@ -226,12 +227,12 @@ class ContainerSandbox(Sandbox):
         if code and code < 120:
             raise OSError(code, os.strerror(code), path)
         if code:
-            raise _gone(b"")
+            raise gone("it ended")
         return bytes(content)
 
     async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
         if self._closed:
-            raise SandboxError("The sandbox is gone: it is closed.")
+            raise gone("it is closed")
         full = os.path.join(WORKSPACE, path)  # noqa: PTH118
         return await asyncio.to_thread(self._listed, full)
 
@@ -411,11 +412,6 @@ def _why_not(name: str, image: str, may_fetch: bool) -> str | None:
             return f"{problem}{lines[-1]}{end}"
     problem = Container(name).failure(image)
     return f"{name} does not work here: {problem}." if problem else None
-
-
-def _gone(message: bytes) -> SandboxError:
-    reason = message.decode(errors="replace").strip() or "it ended"
-    return SandboxError(f"The sandbox is gone: {reason[:300]}.")
 
 
 async def _send(client: asyncio.subprocess.Process, data: bytes) -> None:

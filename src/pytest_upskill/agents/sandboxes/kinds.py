@@ -16,26 +16,24 @@ def kind_of(name: str, image: str | None = None, *, may_fetch: bool = True) -> S
     """
     if name == "auto":
         return _first_that_works(image or "")
-    kind = _kind(name, may_fetch=may_fetch)
-    if kind is None:
+    if name not in NAMES:
         hint = f"Use one of {', '.join(NAMES)}."
         raise SettingsError("sandbox", "no such sandbox", hint, value=name)
     if image and name in ("bwrap", "none"):
         raise SettingsError("image", f"{name} has no image; docker and podman have", value=image)
+    kind = _kind(name, may_fetch=may_fetch)
     if problem := kind.why_not(image or ""):
         raise SettingsError("sandbox", problem, value=name)
     return kind
 
 
 def _first_that_works(image: str) -> SandboxKind:
-    names: tuple[str, ...] = ("docker", "podman")
-    if sys.platform == "linux" and not image:  # an image is for containers alone
-        names = ("bwrap", *names)
+    has_bwrap = sys.platform == "linux" and not image  # an image is for containers alone
     problems = list[str]()
-    for name in names:
+    for name in ("bwrap", "docker", "podman") if has_bwrap else ("docker", "podman"):
         kind = _kind(name)
-        problem = kind.why_not(image) if kind else "not known"
-        if kind and problem is None:
+        problem = kind.why_not(image)
+        if problem is None:
             return kind
         problems.append(f"{name}: {problem}")
     raise SettingsError(
@@ -49,7 +47,7 @@ def _first_that_works(image: str) -> SandboxKind:
     )
 
 
-def _kind(name: str, *, may_fetch: bool = True) -> SandboxKind | None:
+def _kind(name: str, *, may_fetch: bool = True) -> SandboxKind:
     if name == "bwrap":
         from .bwrap import Bwrap
 
@@ -58,8 +56,6 @@ def _kind(name: str, *, may_fetch: bool = True) -> SandboxKind | None:
         from .unconfined import Unconfined
 
         return Unconfined()
-    if name in ("docker", "podman"):
-        from .container import Container
+    from .container import Container
 
-        return Container(name, may_fetch=may_fetch)
-    return None
+    return Container(name, may_fetch=may_fetch)

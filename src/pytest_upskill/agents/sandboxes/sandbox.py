@@ -25,6 +25,10 @@ class SandboxError(Exception):
     """A sandbox could not be opened, or broke: the trial is errored, not failed."""
 
 
+def gone(reason: str) -> SandboxError:
+    return SandboxError(f"The sandbox is gone: {reason}.")
+
+
 @dataclass(frozen=True)
 class SandboxLimits:
     """What all processes of a sandbox together may use."""

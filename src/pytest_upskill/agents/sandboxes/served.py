@@ -23,6 +23,7 @@ from .sandbox import (
     SandboxError,
     SandboxLimits,
     TreeEntry,
+    gone,
 )
 
 _PATIENCE: Final = 30.0  # seconds for a reply, beyond the time of a command
@@ -200,7 +201,7 @@ class ServedSandbox(Sandbox):
 
     async def _send_all(self, data: bytes) -> None:
         if self._broken is not None:
-            raise SandboxError(f"The sandbox is gone: {self._broken}.")
+            raise gone(self._broken)
         try:
             await self._loop.sock_sendall(self._channel, data)
         except OSError:
@@ -211,7 +212,7 @@ class ServedSandbox(Sandbox):
 
     async def _reply(self, replies: _Replies, expected: bytes | None, path: str) -> list[bytes]:
         if self._broken is not None and replies.empty():
-            raise SandboxError(f"The sandbox is gone: {self._broken}.")
+            raise gone(self._broken)
         reply = await replies.get()
         if isinstance(reply, SandboxError):
             raise reply
@@ -270,8 +271,8 @@ class ServedSandbox(Sandbox):
             while self._sockets:
                 os.close(self._sockets.pop())
             for replies in self._replies.values():
-                replies.put_nowait(SandboxError(f"The sandbox is gone: {reason}."))
-        return SandboxError(f"The sandbox is gone: {self._broken}.")
+                replies.put_nowait(gone(reason))
+        return gone(self._broken)
 
 
 def _entry(path: bytes, size: bytes, digest: bytes, flags: bytes, link: bytes) -> TreeEntry:

@@ -27,10 +27,10 @@ from .sandbox import (
     CommandResult,
     Env,
     Sandbox,
-    SandboxError,
     SandboxKind,
     SandboxSpec,
     TreeEntry,
+    gone,
 )
 
 _PASSED: Final = ("PATH", "LANG")
@@ -190,7 +190,7 @@ class UnconfinedSandbox(Sandbox):
 
     def _check(self) -> None:
         if self._closed:
-            raise SandboxError("The sandbox is gone: it is closed.")
+            raise gone("it is closed")
 
 
 class _Output(asyncio.Protocol):
