@@ -10,7 +10,7 @@ from ...results.run import RunResults
 from ...results.run_comparison import LeftOut, PairComparison
 from ...trials.plan import Count
 from .case_data import case_anchor
-from .markup import text
+from .markup import text, time_tag
 
 _MOST_LISTED: Final = 25  # cases of a kind
 _NAME_LIMIT: Final = 100
@@ -49,10 +49,9 @@ def changed_section(results: RunResults, changes: Changes) -> str:
 
 def _about(changes: Changes) -> str:
     run = changes.earlier.results
-    day = f"{run.started.day} {run.started:%B %Y, %H:%M %Z}"
     facts = [
         f"compared with <code>{text(one_line(changes.earlier.id, _NAME_LIMIT))}</code>",
-        f'<time datetime="{run.started.isoformat(timespec="seconds")}">{text(day)}</time>',
+        time_tag(run.started),
     ]
     if run.commit:
         dirty = " with uncommitted changes" if run.commit.dirty else ""

@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -74,6 +75,11 @@ def packed(value: Any) -> str:
 def text(words: str) -> str:
     """Untrusted text, escaped for use between tags or in quotes."""
     return escape(harmless(words))
+
+
+def time_tag(moment: datetime) -> str:
+    day = f"{moment.day} {moment:%B %Y, %H:%M %Z}"
+    return f'<time datetime="{moment.isoformat(timespec="seconds")}">{text(day)}</time>'
 
 
 def breakable(words: str) -> str:

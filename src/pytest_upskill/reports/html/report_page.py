@@ -20,7 +20,7 @@ from ..phrases import cache_words
 from .case_data import NO_BASELINE, Fitted, fitted, shown_name, skill_anchor
 from .case_rows import CaseRow, rows_of
 from .changes import changed_section
-from .markup import Header, breakable, figure, key, resource, shell, table, text
+from .markup import Header, breakable, figure, key, resource, shell, table, text, time_tag
 from .plots import dumbbell, frontier, points_of, score_title
 from .study_sections import curve_section, neighbour_sections, parts_sections
 from .trigger_section import trigger_section
@@ -120,11 +120,9 @@ def _head(
     by_skill: Sequence[tuple[SkillInfo, list[Verdict]]],
     changed: Changes | None,
 ) -> str:
-    moment = results.started.isoformat(timespec="seconds")
-    day = f"{results.started.day} {results.started:%B %Y, %H:%M %Z}"
     models = list(results.model_ids)
     models_text = text(models[0]) if len(models) == 1 else counted(len(models), "model")
-    facts = [f'<time datetime="{moment}">{text(day)}</time>']
+    facts = [time_tag(results.started)]
     tests = f"{counted(len(results.all_tests), 'test')} on "
     facts.append(f"{'' if results.only_studied else tests}{models_text}")
     facts.append(f"took {_duration(results.seconds)}")

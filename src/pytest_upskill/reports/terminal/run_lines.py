@@ -1,6 +1,5 @@
 """A kept run on the terminal, and two runs compared."""
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -15,7 +14,7 @@ from ...stats import Change
 from ...trials.plan import PlannedCase
 from ..history_entries import short_commit
 from ..numbers import growth
-from .layout import Look, cut, distinct_names
+from .layout import Look, cut, distinct_names, wrapped
 from .summary_text import results_lines
 from .tables import Cell, Column, Table, fitted
 
@@ -44,15 +43,15 @@ def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
     for heading, tests in (("Failed with the skill:", failed), ("Not answered:", errored)):
         if tests:
             hidden = [f"and {len(tests) - _MOST_CASES} more"] if len(tests) > _MOST_CASES else []
-            lines += [heading, *_wrapped([*tests[:_MOST_CASES], *hidden], look), ""]
+            lines += [heading, *_indented([*tests[:_MOST_CASES], *hidden], look), ""]
     if not results.problems:
         return [*lines, look.paint("Passed.", green=True)]
     outcome = results.outcome().capitalize()
     if len(results.problems) == 1:
         reason = f"{outcome}: {one_line(results.problems[0], 400).removeprefix(_STOPPED)}."
-        parts = textwrap.wrap(reason, look.width, subsequent_indent="  ")
+        parts = wrapped(reason, look.width, rest="  ")
         return [*lines, *(look.paint(part, red=True) for part in parts)]
-    reasons = _wrapped([one_line(reason, 400) for reason in results.problems], look)
+    reasons = _indented([one_line(reason, 400) for reason in results.problems], look)
     return [*lines, look.paint(f"{outcome}:", red=True), *reasons]
 
 
@@ -111,12 +110,12 @@ def comparison_lines(
         lines += ["", *_skill(skill, pairs, look)]
     for change in comparison.triggers:
         text = one_line(f"{change.skill} on {change.model}: {change.words}.", 400)
-        lines += ["", *textwrap.wrap(text, look.width, subsequent_indent="  ")]
+        lines += ["", *wrapped(text, look.width, rest="  ")]
     if comparison.differences:
-        lines += ["", "Not the same in both:", *_wrapped(comparison.differences, look)]
+        lines += ["", "Not the same in both:", *_indented(comparison.differences, look)]
     for letter, only in (("A", comparison.only_before), ("B", comparison.only_after)):
         text = f"Only in {letter}: {_pairs(only)}."
-        lines += ["", *textwrap.wrap(text, look.width, subsequent_indent="  ")] if only else []
+        lines += ["", *wrapped(text, look.width, rest="  ")] if only else []
     return lines
 
 
@@ -128,7 +127,7 @@ def _skill(skill: str, pairs: Sequence[PairComparison], look: Look) -> list[str]
     header, rule, *body = table.lines(look)
     lines = [title, "", header, rule[: look.width], *body]
     for pair in pairs:
-        notes = _wrapped(_notes(pair, look), look)
+        notes = _indented(_notes(pair, look), look)
         lines += ["", f"{one_line(pair.model, 60)}:", *notes] if notes else []
     return lines
 
@@ -201,9 +200,5 @@ def _pairs(pairs: Sequence[Pair]) -> str:
     return ", ".join(f"{one_line(skill, 60)} on {one_line(model, 60)}" for skill, model in pairs)
 
 
-def _wrapped(lines: Iterable[str], look: Look) -> list[str]:
-    return [
-        part
-        for line in lines
-        for part in textwrap.wrap(line, look.width, initial_indent="  ", subsequent_indent="    ")
-    ]
+def _indented(lines: Iterable[str], look: Look) -> list[str]:
+    return [part for line in lines for part in wrapped(line, look.width, first="  ", rest="    ")]

@@ -12,7 +12,7 @@ from ...results.overview import LastResult, SkillFile, SkillOverview, SkillToken
 from ...skills.case import Case
 from ...skills.folder import SKILL_NAMES
 from ...skills.search import SkippedFolder, left_out_lines
-from .layout import Look, Marks, distinct_names
+from .layout import Look, Marks, cut, distinct_names
 
 _FILES_SHOWN: Final = 12
 _BODY_LINES: Final = 12
@@ -164,7 +164,7 @@ def result_text(result: LastResult, date: str) -> tuple[str, str]:
 def _body_lines(body: str, look: Look, width: int) -> Iterator[str]:
     lines = harmless(body).split("\n")
     for line in lines[:_BODY_LINES]:
-        yield look.paint(_cut(line.expandtabs(4).rstrip(), width, look), light=True)
+        yield look.paint(cut(line.expandtabs(4).rstrip(), width, look.marks.cut), light=True)
     if len(lines) > _BODY_LINES:
         yield f"{look.marks.cut} {counted(len(lines) - _BODY_LINES, 'line')} more"
 
@@ -172,7 +172,7 @@ def _body_lines(body: str, look: Look, width: int) -> Iterator[str]:
 def _case_lines(cases: Sequence[Case], look: Look, width: int) -> Iterator[str]:
     for case in cases[:_CASES_SHOWN]:
         question = one_line(case.input.strip().partition("\n")[0], 500)
-        yield _cut(f"{_name(case.id)}: {question}", width, look)
+        yield cut(f"{_name(case.id)}: {question}", width, look.marks.cut)
     if len(cases) > _CASES_SHOWN:
         yield f"{look.marks.cut} {counted(len(cases) - _CASES_SHOWN, 'case')} more"
 
@@ -180,11 +180,6 @@ def _case_lines(cases: Sequence[Case], look: Look, width: int) -> Iterator[str]:
 def _wrapped(text: str, width: int, look: Look, most: int | None = None) -> list[str]:
     flat, end = one_line(text, 2000), f" {look.marks.cut}"
     return textwrap.wrap(flat, width, max_lines=most, placeholder=end, break_on_hyphens=False)
-
-
-def _cut(line: str, width: int, look: Look) -> str:
-    cut = look.marks.cut
-    return line if len(line) <= width else line[: width - len(cut)] + cut
 
 
 def _name(text: str) -> str:
