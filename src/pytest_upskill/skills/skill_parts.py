@@ -24,19 +24,8 @@ INTRODUCTION: Final = "introduction"  # the text before the first heading
 _NO_WORDS: Final = "no words"
 _LONGEST_NAME: Final = 60
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_ATX: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
-_UNDERLINE: Final = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE: Final = re.compile(r"[ \t]*(`{3,}(?!.*`)|~{3,})")
 _ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+(.*))?$")
-_RULE: Final = re.compile(r" {0,3}([-*_])[ \t]*+(?:\1[ \t]*+){2,}$")
-_COMMENT: Final = re.compile(r" {0,3}<!--")
-_RAW: Final = re.compile(r" {0,3}<(pre|script|style|textarea)(?=[\s>]|$)", re.I)
-_TAGS: Final = re.compile(
-    r" {0,3}(?:</?(?:article|aside|blockquote|body|center|dd|details|dialog|div|dl|dt|fieldset"
-    r"|figure|footer|form|h[1-6]|head|header|hr|html|iframe|li|link|main|menu|nav|ol|p|section"
-    r"|summary|table|tbody|td|tfoot|th|thead|title|tr|ul)(?=[\s/>]|$)|</?[a-z][^<>]*>[ \t]*$)",
-    re.I,
-)
 _WORD: Final = re.compile(r"\w")
 
 
@@ -189,33 +178,34 @@ def _name(words: str) -> str:
     return one_line(words, _LONGEST_NAME) or _NO_WORDS
 
 
-# Finding blocks.
-
-
 def _blocks(lines: Sequence[str], first: int) -> Iterator[_Block]:
-    """Headings and paragraphs; lists, code and comments stay in one piece."""
-    index, before = first, False
-    while index < len(lines):
-        line = lines[index]
-        if not line.strip():
-            index += 1
+    """Headings and other blocks of Markdown; lists, code and comments stay in one piece."""
+    from markdown_it import MarkdownIt  # only studies of parts need it
+
+    # Without inline rules, which hostile texts can slow down.
+    tokens = MarkdownIt("commonmark").disable("inline").parse("\n".join(lines[first:]))
+    follows_text, end_before = False, -1
+    for index, token in enumerate(tokens):
+        if token.level or not token.map:
             continue
-        if heading := _atx(line):
-            yield _Block(index, heading[1], heading[0])
-            index, before = index + 1, False
+        start, end = (first + line for line in token.map)
+        while end > start and not lines[end - 1].strip():
+            end -= 1
+        if token.type == "heading_open":
+            yield _Block(start, tokens[index + 1].content, int(token.tag[1:]))
+            follows_text = False
             continue
-        end, level = _end_of_block(lines, index)
-        indented = line.startswith(("    ", "\t"))
-        block_lines = lines[index:end]
-        if level:
-            yield _Block(index, " ".join(block_lines[:-1]), level)
-        # Indented code and rules belong to the block above.
-        elif not before or not (indented or not any(map(_WORD.search, block_lines))):
-            announces = (
-                block_lines[-1].rstrip(" \t*_").endswith((":", "：")) if block_lines else False
-            )
-            yield _Block(index, _words(block_lines), 0, announces)
-        index, before = end, not level
+        # Indented code and rules belong to the block above, and so does a list without a blank
+        # line before it.
+        is_list = token.type.endswith("_list_open")
+        joined = token.type in ("code_block", "hr") or (is_list and end_before == start)
+        if not (follows_text and joined):
+            yield _Block(start, _words(lines[start:end]), 0, _announces(lines[end - 1]))
+        follows_text, end_before = True, end
+
+
+def _announces(line: str) -> bool:
+    return line.rstrip(" \t*_").endswith((":", "："))
 
 
 def _words(lines: Sequence[str]) -> str:
@@ -223,91 +213,3 @@ def _words(lines: Sequence[str]) -> str:
     first = next((line for line in lines if _WORD.search(line) and not _FENCE.match(line)), "")
     item = _ITEM.match(first)
     return ((item[1] if item else first) or "").lstrip(" \t>#|").rstrip(" \t|")
-
-
-def _atx(line: str) -> tuple[int, str] | None:
-    match = _ATX.match(line)
-    if not match:
-        return None
-    words = (match[2] or "").strip()
-    unclosed = words.rstrip("#")  # marks at the end close it
-    return len(match[1]), unclosed.rstrip() if unclosed[-1:] in ("", " ", "\t") else words
-
-
-def _end_of_block(lines: Sequence[str], start: int) -> tuple[int, int]:
-    """The line after a block that is no ATX heading, and the level if it is a heading."""
-    line = lines[start]
-    if (fence := _FENCE.match(line)) and not line.startswith(("    ", "\t")):
-        return _after_fence(lines, start, fence[1]), 0
-    if _COMMENT.match(line):
-        return _after(lines, start, "-->", skip=line.index("<!--") + 4), 0
-    if raw := _RAW.match(line):
-        return _after(lines, start, f"</{raw[1].lower()}>"), 0
-    if _TAGS.match(line):
-        return _next_blank(lines, start), 0
-    if _RULE.match(line):
-        return start + 1, 0
-    if _ITEM.match(line):
-        return _after_list(lines, start), 0
-    return _after_paragraph(lines, start)
-
-
-def _after_paragraph(lines: Sequence[str], start: int) -> tuple[int, int]:
-    quote = lines[start].lstrip().startswith(">")
-    for index in range(start + 1, len(lines)):
-        line = lines[index]
-        if not line.strip() or _atx(line) or _FENCE.match(line) or _COMMENT.match(line):
-            return index, 0
-        if not quote and (underline := _UNDERLINE.match(line)):
-            return index + 1, 1 if underline[1][0] == "=" else 2
-        if _RULE.match(line):
-            return index, 0
-        if _ITEM.match(line):
-            return _after_list(lines, index), 0
-    return len(lines), 0
-
-
-def _after_list(lines: Sequence[str], start: int) -> int:
-    index, end = start, start
-    while index < len(lines):
-        line = lines[index]
-        indented = line.startswith(("  ", "\t"))
-        if not line.strip():
-            index += 1
-            continue
-        if index > start and not indented:
-            apart = end < index  # after a blank line
-            starts_new = _atx(line) or _RULE.match(line) or _FENCE.match(line)
-            if starts_new or (apart and not _ITEM.match(line)):
-                break
-        if fence := _FENCE.match(_after_mark(line)):
-            index = _after_fence(lines, index, fence[1])
-        else:
-            index += 1
-        end = index
-    return end
-
-
-def _after_mark(line: str) -> str:
-    item = _ITEM.match(line)
-    return (item[1] or "") if item else line
-
-
-def _after_fence(lines: Sequence[str], start: int, mark: str) -> int:
-    for index in range(start + 1, len(lines)):
-        bare = lines[index].strip()
-        if len(bare) >= len(mark) and not bare.strip(mark[0]):
-            return index + 1
-    return len(lines)
-
-
-def _after(lines: Sequence[str], start: int, closing: str, skip: int = 0) -> int:
-    for index in range(start, len(lines)):
-        if closing in lines[index].lower()[skip if index == start else 0 :]:
-            return index + 1
-    return len(lines)
-
-
-def _next_blank(lines: Sequence[str], start: int) -> int:
-    blank = (index for index in range(start, len(lines)) if not lines[index].strip())
-    return next(blank, len(lines))
