@@ -11,9 +11,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from ..._util.files import exchange, read_file, reason_of
 from ..._util.texts import counted, one_line
@@ -310,20 +310,13 @@ def _line(copy: _Copy, dry_run: bool) -> str:
 
 
 def _json(copies: list[_Copy], problems: list[str], warnings: list[str], *, dry_run: bool) -> str:
-    def data(copy: _Copy) -> Mapping[str, Any]:
-        return {
-            "skill": copy.skill,
-            "agent": copy.agent,
+    rows = [
+        {
+            **asdict(copy),
             "path": str(copy.path),
             "state": "left alone" if copy.changed else _DONE[copy.state],
-            "files": copy.files,
-            "changed": list(copy.changed),
         }
-
-    data_of_all = {
-        "dry_run": dry_run,
-        "copies": [*map(data, copies)],
-        "problems": problems,
-        "warnings": warnings,
-    }
-    return json.dumps(data_of_all, indent=2)
+        for copy in copies
+    ]
+    data = {"dry_run": dry_run, "copies": rows, "problems": problems, "warnings": warnings}
+    return json.dumps(data, indent=2)

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -65,6 +66,12 @@ def add_teach_arguments(parser: argparse.ArgumentParser, command: TeachCommand) 
         hidden = ["--test-gen-model"] + (["--test-model"] if command == "refine" else [])
         parser.add_argument(*hidden, dest="author", help=argparse.SUPPRESS)
     return groups
+
+
+add_refine_arguments = partial(add_teach_arguments, command="refine")
+add_triggers_arguments = partial(add_teach_arguments, command="triggers")
+add_describe_arguments = partial(add_teach_arguments, command="describe")
+add_distill_arguments = partial(add_teach_arguments, command="distill")
 
 
 def teach_settings(
@@ -159,10 +166,6 @@ def _skill_of(args: argparse.Namespace) -> tuple[Path, Skill]:
     return path, load_skill(skill_file(path))
 
 
-def add_refine_arguments(parser: argparse.ArgumentParser) -> None:
-    add_teach_arguments(parser, "refine")
-
-
 def run_refine(args: argparse.Namespace) -> tuple[str, int]:
     path, skill = _skill_of(args)
     settings = teach_settings(args, args.task or skill.description, config_here())
@@ -195,10 +198,6 @@ def _with_add(spell: Spell) -> Spell:
     return lambda setting: "--add" if setting == "cases" else spell(setting)
 
 
-def add_triggers_arguments(parser: argparse.ArgumentParser) -> None:
-    add_teach_arguments(parser, "triggers")
-
-
 def run_triggers(args: argparse.Namespace) -> tuple[str, int]:
     path, skill = _skill_of(args)
     settings = teach_settings(args, trigger_task(skill), config_here(), students=())
@@ -210,10 +209,6 @@ def run_triggers(args: argparse.Namespace) -> tuple[str, int]:
 def _query_report(queries: TriggerSet, width: int) -> Report:
     saved = f"Saved to {shown(queries.file.absolute())}{_cost(queries.cost)}"
     return Report([*trigger_set_lines(queries, width), saved], trigger_set_data(queries), 0)
-
-
-def add_describe_arguments(parser: argparse.ArgumentParser) -> None:
-    add_teach_arguments(parser, "describe")
 
 
 def run_describe(args: argparse.Namespace) -> tuple[str, int]:
@@ -234,10 +229,6 @@ def _described_report(described: Described, width: int) -> Report:
         ]
     lines += _saved_lines(described)
     return Report(lines, described_data(described), described_status(described))
-
-
-def add_distill_arguments(parser: argparse.ArgumentParser) -> None:
-    add_teach_arguments(parser, "distill")
 
 
 def run_distill(args: argparse.Namespace) -> tuple[str, int]:

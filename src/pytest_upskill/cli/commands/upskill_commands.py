@@ -20,26 +20,20 @@ from ..project import find_skill
 _JOBS: Final = "Runs are local; with -- -n 4, pytest-xdist grades answers in four processes."
 _PROVIDER: Final = "Put it into the model's name: {option} openai:ID, {option} ollama:NAME."
 
-# Flags by name, and whether they take a value.
-_OF_JOBS: Final = {
-    "--executor": True,
-    "--artifact-repo": True,
-    "--jobs-timeout": True,
-    "--jobs-flavor": True,
-    "--jobs-secrets": True,
-    "--jobs-namespace": True,
-    "--wait": False,
-    "--no-wait": False,
-}
+_JOB_SWITCHES: Final = ("--wait", "--no-wait")
+_JOB_FLAGS: Final = (
+    *("--executor", "--artifact-repo", "--jobs-timeout", "--jobs-flavor", "--jobs-secrets"),
+    *("--jobs-namespace", *_JOB_SWITCHES),
+)
 FLAGS_OF_EVAL: Final = {
     "--test-gen-model": "Write cases first: pytest-upskill cases SKILL.",
     "--provider": _PROVIDER.format(option="-m"),
-    **dict.fromkeys(_OF_JOBS, _JOBS),
+    **dict.fromkeys(_JOB_FLAGS, _JOBS),
 }
 FLAGS_OF_GENERATE: Final = {
     "--eval-provider": _PROVIDER.format(option="--eval-model"),
     "--max-parallel": "Fewer calls are made at once while a server is busy.",
-    **dict.fromkeys(_OF_JOBS, _JOBS),
+    **dict.fromkeys(_JOB_FLAGS, _JOBS),
 }
 
 
@@ -105,10 +99,10 @@ def _run_pytest(arguments: list[str]) -> int:
 def add_refused_flags(parser: argparse.ArgumentParser, flags: dict[str, str]) -> None:
     """Let the parser know them, so that ``refuse`` can say what to use instead."""
     for flag in flags:
-        if _OF_JOBS.get(flag, True):
-            parser.add_argument(flag, help=argparse.SUPPRESS)
-        else:
+        if flag in _JOB_SWITCHES:
             parser.add_argument(flag, action="store_const", const="", help=argparse.SUPPRESS)
+        else:
+            parser.add_argument(flag, help=argparse.SUPPRESS)
 
 
 def refuse(args: argparse.Namespace, flags: dict[str, str]) -> None:
