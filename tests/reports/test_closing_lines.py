@@ -13,7 +13,7 @@ from pytest_upskill.reports.terminal.closing_lines import (
     command_lines,
     spent_words,
 )
-from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.verdict import missing_words
 from pytest_upskill.settings import Gates
@@ -42,7 +42,7 @@ def made_run(**more: Any) -> RunResults:
 
 
 def shown(results: RunResults | None, width: int = 80, **ending: Any) -> list[str]:
-    return closing_lines(results, Ending(**ending), Look(width))
+    return closing_lines(results, Ending(**ending), TerminalLook(width))
 
 
 def without_answers(results: RunResults, case: str) -> RunResults:
@@ -206,10 +206,10 @@ def test_lines_fit_and_are_ascii_where_that_is_all(width: int) -> None:
         spent=spent,
         next=["pytest", "--lf", "-v", "--skill", "skills"],
     )
-    lines = closing_lines(run, ending, Look(width))
+    lines = closing_lines(run, ending, TerminalLook(width))
     assert max(map(text_width, lines)) <= width
     assert not set("".join(lines)) & set("\x1b\u202e")
-    plain = closing_lines(made_run(), ending, Look(width, ASCII_MARKS))
+    plain = closing_lines(made_run(), ending, TerminalLook(width, ASCII_MARKS))
     assert any(line.startswith("FAIL ") for line in plain)
     assert any(line.startswith("ok ") for line in plain)
 
@@ -219,9 +219,9 @@ def test_marks_are_painted() -> None:
         return f"<{' '.join(style)}>{text}</>"
 
     run = made_run(cases=10, gates=Gates(max_token_growth=0.1))
-    lines = closing_lines(run, Ending(failed=True), Look(100, paint=paint))
+    lines = closing_lines(run, Ending(failed=True), TerminalLook(100, paint=paint))
     assert lines[0].startswith("<red bold>✘</> <red>gate failed: ")
-    [line] = closing_lines(made_run(cases=10), Ending(), Look(100, paint=paint))
+    [line] = closing_lines(made_run(cases=10), Ending(), TerminalLook(100, paint=paint))
     assert line == f"<green bold>✔</> gate {HELPS} haiku +100 (+61 to +100)"
 
 

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from pytest_upskill.reports.terminal.failure import expected_lines, failure_text, painted_failure
-from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Look, text_width
+from pytest_upskill.reports.terminal.layout import (
+    ASCII_MARKS,
+    UNICODE_MARKS,
+    TerminalLook,
+    text_width,
+)
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Grade, Record
 from pytest_upskill.trials.transcript import Activity, Turn
@@ -84,10 +89,10 @@ def test_a_long_failure_is_shortened_except_with_vv() -> None:
     assert "[… 2,000 characters left out …]" in short
     assert "[… 10,000 characters left out …]" in short
     assert len(short) < 3_000
-    more = failure_text(question, [record(output=answer)], look=Look(verbosity=1))
+    more = failure_text(question, [record(output=answer)], look=TerminalLook(verbosity=1))
     assert more.count("q") == len(question)
     assert "[… 3,600 characters left out …]" in more
-    whole = failure_text(question, [record(output=answer)], look=Look(verbosity=2))
+    whole = failure_text(question, [record(output=answer)], look=TerminalLook(verbosity=2))
     assert question in whole
     assert answer in whole
     assert "left out" not in whole
@@ -144,7 +149,7 @@ def test_a_standing_replaces_the_count_in_the_headline() -> None:
 def test_how_many_runs_are_shown(
     verbosity: int, outcomes: str, shown: list[int], left: str
 ) -> None:
-    text = failure_text("How?", runs(outcomes), look=Look(verbosity=verbosity))
+    text = failure_text("How?", runs(outcomes), look=TerminalLook(verbosity=verbosity))
     assert [int(title.split(",")[0][4:]) for title in titles(text)] == shown
     assert text.split("\n")[-1] == left if left else "not shown" not in text
 
@@ -152,13 +157,13 @@ def test_how_many_runs_are_shown(
 def test_answers_are_side_by_side_from_110_columns_on() -> None:
     answers = ["A\tB " * 30 + "end", "門" * 70]
     records = [record(output=answers[0]), record("baseline", output=answers[1], outcome="passed")]
-    narrow = failure_text("How?", records, look=Look(width=109))
+    narrow = failure_text("How?", records, look=TerminalLook(width=109))
     assert "│" not in narrow
     assert f"  | {'門' * 52}\n  | {'門' * 18}" in narrow
-    whole = failure_text("How?", records, look=Look(width=200, verbosity=2)).split("\n")
+    whole = failure_text("How?", records, look=TerminalLook(width=200, verbosity=2)).split("\n")
     assert {f"  | {answer}" for answer in answers} < set(whole)
     for width in (110, 111, 140):
-        lines = failure_text("How?", records, look=Look(width=width)).split("\n")
+        lines = failure_text("How?", records, look=TerminalLook(width=width)).split("\n")
         start = next(n for n, line in enumerate(lines) if line.startswith("With the skill: failed"))
         rows = lines[start:]
         assert rows[0].split("│")[1] == " Without it: passed"
@@ -174,7 +179,7 @@ def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> N
     words = "the gate opens " * 20 + "門" * 99
     records = [marked(output=words), marked("baseline", output=words)]
     expected = {"contains": words}
-    text = failure_text(words, records, expected=expected, look=Look(width))
+    text = failure_text(words, records, expected=expected, look=TerminalLook(width))
     lines = text.split("\n")
     assert max(map(text_width, lines)) <= width
     asked = lines[3 : lines.index("", 3)]
@@ -183,7 +188,7 @@ def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> N
     assert all(line.startswith("  ") for line in lines if "門" in line)
     assert text.count("»gate«") == 2 * 20
     records = [record(output=words), record("baseline", output=words)]
-    whole = failure_text(words, records, expected=expected, look=Look(width, verbosity=2))
+    whole = failure_text(words, records, expected=expected, look=TerminalLook(width, verbosity=2))
     assert whole.split("\n").count(f"  | {words}") == 3
     assert f'  contains: "{words}"' in whole.split("\n")
 
@@ -191,9 +196,9 @@ def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> N
 def test_three_answers_take_160_columns() -> None:
     records = [record(arm) for arm in ("skill", "previous", "baseline")]
     for width, rows in ((159, 0), (160, 1)):
-        text = failure_text("How?", records, against="main", look=Look(width=width))
+        text = failure_text("How?", records, against="main", look=TerminalLook(width=width))
         assert sum(line.count("│") == 2 and "at main" in line for line in text.split("\n")) == rows
-    text = failure_text("How?", records[:1], look=Look(width=200))
+    text = failure_text("How?", records[:1], look=TerminalLook(width=200))
     assert "│" not in text
 
 
@@ -229,7 +234,7 @@ def test_marks_survive_a_cut_and_hidden_ones_are_mentioned() -> None:
 
 def test_a_failure_has_an_ascii_form() -> None:
     records = [marked(output="gate " * 900), marked("baseline", output="no gate")]
-    look = Look(width=120, marks=ASCII_MARKS)
+    look = TerminalLook(width=120, marks=ASCII_MARKS)
     expected = {"contains": "x" * 300}
     text = failure_text("q" * 900, records, expected=expected, look=look)
     assert text.isascii()
@@ -276,7 +281,7 @@ def test_what_an_agent_did_is_a_line_and_more_of_it_with_v() -> None:
     assert "  Agent: 5 turns, 4 tool calls, opened the skill\n  Answer (30" in shown
     assert "  Agent: 4 turns, 3 tool calls\n" in shown
     assert "report.md" not in shown
-    shown = failure_text("How?", agent_records(), look=Look(verbosity=1))
+    shown = failure_text("How?", agent_records(), look=TerminalLook(verbosity=1))
     assert shown.count("The last 5 of ") == 2  # both arms
     assert shown.partition("Without it")[0].split("\n")[-12:-2] == [
         "  | No idea.",
@@ -290,7 +295,7 @@ def test_what_an_agent_did_is_a_line_and_more_of_it_with_v() -> None:
         "    bash gave: total 1,234.50",
         "    says: The report is in report.md.",
     ]
-    most = failure_text("How?", agent_records(), look=Look(verbosity=2))
+    most = failure_text("How?", agent_records(), look=TerminalLook(verbosity=2))
     assert "  All 12 steps:" in most
     assert "    skill gave:\n      | # pdf\n      | \n      | Run scripts/sum.py" in most
     assert "      | Total: 1,234.50" in most
@@ -314,7 +319,7 @@ def test_files_tell_what_became_of_them() -> None:
         AnswerFile("b.md", None, 0, "", "deleted"),
         *(AnswerFile.of(f"{n}.txt", b"x") for n in range(30)),
     )
-    shown = failure_text("How?", agent_records(files=files), look=Look(verbosity=1))
+    shown = failure_text("How?", agent_records(files=files), look=TerminalLook(verbosity=1))
     assert "    changed a.md (1 byte)\n    deleted b.md\n    made 0.txt (1 byte)" in shown
     assert "    and 12 more files" in shown
 
@@ -327,7 +332,7 @@ def test_what_an_agent_said_can_do_no_harm() -> None:
     records = agent_records(transcript=turns, files=files, activity=activity)
     for verbosity in (1, 2):
         for marks in (ASCII_MARKS, UNICODE_MARKS):
-            look = Look(80, marks, verbosity=verbosity)
+            look = TerminalLook(80, marks, verbosity=verbosity)
             shown = failure_text("How?", records, look=look)
             assert not set("\x1b\x07\u202e") & set(shown)
             assert "\n::error::" not in shown
@@ -340,7 +345,7 @@ def test_a_long_run_of_an_agent_shows_its_end() -> None:
     turns = tuple(
         Turn(kind, f"step {n}", "bash", reply=n) for n in range(500) for kind in ("call", "result")
     )
-    shown = failure_text("How?", agent_records(transcript=turns), look=Look(verbosity=1))
+    shown = failure_text("How?", agent_records(transcript=turns), look=TerminalLook(verbosity=1))
     assert "The last 6 of 1,000 steps:" in shown
     assert "step 499" in shown
     assert "step 496" not in shown
@@ -381,7 +386,7 @@ def test_marks_headings_and_found_text_are_painted() -> None:
 
 
 def test_both_arms_side_by_side_are_painted() -> None:
-    lines = painted(failure_text("How?", RECORDS, look=Look(120)))
+    lines = painted(failure_text("How?", RECORDS, look=TerminalLook(120)))
     [row] = [line for line in lines if "With the skill: " in line]
     assert "<red+bold>failed</>" in row
     assert "<green>passed</>" in row
@@ -389,7 +394,7 @@ def test_both_arms_side_by_side_are_painted() -> None:
 
 def test_only_colours_are_added() -> None:
     for width in (80, 120):
-        text = failure_text("How?", RECORDS, look=Look(width))
+        text = failure_text("How?", RECORDS, look=TerminalLook(width))
         assert re.sub(r"<[a-z+]*/?>|</>", "", "\n".join(painted(text))) == text
 
 

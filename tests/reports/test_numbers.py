@@ -14,7 +14,7 @@ from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.numbers import LIFT, RATE, Number, metrics
-from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.reports.terminal.trend import history_lines, plot_lines
 from pytest_upskill.results.history import packed, read_head
@@ -22,7 +22,7 @@ from pytest_upskill.results.run import RunResults
 from support.agent_runs import agent_run
 from support.made import STARTED, made_run
 
-WIDE = Look(200)
+WIDE = TerminalLook(200)
 
 
 def entries(results: RunResults, folder: Path) -> list[Entry]:
@@ -151,7 +151,7 @@ def test_what_agents_did_stays_at_usual_widths(width: int) -> None:
     made = agent_run(cases=10, also=("haiku",))
     many = [replace(r, input_tokens=18_000, cost=0.06, seconds=33.3) for r in made.records]
     results = replace(made, records=tuple(many))
-    shown = summary_lines(results.skills, results.verdicts, Look(width))
+    shown = summary_lines(results.skills, results.verdicts, TerminalLook(width))
     header = next(line for line in shown if line.startswith("model"))
     assert max(map(len, shown)) <= width
     for name in ("opened", "tokens", "turns", "tool calls"):

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.phrases import cache_words
-from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.summary_text import skill_table
 from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
@@ -122,7 +122,7 @@ def test_checks_per_answer_are_the_same_as_in_the_terminal() -> None:
         for record in made.records
     ]
     results = replace(made, records=tuple(records))
-    lines = skill_table(results.verdicts, Look(160))
+    lines = skill_table(results.verdicts, TerminalLook(160))
     assert " 1.4/2 → 1.4/2 " in lines[-1]
     shown = re.findall(r'data-name="checks">([^<]*/[^<]*)<', html_report(results))
     assert shown == ["1.4/2 → 1.4/2"]

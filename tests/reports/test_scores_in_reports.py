@@ -15,7 +15,7 @@ from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.numbers import LIFT, metrics
 from pytest_upskill.reports.terminal.failure import failure_text
-from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Look
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, TerminalLook
 from pytest_upskill.reports.terminal.live import item_numbers
 from pytest_upskill.reports.terminal.run_lines import comparison_lines, run_lines
 from pytest_upskill.reports.terminal.skill_tree import result_text
@@ -35,7 +35,7 @@ CHECKS, PASS = checked_run(HIDDEN), checked_run(HIDDEN, score="pass")
 
 
 def shown(results: RunResults, width: int, verbosity: int = 0) -> list[str]:
-    look = Look(width, verbosity=verbosity)
+    look = TerminalLook(width, verbosity=verbosity)
     return summary_lines(results.skills, results.verdicts, look)
 
 
@@ -177,7 +177,7 @@ def test_the_history_keeps_both_scores(tmp_path: Path) -> None:
     assert entry.row.score == "checks"
     assert entry.row.rate_lift == 0
     assert (entry.row.score_lift, entry.row.lift) == pytest.approx((31 / 42, 31 / 42))
-    text = "\n".join(history_lines([entry], Look(160), STARTED))
+    text = "\n".join(history_lines([entry], TerminalLook(160), STARTED))
     assert text.endswith(f" of the {OF_CHECKS}")
     header, _, line = text.splitlines()[:3]
     cells = dict(zip(header.split(), line.replace("just now", "now").split(), strict=False))
@@ -191,11 +191,11 @@ def test_the_history_keeps_both_scores(tmp_path: Path) -> None:
 
 def test_runs_of_both_scores_are_told_apart(tmp_path: Path) -> None:
     both = [*entries(CHECKS, tmp_path), made_entry(1, made_row(0.5), "c0ffee")]
-    lines = history_lines(both, Look(160), NOW)
+    lines = history_lines(both, TerminalLook(160), NOW)
     assert " +74c " in lines[2]
     assert " +50 " in lines[3]
     assert lines[-1].startswith(f"c of the {OF_CHECKS}, ")
-    (bar,) = [line for line in plot_lines(both, LIFT, Look(120), NOW) if "+74" in line]
+    (bar,) = [line for line in plot_lines(both, LIFT, TerminalLook(120), NOW) if "+74" in line]
     assert bar.endswith("(+40 to +86) of checks")
     page = trend_page(both, LIFT)
     assert "+74 of checks (+40 to +86)" in page
@@ -203,13 +203,13 @@ def test_runs_of_both_scores_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_kept_run_is_shown_with_its_score() -> None:
-    assert any(OF_CHECKS in line for line in run_lines("r", CHECKS, Look(120)))
+    assert any(OF_CHECKS in line for line in run_lines("r", CHECKS, TerminalLook(120)))
 
 
 def test_two_runs_are_compared_by_checks() -> None:
     before, after = checked_run([(0, 1)] * 6), checked_run([(0, 6)] * 6)
     both = [("a", before), ("b", after)]
-    text = "\n".join(comparison_lines(both, compare_runs(before, after), Look(120)))
+    text = "\n".join(comparison_lines(both, compare_runs(before, after), TerminalLook(120)))
     assert f"gate: the same skill in both, {OF_CHECKS}" in text
     assert re.search(r"6 +14% +86% +\+71 \(\+39 to \+85\) .* better", text)
     assert "  0 of pass rate (-46 to +46)" in text

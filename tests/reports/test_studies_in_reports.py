@@ -19,7 +19,7 @@ from pytest_upskill.cli.output import _coloured
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.study_sections import curve
 from pytest_upskill.reports.markdown import LIMIT, markdown_summary
-from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
 from pytest_upskill.reports.terminal.study_lines import (
     curve_lines,
     neighbour_lines,
@@ -57,13 +57,13 @@ HOSTILE = (
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("skills", [("pdf", "csv"), SIX[:3], SIX, HOSTILE])
 def test_no_line_is_wider_than_the_terminal(width: int, skills: tuple[str, ...]) -> None:
-    lines = neighbour_lines(made_matrix(skills, bare=()), Look(width))
+    lines = neighbour_lines(made_matrix(skills, bare=()), TerminalLook(width))
     assert max(map(text_width, lines)) <= width
     assert harmless("\n".join(lines)) == "\n".join(lines)
 
 
 def test_the_table_at_80_columns() -> None:
-    title, _, *table, last = neighbour_lines(made_matrix(), Look(80))
+    title, _, *table, last = neighbour_lines(made_matrix(), TerminalLook(80))
     assert title == "Neighbours · loop/haiku · 480 trials, 3 without an answer, $1.23"
     assert [re.split(" {2,}", line) for line in table[:8]] == [
         ["skill", "lift alone", "+ pdf", "+ docs-writer", "+ csv", "+ all"],
@@ -80,7 +80,7 @@ def test_the_table_at_80_columns() -> None:
 
 
 def test_every_pair_is_in_one_of_the_tables() -> None:
-    lines = neighbour_lines(made_matrix(SIX, [TINY], bare=()), Look(80))
+    lines = neighbour_lines(made_matrix(SIX, [TINY], bare=()), TerminalLook(80))
     text = "\n".join(lines)
     assert text.count("skill    ") == text.count("lift alone  ") > 1
     assert text.count(f"0 {UNKNOWN}") == 36
@@ -88,16 +88,16 @@ def test_every_pair_is_in_one_of_the_tables() -> None:
 
 def test_of_many_skills_only_what_is_shown_is_told() -> None:
     names = [f"skill-{number}" for number in range(12)]
-    lines = neighbour_lines(made_matrix(names, bare=()), Look(80))
+    lines = neighbour_lines(made_matrix(names, bare=()), TerminalLook(80))
     assert "Only pairs with an effect are listed below; the HTML page has all." in lines
     assert any(line.startswith("46 more pairs: ") for line in lines)
-    whole = neighbour_lines(made_matrix(names, bare=()), Look(80, verbosity=1))
+    whole = neighbour_lines(made_matrix(names, bare=()), TerminalLook(80, verbosity=1))
     assert len(whole) > len(lines) + 46
     assert any(line.startswith("skill-1 with skill-2: ") for line in whole)
 
 
 def test_ascii_is_enough() -> None:
-    "\n".join(neighbour_lines(made_matrix(SIX[:4]), Look(80, ASCII_MARKS))).encode("ascii")
+    "\n".join(neighbour_lines(made_matrix(SIX[:4]), TerminalLook(80, ASCII_MARKS))).encode("ascii")
 
 
 def test_the_head_of_the_page_leads_to_the_matrix_and_the_cases() -> None:
@@ -110,8 +110,8 @@ def test_the_head_of_the_page_leads_to_the_matrix_and_the_cases() -> None:
 
 def test_a_run_has_the_lines_of_all_its_matrices() -> None:
     run = made_run(matrices=(made_matrix(), made_matrix(model="loop/opus")))
-    assert sum(line.startswith("Neighbours") for line in study_lines(run, Look(80))) == 2
-    assert study_lines(made_run(), Look(80)) == []
+    assert sum(line.startswith("Neighbours") for line in study_lines(run, TerminalLook(80))) == 2
+    assert study_lines(made_run(), TerminalLook(80)) == []
 
 
 def test_markdown_has_a_table_and_sentences() -> None:
@@ -231,7 +231,7 @@ def results(*found: Parts) -> RunResults:
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("verbosity", [-1, 0, 1])
 def test_hostile_headings_fit_the_terminal(width: int, verbosity: int) -> None:
-    lines = part_lines(hostile(), Look(width, ASCII_MARKS, verbosity=verbosity))
+    lines = part_lines(hostile(), TerminalLook(width, ASCII_MARKS, verbosity=verbosity))
     assert max(map(text_width, lines)) <= width
     assert "\x1b" not in "".join(lines)
     if verbosity >= 0:
@@ -255,7 +255,7 @@ def test_hostile_headings_are_harmless_in_markdown_and_in_the_page() -> None:
 def test_all_reports_say_the_same() -> None:
     missed = part("Alignment", 31, Lift(-0.4, -0.62, -0.18, 0.0), "shown")
     found = made_parts(part("Troubleshooting", 212, NONE, could_go=True), missed)
-    shown = "\n".join(part_lines(found, Look(120)))
+    shown = "\n".join(part_lines(found, TerminalLook(120)))
     assert "Troubleshooting     6     212  212 (210 to 214)  0 (-4 to +6)" in shown
     for text in (shown, markdown_summary(results(found)), html_report(results(found))):
         plain = re.sub(r"<[^>]+>|[\\*]", "", text)
@@ -267,7 +267,7 @@ def test_all_reports_say_the_same() -> None:
 @pytest.mark.parametrize(("width", "there"), [(80, False), (120, True)])
 def test_a_column_without_room_is_not_explained(width: int, there: bool) -> None:
     long = part("Troubleshooting of everything", 212, Lift(0.0, -0.3, 0.3, 1.0), needed=60)
-    lines = part_lines(made_parts(long), Look(width))
+    lines = part_lines(made_parts(long), TerminalLook(width))
     assert any("  saved  " in line for line in lines) == there
     assert ("Saved: " in " ".join(lines)) == there
 
@@ -277,7 +277,7 @@ def test_every_word_can_be_painted(paint: Callable[..., str]) -> None:
     unknown = part("Troubleshooting", 212, Lift(0.0, -0.3, 0.3, 1.0), needed=60)
     missed = part("Alignment", 31, Lift(-0.4, -0.62, -0.18, 0.0), "shown")
     found = made_parts(unknown, missed, part("Pages", 12, NONE, could_go=True))
-    shown = "\n".join(part_lines(found, Look(120, paint=paint)))
+    shown = "\n".join(part_lines(found, TerminalLook(120, paint=paint)))
     assert {"not known", "missed", "could go"} == {
         word for word in ("not known", "missed", "could go") if word in shown
     }
@@ -286,7 +286,7 @@ def test_every_word_can_be_painted(paint: Callable[..., str]) -> None:
 def test_many_parts_are_told_in_the_table_only() -> None:
     many = [part(f"part {number}", 9, Lift(0.0, -0.3, 0.3, 1.0), needed=60) for number in range(30)]
     missed = part("Alignment", 31, Lift(-0.4, -0.62, -0.18, 0.0), "shown")
-    lines = part_lines(made_parts(*many, missed), Look(80))
+    lines = part_lines(made_parts(*many, missed), TerminalLook(80))
     assert f"{part_sentence(missed, 0.1)}." in lines
     assert "30 more parts in the table." in lines
     assert len([line for line in lines if line.startswith("part 7")]) == 1
@@ -365,7 +365,7 @@ def test_every_report_has_the_table() -> None:
         ShorterVersion(200, lift(-0.1), lost, cases=40),
         ShorterVersion(100, None, None, cases=40),
     )
-    assert curve_lines(made, Look(80)) == [
+    assert curve_lines(made, TerminalLook(80)) == [
         "haiku, 40 held-out cases",
         "             tokens  lift               against the whole skill",
         "──────────────────────────────────────────────────────────────────",
@@ -384,7 +384,7 @@ def test_every_report_has_the_table() -> None:
 
 
 def test_nothing_is_said_of_versions_without_any() -> None:
-    assert curve_lines(parts_with(), Look(80)) == []
+    assert curve_lines(parts_with(), TerminalLook(80)) == []
     assert "shorter" not in markdown_summary(studied(parts_with()))
     assert "plot curve" not in html_report(studied(parts_with()))
 

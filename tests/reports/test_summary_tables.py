@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.summarizing import summarize
 from pytest_upskill.results.summary import Summary
@@ -263,7 +263,7 @@ def test_a_matrix_is_painted_and_harmless() -> None:
 
     rows = [ten_cases("ev\x1b[31mil", "skill-0", 0, 9, errored=2), *many_rows()[1:]]
     skills = [SkillInfo(f"skill-{n}", "p", "0" * 64, 9) for n in range(3)]
-    shown = summary_lines(skills, verdicts_of(rows), Look(99, ASCII_MARKS, paint))
+    shown = summary_lines(skills, verdicts_of(rows), TerminalLook(99, ASCII_MARKS, paint))
     assert ("+90", {"green": True, "bold": True}) in painted
     assert ("!", {"red": True}) in painted
     assert "\n".join(shown).isascii()
@@ -293,5 +293,5 @@ def test_a_lift_is_painted_only_if_the_verdict_says_that_it_is_shown(
 
     rows = [ten_cases("haiku", f"s{n}", before, after) for n in range(number)]
     skills = [SkillInfo(one.skill, "p", "0" * 64, 9) for one in rows]
-    summary_lines(skills, verdicts_of(rows), Look(120, ASCII_MARKS, paint, verbosity))
+    summary_lines(skills, verdicts_of(rows), TerminalLook(120, ASCII_MARKS, paint, verbosity))
     assert painted.get(f"{10 * (after - before):+d}") == style

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.verdict import verdicts_of
@@ -21,7 +21,7 @@ def verdicts_in(shown: list[str]) -> list[str]:
 def test_titles_and_notes_fit_the_terminal() -> None:
     skill = SkillInfo("s" * 64, "skills/s", "0" * 64, 12345)
     rows = [made_summary("x" * 60, skill.name, cases=100, not_run=100)]
-    shown = summary_lines([skill], verdicts_of(rows), Look(80))
+    shown = summary_lines([skill], verdicts_of(rows), TerminalLook(80))
     assert max(map(len, shown)) <= 80
 
 
@@ -77,7 +77,7 @@ def test_colours_come_only_from_the_function_given() -> None:
         painted.append((text, {name: on for name, on in style.items() if on}))
         return f"\x1b[1m{text}\x1b[0m"
 
-    shown = summary_lines([GATE], verdicts_of([row]), Look(120, paint=paint))
+    shown = summary_lines([GATE], verdicts_of([row]), TerminalLook(120, paint=paint))
     assert ("gate", {"bold": True}) in painted
     assert "+41" not in [text for text, _ in painted]  # of a run that is incomplete
     assert ("2", {"red": True}) in painted
@@ -146,7 +146,7 @@ def fallen(against: str = "main") -> RunResults:
 def test_worse_than_at_the_ref_is_as_loud_as_a_verdict() -> None:
     run = fallen()
     for width in (60, 80, 120):
-        look = Look(width, paint=marked)
+        look = TerminalLook(width, paint=marked)
         text = summary_lines(run.skills, run.verdicts, look)
         (row,) = [line for line in text if line.startswith("haiku ")]
         assert "<red bold>-100<>" in row

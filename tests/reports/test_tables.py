@@ -1,6 +1,6 @@
 """Tables of text: alignment, several lines in a cell, paint, and layouts that fit."""
 
-from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook
 from pytest_upskill.reports.terminal.tables import Cell, Column, Table, fitted
 
 COLUMNS = [Column("model"), Column("lift", right=True)]
@@ -12,7 +12,7 @@ def table(*rows: tuple[str, str], between: str = "  ") -> Table:
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
     made = table(("日本", "+5"), ("haiku", "-100"))
-    assert made.lines(Look(marks=ASCII_MARKS)) == [
+    assert made.lines(TerminalLook(marks=ASCII_MARKS)) == [
         "model  lift",
         "-----------",
         "日本     +5",
@@ -22,7 +22,7 @@ def test_columns_are_as_wide_as_their_widest_cell() -> None:
 
 
 def test_a_cell_may_have_several_lines() -> None:
-    assert table(("a\nlong", "+5")).body(Look().paint) == ["a        +5", "long"]
+    assert table(("a\nlong", "+5")).body(TerminalLook().paint) == ["a        +5", "long"]
 
 
 def test_only_the_words_are_painted() -> None:

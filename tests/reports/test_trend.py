@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from pytest_upskill._util.texts import harmless
 from pytest_upskill.reports.numbers import metrics
-from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, Marks
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Marks, TerminalLook
 from pytest_upskill.reports.terminal.trend import ago, history_lines, moment, plot_lines, spark
 from support.made import ENTRIES, NOW, made_entry, made_row
 from support.words import HELPS, HURTS, NO_EFFECT
 
-LOOK = Look(80)
+LOOK = TerminalLook(80)
 METRICS = metrics()
 
 

@@ -14,7 +14,7 @@ from pytest_upskill.reports.export.record_files import csv_text
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.phrases import size_words
-from pytest_upskill.reports.terminal.layout import ASCII_MARKS, Look, text_width
+from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
 from pytest_upskill.reports.terminal.summary_text import results_lines
 from pytest_upskill.reports.terminal.trigger_lines import trigger_failure
 from pytest_upskill.results.run import RunResults
@@ -32,7 +32,9 @@ MIXED = made_triggers(
 
 
 def shown(results: RunResults, width: int = 80, verbosity: int = 0) -> str:
-    return "\n".join(results_lines(results, Look(width, verbosity=verbosity), run_notes(results)))
+    return "\n".join(
+        results_lines(results, TerminalLook(width, verbosity=verbosity), run_notes(results))
+    )
 
 
 def test_the_terminal_shows_a_table_and_the_verdict_last() -> None:
@@ -165,7 +167,7 @@ def test_hostile_queries_stay_text(bad: str) -> None:
         assert not re.search(r"<script>alert|<img", text)
         assert "\x1b" not in text
     for verbosity in (-1, 0, 1):
-        lines = results_lines(results, Look(80, ASCII_MARKS, verbosity=verbosity))
+        lines = results_lines(results, TerminalLook(80, ASCII_MARKS, verbosity=verbosity))
         assert not any(re.search("[\x00-\x1f\x7f]", line) for line in lines)
     table = [line for line in markdown.splitlines() if line.startswith("| ")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} <= {8, 9, 5}
@@ -183,7 +185,7 @@ def test_lines_fit_any_terminal(
 ) -> None:
     results = made_triggers(needs, spares, models=models, skills=skills)
     for verbosity in (-1, 0, 1):
-        lines = results_lines(results, Look(width, verbosity=verbosity), run_notes(results))
+        lines = results_lines(results, TerminalLook(width, verbosity=verbosity), run_notes(results))
         assert max(map(text_width, lines), default=0) <= width
     assert markdown_summary(results)
     assert html_report(results)

@@ -7,7 +7,7 @@ from pathlib import Path
 from pytest_upskill.reports.history_entries import Entry
 from pytest_upskill.reports.html.report_page import html_report
 from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.terminal.layout import UNICODE_MARKS, Look
+from pytest_upskill.reports.terminal.layout import UNICODE_MARKS, TerminalLook
 from pytest_upskill.reports.terminal.run_lines import comparison_lines, run_lines
 from pytest_upskill.reports.terminal.trend import history_lines
 from pytest_upskill.results.accepted import (
@@ -26,7 +26,7 @@ from pytest_upskill.results.run_notes import agent_lines, run_notes
 from support.agent_runs import agent_run
 from support.made import accepted_count
 
-LOOK = Look(80, UNICODE_MARKS)
+LOOK = TerminalLook(80, UNICODE_MARKS)
 RESULT = CaseResult(5, 5, 1, 640, "0123456789ab")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.run_lines import run_lines
 from pytest_upskill.results.arm_comparison import points_words
 from pytest_upskill.results.history import keep
@@ -155,7 +155,7 @@ def test_a_kept_run_has_its_matrix(tmp_path: Path) -> None:
     kept = keep(run, tmp_path / "runs", 10**9)
     assert kept
     assert read_run(kept).matrices == run.matrices
-    text = " ".join("\n".join(run_lines("a", run, Look(80))).split())
+    text = " ".join("\n".join(run_lines("a", run, TerminalLook(80))).split())
     assert matrix_sentences(made_matrix())[0] in text
 
 

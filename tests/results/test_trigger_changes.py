@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.run_lines import comparison_lines
 from pytest_upskill.results.arm_comparison import points_words
 from pytest_upskill.results.run_comparison import compare_runs
@@ -21,7 +21,7 @@ def test_a_lost_recall_is_worse_and_more_false_alarms_too() -> None:
     back = compare_runs(after, before)
     assert [one.word for one in back.triggers] == ["better", "better"]
     assert back.reasons == []
-    lines = comparison_lines([("a", before), ("b", after)], found, Look(80))
+    lines = comparison_lines([("a", before), ("b", after)], found, TerminalLook(80))
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     change = found.triggers[0].change

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.history_entries import Entry
-from pytest_upskill.reports.terminal.layout import Look
+from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
@@ -219,7 +219,7 @@ def lines(
     """What a terminal shows of them; it has 120 columns if ``look`` says nothing else."""
     names = dict.fromkeys(row.skill for row in rows)
     skills = [GATE, *(SkillInfo(n, f"skills/{n}", "1" * 64, 99) for n in names if n != "gate")]
-    terminal = Look(**{"width": 120, **look})
+    terminal = TerminalLook(**{"width": 120, **look})
     return summary_lines(skills, verdicts_of(rows), terminal, notes)
 
 

@@ -11,7 +11,7 @@ from .._util.files import reason_of
 from .._util.keys import without_keys
 from .._util.texts import printed
 from ..errors import InputError
-from ..reports.terminal.layout import Look, marks_for
+from ..reports.terminal.layout import TerminalLook, marks_for
 
 # By the names that pytest has for them, since reports are shown by both.
 _CODES: Final = {"bold": 1, "light": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -21,9 +21,9 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def stdout_look(verbosity: int = 0) -> Look:
+def stdout_look(verbosity: int = 0) -> TerminalLook:
     """The look of lines for standard output."""
-    return Look(
+    return TerminalLook(
         terminal_width(),
         marks_for(sys.stdout.encoding or "ascii"),
         painter(sys.stdout, os.environ),

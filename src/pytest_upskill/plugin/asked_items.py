@@ -15,7 +15,7 @@ from ..checks.judging import Ask
 from ..errors import shown
 from ..reports.terminal.closing_lines import command_lines
 from ..reports.terminal.failure import failure_text
-from ..reports.terminal.layout import Look
+from ..reports.terminal.layout import TerminalLook
 from ..reports.terminal.trigger_lines import trigger_failure
 from ..results.accepted import case_result, planned_case, planned_trigger
 from ..results.regressions import Standing
@@ -163,7 +163,7 @@ class CaseItem(AskedItem):
             expected=expected,
             against=self.parent.info.against,
             standing=regression,
-            look=Look(screen.width, screen.marks, verbosity=verbosity),
+            look=TerminalLook(screen.width, screen.marks, verbosity=verbosity),
         )
         link = link_to(self._planned, self.parent.run.settings)
         width = screen.width if verbosity < 2 else None

@@ -15,7 +15,7 @@ from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
 from ..models.prices import PriceOf, cost
 from ..reports.markdown import markdown_summary
-from ..reports.terminal.layout import Look
+from ..reports.terminal.layout import TerminalLook
 from ..reports.terminal.summary_text import results_lines
 from ..reports.writers import Finished, report_paths, report_writers, write_all, written_line
 from ..results.causes import cause_lines
@@ -205,7 +205,7 @@ def _write_tables(
         return
     writer = config.get_terminal_writer()
     screen = screen_of(config)
-    look = Look(screen.width, screen.marks, writer.markup, config.get_verbosity())
+    look = TerminalLook(screen.width, screen.marks, writer.markup, config.get_verbosity())
     reporter.write_sep("=", "skills")
     for line in results_lines(results, look, notes):
         reporter.write_line(printed(line))

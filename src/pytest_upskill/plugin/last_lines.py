@@ -18,7 +18,7 @@ from ..engine.lane import GOES_ON, STOPPED
 from ..errors import shown
 from ..models.prices import FREE, PriceOf, cost, saved_by_cache
 from ..reports.terminal.closing_lines import Ending, Spent, closing_lines, spent_words
-from ..reports.terminal.layout import Look, wrapped
+from ..reports.terminal.layout import TerminalLook, wrapped
 from ..results.run import NOTHING_TESTED, RunResults
 from ..results.run_notes import untested_notes
 from ..settings import Gates, Settings
@@ -97,7 +97,7 @@ def write_closing(ended: Ended) -> None:
     if not reporter:
         return
     screen, writer = screen_of(ended.config), ended.config.get_terminal_writer()
-    look = Look(screen.width, screen.marks, writer.markup)
+    look = TerminalLook(screen.width, screen.marks, writer.markup)
     for line in closing_lines(ended.results, _ending(ended), look):
         reporter.write_line(printed(line))
 

@@ -26,16 +26,16 @@ Writer = tuple[str, Callable[[], Sequence[Path]]]
 
 
 @dataclass
-class Written:
+class WrittenReports:
     """The files that were written, and the problems with others."""
 
     paths: list[Path] = field(default_factory=list)
     problems: list[InputError] = field(default_factory=list)
 
 
-def write_all(writers: Iterable[Writer]) -> Written:
+def write_all(writers: Iterable[Writer]) -> WrittenReports:
     """Write each, even if one before it failed."""
-    written = Written()
+    written = WrittenReports()
     for setting, write in writers:
         try:
             written.paths += write()

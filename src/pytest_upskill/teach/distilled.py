@@ -7,7 +7,7 @@ from typing import Any
 
 from .._util.texts import counted, dollars, unsigned_points
 from ..errors import shown
-from ..reports.terminal.layout import Look
+from ..reports.terminal.layout import TerminalLook
 from ..reports.terminal.study_lines import curve_lines
 from ..results.effects import loss_standing, loss_words
 from ..results.part_effects import Parts, ShorterVersion
@@ -83,7 +83,7 @@ def report_lines(distilled: Distilled, width: int) -> list[str]:
     """A table for each student, then the sentences."""
     lines = list[str]()
     for parts in distilled.parts:
-        lines += ["", *curve_lines(parts, Look(width))]
+        lines += ["", *curve_lines(parts, TerminalLook(width))]
     lines += [""] if lines else []
     return lines + wrapped(sentences(distilled), width)
 

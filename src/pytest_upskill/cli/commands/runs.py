@@ -18,7 +18,7 @@ from ...reports.history_entries import Entry, entry_data, history_csv
 from ...reports.html import html_report
 from ...reports.html.trend_page import trend_page
 from ...reports.numbers import metrics
-from ...reports.terminal.layout import Look
+from ...reports.terminal.layout import TerminalLook
 from ...reports.terminal.run_lines import comparison_lines, run_lines
 from ...reports.terminal.trend import history_lines, plot_lines
 from ...reports.writers import require_apart
@@ -146,7 +146,9 @@ def _written(args: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:
     return lines
 
 
-def _entry_lines(args: argparse.Namespace, entries: Sequence[Entry], look: Look) -> list[str]:
+def _entry_lines(
+    args: argparse.Namespace, entries: Sequence[Entry], look: TerminalLook
+) -> list[str]:
     if not entries:
         filtered = args.skill or args.model
         return [_NO_MATCH if filtered else "No kept run can be read."]
@@ -172,7 +174,9 @@ def _add_show(commands: Any) -> None:
     add_options(parser, "runs", Settings, missing=argparse.SUPPRESS)
 
 
-def _show(args: argparse.Namespace, history: Sequence[KeptRun], look: Look) -> tuple[str, int]:
+def _show(
+    args: argparse.Namespace, history: Sequence[KeptRun], look: TerminalLook
+) -> tuple[str, int]:
     name, file = _file_of(args.id, history)
     results = read_run(file)
     if args.json:
@@ -225,7 +229,9 @@ def _add_compare(commands: Any) -> None:
     add_options(parser, "runs", Settings, missing=argparse.SUPPRESS)
 
 
-def _compare(args: argparse.Namespace, history: Sequence[KeptRun], look: Look) -> tuple[str, int]:
+def _compare(
+    args: argparse.Namespace, history: Sequence[KeptRun], look: TerminalLook
+) -> tuple[str, int]:
     names, files = zip(
         *(_file_of(text, history) for text in (args.before, args.after)), strict=True
     )

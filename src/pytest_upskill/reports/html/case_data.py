@@ -14,7 +14,7 @@ from ...results.run import RunResults
 from ...trials.answer import AnswerFile
 from ...trials.records import Record
 from ...trials.transcript import Activity, Transcript
-from .case_rows import CaseRow
+from .case_rows import PageCase
 from .marked import marked_checks
 from .markup import packed
 
@@ -58,7 +58,10 @@ def skill_anchor(name: str) -> str:
 
 
 def page_data(
-    results: RunResults, rows: Sequence[CaseRow], limits: TextLimits, earlier: Earlier | None = None
+    results: RunResults,
+    rows: Sequence[PageCase],
+    limits: TextLimits,
+    earlier: Earlier | None = None,
 ) -> dict[str, Any]:
     cases = list(dict.fromkeys((row.test.skill, row.test.case) for row in rows))
     number = {case: index for index, case in enumerate(cases)}
@@ -148,7 +151,7 @@ class Beside:
     for: so many small things add up.
     """
 
-    def __init__(self, rows: Sequence[CaseRow]) -> None:
+    def __init__(self, rows: Sequence[PageCase]) -> None:
         transcripts = sum(bool(record.transcript) for row in rows for record in row.records)
         fewest, most = _STEPS
         self._steps = max(fewest, min(most, _ALL_STEPS // max(1, transcripts)))
@@ -193,7 +196,7 @@ def _picture(file: AnswerFile) -> str:
 
 
 def _test(
-    row: CaseRow, cases: Mapping[tuple[str, str], int], limits: TextLimits, beside: Beside
+    row: PageCase, cases: Mapping[tuple[str, str], int], limits: TextLimits, beside: Beside
 ) -> dict[str, Any]:
     test, summary, accepted = row.test, row.summary, row.test.expected
     answers = limits.telling if row.is_telling else limits.ordinary
@@ -219,7 +222,7 @@ def _test(
 
 
 def _was(
-    row: CaseRow, change: ChangedCase, answers: int, reasons: int, beside: "Beside"
+    row: PageCase, change: ChangedCase, answers: int, reasons: int, beside: "Beside"
 ) -> dict[str, Any]:
     """The case in the earlier run: how often it passed, and its trials; answers only if others."""
     now = {(record.arm, record.run): record.output for record in row.records}
@@ -373,7 +376,7 @@ class Fitted:
 
 
 def fitted(
-    results: RunResults, rows: Sequence[CaseRow], size: int, earlier: Earlier | None = None
+    results: RunResults, rows: Sequence[PageCase], size: int, earlier: Earlier | None = None
 ) -> Fitted:
     """As much as fits into ``room`` characters; the numbers of trials are always kept."""
     lengths = _Lengths(results, rows)
@@ -394,7 +397,7 @@ def fitted(
 class _Lengths:
     """The lengths of texts that may be cut; questions are cut last, with telling answers."""
 
-    def __init__(self, results: RunResults, rows: Sequence[CaseRow]) -> None:
+    def __init__(self, results: RunResults, rows: Sequence[PageCase]) -> None:
         self._ordinary: list[int] = []
         self._telling: list[int] = []
         # Texts that are cut too but don't count as answers.

@@ -23,7 +23,7 @@ _MOST_EARLIER: Final = 300  # cases whose earlier trials are shown too
 
 
 @dataclass(frozen=True)
-class CaseRow:
+class PageCase:
     """A case on a model, with its records."""
 
     test: PlannedCase
@@ -116,7 +116,7 @@ def _count(records: Sequence[Record]) -> Count | None:
     return Count(passed, len(graded)) if graded else None
 
 
-def rows_of(results: RunResults, changes: Changes | None = None) -> list[CaseRow]:
+def rows_of(results: RunResults, changes: Changes | None = None) -> list[PageCase]:
     """All tests, in the order of the run; ``changes`` are those since another one."""
     rows = _rows(results, changes)
     changed = [row for row in rows if row.change and row.change.records]
@@ -129,7 +129,7 @@ def rows_of(results: RunResults, changes: Changes | None = None) -> list[CaseRow
     return [replace(row, earlier=trials.get(row.place)) for row in rows] if trials else rows
 
 
-def _rows(results: RunResults, changes: Changes | None) -> list[CaseRow]:
+def _rows(results: RunResults, changes: Changes | None) -> list[PageCase]:
     summaries: dict[Pair, dict[str, CaseSummary]] = {
         (row.skill, row.model): {case.case: case for case in row.by_case}
         for row in results.summaries
@@ -137,7 +137,7 @@ def _rows(results: RunResults, changes: Changes | None) -> list[CaseRow]:
     scores = {skill.name: skill.score for skill in results.skills}
     failed = {id(test) for test in results.failed}
     return [
-        CaseRow(
+        PageCase(
             test,
             results.records_of(test),
             summaries.get((test.skill, test.label), {}).get(test.case),

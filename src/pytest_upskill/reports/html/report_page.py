@@ -18,7 +18,7 @@ from ...trials.plan import SkillInfo
 from ..numbers import LIFT, WITH, WITHOUT, Number, shown_numbers
 from ..phrases import cache_words
 from .case_data import NO_BASELINE, Fitted, fitted, shown_name, skill_anchor
-from .case_rows import CaseRow, rows_of
+from .case_rows import PageCase, rows_of
 from .changes import changed_section
 from .markup import Header, breakable, figure, key, resource, shell, table, text, time_tag
 from .plots import dumbbell, frontier, points_of, score_title
@@ -84,7 +84,7 @@ def _skills(results: RunResults) -> str:
 
 def _body(
     results: RunResults,
-    rows: Sequence[CaseRow],
+    rows: Sequence[PageCase],
     notes: Sequence[str],
     content: Fitted,
     changed: Changes | None,
@@ -159,7 +159,7 @@ def _duration(number: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{seconds(number)} s"
 
 
-def _outcome(results: RunResults, rows: Sequence[CaseRow]) -> str:
+def _outcome(results: RunResults, rows: Sequence[PageCase]) -> str:
     """Whether the run passed, and if not, why."""
     if results.problems:
         listed = "".join(f"<li>{_problem(results, reason)}</li>" for reason in results.problems)

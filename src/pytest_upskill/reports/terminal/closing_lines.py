@@ -19,7 +19,7 @@ from ...results.verdict import Verdict, Word, gate_reasons, missing_words
 from ...stats import Lift
 from ..numbers import TRIGGER_NUMBERS
 from ..phrases import cache_words
-from .layout import Look, cut, cut_middle, distinct_names, text_width, wrapped
+from .layout import TerminalLook, cut, cut_middle, distinct_names, text_width, wrapped
 
 _MOST: Final = 5  # skills, and reasons
 _LONGEST_REASON: Final = 300
@@ -66,7 +66,7 @@ class Ending:
     next: Sequence[str] = ()  # the words of the next command
 
 
-def closing_lines(results: RunResults | None, ending: Ending, look: Look) -> list[str]:
+def closing_lines(results: RunResults | None, ending: Ending, look: TerminalLook) -> list[str]:
     """The painted lines; none if there is nothing to say."""
     marks, paint = look.marks, look.paint
     bad = paint(marks.bad, red=True, bold=True)
@@ -110,7 +110,7 @@ def _names(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - _MOST} more" if len(names) > _MOST else shown
 
 
-def _marked(mark: str, text: str, look: Look, *, red: bool = False) -> list[str]:
+def _marked(mark: str, text: str, look: TerminalLook, *, red: bool = False) -> list[str]:
     """A text behind a mark, wrapped before it is painted."""
     width = look.width - text_width(look.marks.bad) - 1
     lines = wrapped(harmless(text), width, rest="  ")
@@ -183,7 +183,7 @@ class _SkillEnding:
         worst = min((phrase.badness for phrase in self.phrases), default=_PLAIN)
         return _ORDER.index(self.standing), worst, self.lift, self.name
 
-    def line(self, look: Look) -> str:
+    def line(self, look: TerminalLook) -> str:
         """With as much as fits: names are shortened first, then bounds go, then names of models."""
         mark = _mark(self.standing, look)
         painted = look.paint(mark, **_STYLES[self.standing])
@@ -193,19 +193,19 @@ class _SkillEnding:
                 return f"{painted} {text}"
         return f"{painted} {cut(text, width, look.marks.cut)}"
 
-    def _texts(self, look: Look) -> Iterator[str]:
+    def _texts(self, look: TerminalLook) -> Iterator[str]:
         models = {phrase.model for phrase in self.phrases}
         for longest, bounds in _LAYOUTS:
             names = distinct_names(models, longest, look.marks.cut)
             yield self._text(_joined(self.phrases, names, bounds=bounds), longest, look)
         yield self._text(_counts(self.phrases), _SHORTEST, look)
 
-    def _text(self, phrases: str, longest: int, look: Look) -> str:
+    def _text(self, phrases: str, longest: int, look: TerminalLook) -> str:
         name = cut_middle(one_line(self.name, 200), longest, look.marks.cut)
         return "; ".join(filter(None, [f"{name} {phrases}", self.tests]))
 
 
-def _mark(standing: str, look: Look) -> str:
+def _mark(standing: str, look: TerminalLook) -> str:
     marks = {"bad": look.marks.bad, "warn": "!", "open": look.marks.dot, "good": look.marks.good}
     return marks[standing]
 
@@ -316,7 +316,7 @@ def _triggers(row: TriggerSummary) -> _Phrase:
     return _Phrase(_PLAIN, f"{', '.join(rates)} on", row.model)
 
 
-def _hidden_skills(skills: Sequence[_SkillEnding], look: Look) -> str:
+def _hidden_skills(skills: Sequence[_SkillEnding], look: TerminalLook) -> str:
     """How many skills are not shown, and of what kind."""
     counts = Counter(skill.standing for skill in skills)
     kinds = [

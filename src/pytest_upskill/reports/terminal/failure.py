@@ -17,7 +17,7 @@ from ...trials.subject import Arm
 from ...trials.transcript import Transcript, Turn
 from ..numbers import short
 from ..phrases import activity_words, checks_words
-from .layout import Look, Marks, Paint, side_by_side, wrapped
+from .layout import Marks, Paint, TerminalLook, side_by_side, wrapped
 
 Line = tuple[str, str, str]  # first prefix, text, prefix of continuation lines
 
@@ -36,7 +36,7 @@ def failure_text(
     expected: Any = None,
     against: str | None = None,
     standing: str | None = None,
-    look: Look = Look(),  # noqa: B008 - it is frozen
+    look: TerminalLook = TerminalLook(),  # noqa: B008 - it is frozen
 ) -> str:
     """The text of one failed item; ``standing`` replaces "2 of 5 runs passed" in its headline."""
     titles: dict[Arm, str] = {
@@ -69,7 +69,7 @@ def failure_text(
     return without_commands("\n\n".join("\n".join(block) for block in blocks))
 
 
-def _headline(records: Sequence[Record], standing: str | None, look: Look) -> str:
+def _headline(records: Sequence[Record], standing: str | None, look: TerminalLook) -> str:
     """One line for pytest's short summary."""
     with_skill = [record for record in records if record.arm == "skill"]
     grades = [grade for record in with_skill for grade in record.checks]
@@ -89,12 +89,12 @@ def _both_arms(records: Sequence[Record]) -> str:
     return skill.removeprefix(", ") + without
 
 
-def _question(question: str, look: Look) -> list[str]:
+def _question(question: str, look: TerminalLook) -> list[str]:
     lines = quoted(question, _limit(_QUESTION, look), look.marks)
     return _wrapped((("  | ", line, "  | ") for line in lines), look)
 
 
-def _expected(expected: Any, answers: Sequence[Sequence[str]], look: Look) -> list[str]:
+def _expected(expected: Any, answers: Sequence[Sequence[str]], look: TerminalLook) -> list[str]:
     marked = any(look.marks.opens in line for block in answers for line in block)
     legend = f" (found text is marked {look.marks.opens}like this{look.marks.closes})"
     lines = [_one_line(line, _limit(_LINE, look), look) for line in expected_lines(expected)]
@@ -113,7 +113,7 @@ def _totals(by_arm: Mapping[str, Mapping[int, Record]]) -> str:
     return ". ".join(map(_capital, counts)) + "."
 
 
-def _shown_runs(records: Sequence[Record], look: Look) -> list[int]:
+def _shown_runs(records: Sequence[Record], look: TerminalLook) -> list[int]:
     """The runs to show: failed ones first, then some that passed."""
     failed = [record.run for record in records if record.outcome != "passed"]
     passed = [record.run for record in records if record.outcome == "passed"]
@@ -123,7 +123,7 @@ def _shown_runs(records: Sequence[Record], look: Look) -> list[int]:
     return [*failed[:most_failed], *passed[:most_passed]]
 
 
-def _arm(title: str, record: Record, look: Look) -> list[Line]:
+def _arm(title: str, record: Record, look: TerminalLook) -> list[Line]:
     """The checks of an answer, then the answer; of an agent, also what it did."""
     lines = [("", f"{title}: {record.outcome}{checks_words([record], record.arm)}", "  ")]
     for grade in record.checks:
@@ -147,7 +147,7 @@ def _details(record: Record) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _laid_out(arms: Sequence[Sequence[Line]], look: Look) -> list[list[str]]:
+def _laid_out(arms: Sequence[Sequence[Line]], look: TerminalLook) -> list[list[str]]:
     """Side by side if there is room, else (and with -vv) one below the other."""
     if look.verbosity >= 2 or look.width < _SIDE_BY_SIDE.get(len(arms), look.width + 1):
         return [_wrapped(lines, look) for lines in arms]
@@ -156,7 +156,7 @@ def _laid_out(arms: Sequence[Sequence[Line]], look: Look) -> list[list[str]]:
     return [side_by_side([_wrapped(lines, look, width) for lines in arms], width, wall)]
 
 
-def _wrapped(lines: Iterable[Line], look: Look, width: int | None = None) -> list[str]:
+def _wrapped(lines: Iterable[Line], look: TerminalLook, width: int | None = None) -> list[str]:
     """Lines that fit; with -vv they stay whole, so that they can be copied."""
     if look.verbosity >= 2:
         return [first + text for first, text, _ in lines]
@@ -174,14 +174,14 @@ def _wrapped(lines: Iterable[Line], look: Look, width: int | None = None) -> lis
     ]
 
 
-def _limit(characters: int, look: Look) -> int | None:
+def _limit(characters: int, look: TerminalLook) -> int | None:
     """-v shows five times as much, -vv everything."""
     if look.verbosity >= 2:
         return None
     return 5 * characters if look.verbosity == 1 else characters
 
 
-def _one_line(text: str, limit: int | None, look: Look) -> str:
+def _one_line(text: str, limit: int | None, look: TerminalLook) -> str:
     return one_line(text, limit).replace("…", look.marks.cut)
 
 
@@ -277,7 +277,7 @@ def activity_line(record: Record) -> Iterator[Line]:
         yield "  ", f"Agent: {activity_words(record.activity)}", "    "
 
 
-def trial_lines(record: Record, look: Look) -> Iterator[Line]:
+def trial_lines(record: Record, look: TerminalLook) -> Iterator[Line]:
     """With -v: findings, files and the last turns; with -vv, more of them."""
     if look.verbosity < 1:
         return

@@ -60,7 +60,7 @@ def unpainted(text: str, **_: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Look:
+class TerminalLook:
     """The terminal that lines are made for; the verbosity is pytest's."""
 
     width: int = 80

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..._util.texts import harmless, percent
 from ..numbers import CHANGE, COST, Number, Row, field_of
-from .layout import Look, Marks, cut, split_name, text_width
+from .layout import Marks, TerminalLook, cut, split_name, text_width
 from .tables import KEEP, Cell, Column, Style, Table, fitted
 
 _COLOURS: Final = {
@@ -52,7 +52,10 @@ _LAYOUTS: Final = (
 
 
 def number_table(
-    names: Mapping[str, Sequence[str]], rows: Sequence[Row], numbers: Sequence[Number], look: Look
+    names: Mapping[str, Sequence[str]],
+    rows: Sequence[Row],
+    numbers: Sequence[Number],
+    look: TerminalLook,
 ) -> list[str]:
     """With as many columns as there is room for; ``names`` are those of the rows, by header."""
     layouts = (_table(names, rows, numbers, layout, look) for layout in _LAYOUTS)
@@ -64,7 +67,7 @@ def _table(
     rows: Sequence[Row],
     numbers: Sequence[Number],
     layout: _Layout,
-    look: Look,
+    look: TerminalLook,
 ) -> Table:
     columns = [Column(header) for header in names]
     cells = [
@@ -93,7 +96,7 @@ def _table(
     return Table(columns, cells, layout.between, layout.drop_below)
 
 
-def _cell(number: Number, row: Row, layout: _Layout, look: Look) -> Cell:
+def _cell(number: Number, row: Row, layout: _Layout, look: TerminalLook) -> Cell:
     marks = look.marks
     if number.bar:
         return Cell(_bar(number.amount(row), layout, marks))

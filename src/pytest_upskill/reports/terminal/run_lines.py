@@ -14,7 +14,7 @@ from ...stats import Change
 from ...trials.plan import PlannedCase
 from ..history_entries import short_commit
 from ..numbers import growth
-from .layout import Look, cut, distinct_names, wrapped
+from .layout import TerminalLook, cut, distinct_names, wrapped
 from .summary_text import results_lines
 from .tables import Cell, Column, Table, fitted
 
@@ -25,7 +25,7 @@ _STOPPED: Final = "interrupted: "
 _STYLES: Final = {"better": {"green": True}, "worse": {"red": True}}
 
 
-def run_lines(name: str, results: RunResults, look: Look) -> list[str]:
+def run_lines(name: str, results: RunResults, look: TerminalLook) -> list[str]:
     """Tables and verdicts of a run, its failures with their reasons, and its gates."""
     versions = [f"{key} {value}" for key, value in results.versions.items()]
     title = look.paint(one_line(name, 60), bold=True)
@@ -94,7 +94,7 @@ def _test(test: PlannedCase) -> str:
 
 
 def comparison_lines(
-    both: Sequence[tuple[str, RunResults]], comparison: RunComparison, look: Look
+    both: Sequence[tuple[str, RunResults]], comparison: RunComparison, look: TerminalLook
 ) -> list[str]:
     """The two runs, then for each skill a table and the cases that changed."""
     rows = [
@@ -119,7 +119,7 @@ def comparison_lines(
     return lines
 
 
-def _skill(skill: str, pairs: Sequence[PairComparison], look: Look) -> list[str]:
+def _skill(skill: str, pairs: Sequence[PairComparison], look: TerminalLook) -> list[str]:
     same = "the same skill in both" if pairs[0].same_skill else "the skill was edited"
     table = fitted((_table(pairs, longest, look) for longest in _NAMES), look.width)
     title = f"{look.paint(one_line(skill, 60), bold=True)}: {same}"
@@ -132,7 +132,7 @@ def _skill(skill: str, pairs: Sequence[PairComparison], look: Look) -> list[str]
     return lines
 
 
-def _table(pairs: Sequence[PairComparison], longest: int, look: Look) -> Table:
+def _table(pairs: Sequence[PairComparison], longest: int, look: TerminalLook) -> Table:
     models = distinct_names([pair.model for pair in pairs], longest, look.marks.cut)
     numbers = [
         Column(header, right=True) for header in ("cases", "A", "B", "change", "p", "tokens")
@@ -141,7 +141,7 @@ def _table(pairs: Sequence[PairComparison], longest: int, look: Look) -> Table:
     return Table([Column("model"), *numbers, Column()], rows)
 
 
-def _cells(pair: PairComparison, look: Look) -> list[Cell]:
+def _cells(pair: PairComparison, look: TerminalLook) -> list[Cell]:
     if pair.change is None or pair.before is None or pair.after is None:
         return [Cell(text) for text in ("0", *"-----", "no case in common")]
     p_value = pair.change.lift.p_value
@@ -157,13 +157,13 @@ def _cells(pair: PairComparison, look: Look) -> list[Cell]:
     return [*(Cell(text) for text in texts), Cell(word, _STYLES.get(word, {}))]
 
 
-def _token_change(change: Change | None, look: Look) -> str:
+def _token_change(change: Change | None, look: TerminalLook) -> str:
     if change is None:
         return "-"
     return growth(change.change, look.marks.times) if round(100 * change.change) else "0%"
 
 
-def _notes(pair: PairComparison, look: Look) -> Iterator[str]:
+def _notes(pair: PairComparison, look: TerminalLook) -> Iterator[str]:
     for word, cases in (("fell", pair.fell), ("rose", pair.rose)):
         if cases:
             yield f"{len(cases)} {word}: {_changes(cases, look)}"
@@ -174,7 +174,7 @@ def _notes(pair: PairComparison, look: Look) -> Iterator[str]:
     yield from pair.differences
 
 
-def _changes(cases: Sequence[CaseChange], look: Look) -> str:
+def _changes(cases: Sequence[CaseChange], look: TerminalLook) -> str:
     texts = [
         f"{one_line(case.case, 60)} ({percent(case.before)} {look.marks.arrow} "
         f"{percent(case.after)})"
@@ -200,5 +200,5 @@ def _pairs(pairs: Sequence[Pair]) -> str:
     return ", ".join(f"{one_line(skill, 60)} on {one_line(model, 60)}" for skill, model in pairs)
 
 
-def _indented(lines: Iterable[str], look: Look) -> list[str]:
+def _indented(lines: Iterable[str], look: TerminalLook) -> list[str]:
     return [part for line in lines for part in wrapped(line, look.width, first="  ", rest="    ")]

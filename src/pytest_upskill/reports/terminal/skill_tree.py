@@ -12,7 +12,7 @@ from ...results.overview import LastResult, SkillFile, SkillOverview, SkillToken
 from ...skills.case import Case
 from ...skills.folder import SKILL_NAMES
 from ...skills.search import SkippedFolder, left_out_lines
-from .layout import Look, Marks, cut, distinct_names
+from .layout import Marks, TerminalLook, cut, distinct_names
 
 _FILES_SHOWN: Final = 12
 _BODY_LINES: Final = 12
@@ -36,7 +36,9 @@ class _Node:
     inside: list["_Node"]
 
 
-def tree_lines(root: Path, title: str, skills: Sequence[SkillOverview], look: Look) -> list[str]:
+def tree_lines(
+    root: Path, title: str, skills: Sequence[SkillOverview], look: TerminalLook
+) -> list[str]:
     """A folder and its skills, grouped by subfolder; -v shows more of each."""
     width = max(look.width, _NARROWEST)
     nodes: list[_Node] = []
@@ -56,7 +58,7 @@ def tree_lines(root: Path, title: str, skills: Sequence[SkillOverview], look: Lo
 
 
 def total_lines(
-    skills: Sequence[SkillOverview], left_out: Sequence[SkippedFolder], look: Look
+    skills: Sequence[SkillOverview], left_out: Sequence[SkippedFolder], look: TerminalLook
 ) -> list[str]:
     """Totals, a legend, and the skills that are not listed."""
     broken, cases = sum(bool(skill.errors) for skill in skills), sum(len(s.cases) for s in skills)
@@ -81,7 +83,7 @@ def _drawn(nodes: Sequence[_Node], marks: Marks) -> Iterator[str]:
             yield side.rstrip()
 
 
-def _skill_lines(overview: SkillOverview, look: Look, width: int) -> Iterator[str]:
+def _skill_lines(overview: SkillOverview, look: TerminalLook, width: int) -> Iterator[str]:
     skill, paint = overview.skill, look.paint
     name = paint(_name(overview.name), bold=True)
     yield f"{name}  {paint(str(overview.tokens), light=True)}" if skill else name
@@ -99,7 +101,7 @@ def _skill_lines(overview: SkillOverview, look: Look, width: int) -> Iterator[st
             yield from ("", *_case_lines(overview.cases, look, width))
 
 
-def _file_lines(files: Sequence[SkillFile], look: Look, width: int) -> Iterator[str]:
+def _file_lines(files: Sequence[SkillFile], look: TerminalLook, width: int) -> Iterator[str]:
     listed = files if look.verbosity > 0 else files[:_FILES_SHOWN]
     sizes = [_size(file) for file in listed]
     width_left = width - 2 - max(map(len, sizes), default=0)
@@ -125,14 +127,14 @@ def _is_read(file: SkillFile) -> bool:
     return file.on_demand or file.path in SKILL_NAMES
 
 
-def _cases_line(overview: SkillOverview, look: Look) -> str:
+def _cases_line(overview: SkillOverview, look: TerminalLook) -> str:
     if overview.cases_file is None:
         return look.paint("no cases", yellow=True)
     file = overview.cases_file.relative_to(overview.folder).as_posix()
     return f"{counted(len(overview.cases), 'case')} in {file}" if overview.cases else file
 
 
-def _result_lines(results: Sequence[LastResult], look: Look, width: int) -> Iterator[str]:
+def _result_lines(results: Sequence[LastResult], look: TerminalLook, width: int) -> Iterator[str]:
     """A line for each model, whose name is cut to fit."""
     listed = results if look.verbosity > 0 else results[:_MODELS_SHOWN]
     models = [result.model for result in listed]
@@ -161,7 +163,7 @@ def result_text(result: LastResult, date: str) -> tuple[str, str]:
     return f"{result.kind} ", f" {percent(rate)}{of}{without} ({about})"
 
 
-def _body_lines(body: str, look: Look, width: int) -> Iterator[str]:
+def _body_lines(body: str, look: TerminalLook, width: int) -> Iterator[str]:
     lines = harmless(body).split("\n")
     for line in lines[:_BODY_LINES]:
         yield look.paint(cut(line.expandtabs(4).rstrip(), width, look.marks.cut), light=True)
@@ -169,7 +171,7 @@ def _body_lines(body: str, look: Look, width: int) -> Iterator[str]:
         yield f"{look.marks.cut} {counted(len(lines) - _BODY_LINES, 'line')} more"
 
 
-def _case_lines(cases: Sequence[Case], look: Look, width: int) -> Iterator[str]:
+def _case_lines(cases: Sequence[Case], look: TerminalLook, width: int) -> Iterator[str]:
     for case in cases[:_CASES_SHOWN]:
         question = one_line(case.input.strip().partition("\n")[0], 500)
         yield cut(f"{_name(case.id)}: {question}", width, look.marks.cut)
@@ -177,7 +179,7 @@ def _case_lines(cases: Sequence[Case], look: Look, width: int) -> Iterator[str]:
         yield f"{look.marks.cut} {counted(len(cases) - _CASES_SHOWN, 'case')} more"
 
 
-def _wrapped(text: str, width: int, look: Look, most: int | None = None) -> list[str]:
+def _wrapped(text: str, width: int, look: TerminalLook, most: int | None = None) -> list[str]:
     flat, end = one_line(text, 2000), f" {look.marks.cut}"
     return textwrap.wrap(flat, width, max_lines=most, placeholder=end, break_on_hyphens=False)
 

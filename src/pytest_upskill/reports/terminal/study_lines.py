@@ -32,11 +32,11 @@ from ..study_tables import (
     parts_legend,
     parts_title,
 )
-from .layout import Look, distinct_names, spaced, wrapped
+from .layout import TerminalLook, distinct_names, spaced, wrapped
 from .tables import KEEP, Cell, Column, Style, Table, fitted
 
 
-def study_lines(results: RunResults, look: Look) -> list[str]:
+def study_lines(results: RunResults, look: TerminalLook) -> list[str]:
     """A block for each study, with a blank line before it; nothing without one."""
     blocks = [neighbour_lines(matrix, look) for matrix in results.matrices]
     for parts in results.parts:
@@ -44,7 +44,7 @@ def study_lines(results: RunResults, look: Look) -> list[str]:
     return [line for block in filter(None, blocks) for line in ("", *block)]
 
 
-def _sentences(sentences: Sequence[str], look: Look) -> list[str]:
+def _sentences(sentences: Sequence[str], look: TerminalLook) -> list[str]:
     return [
         line
         for sentence in sentences
@@ -67,7 +67,7 @@ _LONGEST_NAME: Final = 24
 _SHORTEST_NAME: Final = 12
 
 
-def neighbour_lines(matrix: Matrix, look: Look) -> list[str]:
+def neighbour_lines(matrix: Matrix, look: TerminalLook) -> list[str]:
     """A table, then sentences; with -v all of them."""
     verbose = look.verbosity > 0
     few = len(matrix.skills) <= _MANY or verbose
@@ -89,7 +89,7 @@ def neighbour_lines(matrix: Matrix, look: Look) -> list[str]:
     return [line.replace("…", look.marks.cut) for line in spaced(blocks)]
 
 
-def _matrix_table(matrix: Matrix, others: Sequence[str | None], look: Look) -> Table:
+def _matrix_table(matrix: Matrix, others: Sequence[str | None], look: TerminalLook) -> Table:
     longest = max(_SHORTEST_NAME, min(_LONGEST_NAME, look.width // 4))
     names = distinct_names([*matrix.skills], longest, look.marks.cut)
     heads = [column_name(None) if other is None else names[other] for other in others]
@@ -111,7 +111,7 @@ def _matrix_cell(matrix: Matrix, skill: str, other: str | None) -> Cell:
     return Cell("\n".join(pair_cell(pair).lines), _MATRIX_STYLES[pair.verdict])
 
 
-def _openings(matrix: Matrix, look: Look) -> list[str]:
+def _openings(matrix: Matrix, look: TerminalLook) -> list[str]:
     """Which skill was opened where."""
     places = [(f"{alone.skill} alone", alone.openings) for alone in matrix.alone]
     places += [
@@ -141,7 +141,7 @@ _PART_LAYOUTS: Final = ((40, 0), (30, 0), (24, 0), (30, 11), (18, 11), (18, 21),
 _MOST_SENTENCES: Final = 8
 
 
-def part_lines(parts: Parts, look: Look) -> list[str]:
+def part_lines(parts: Parts, look: TerminalLook) -> list[str]:
     """A table, then sentences; with -v all of them."""
     last = part_conclusions(parts)
     if not last:
@@ -161,7 +161,9 @@ def part_lines(parts: Parts, look: Look) -> list[str]:
     return [line.replace("…", look.marks.cut) for line in spaced(blocks)]
 
 
-def _parts_table(rows: Sequence[PartRow], look: Look, longest: int, drop_below: int) -> Table:
+def _parts_table(
+    rows: Sequence[PartRow], look: TerminalLook, longest: int, drop_below: int
+) -> Table:
     names = distinct_names([row.full_name for row in rows], longest, look.marks.cut)
     columns = [Column(name, name in _NUMERIC, _PRIORITIES.get(name, KEEP)) for name in PART_HEADERS]
     cells = [
@@ -175,7 +177,7 @@ def _parts_table(rows: Sequence[PartRow], look: Look, longest: int, drop_below: 
     return Table(columns, cells, drop_below=drop_below)
 
 
-def _part_sentences(parts: Parts, look: Look) -> list[str]:
+def _part_sentences(parts: Parts, look: TerminalLook) -> list[str]:
     shown = parts.sorted
     if look.verbosity <= 0 and len(shown) > _MOST_SENTENCES:
         shown = [part for part in shown if part.standing(parts.margin) != "not known"]
@@ -190,7 +192,7 @@ def _part_sentences(parts: Parts, look: Look) -> list[str]:
 _LOSS_STYLES: Final = {"loses": {"red": True}, "no loss shown": {"green": True}}
 
 
-def curve_lines(parts: Parts, look: Look) -> list[str]:
+def curve_lines(parts: Parts, look: TerminalLook) -> list[str]:
     """The table below its title; nothing without versions."""
     rows = curve_rows(parts)
     if not rows:

@@ -14,7 +14,7 @@ from ...results.trigger_summary import TriggerSummary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from ..numbers import LIFT, WITH, WITHOUT, shown_numbers
-from .layout import Look, Marks, cut_middle, spaced, split_name, text_width, wrapped
+from .layout import Marks, TerminalLook, cut_middle, spaced, split_name, text_width, wrapped
 from .number_tables import lift_style, number_table, word_style
 from .study_lines import study_lines
 from .tables import Cell, Column, Table
@@ -24,7 +24,7 @@ MOST_ROWS: Final = 12  # beyond that a matrix is shown
 _MOST_NAMES: Final = 5
 
 
-def results_lines(results: RunResults, look: Look, notes: Sequence[str] = ()) -> list[str]:
+def results_lines(results: RunResults, look: TerminalLook, notes: Sequence[str] = ()) -> list[str]:
     """The summary of a run, and of its studies."""
     tested = summary_lines(
         results.skills,
@@ -40,7 +40,7 @@ def results_lines(results: RunResults, look: Look, notes: Sequence[str] = ()) ->
 def summary_lines(
     skills: Sequence[SkillInfo],
     verdicts: Sequence[Verdict],
-    look: Look,
+    look: TerminalLook,
     notes: Sequence[str] = (),
     triggers: Sequence[TriggerSummary] = (),
 ) -> list[str]:
@@ -61,7 +61,7 @@ def summary_lines(
 
 
 def _tables(
-    skills: Sequence[SkillInfo], verdicts: Sequence[Verdict], look: Look
+    skills: Sequence[SkillInfo], verdicts: Sequence[Verdict], look: TerminalLook
 ) -> list[list[str]]:
     """For each skill its name and size, and a table with a row per model."""
     blocks = []
@@ -73,7 +73,7 @@ def _tables(
     return blocks
 
 
-def _title(skill: SkillInfo, rows: Sequence[Summary], look: Look) -> list[str]:
+def _title(skill: SkillInfo, rows: Sequence[Summary], look: TerminalLook) -> list[str]:
     runs = sorted(_runs_in(rows))
     name, dot = harmless(skill.name), look.marks.dot
     span = (f"{runs[0]} to " if len(runs) > 1 else "") + counted(runs[-1], "run")
@@ -90,11 +90,11 @@ def _runs_in(rows: Sequence[Summary]) -> set[int]:
     return {row.runs for row in rows} | {case.runs for row in rows for case in row.by_case}
 
 
-def _notes(notes: Sequence[str], look: Look) -> list[str]:
+def _notes(notes: Sequence[str], look: TerminalLook) -> list[str]:
     return [line for note in notes for line in wrapped(harmless(note), look.width)]
 
 
-def _verdict_lines(verdicts: Sequence[Verdict], look: Look) -> list[str]:
+def _verdict_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
     """The verdict on each model, then the sweet spot of each skill."""
     several = len({verdict.summary.skill for verdict in verdicts}) > 1
     lines: list[str] = []
@@ -109,7 +109,7 @@ def _verdict_lines(verdicts: Sequence[Verdict], look: Look) -> list[str]:
     return lines
 
 
-def _verdict(verdict: Verdict, name: str, look: Look) -> list[str]:
+def _verdict(verdict: Verdict, name: str, look: TerminalLook) -> list[str]:
     word = f"{verdict.word}: " if verdict.word else ""
     lines = wrapped(f"{name}: {word}{harmless(verdict.sentence)}.", look.width, rest="  ")
     if style := word_style(verdict.word):
@@ -122,7 +122,7 @@ def _verdict(verdict: Verdict, name: str, look: Look) -> list[str]:
     return lines
 
 
-def _since(text: str, change: Comparison | None, look: Look) -> list[str]:
+def _since(text: str, change: Comparison | None, look: TerminalLook) -> list[str]:
     """The skill compared with itself at a git ref, painted like a verdict."""
     lines = wrapped(harmless(text), look.width, first="  ", rest="    ")
     word = change.word if change else ""
@@ -142,7 +142,7 @@ def _pair(verdict: Verdict) -> str:
     return f"{harmless(verdict.summary.skill)} on {harmless(verdict.summary.model)}"
 
 
-def _counts(verdicts: Sequence[Verdict], look: Look) -> list[str]:
+def _counts(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
     """Count the verdicts of each kind, and name the bad ones."""
     words = Counter(verdict.word for verdict in verdicts if verdict.word)
     counts = ", ".join(f"{word} {number}" for word, number in words.most_common())
@@ -162,7 +162,7 @@ def _counts(verdicts: Sequence[Verdict], look: Look) -> list[str]:
     return [*lines, *(["-v shows the table of each skill."] if look.verbosity <= 0 else [])]
 
 
-def skill_table(verdicts: Sequence[Verdict], look: Look) -> list[str]:
+def skill_table(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
     """A row for each model."""
     rows = [*map(row_of, verdicts)]
     names = {"model": [row.label for row in rows]}
@@ -177,7 +177,7 @@ _INCOMPLETE: Final = "!"
 _BY_CHECKS: Final = "*"
 
 
-def _matrix_lines(verdicts: Sequence[Verdict], look: Look) -> list[str]:
+def _matrix_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
     """As many matrices as the models need, and a legend."""
     mixed = len({verdict.summary.score for verdict in verdicts}) > 1
     for longest in _LONGEST_MODEL:
@@ -194,7 +194,7 @@ def _matrix_lines(verdicts: Sequence[Verdict], look: Look) -> list[str]:
     return [*lines, *wrapped(f"{legend}.", look.width, rest="  ")]
 
 
-def _matrix(verdicts: Sequence[Verdict], longest: int, look: Look, *, mixed: bool) -> Table:
+def _matrix(verdicts: Sequence[Verdict], longest: int, look: TerminalLook, *, mixed: bool) -> Table:
     by_place = {(verdict.summary.skill, verdict.summary.model): verdict for verdict in verdicts}
     scores = {verdict.summary.skill: verdict.summary.score for verdict in verdicts}
     models = list(dict.fromkeys(model for _, model in by_place))

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Final
 
-from .layout import ASCII_MARKS, Look, Paint, text_width
+from .layout import ASCII_MARKS, Paint, TerminalLook, text_width
 
 KEEP: Final = 100  # the priority of columns that are never dropped
 Style = dict[str, bool]
@@ -83,7 +83,7 @@ class Table:
         """The rows without headers."""
         return [line for row in self.rows for line in self._drawn(row, paint)]
 
-    def lines(self, look: Look) -> list[str]:
+    def lines(self, look: TerminalLook) -> list[str]:
         """Headers, a rule and the rows."""
         headers = self._drawn([Cell(column.header) for column in self.columns], look.paint)
         return [*headers, look.marks.rule * self.width, *self.body(look.paint)]
@@ -117,4 +117,4 @@ def fitted(layouts: Iterable[Table], width: int) -> Table:
 def text_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table without colours, in ASCII."""
     cells = [[Cell(str(value)) for value in row] for row in rows]
-    return "\n".join(Table([*map(Column, headers)], cells).lines(Look(marks=ASCII_MARKS)))
+    return "\n".join(Table([*map(Column, headers)], cells).lines(TerminalLook(marks=ASCII_MARKS)))

@@ -9,7 +9,7 @@ from ..._util.texts import one_line
 from ...results.arm_comparison import SCORE_WORDS, unit_of
 from ..history_entries import Entry, by_pair
 from ..numbers import LIFT, Number, shown_numbers
-from .layout import Look, Marks, distinct_names
+from .layout import Marks, TerminalLook, distinct_names
 from .number_tables import lift_style, word_style
 from .tables import KEEP, Cell, Column, Table, fitted
 
@@ -24,7 +24,7 @@ _ASCII_STEPS: Final = "_.-=+*#"
 _BARS: Final = (30, 20, 16, 12, 8, 4)  # lengths, tried from the longest
 
 
-def history_lines(entries: Sequence[Entry], look: Look, now: datetime) -> list[str]:
+def history_lines(entries: Sequence[Entry], look: TerminalLook, now: datetime) -> list[str]:
     """A line for each entry; what the entries of a run share is shown once."""
     table = fitted((_table(entries, *layout, look, now) for layout in _LAYOUTS), look.width)
     scores = {entry.row.score for entry in entries}
@@ -46,7 +46,7 @@ def _version_notes(entries: Sequence[Entry]) -> list[str]:
 
 
 def _table(
-    entries: Sequence[Entry], longest: int, drop_below: int, look: Look, now: datetime
+    entries: Sequence[Entry], longest: int, drop_below: int, look: TerminalLook, now: datetime
 ) -> Table:
     numbers = shown_numbers([entry.row for entry in entries], details=False)
     skills = distinct_names({entry.row.skill: 0 for entry in entries}, longest, look.marks.cut)
@@ -110,7 +110,9 @@ def moment(then: datetime, now: datetime) -> str:
     return local.strftime("%b %d %H:%M" if local.year == now.year else "%Y-%m-%d")
 
 
-def plot_lines(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -> list[str]:
+def plot_lines(
+    entries: Sequence[Entry], metric: Number, look: TerminalLook, now: datetime
+) -> list[str]:
     """A block for each skill and model, with a bar for each run, oldest first."""
     groups = by_pair(entries)
     lines: list[str] = []
@@ -122,7 +124,7 @@ def plot_lines(entries: Sequence[Entry], metric: Number, look: Look, now: dateti
     return lines[:-1]
 
 
-def _bars(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -> list[str]:
+def _bars(entries: Sequence[Entry], metric: Number, look: TerminalLook, now: datetime) -> list[str]:
     values = [value for entry in entries if (value := metric.amount(entry.row)) is not None]
     if not values:
         return ["  not known of any run"]
@@ -147,7 +149,12 @@ def _bars(entries: Sequence[Entry], metric: Number, look: Look, now: datetime) -
 
 
 def _bar_row(
-    entry: Entry, metric: Number, scale: tuple[float, float], bar: int, look: Look, now: datetime
+    entry: Entry,
+    metric: Number,
+    scale: tuple[float, float],
+    bar: int,
+    look: TerminalLook,
+    now: datetime,
 ) -> list[Cell]:
     row, value = entry.row, metric.amount(entry.row)
     bounds = metric.bounds_text(entry.row)

@@ -9,7 +9,7 @@ from ...results.trigger_summary import QueryRate, TriggerSummary
 from ...trials.records import Record
 from ..numbers import instead_text, shown_trigger_numbers
 from ..phrases import choice_note, query_text, size_words
-from .layout import Look, cut, wrapped
+from .layout import TerminalLook, cut, wrapped
 from .number_tables import number_table
 from .tables import Cell, Column, Style, Table, fitted
 
@@ -18,7 +18,7 @@ _MOST_VERDICTS: Final = 12
 _QUERIES: Final = (100, 80, 70, 60, 50, 44, 38, 32, 26, 20, 14, 10)  # lengths of a query
 
 
-def trigger_tables(rows: Sequence[TriggerSummary], look: Look) -> list[list[str]]:
+def trigger_tables(rows: Sequence[TriggerSummary], look: TerminalLook) -> list[list[str]]:
     """A title, a table with a row for each skill, agent and model, and with -v one of queries."""
     if not rows:
         return []
@@ -33,7 +33,7 @@ def trigger_tables(rows: Sequence[TriggerSummary], look: Look) -> list[list[str]
     return [*blocks, *(_queries(rows, look) if look.verbosity > 0 else [])]
 
 
-def _queries(rows: Sequence[TriggerSummary], look: Look) -> Iterator[list[str]]:
+def _queries(rows: Sequence[TriggerSummary], look: TerminalLook) -> Iterator[list[str]]:
     """How often each query opened the skill."""
     for row in rows:
         name = f"{harmless(row.skill)} on {harmless(row.model)}"
@@ -42,7 +42,7 @@ def _queries(rows: Sequence[TriggerSummary], look: Look) -> Iterator[list[str]]:
         yield [*title, *table.lines(look)]
 
 
-def _query_table(row: TriggerSummary, longest: int, look: Look) -> Table:
+def _query_table(row: TriggerSummary, longest: int, look: TerminalLook) -> Table:
     instead = any(query.instead for query in row.queries)
     columns = [Column("query"), Column("needs it"), Column("opened", right=True)]
     columns += [Column("opened instead")] if instead else []
@@ -59,7 +59,7 @@ def _query_table(row: TriggerSummary, longest: int, look: Look) -> Table:
     return Table(columns, rows)
 
 
-def trigger_verdicts(rows: Sequence[TriggerSummary], look: Look) -> list[str]:
+def trigger_verdicts(rows: Sequence[TriggerSummary], look: TerminalLook) -> list[str]:
     """The verdict on each row in words, and what to do about it."""
     several = len({row.skill for row in rows}) > 1
     if len(rows) > _MOST_VERDICTS and look.verbosity <= 0:
