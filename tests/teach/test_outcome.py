@@ -8,7 +8,7 @@ from pytest_upskill.teach.drafts import Draft
 from pytest_upskill.teach.improvement import best_of
 from pytest_upskill.teach.outcome import Taught, report_lines, sentences
 from pytest_upskill.teach.progress_lines import ProgressScreen, cells_of, row_lines
-from pytest_upskill.teach.sources import TraceText
+from pytest_upskill.teach.traces import Condensed
 from pytest_upskill.trials.subject import Arm
 from support.made import checked_run, made_run
 
@@ -94,7 +94,7 @@ def test_models_that_it_does_not_help_are_named() -> None:
 
 def test_the_skill_is_compared_with_the_trace() -> None:
     good = run_with_rates({"baseline": 0, "skill": 1})
-    trace = TraceText("…", 14_200, "")
+    trace = Condensed("…", 14_200, "")
     teacher = run_with_rates({"baseline": 0, "trace": 1, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
     assert (

@@ -26,13 +26,13 @@ from ..trials.transcript import Activity
 from ..trials.trial import Question, user_text
 from .prompts import cases_prompt, replace_prompt
 from .replies import (
+    Authored,
     CaseReply,
     LeftFileForm,
     NotUsable,
     QuestionFileForm,
     Rejected,
     TeachRequest,
-    Written,
     ask_for,
     cases_schema,
     offered,
@@ -238,9 +238,9 @@ class Author:
     system: str
     body: str  # of the skill
 
-    def write(self, number: int, existing: Sequence[UsableCase] = ()) -> Written[UsableCase]:
+    def write(self, number: int, existing: Sequence[UsableCase] = ()) -> Authored[UsableCase]:
         """Up to ``number`` cases that differ from the ``existing`` ones."""
-        written = Written[UsableCase]()
+        written = Authored[UsableCase]()
         while len(written.usable) + len(written.rejected) < number:
             batch = min(CASE_BATCH, number - len(written.usable) - len(written.rejected))
             before = len(written.usable) + len(written.rejected)
@@ -257,12 +257,12 @@ class Author:
         self, rejected: Sequence[Rejected], existing: Sequence[UsableCase]
     ) -> list[UsableCase]:
         """Replacements for cases that were rejected later; those that are usable at once."""
-        written = Written[UsableCase](rejected=list(rejected))
+        written = Authored[UsableCase](rejected=list(rejected))
         self._replace(written, len(rejected), existing)
         return written.usable
 
     def _replace(
-        self, written: Written[UsableCase], missing: int, existing: Sequence[UsableCase]
+        self, written: Authored[UsableCase], missing: int, existing: Sequence[UsableCase]
     ) -> None:
         reasons = [(case.text, case.reason) for case in written.rejected]
         prompt = self._prompt(missing, [*existing, *written.usable])
@@ -271,7 +271,7 @@ class Author:
         written.replaced += len(written.usable) - number
 
     def _add(
-        self, written: Written[UsableCase], prompt: str, most: int, existing: Sequence[UsableCase]
+        self, written: Authored[UsableCase], prompt: str, most: int, existing: Sequence[UsableCase]
     ) -> None:
         models, state, agents = self.run.models, self.run.state, self.run.settings.only_agents
         schema = cases_schema(models.judge is not None, agents=agents)

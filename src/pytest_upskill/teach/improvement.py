@@ -40,7 +40,7 @@ class Improvement(ABC, Generic[Version, AnyAttempt]):
 
     @abstractmethod
     def propose(self) -> Version:
-        """Ask the teacher for a version; UnusableError if there is none, BudgetError."""
+        """Ask the teacher for a version; UnusableError if no reply is usable, or BudgetError."""
 
     @abstractmethod
     def measure(self, number: int, version: Version) -> AnyAttempt:

@@ -14,7 +14,7 @@ from .attempts import Attempt, joined_results
 from .case_writing import HOLDOUT, LEARN, UsableCase
 from .improvement import best_of
 from .progress_lines import as_sentence, wrapped
-from .sources import TraceText
+from .traces import Condensed
 
 _LARGE: Final = 0.2  # a lift on learning cases that should show on other cases too
 _SMALL_SHARE: Final = 0.25  # of the learning lift: with less on held-out cases, it is overfitted
@@ -33,7 +33,7 @@ class Taught:
     held_out: RunResults | None = None
     before: RunResults | None = None  # the previous skill, on the learning cases
     teacher: RunResults | None = None  # on all cases: baseline, trace and skill
-    trace: TraceText | None = None
+    trace: Condensed | None = None
     no_signal: tuple[str, ...] = ()  # cases that every student passes without the skill
     notes: tuple[str, ...] = ()
     folder: Path | None = None  # where it was saved

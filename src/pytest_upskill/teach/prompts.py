@@ -234,7 +234,7 @@ def cases_prompt(
 
 
 def replace_prompt(number: int, rejected: Sequence[tuple[str, str]], before: str) -> str:
-    """Asks to replace rejected cases, given as question and reason."""
+    """Asks to replace rejected cases; each is a question and a reason."""
     reasons = "\n".join(
         f"- {question}\n  rejected because {reason}" for question, reason in rejected
     )

@@ -19,10 +19,10 @@ from ..errors import BudgetError, UnusableError
 from .prompts import QUERY_AUTHOR, queries_prompt
 from .replies import (
     QUERIES_SCHEMA,
+    Authored,
     NotUsable,
     Rejected,
     TeachRequest,
-    Written,
     ask_for,
     read_entries,
 )
@@ -158,9 +158,9 @@ class QueryAuthor:
     rules: QueryRules
     session: int
 
-    def write(self, total: int, old: Sequence[Query]) -> Written[Query]:
+    def write(self, total: int, old: Sequence[Query]) -> Authored[Query]:
         """The queries that are missing; fewer if the model can't write them in some rounds."""
-        written, rejected = Written[Query](), list[Rejected]()
+        written, rejected = Authored[Query](), list[Rejected]()
         batches = -(-sum(missing_of(old, total)) // QUERY_BATCH)
         for _ in range(batches + _ROUNDS):
             queries = [*old, *written.usable]
@@ -204,7 +204,7 @@ class QueryAuthor:
 
     def _add(
         self,
-        written: Written[Query],
+        written: Authored[Query],
         replies: Sequence[Any],
         missing: tuple[int, int],
         old: Sequence[Query],

@@ -193,7 +193,7 @@ class Rejected:
 
 
 @dataclass
-class Written(Generic[Value]):
+class Authored(Generic[Value]):
     """What an author wrote, and why it ended early ("" if it did not)."""
 
     usable: list[Value] = field(default_factory=list)

@@ -101,8 +101,8 @@ _PLACES: Final = (
         PASSWORD,
     ),
 )
-# What stands before a password in a command. A blank stands for one to three, ~ for perhaps some,
-# … for other arguments; a password that is one only with a digit, or letters and digits, says so.
+# What comes before a password in a command. A blank matches one to three blanks, ~ any or none, …
+# other arguments. DIGIT and MIXED: the password must have a digit, or letters and digits.
 _COMMANDS: Final = r"""
 (?:mysql(?:dump|admin|import|sh)?|mariadb(?:-dump)?|7za?|rar|unrar)…-p(?![=:]|ort)
 sshpass -p~

@@ -140,7 +140,7 @@ def best_of_sizes(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def within(original: RunResults, short: RunResults, margin: float) -> bool:
-    """Whether no student loses more than a margin, by the plain numbers."""
+    """Whether no student loses more than a margin; chance is not considered."""
     pairs = zip(original.summaries, short.summaries, strict=True)
     losses = [(was.scored("skill") or 0.0) - (now.scored("skill") or 0.0) for was, now in pairs]
     return max(losses, default=0.0) <= margin + _ROUNDING

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -28,13 +28,13 @@ from .prompts import fenced
 from .query_writing import words_of
 from .secrets import masked
 from .teach_settings import TeachSettings
-from .traces import read_trace
+from .traces import Condensed, condensed, read_trace
 
 _EMBEDDED_TOKENS: Final = 2_000
 _SERVER_TOKENS: Final = 8_000  # a server of your own may have a small context
 _HOSTED_TOKENS: Final = 20_000
 _MOST_FILE_TOKENS: Final = 4_000  # of all files beside a SKILL.md
-_MOST_NAMES: Final = 500  # of those files, as far as a teacher is told
+_MOST_NAMES: Final = 500  # of those files that a teacher is told
 _MOST_UNSENT: Final = 10
 _LONGEST_DESCRIPTION: Final = 2000  # characters
 _DEEPEST_PARAMETER: Final = 4  # levels
@@ -50,20 +50,11 @@ _SUFFIXES: Final = (".jsonl", ".json", ".md", ".txt")
 
 
 @dataclass(frozen=True)
-class TraceText:
-    """A condensed trace, as models get it."""
-
-    text: str
-    tokens: int
-    left_out: str  # in words; "" if nothing was
-
-
-@dataclass(frozen=True)
 class Material:
     """What the teacher has besides the task, as part of a prompt; ``start``: a skill to improve."""
 
     text: str = ""
-    trace: TraceText | None = None
+    trace: Condensed | None = None
     start: Draft | None = None
     sent: tuple[tuple[str, int], ...] = ()  # names of the files in it, and their bytes
     unsent: tuple[tuple[str, str], ...] = ()  # those of the skill that are not, and why
@@ -103,7 +94,8 @@ def gather(settings: TeachSettings, provider: str) -> Material:
             parts += _skill_parts(start, files)
             files.sent = {file.name: start.text, **files.sent}
         else:
-            trace = _read_trace(settings.source, provider)
+            trace = condensed(read_trace(settings.source), trace_budget(provider))
+            trace = replace(trace, text=masked(trace.text))
             fence = fenced("trace", trace.text)
             parts.append(f"A trace of an agent that did the task, condensed:\n{fence}")
             files.sent[f"{shown(settings.source)}, condensed"] = trace.text
@@ -114,7 +106,7 @@ def gather(settings: TeachSettings, provider: str) -> Material:
 
 
 def size_of(name: str, text: str) -> tuple[str, int]:
-    """An entry of what is sent."""
+    """An entry of ``Material.sent``."""
     return name, len(text.encode("utf-8", "replace"))
 
 
@@ -140,13 +132,6 @@ def trace_budget(provider: str) -> int:
     """How many tokens of a trace a model of this provider may get."""
     budgets = {"local": _EMBEDDED_TOKENS, "generic": _SERVER_TOKENS, "ollama": _SERVER_TOKENS}
     return budgets.get(provider, _HOSTED_TOKENS)
-
-
-def _read_trace(file: Path, provider: str) -> TraceText:
-    from .traces import condensed, read_trace
-
-    trace = condensed(read_trace(file), trace_budget(provider))
-    return TraceText(masked(trace.text), trace.tokens, trace.left_out)
 
 
 @dataclass
@@ -298,7 +283,7 @@ def _description(value: Any) -> str:
 
 @dataclass(frozen=True)
 class UserMessages:
-    """Messages without secrets, the first ones of all traces first; and what is sent of which."""
+    """Masked messages, the first of each trace first, and what is sent of each file."""
 
     texts: tuple[str, ...] = ()
     material: Material = field(default_factory=Material)
@@ -356,6 +341,6 @@ def _messages(file: Path) -> list[str]:
 
 
 def _short(text: str) -> str:
-    """On one line, masked, and without its end if it is long."""
+    """On one line, masked and shortened."""
     flat = " ".join(masked(text[:_MOST_MASKED]).split())
     return flat if len(flat) <= _LONGEST_MESSAGE else f"{flat[:_LONGEST_MESSAGE]}…"
