@@ -109,7 +109,7 @@ def test_the_head_of_the_page_leads_to_the_matrix_and_the_cases() -> None:
 
 
 def test_a_run_has_the_lines_of_all_its_matrices() -> None:
-    run = made_run(matrices=(made_matrix(), made_matrix(model="loop/opus")))
+    run = made_run(matrices=(made_matrix(), made_matrix(model="opus")))
     assert sum(line.startswith("Neighbours") for line in study_lines(run, TerminalLook(80))) == 2
     assert study_lines(made_run(), TerminalLook(80)) == []
 
@@ -190,7 +190,7 @@ def test_a_page_of_tests_has_the_matrix_beside_them() -> None:
 
 def test_hostile_names_stay_text_on_the_page() -> None:
     names = (*HOSTILE, *PAYLOADS[:3])
-    matrix = made_matrix(names, bare=(names[0],), error=PAYLOADS[0], model=f"loop/{PAYLOADS[1]}")
+    matrix = made_matrix(names, bare=(names[0],), error=PAYLOADS[0], model=PAYLOADS[1])
     page = page_of(matrix)
     assert not {"script", "img", "iframe", "svg"} & set(page.tags)
     assert harmless(page.words) == page.words

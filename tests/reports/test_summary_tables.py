@@ -21,6 +21,7 @@ from support.made import (
     made_records,
     made_summary,
     many_rows,
+    pair_of,
     ten_cases,
 )
 from support.words import HELPS, HURTS, INCOMPLETE
@@ -199,7 +200,7 @@ def test_checks_of_answers_with_more_and_fewer_of_them_are_shares() -> None:
         for case, (passed, total) in counts.items()
         for record in made_records({"baseline": "F", "skill": "P"}, case)
     ]
-    row = summarize(records, "gate", "haiku", model_id="claude-haiku", not_run=0)
+    row = summarize(records, pair_of("gate", "haiku"), model_id="claude-haiku", not_run=0)
     shown = lines(row, width=140)[4]
     assert "/8" not in shown
     assert "73%" in shown

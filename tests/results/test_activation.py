@@ -31,7 +31,7 @@ def test_the_case_is_the_sample_not_the_run() -> None:
 
 def test_a_summary_has_means_of_turns_and_tool_calls_per_arm() -> None:
     (row,) = agent_run(cases=10, opens=lambda case, _: case < 5).summaries
-    assert (row.agent, row.model) == ("loop", "loop/haiku")
+    assert (row.agent, row.label) == ("loop", "loop/haiku")
     assert (row.arm("baseline").turns, row.arm("skill").turns) == (4, 4.5)
     assert (row.arm("baseline").tool_calls, row.arm("skill").tool_calls) == (3, 3.5)
 

@@ -54,7 +54,7 @@ def test_shards_of_agents_are_merged() -> None:
 def test_runs_of_agents_are_compared_by_their_label() -> None:
     worse = agent_run(cases=6, passes=lambda *_: False, also=("haiku",))
     pairs = compare_runs(BOTH, worse).pairs
-    assert [pair.model for pair in pairs] == ["loop/haiku", "haiku"]
+    assert [pair.label for pair in pairs] == ["loop/haiku", "haiku"]
     assert compare_runs(agent_run(agent="codex"), agent_run()).pairs == ()
 
 
@@ -83,7 +83,7 @@ def test_only_the_agent_that_got_worse_regressed() -> None:
     results = agent_run(cases=6, passes=passes, also=("haiku",))
     was = Expectation(Count(1, 1), "2026-01-01", 6)
     tests = [replace(test, expected=was) for test in results.tests]
-    found = {one.model: one for one in compare_all(tests, results.records_of)}
+    found = {one.label: one for one in compare_all(tests, results.records_of)}
     assert len(found["loop/haiku"].regressed) == 6
     assert not found["haiku"].regressed
 

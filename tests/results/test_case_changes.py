@@ -10,7 +10,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import Count
 from pytest_upskill.trials.subject import Arm
-from support.made import STARTED, made_run
+from support.made import STARTED, made_run, pair_of
 
 SAME = ("case-0", "case-1", "case-2", "case-3")
 
@@ -29,7 +29,7 @@ def compared(before: RunResults, after: RunResults) -> Changes:
 
 
 def kinds(found: Changes) -> dict[str, str]:
-    return {case: change.kind for (_, case, _), change in found.cases.items()}
+    return {case: change.kind for (_, case), change in found.cases.items()}
 
 
 def test_the_same_run_twice_has_no_changes() -> None:
@@ -45,14 +45,14 @@ def test_what_broke_was_fixed_fell_and_rose() -> None:
         "case-2": "fell",
         "case-3": "rose",
     }
-    broke = found.cases["gate", "case-0", "haiku"]
+    broke = found.cases[pair_of("gate", "haiku"), "case-0"]
     assert (broke.was, broke.now) == (Count(5, 5), Count(1, 5))
     assert len(broke.records) == 10
 
 
 def test_only_what_more_than_chance_explains_is_shown_to_be_better_or_worse() -> None:
     found = compared(run({0: 20, 1: 0, 2: 12}, runs=20), run({0: 0, 1: 20, 2: 8}, runs=20))
-    shown = {case: change.shown for (_, case, _), change in found.cases.items()}
+    shown = {case: change.shown for (_, case), change in found.cases.items()}
     assert kinds(found)["case-2"] == "broke"
     assert shown == {"case-0": True, "case-1": True, "case-2": False}
 
@@ -106,7 +106,7 @@ def test_a_deselected_case_is_neither_new_nor_gone(swap: bool) -> None:
     both = [run({}), selected(run({}), "case-0", "case-2")]
     found = compared(*(reversed(both) if swap else both))
     assert (found.cases, found.gone, found.compared) == ({}, (), 2)
-    assert found.not_asked == {("gate", "haiku"): 2}
+    assert found.not_asked == {pair_of("gate", "haiku"): 2}
 
 
 def test_cases_of_other_models_and_unanswered_ones_are_no_changes() -> None:
@@ -118,7 +118,7 @@ def test_cases_of_other_models_and_unanswered_ones_are_no_changes() -> None:
     ]
     found = compared(before, replace(after, records=tuple(errored)))
     assert (found.cases, found.gone, found.compared) == ({}, (), 3)
-    assert found.comparison.only_after == (("gate", "sonnet"),)
+    assert found.comparison.only_after == (pair_of("gate", "sonnet"),)
 
 
 def test_each_threshold_is_that_of_its_run() -> None:

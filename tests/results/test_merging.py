@@ -15,7 +15,7 @@ from pytest_upskill.results.trigger_summary import trigger_reasons
 from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.plan import PlannedCase
-from support.made import accepted_count, made_run, made_triggers
+from support.made import accepted_count, made_run, made_triggers, pair_of
 from support.words import INCOMPLETE
 
 WHOLE = made_run(
@@ -58,9 +58,9 @@ def test_merged_shards_have_the_verdict_of_one_run(dealt: list[int]) -> None:
     again, notes = merged(shards(WHOLE, lambda test: by_test[test.nodeid], 4))
     order = {test.nodeid: number for number, test in enumerate(WHOLE.tests)}
     assert sorted(order[test.nodeid] for test in again.tests) == list(range(len(order)))
-    mine = {(v.summary.skill, v.summary.model): v for v in again.verdicts}
+    mine = {v.summary.pair: v for v in again.verdicts}
     for verdict in WHOLE.verdicts:
-        found = mine[verdict.summary.skill, verdict.summary.model]
+        found = mine[verdict.summary.pair]
         assert (found.word, found.lift) == (verdict.word, verdict.lift)
     assert set(again.gate.reasons) == set(WHOLE.gate.reasons)
     assert not notes
@@ -70,7 +70,7 @@ def test_cases_of_a_missing_shard_count_as_not_run() -> None:
     one, two, _ = shards(WHOLE, lambda test: int(test.case[-1]) % 3, 3)
     results, _ = merged([one, two])
     assert results.missing == {
-        (skill, model): 2 for skill in ("gate", "door") for model in ("haiku", "local")
+        pair_of(skill, model): 2 for skill in ("gate", "door") for model in ("haiku", "local")
     }
     assert {verdict.word for verdict in results.verdicts} == {INCOMPLETE}
     assert {verdict.summary.not_run for verdict in results.verdicts} == {2}
@@ -83,7 +83,7 @@ def test_shards_can_be_split_by_model() -> None:
     sources = shards(WHOLE, lambda test: test.label == "local", 2)
     results, _ = merged(sources)
     assert not results.missing
-    assert [row.model for row in results.summaries] == ["haiku", "local", "haiku", "local"]
+    assert [row.label for row in results.summaries] == ["haiku", "local", "haiku", "local"]
 
 
 def test_the_same_trial_twice_counts_once() -> None:
@@ -164,7 +164,7 @@ def test_queries_of_shards_become_one_summary() -> None:
         whole.trigger_summaries
     )
     lacking, _ = merged([Source("1.json", one), Source("2.json", one)])
-    assert lacking.missing_queries == {("gate", "claude/haiku"): 3}
+    assert lacking.missing_queries == {pair_of("gate", "haiku", "claude"): 3}
     assert lacking.missing == {}
     reasons = trigger_reasons(lacking.trigger_summaries, whole.gates, ["gate"])
     assert list(lacking.gate.reasons) == reasons != []

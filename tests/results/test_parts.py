@@ -84,7 +84,7 @@ def test_parts_survive_a_file() -> None:
         cost=0.5,
         by="paragraph",
         agent="loop",
-        model="loop/m",
+        model="m",
         errored=1,
         error="down",
     )

@@ -13,6 +13,7 @@ from pytest_upskill.results.regressions import (
     standing_of,
 )
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase
+from support.made import pair_of
 from support.simulated import passes
 
 Counts = list[tuple[int, int]]
@@ -71,7 +72,7 @@ def compared(accepted: Counts, present: Counts) -> AcceptedComparison:
         )
         for number, (was, now) in enumerate(zip(accepted, present, strict=True))
     ]
-    return compare("gate", "m", cases)
+    return compare(pair_of("gate", "m"), cases)
 
 
 def names(cases: tuple[Compared, ...]) -> str:
@@ -113,7 +114,7 @@ def test_a_broken_case_and_a_drop_of_all_others_are_two_regressions() -> None:
 def test_a_test_that_failed_stays_a_regression_in_a_stopped_run() -> None:
     first = compared([(3, 3)], [(0, 3)]).cases[0]
     told = replace(first, test=replace(first.test, regression="regression of the skill"))
-    stopped = compare("gate", "m", [told])
+    stopped = compare(pair_of("gate", "m"), [told])
     assert names(stopped.regressed) == "c0"
     assert stopped.reasons == ["gate on m: c0: regression of the skill"]
 

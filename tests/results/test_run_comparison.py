@@ -8,7 +8,7 @@ import pytest
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import CaseChange, LeftOut, compare_runs
 from pytest_upskill.stats import holm, paired_lift, plan_level
-from support.made import made_record, made_run
+from support.made import made_record, made_run, pair_of
 
 
 def passing(numbers: Collection[int]) -> Callable[..., bool]:
@@ -86,9 +86,9 @@ def test_skills_and_models_in_one_run_only_are_not_compared() -> None:
     one = run(range(3), skills=("gate", "door"), models=("haiku",))
     two = run(range(3), skills=("gate",), models=("haiku", "opus"))
     found = compare_runs(one, two)
-    assert [(pair.skill, pair.model) for pair in found.pairs] == [("gate", "haiku")]
-    assert found.only_before == (("door", "haiku"),)
-    assert found.only_after == (("gate", "opus"),)
+    assert [pair.pair for pair in found.pairs] == [pair_of("gate", "haiku")]
+    assert found.only_before == (pair_of("door", "haiku"),)
+    assert found.only_after == (pair_of("gate", "opus"),)
 
 
 def test_an_edited_skill_and_a_new_model_version_are_detected() -> None:

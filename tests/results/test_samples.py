@@ -14,7 +14,7 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase
 from pytest_upskill.trials.trial import Question, Trial, sample_of
-from support.made import made_run
+from support.made import made_run, pair_of
 from support.words import HELPS, NO_EFFECT
 
 CASE = Case("a", "How?\n", expected={"contains": ["x"]}, files=(("a.txt", "text"),))
@@ -105,11 +105,11 @@ def fallen(sample: str, number: int, was: int = 5, now: int = 3) -> Compared:
 
 def test_copies_of_a_case_are_no_evidence_of_a_regression() -> None:
     """From 5 of 5 to 3 of 5 in three cases is a regression, in three copies of one it is not."""
-    assert compare("gate", "m", [fallen(f"q{n}", n) for n in range(3)]).whole
-    assert not compare("gate", "m", [fallen("q", n) for n in range(3)]).whole
+    assert compare(pair_of("gate", "m"), [fallen(f"q{n}", n) for n in range(3)]).whole
+    assert not compare(pair_of("gate", "m"), [fallen("q", n) for n in range(3)]).whole
     # Among those that ask the same, one that always passes tells nothing, and does not count.
     mixed = [fallen("q", 0, now=5), fallen("q", 1), fallen("p", 2), fallen("o", 3)]
-    found = compare("gate", "m", mixed)
+    found = compare(pair_of("gate", "m"), mixed)
     assert found.whole
     assert "9 of 15 runs passed (accepted: 15 of 15" in found.reasons[0]
 

@@ -16,7 +16,7 @@ from pytest_upskill.results.verdict import Verdict
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import holm, paired_lift
 from pytest_upskill.trials.records import Record
-from support.made import checked_run, made_record, made_run
+from support.made import checked_run, made_record, made_run, pair_of
 from support.words import HELPS, HURTS, NO_EFFECT, NOT_NEEDED
 
 HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]  # of 7: no case passes in either arm
@@ -120,7 +120,7 @@ def test_the_chance_of_a_run_is_observed_for_shares() -> None:
     """Pass rates tell it themselves; shares vary less than zeros and ones."""
     records = runs_of("a", baseline=[0.2, 0.4], skill=[0.5, 0.5])
     records += runs_of("b", baseline=[0.0, 0.0], skill=[0.6, 0.8])
-    row = summarize(records, "gate", "haiku", model_id="m", not_run=0, score="checks")
+    row = summarize(records, pair_of("gate", "haiku"), model_id="m", not_run=0, score="checks")
     assert row.scores(over="baseline") == [
         pytest.approx((0.3, 0.5)),
         pytest.approx((0.0, 0.7)),
@@ -129,7 +129,7 @@ def test_the_chance_of_a_run_is_observed_for_shares() -> None:
     assert replace(row, score="pass").chance(over="baseline") is None
     once = [record for record in records if record.run == 1]
     assert (
-        summarize(once, "gate", "haiku", model_id="m", not_run=0, score="checks").chance(
+        summarize(once, pair_of("gate", "haiku"), model_id="m", not_run=0, score="checks").chance(
             over="baseline"
         )
         is None

@@ -11,7 +11,7 @@ from pytest_upskill.results.summarizing import summarize
 from pytest_upskill.results.summary import Summary
 from pytest_upskill.trials.records import Grade, Record
 from pytest_upskill.trials.subject import Arm
-from support.made import made_records
+from support.made import made_records, pair_of
 
 
 def records(case: str, baseline: str, skill: str, **more: Any) -> list[Record]:
@@ -24,7 +24,7 @@ def record(arm: Arm, case: str = "a", **more: Any) -> Record:
 
 def summed(rows: Sequence[Record], **more: Any) -> Summary:
     settings = {"model_id": "claude-haiku", "not_run": 0, **more}
-    return summarize(rows, "gate", "haiku", **settings)
+    return summarize(rows, pair_of("gate", "haiku"), **settings)
 
 
 def priced(rows: Sequence[Record], price: Price) -> list[Record]:
@@ -228,5 +228,5 @@ def test_records_of_other_skills_and_models_do_not_count() -> None:
 
 def test_facts_of_the_run_are_passed_on() -> None:
     summary = summed([*records("a", "FF", "PP"), *records("b", "F", "P")], not_run=3)
-    assert (summary.skill, summary.model, summary.model_id) == ("gate", "haiku", "claude-haiku")
+    assert (summary.skill, summary.label, summary.model_id) == ("gate", "haiku", "claude-haiku")
     assert (summary.runs, summary.not_run) == (2, 3)

@@ -18,7 +18,7 @@ from pytest_upskill.results.verdict import (
     verdicts_of,
 )
 from pytest_upskill.settings import Gates
-from support.made import Pair, checked_run, made_records, made_run, made_summary
+from support.made import Pair, checked_run, made_records, made_run, made_summary, pair_of
 
 Cases = Sequence[Pair]
 
@@ -255,7 +255,7 @@ def changed(**arms: str) -> Verdict:
             output_tokens=0,
         )
     ]
-    row = summarize(records, "gate", "haiku", model_id="m", not_run=0, against="main")
+    row = summarize(records, pair_of("gate", "haiku"), model_id="m", not_run=0, against="main")
     (found,) = verdicts_of([row])
     return found
 

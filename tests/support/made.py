@@ -17,7 +17,7 @@ from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.settings import Gates, Score
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from pytest_upskill.trials.records import Grade, Outcome, Record
-from pytest_upskill.trials.subject import ARMS, CHAT, Arm
+from pytest_upskill.trials.subject import ARMS, CHAT, Arm, SkillOnSubject, Subject
 from pytest_upskill.trials.transcript import Activity
 from pytest_upskill.trials.trial import sample_of_texts
 
@@ -33,6 +33,10 @@ Passes = Callable[[int, str, Arm, int], bool]  # number of the case, model, arm,
 def helps(case: int, _model: str, arm: Arm, run: int) -> bool:
     """Every third case passes without the skill, all but every fifth with it."""
     return case % 3 == 0 if arm == "baseline" else (case + run) % 5 != 0
+
+
+def pair_of(skill: str, model: str, agent: str = CHAT) -> SkillOnSubject:
+    return SkillOnSubject(skill, Subject(agent, model))
 
 
 def made_record(
@@ -350,6 +354,14 @@ def made_triggers(
                     tests.append(replace(test, expected=expected, new=new))
                     records += own
     base = made_run(skills=skills, models=models, cases=0 if only else 6)
+    for label in models:
+        agent, _, model = label.rpartition("/")
+        subject: dict[str, Any] = {"agent": agent or CHAT, "model": model}
+        base = replace(
+            base,
+            tests=tuple(replace(t, **subject) if t.model == label else t for t in base.tests),
+            records=tuple(replace(r, **subject) if r.model == label else r for r in base.records),
+        )
     queries_asked = {(test.skill, test.case): f"Please {test.case}" for test in tests}
     values: dict[str, Any] = {
         "triggers": tuple(tests),

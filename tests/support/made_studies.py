@@ -52,7 +52,7 @@ def made_matrix(
     places = [(one, other) for one in tested for other in columns if other != one]
     values: dict[str, Any] = {
         "agent": "loop",
-        "model": "loop/haiku",
+        "model": "haiku",
         "skills": tuple(skills),
         "alone": tuple(
             Alone(one, lift(60, 30, 90), 10, 4, Openings(10, {one: 9}, {one: 9})) for one in tested

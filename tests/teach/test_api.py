@@ -166,7 +166,7 @@ def test_strings_are_accepted_as_paths_and_as_one_student(tmp_path: Path) -> Non
         assert taught.cost
         skill = str(tmp_path / "mine")
         run = evaluate(skill, students="small", folder=str(tmp_path), student_url=url)
-        assert [row.model for row in run.summaries] == ["small"]
+        assert [row.label for row in run.summaries] == ["small"]
         same = refine(skill, teacher="big", students="small", folder=tmp_path, teacher_url=url)
         assert same.folder is None
         with pytest.raises(SettingsError, match=r"^201 cases|^cases 201: "):

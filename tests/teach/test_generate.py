@@ -315,7 +315,7 @@ def test_no_eval_writes_a_draft_and_cases(project: Project) -> None:
 def test_attempts_are_kept_with_readable_results(project: Project) -> None:
     project.generate(FakeModels([draft("red"), draft(*COLOURS)]), "--runs", "2")
     run = read_run(project.workspace / "attempt-2/results.json")
-    assert [(row.model, row.arm("skill").rate, row.runs) for row in run.summaries] == [
+    assert [(row.label, row.arm("skill").rate, row.runs) for row in run.summaries] == [
         ("small", 1.0, 2)
     ]
     assert "attempt 1: SKILL.md of" in (project.workspace / "attempt-1/report.txt").read_text()

@@ -15,6 +15,5 @@ from pytest_upskill.trials.subject import Subject
         ("chat", "loop/haiku", "loop/haiku"),
     ],
 )
-def test_a_label_gives_back_its_agent_and_model(agent: str, model: str, label: str) -> None:
+def test_the_label_of_an_agent_on_a_model(agent: str, model: str, label: str) -> None:
     assert Subject(agent, model).label == label
-    assert Subject.of(agent, label) == (agent, model)

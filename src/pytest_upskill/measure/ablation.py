@@ -146,7 +146,7 @@ class Ablation:
         """The results before anything is asked."""
         return Parts(
             self.source.label,
-            self.subject.label,
+            self.subject.model,
             self.source.skill.tokens,
             None,
             (),

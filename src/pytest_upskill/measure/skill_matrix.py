@@ -124,7 +124,7 @@ def matrix_of(
     tested = [member for member in members if member.cases]
     return Matrix(
         agent=subject.agent,
-        model=subject.label,
+        model=subject.model,
         skills=tuple(member.name for member in members),
         alone=tuple(numbers.alone(member.name) for member in tested),
         pairs=tuple(

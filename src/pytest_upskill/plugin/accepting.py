@@ -31,7 +31,7 @@ from ..results.run_notes import run_notes
 from ..results.unmatched import Present, State, unmatched_in
 from ..settings import Settings
 from ..trials.plan import PlannedCase, Unmatched
-from ..trials.subject import Subject
+from ..trials.subject import SkillOnSubject, Subject
 from .items import is_skipped
 from .ledger import Ledger
 from .paths import SkillSource
@@ -46,8 +46,7 @@ _MOST_NAMES: Final = 10
 class _Group:
     """The cases of a skill on a model, or its queries, and their results."""
 
-    skill: str
-    model: str
+    pair: SkillOnSubject
     trigger: bool
     folder: Path
     tests: tuple[PlannedCase, ...]
@@ -60,11 +59,11 @@ class _Group:
         return max((test.siblings for test in self.tests), key=len, default=())
 
 
-_Place = tuple[str, str, bool]  # skill, model, and whether it is of queries
+_Place = tuple[SkillOnSubject, bool]  # and whether it is of queries
 
 
 def _place(test: PlannedCase) -> _Place:
-    return (*test.pair, test.should_trigger is not None)
+    return test.pair, test.should_trigger is not None
 
 
 def _groups(ledger: Ledger) -> list[_Group]:
@@ -76,7 +75,7 @@ def _groups(ledger: Ledger) -> list[_Group]:
     dropped: dict[_Place, list[str]] = {}
     for result in judged(ledger.unmatched, tests):
         if result.why != "changed":
-            place = (*result.pair, result.trigger)
+            place = (result.pair, result.trigger)
             dropped.setdefault(place, []).append(result.case)
             folders.setdefault(place, result.folder)
     for test in ledger.skipped:
@@ -108,13 +107,13 @@ def unmatched_of(
     for file in files:
         for model in asked_queries:
             if entry := _known_queries(file, model):
-                by_place[file.source.label, model, True] = entry
+                by_place[SkillOnSubject(file.source.label, subjects[model]), True] = entry
         for model in file.accepted.models.keys() & subjects.keys():
             listed = bool(file.siblings)
             runnable = file.runnable.get(model, 0)  # none if only triggers are tested
             accepted = file.accepted.models[model]
             entry = _AcceptedOfModel(accepted, file.source.folder, runnable, listed)
-            by_place[file.source.label, model, False] = entry
+            by_place[SkillOnSubject(file.source.label, subjects[model]), False] = entry
             for case in file.cases:
                 state: State = "left out" if file.fits(case, model) else "for other models"
                 entry.present[case.id] = Present(case_digest(case, file.source.folder), state)
@@ -124,7 +123,7 @@ def unmatched_of(
         if not (planned := planned_of(item)):
             continue
         place = _place(planned)
-        if found := accepted_of(item).by_model(trigger=place[2]).get(planned.label):
+        if found := accepted_of(item).by_model(trigger=place[1]).get(planned.label):
             entry = by_place.setdefault(place, _AcceptedOfModel(found, Path(planned.folder)))
             state = "tested" if planned.compared else "marked xfail"
             state = "skipped" if is_skipped(item) else state
@@ -134,13 +133,13 @@ def unmatched_of(
         for trigger, asked in ((False, subjects), (True, asked_queries)):
             for model, accepted in there.by_model(trigger=trigger).items():
                 if model in asked:
-                    place = (source.label, model, trigger)
+                    place = (SkillOnSubject(source.label, subjects[model]), trigger)
                     entry = by_place.setdefault(place, _AcceptedOfModel(accepted, source.folder))
                     entry.all_listed = True
     return tuple(
         Unmatched(
-            skill,
-            subjects[label].model,
+            pair.skill,
+            pair.subject.model,
             name,
             was.count,
             entry.accepted.date,
@@ -148,9 +147,9 @@ def unmatched_of(
             entry.of,
             str(entry.folder),
             trigger,
-            subjects[label].agent,
+            pair.subject.agent,
         )
-        for (skill, label, trigger), entry in by_place.items()
+        for (pair, trigger), entry in by_place.items()
         for name, why in unmatched_in(entry.accepted, entry.present, all_listed=entry.all_listed)
         if (was := entry.accepted.cases[name])
     )
@@ -222,18 +221,20 @@ def accept(ledger: Ledger) -> list[str]:
                 for test in group.tests
                 if test.nodeid in group.results
             }
-            accepted = results.by_model(trigger=group.trigger).get(group.model)
+            label = group.pair.subject.label
+            accepted = results.by_model(trigger=group.trigger).get(label)
             dropped = tuple(case for case in group.dropped if accepted and case in accepted.cases)
             if present:
-                model_id, skill = ledger.model_ids[group.model], digests[group.skill]
+                model_id = ledger.model_ids[label]
+                skill = digests[group.pair.skill]
                 version = ledger.version_of(group.tests)
                 now = ModelResults(model_id, ledger.date, skill[:DIGITS], present, version)
                 results = results.updated(
-                    group.model, now, group.existing, dropped, trigger=group.trigger
+                    label, now, group.existing, dropped, trigger=group.trigger
                 )
             elif dropped:
-                results = results.without(group.model, dropped, trigger=group.trigger)
-            lines.append(f"{group.skill} on {group.model}: {_accepted(group, folder, dropped)}")
+                results = results.without(label, dropped, trigger=group.trigger)
+            lines.append(f"{group.pair}: {_accepted(group, folder, dropped)}")
         if results is not before:
             write_results(folder, results)
     return lines
@@ -251,7 +252,6 @@ def acceptance_notes(results: RunResults, config: pytest.Config) -> list[str]:
     """How the results compare with the accepted ones, and how to accept them."""
     lines = run_notes(results, spell)
     for comparison in results.comparisons:
-        subject = f"{comparison.skill} on {comparison.model}"
         place = (comparison.pair, comparison.of_triggers)
         changed = {
             result.case for result in results.unmatched if (result.pair, result.trigger) == place
@@ -259,11 +259,11 @@ def acceptance_notes(results: RunResults, config: pytest.Config) -> list[str]:
         better = comparison.of_kind("better")
         unknown = [case for case in comparison.unknown if case.test.case not in changed]
         if better:
-            lines.append(f"{subject}: better than accepted: {_descriptions(better)}.")
+            lines.append(f"{comparison.pair}: better than accepted: {_descriptions(better)}.")
         lines += worse_notes([comparison])
         if unknown:
             names = _names([case.test.case for case in unknown])
-            lines.append(f"{subject}: no accepted result yet: {names}.")
+            lines.append(f"{comparison.pair}: no accepted result yet: {names}.")
     return [*lines, *how_to_accept(results, config)]
 
 
@@ -282,8 +282,9 @@ def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:
     lines = []
     for comparison in comparisons:
         if chance := comparison.of_kind("could be chance"):
-            subject = f"{comparison.skill} on {comparison.model}"
-            lines.append(f"{subject}: below accepted; could be chance: {_descriptions(chance)}.")
+            lines.append(
+                f"{comparison.pair}: below accepted; could be chance: {_descriptions(chance)}."
+            )
     return lines
 
 

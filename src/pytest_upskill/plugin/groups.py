@@ -15,11 +15,10 @@ from ..results.summarizing import alike, summarize
 from ..settings import Settings
 from ..stats import look, look_plan, rest_after, steps
 from ..trials.plan import PlannedCase
+from ..trials.subject import SkillOnSubject
 from .asked_items import CaseItem, TriggerItem, records_of_items, records_of_queries
 from .items import is_skipped
 from .planning import plan_of
-
-Pair = tuple[str, str]
 
 
 def looks_of(settings: Settings) -> tuple[int, ...]:
@@ -43,12 +42,12 @@ class Groups:
         queries = [item for item in items if isinstance(item, TriggerItem)]
         self._queries = [item for item in queries if not is_skipped(item)]
         self._all = items
-        self._runs: dict[Pair, dict[str, int]] = {}  # by node id
-        self._compared: dict[tuple[Pair, bool], AcceptedComparison | None] = {}
+        self._runs: dict[SkillOnSubject, dict[str, int]] = {}  # by node id
+        self._compared: dict[tuple[SkillOnSubject, bool], AcceptedComparison | None] = {}
 
     @cached_property
-    def _tests(self) -> dict[Pair, list[PlannedCase]]:
-        groups: dict[Pair, list[PlannedCase]] = {}
+    def _tests(self) -> dict[SkillOnSubject, list[PlannedCase]]:
+        groups: dict[SkillOnSubject, list[PlannedCase]] = {}
         for test in plan_of(self._all).tests:
             groups.setdefault(test.pair, []).append(test)
         return groups
@@ -61,17 +60,17 @@ class Groups:
             self._decide(self._tests if self._together else [test.pair])
         return self._runs[test.pair][test.nodeid]
 
-    def _decide(self, pairs: Iterable[Pair]) -> None:
-        groups = [self._rounds(*pair) for pair in pairs if self._items_of(pair)]
+    def _decide(self, pairs: Iterable[SkillOnSubject]) -> None:
+        groups = [self._rounds(pair) for pair in pairs if self._items_of(pair)]
         while runs := {key: most for group in groups for key, most in next(group, {}).items()}:
             items = [self._items[nodeid] for nodeid in runs]
             records_of_items(items, list(runs.values()), self._ask)
 
-    def _rounds(self, skill: str, model: str) -> Iterator[Mapping[str, int]]:
+    def _rounds(self, pair: SkillOnSubject) -> Iterator[Mapping[str, int]]:
         """The runs that each item needs for the next look, until one decides."""
-        items = self._items_of((skill, model))
+        items = self._items_of(pair)
         score, rest_look = items[0].parent.info.score, rest_after(self._looks)
-        tests = self._tests[skill, model]
+        tests = self._tests[pair]
         samples = {test.case: test.sample for test in tests}
         own_runs = {test.case for test in tests if test.own_runs}
         rested, most = set[str](), dict[str, int]()
@@ -84,8 +83,8 @@ class Groups:
             records = [record for of_case in records_of_cases for record in of_case]
             summary = summarize(
                 records,
-                *(skill, model),
-                model_id=model,
+                pair,
+                model_id=pair.subject.model,
                 not_run=0,
                 looks=self._looks,
                 score=score,
@@ -102,7 +101,7 @@ class Groups:
                     for item, case_records in zip(items, records_of_cases, strict=True)
                     if alike(case_records, score)
                 }
-        self._runs[skill, model] = most
+        self._runs[pair] = most
 
     def regression_of(self, test: PlannedCase) -> Standing | None:
         """The standing of a case that regressed, alone or as a part of its group.
@@ -120,7 +119,7 @@ class Groups:
                 return comparison.standing(case)
         return None
 
-    def _compare(self, pair: Pair) -> AcceptedComparison | None:
+    def _compare(self, pair: SkillOnSubject) -> AcceptedComparison | None:
         tests, items = self._tests[pair], self._items_of(pair)
         if len(items) < len(tests):
             return None
@@ -128,9 +127,9 @@ class Groups:
         cases = [
             compared(test, case_records) for test, case_records in zip(tests, records, strict=True)
         ]
-        return compare(*pair, [case for case in cases if case])
+        return compare(pair, [case for case in cases if case])
 
-    def _compare_queries(self, pair: Pair) -> AcceptedComparison | None:
+    def _compare_queries(self, pair: SkillOnSubject) -> AcceptedComparison | None:
         items = [item for item in self._queries if item.planned.pair == pair]
         tests = [item.planned for item in items]
         records = records_of_queries(items, self._ask)
@@ -138,8 +137,8 @@ class Groups:
             compared(test, query_records)
             for test, query_records in zip(tests, records, strict=True)
         ]
-        return compare(*pair, [case for case in cases if case])
+        return compare(pair, [case for case in cases if case])
 
-    def _items_of(self, pair: Pair) -> list[CaseItem]:
+    def _items_of(self, pair: SkillOnSubject) -> list[CaseItem]:
         nodeids = [test.nodeid for test in self._tests[pair]]
         return [self._items[nodeid] for nodeid in nodeids if nodeid in self._items]

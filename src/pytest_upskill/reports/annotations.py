@@ -120,7 +120,7 @@ def _place(test: PlannedCase) -> Place:
 
 
 def _name(test: PlannedCase) -> str:
-    return f"{test.skill} on {test.label}: {one_line(test.case, 80)}"
+    return f"{test.pair}: {one_line(test.case, 80)}"
 
 
 def _error_of(records: Iterable[Record]) -> str:

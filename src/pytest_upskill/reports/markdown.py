@@ -159,7 +159,7 @@ def _verdict(verdict: Verdict) -> list[str]:
     """The verdict, with single cases to look at below it."""
     word = f"{verdict.word}: " if verdict.word else ""
     since = f"; {verdict.since}" if verdict.since else ""
-    bullet = _bullet(f"{verdict.summary.model}: {word}{verdict.sentence}{since}.")
+    bullet = _bullet(f"{verdict.summary.label}: {word}{verdict.sentence}{since}.")
     return [bullet, *(f"  {_bullet(line)}" for line in signal_lines(verdict))]
 
 
@@ -171,7 +171,7 @@ def _numbers(verdicts: Sequence[Verdict], count: int) -> str:
     for verdict, row in list(zip(verdicts, rows, strict=True))[:count]:
         worse = [f"**{escaped(verdict.worse_since)}**"] if verdict.worse_since else []
         word = ", ".join([*([verdict.word] if verdict.word else []), *worse]) or _UNKNOWN
-        model = escaped(verdict.summary.model, 100)
+        model = escaped(verdict.summary.label, 100)
         cells.append([model, *(number.full_text(row) or _UNKNOWN for number in numbers), word])
     return _table(headers, cells)
 
@@ -188,7 +188,7 @@ def _table(headers: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _add_parts(page: _Page, parts: Parts) -> None:
     *sentences, last = part_conclusions(parts) or [""]
-    title = f"### Parts of {escaped(parts.skill, 100)} on {escaped(parts.model, 100)}"
+    title = f"### Parts of {escaped(parts.skill, 100)} on {escaped(parts.label, 100)}"
     if not last:
         return
     page.add(f"{title}\n\n**{escaped(last)}.** {parts.spent}.")
@@ -231,10 +231,10 @@ def _triggers(rows: Sequence[TriggerSummary], count: int) -> str:
     numbers = shown_trigger_numbers(rows)
     for row in rows[:count]:
         word = f"{row.word}: " if row.word else ""
-        bullets.append(_bullet(f"{row.skill} on {row.model}: {word}{row.sentence}."))
+        bullets.append(_bullet(f"{row.pair}: {word}{row.sentence}."))
         bullets += [f"  {_bullet(line)}" for line in row.advice]
         texts = [_cell(number.full_text(row) or _UNKNOWN, 200) for number in numbers]
-        cells.append([_cell(row.skill), _cell(row.model), *texts])
+        cells.append([_cell(row.skill), _cell(row.label), *texts])
     table = _table(["skill", "model", *(number.header for number in numbers)], cells)
     note = choice_note(rows)
     size = f"{escaped(size_words(rows))}{f'; {escaped(note)}' if note else ''}."
@@ -251,7 +251,7 @@ def _queries(row: TriggerSummary, number: int) -> str:
         texts = [query.query or query.case, "yes" if query.should_trigger else "no"]
         texts += [query_text(query), instead_text(query.instead.items()) or _UNKNOWN]
         cells.append([_cell(text, 200) for text in texts])
-    title = f"{row.skill} on {row.model}: {counted(len(queries), 'query')}"
+    title = f"{row.pair}: {counted(len(queries), 'query')}"
     blocks = [
         f"<details><summary>{in_html(title, 200)}</summary>",
         _table(["query", "needs it", "opened", "opened instead"], cells),
@@ -265,7 +265,7 @@ def _queries(row: TriggerSummary, number: int) -> str:
 
 def _add_matrices(page: _Page, results: RunResults) -> None:
     for matrix in results.matrices:
-        label = escaped(matrix.model, 100)
+        label = escaped(matrix.label, 100)
         page.add(f"### Neighbours on {label}\n\n**{escaped(conclusion(matrix))}.** {matrix.spent}.")
         lines = matrix_sentences(matrix, _MOST_PAIRS)
         page.add_most(len(lines), partial(_list, lines), _ROOM_FOR_TABLES)

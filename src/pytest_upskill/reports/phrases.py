@@ -59,10 +59,10 @@ def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
 
 def choice_note(rows: Sequence[TriggerSummary]) -> str:
     """What the numbers of ``chat`` mean; empty if all rows are of agents."""
-    chats = list(dict.fromkeys(row.model for row in rows if row.agent == CHAT))
+    chats = list(dict.fromkeys(row.label for row in rows if row.agent == CHAT))
     if not chats:
         return ""
-    if len(chats) == len({row.model for row in rows}):
+    if len(chats) == len({row.label for row in rows}):
         return MODELS_CHOICE
     return f"{', '.join(one_line(model, 60) for model in chats)}: {MODELS_CHOICE}"
 

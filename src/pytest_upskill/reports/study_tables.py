@@ -54,7 +54,7 @@ def parts_title(parts: Parts) -> str:
         fewest = f"{runs[0]} to " if len(runs) > 1 else ""
         size = f", {counted(cases, 'case')} × {fewest}{counted(runs[-1], 'run')}"
     lift = f", lift {_lift_text(parts.lift)}" if parts.lift else ""
-    name = f"{one_line(parts.skill, 60)} on {one_line(parts.model, 60)}"
+    name = f"{one_line(parts.skill, 60)} on {one_line(parts.label, 60)}"
     return f"{name}: about {counted(parts.tokens, 'token')}{lift}{size}"
 
 
@@ -152,7 +152,7 @@ def curve_rows(parts: Parts) -> list[CurveRow]:
 def curve_title(parts: Parts) -> str:
     """What the versions were measured on."""
     cases = max((version.cases for version in parts.versions), default=0)
-    return f"{parts.model}, {counted(cases, 'held-out case')}"
+    return f"{parts.label}, {counted(cases, 'held-out case')}"
 
 
 # The matrix of neighbours.

@@ -11,12 +11,13 @@ from typing import Literal
 from ..stats import regressed
 from ..trials.plan import Count, PlannedCase
 from ..trials.records import Record
+from ..trials.subject import SkillOnSubject
 from .regressions import reaches
-from .run import Pair, RunResults, incomplete
+from .run import RunResults, incomplete
 from .run_comparison import RunComparison, compare_runs
 
 ChangeKind = Literal["broke", "fixed", "fell", "rose", "edited", "new", "answer"]
-Place = tuple[str, str, str]  # the names of a skill, a case and a model
+Place = tuple[SkillOnSubject, str]  # and the id of a case
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Changes:
     cases: Mapping[Place, ChangedCase]
     gone: tuple[PlannedCase, ...]
     compared: int  # cases that were answered in both, and not edited
-    not_asked: Mapping[Pair, int]  # in one of them, by -k or --lf
+    not_asked: Mapping[SkillOnSubject, int]  # in one of them, by -k or --lf
 
     def of(self, test: PlannedCase) -> ChangedCase | None:
         return self.cases.get(_place(test))
@@ -77,7 +78,7 @@ class _Comparing:
         parts = [incomplete(run.tests) for run in (self._old, self.later)]
         found: dict[Place, ChangedCase] = {}
         compared: dict[Place, tuple[Count, Count]] = {}
-        not_asked: dict[Pair, int] = {}
+        not_asked: dict[SkillOnSubject, int] = {}
         gone: list[PlannedCase] = []
         for place, test in new.items():
             if test.pair not in pairs:
@@ -136,7 +137,7 @@ class _Comparing:
 
 
 def _place(test: PlannedCase) -> Place:
-    return test.skill, test.case, test.label
+    return test.pair, test.case
 
 
 def _by_place(tests: Sequence[PlannedCase]) -> dict[Place, PlannedCase]:
@@ -164,9 +165,9 @@ def _answers(records: Sequence[Record]) -> dict[int, tuple[object, ...]]:
 
 def _shown(counts: Mapping[Place, tuple[Count, Count]]) -> set[Place]:
     """The cases that changed by more than chance explains, among those of their skill and model."""
-    groups: dict[Pair, list[Place]] = {}
+    groups: dict[SkillOnSubject, list[Place]] = {}
     for place in counts:
-        groups.setdefault((place[0], place[2]), []).append(place)
+        groups.setdefault(place[0], []).append(place)
     found = set[Place]()
     for places in groups.values():
         was, now = [counts[place][0] for place in places], [counts[place][1] for place in places]

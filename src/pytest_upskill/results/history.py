@@ -195,8 +195,8 @@ def run_before(folder: Path, results: RunResults) -> KeptRun | None:
     fewer = None
     for run in runs(folder):
         with suppress(ResultsError):
-            known = [row for row in run.head.summary if (row.skill, row.label) in pairs]
-            if any(row.whole or row.cases >= cases[row.skill, row.label] for row in known):
+            known = [row for row in run.head.summary if row.pair in pairs]
+            if any(row.whole or row.cases >= cases[row.pair] for row in known):
                 return run
             fewer = fewer or (run if known else None)
     return fewer

@@ -44,7 +44,7 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
     ended = max(run.started + timedelta(seconds=run.seconds) for run in runs)
     commits = {run.commit for run in runs}
     untested = {name: reason for run in runs for name, reason in run.untested.items()}
-    tested = {name for test in (*tests, *triggers) for name in test.pair}
+    tested = {name for test in (*tests, *triggers) for name in (test.skill, test.label)}
     answered = {*_answered(tests, records), *_answered(triggers, trigger_records)}
     lost = dict.fromkeys(nodeid for run in runs for nodeid in run.lost)
     stops = dict.fromkeys(run.interrupted for run in runs if run.interrupted is not None)

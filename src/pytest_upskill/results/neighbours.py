@@ -11,6 +11,7 @@ from pydantic import computed_field
 from .._util.texts import counted, one_line, span, unsigned_points
 from ..stats import Lift
 from ..trials.number_types import Runs, Whole
+from ..trials.subject import WithSubject
 from .arm_comparison import points_words
 from .effects import Effect, LiftValue, StudyTotals
 
@@ -70,11 +71,11 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class Matrix(StudyTotals):
+class Matrix(StudyTotals, WithSubject):
     """All ordered pairs of skills, for an agent on a model."""
 
     agent: str
-    model: str  # the label
+    model: str
     skills: tuple[str, ...]
     alone: tuple[Alone, ...]  # the skills with cases
     pairs: tuple[Neighbour, ...]

@@ -10,7 +10,7 @@ from .._util.texts import counted, one_line, points, span, unsigned_points
 from ..skills.skill_parts import By, PartKind
 from ..stats import Lift
 from ..trials.number_types import Flag, Number, Share, Whole
-from ..trials.subject import CHAT
+from ..trials.subject import CHAT, WithPair
 from .arm_comparison import span_words
 from .effects import MARGIN, Effect, LiftValue, LossStanding, StudyTotals, loss_standing, loss_words
 
@@ -71,11 +71,11 @@ class ShorterVersion:
 
 
 @dataclass(frozen=True)
-class Parts(StudyTotals):
+class Parts(StudyTotals, WithPair):
     """What the parts of a skill earn, for an agent on a model."""
 
     skill: str
-    model: str  # the label
+    model: str
     tokens: Whole  # of the whole skill
     lift: LiftValue | None  # of the whole skill
     parts: tuple[PartEffect, ...]

@@ -10,6 +10,7 @@ from .._util.texts import one_line
 from ..stats import drop, regressed
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
+from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .accepted import CaseResult, case_result
 
 # Half of the 5 % false alarms that an unchanged skill may raise: the other half is for the skill
@@ -110,7 +111,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class AcceptedComparison:
+class AcceptedComparison(WithPair):
     """A skill on a model compared with its accepted results."""
 
     skill: str
@@ -119,10 +120,7 @@ class AcceptedComparison:
     worse: tuple[Compared, ...]  # by evidence of their own
     whole: bool  # the other cases together got worse too
     p_whole: float
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        return self.skill, self.model
+    agent: str = CHAT
 
     @cached_property
     def regressed(self) -> tuple[Compared, ...]:
@@ -153,7 +151,7 @@ class AcceptedComparison:
     @property
     def reasons(self) -> list[str]:
         """Why the run fails."""
-        where = f"{self.skill} on {self.model}"
+        where = f"{self.pair}"
         reasons = [f"{where}: regression: {case.numbers}" for case in self.worse]
         rest = [case for case in self.cases if not self._is_worse(case)]
         if self.whole:
@@ -194,17 +192,17 @@ def compare_all(
     tests: Iterable[PlannedCase], records_of: Callable[[PlannedCase], Sequence[Record]]
 ) -> list[AcceptedComparison]:
     """One per skill and model with accepted results."""
-    groups: dict[tuple[str, str], list[PlannedCase]] = {}
+    groups: dict[SkillOnSubject, list[PlannedCase]] = {}
     for test in tests:
         groups.setdefault(test.pair, []).append(test)
     return [
-        compare(*pair, [found for test in own if (found := compared(test, records_of(test)))])
+        compare(pair, [found for test in own if (found := compared(test, records_of(test)))])
         for pair, own in groups.items()
         if any(test.expected or test.new for test in own)
     ]
 
 
-def compare(skill: str, model: str, cases: Sequence[Compared]) -> AcceptedComparison:
+def compare(pair: SkillOnSubject, cases: Sequence[Compared]) -> AcceptedComparison:
     """All cases of a skill on a model together."""
     known = [case for case in cases if case.expected]
     names = {known[index].test.case for index in regressed(*_columns(known)).cases}
@@ -213,7 +211,8 @@ def compare(skill: str, model: str, cases: Sequence[Compared]) -> AcceptedCompar
     rest = [case for case in known if case.test.case not in names]
     p_all, p_rest = (drop(*_columns(_independent(some))) for some in (known, rest))
     whole = max(p_all, p_rest) <= _LEVEL
-    return AcceptedComparison(skill, model, tuple(cases), tuple(worse), whole, p_rest)
+    agent, model = pair.subject
+    return AcceptedComparison(pair.skill, model, tuple(cases), tuple(worse), whole, p_rest, agent)
 
 
 def _independent(cases: Sequence[Compared]) -> list[Compared]:

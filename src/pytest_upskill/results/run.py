@@ -31,7 +31,7 @@ from ..trials.answer import AnswerFile
 from ..trials.number_types import MOST, Number, Runs, Seconds, Whole
 from ..trials.plan import PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
-from ..trials.subject import Subject
+from ..trials.subject import SkillOnSubject
 from .causes import Cause, causes_of
 from .neighbours import Matrix
 from .part_effects import Parts
@@ -42,8 +42,6 @@ from .summary_row import SummaryRow, summary_rows
 from .trigger_summary import DESCRIBE, TriggerSummary, trigger_reasons, trigger_summaries
 from .unmatched import unmatched_reasons
 from .verdict import Verdict, gate_reasons, some_names, verdicts_of
-
-Pair = tuple[str, str]  # the names of a skill and of a model
 
 NOTHING_TESTED: Final = "nothing was tested"
 _NO_GATES: Final = Gates()
@@ -108,7 +106,7 @@ class CaseRow:
         passes = round((skill.rate or 0.0) * case.runs)
         return cls(
             skill=row.skill,
-            model=Subject.of(row.agent, row.model).model,
+            model=row.model,
             agent=row.agent,
             case=case.case,
             runs=case.runs,
@@ -282,17 +280,17 @@ class RunResults:
     # Records and tests.
 
     @cached_property
-    def by_test(self) -> dict[tuple[str, str, str], list[Record]]:
+    def by_test(self) -> dict[tuple[SkillOnSubject, str], list[Record]]:
         """The records of each skill, case and model."""
         return _by_test(self.records)
 
     @cached_property
-    def _by_trigger(self) -> dict[tuple[str, str, str], list[Record]]:
+    def _by_trigger(self) -> dict[tuple[SkillOnSubject, str], list[Record]]:
         return _by_test(self.trigger_records)
 
     def records_of(self, test: PlannedCase) -> list[Record]:
         records = self.by_test if test.should_trigger is None else self._by_trigger
-        return records.get((test.skill, test.case, test.label), [])
+        return records.get((test.pair, test.case), [])
 
     @property
     def all_tests(self) -> tuple[PlannedCase, ...]:
@@ -315,21 +313,21 @@ class RunResults:
     # What it lacks.
 
     @cached_property
-    def missing(self) -> dict[Pair, int]:
+    def missing(self) -> dict[SkillOnSubject, int]:
         """How many cases are in no file of a merged run."""
         return _missing(self.tests) if self.expects_all else {}
 
     @cached_property
-    def missing_queries(self) -> dict[Pair, int]:
+    def missing_queries(self) -> dict[SkillOnSubject, int]:
         return _missing(self.triggers) if self.expects_all else {}
 
     @cached_property
-    def subsets(self) -> dict[Pair, str]:
+    def subsets(self) -> dict[SkillOnSubject, str]:
         """How many cases ran, where others were deselected, say by -k or --lf."""
         return {} if self.expects_all else _shares(self.tests, "case")
 
     @cached_property
-    def query_subsets(self) -> dict[Pair, str]:
+    def query_subsets(self) -> dict[SkillOnSubject, str]:
         """The same of queries."""
         return {} if self.expects_all else _shares(self.triggers, "query")
 
@@ -366,9 +364,9 @@ class RunResults:
         elif self.lost:
             lines.append(f"{lost} collected but never reported, as if their process had died")
         return lines + [
-            f"{skill} on {model}: {counted(number, noun)} missing from all files"
+            f"{pair}: {counted(number, noun)} missing from all files"
             for noun, missing in (("case", self.missing), ("query", self.missing_queries))
-            for (skill, model), number in missing.items()
+            for pair, number in missing.items()
         ]
 
     # What came of it.
@@ -376,44 +374,44 @@ class RunResults:
     @cached_property
     def summaries(self) -> list[Summary]:
         """One per skill and model with records, in the given order."""
-        groups: dict[Pair, list[Record]] = {}
+        groups: dict[SkillOnSubject, list[Record]] = {}
         for record in self.records:
-            groups.setdefault((record.skill, record.label), []).append(record)
+            groups.setdefault(record.pair, []).append(record)
         return [
             summarize(
-                groups[skill.name, model],
-                skill.name,
-                model,
+                groups[pair],
+                pair,
                 model_id=model_id,
-                not_run=self._not_run(skill.name, model),
+                not_run=self._not_run(pair),
                 against=skill.against,
                 score=skill.score,
                 looks=self.looks,
-                samples=self._samples.get((skill.name, model), {}),
-                own_runs=self._own_runs.get((skill.name, model), ()),
+                samples=self._samples.get(pair, {}),
+                own_runs=self._own_runs.get(pair, ()),
             )
             for skill in self.skills
-            for model, model_id in self.model_ids.items()
-            if (skill.name, model) in groups
+            for label, model_id in self.model_ids.items()
+            for pair in groups
+            if (pair.skill, pair.subject.label) == (skill.name, label)
         ]
 
-    def _not_run(self, skill: str, model: str) -> int:
-        planned = [test for test in self.tests if test.pair == (skill, model)]
+    def _not_run(self, pair: SkillOnSubject) -> int:
+        planned = [test for test in self.tests if test.pair == pair]
         lost = sum(not self.records_of(test) for test in planned)
-        return lost + self.missing.get((skill, model), 0)
+        return lost + self.missing.get(pair, 0)
 
     @cached_property
-    def _samples(self) -> dict[Pair, dict[str, str]]:
+    def _samples(self) -> dict[SkillOnSubject, dict[str, str]]:
         """What each case asks, by skill and model."""
-        samples: dict[Pair, dict[str, str]] = {}
+        samples: dict[SkillOnSubject, dict[str, str]] = {}
         for test in self.tests:
             samples.setdefault(test.pair, {})[test.case] = test.sample
         return samples
 
     @cached_property
-    def _own_runs(self) -> dict[Pair, set[str]]:
+    def _own_runs(self) -> dict[SkillOnSubject, set[str]]:
         """The cases that say themselves how often they are asked, by skill and model."""
-        cases: dict[Pair, set[str]] = {}
+        cases: dict[SkillOnSubject, set[str]] = {}
         for test in self.tests:
             if test.own_runs:
                 cases.setdefault(test.pair, set()).add(test.case)
@@ -437,7 +435,7 @@ class RunResults:
         return case.alone if case else None
 
     @cached_property
-    def _standings(self) -> dict[tuple[str, str, str, bool], Standing]:
+    def _standings(self) -> dict[tuple[SkillOnSubject, str, bool], Standing]:
         return {
             _key(case.test): comparison.standing(case)
             for comparison in self.comparisons
@@ -458,11 +456,11 @@ class RunResults:
     @cached_property
     def _without_evidence(self) -> list[str]:
         """Why gates can't be evaluated where there is no verdict; what was deselected is fine."""
-        judged_pairs = {(row.skill, row.model) for row in self.summaries}
+        judged_pairs = {row.pair for row in self.summaries}
         not_run = Counter(test.pair for test in self.tests if test.pair not in judged_pairs)
         reasons = [
-            f"{skill} on {model}: can't pass: {counted(number, 'case')} not run"
-            for (skill, model), number in not_run.items()
+            f"{pair}: can't pass: {counted(number, 'case')} not run"
+            for pair, number in not_run.items()
         ]
         reasons += [f"{names}: can't pass: {reason}" for reason, names in self.untested_by_reason]
         nothing = [] if judged_pairs or self.broken else [f"can't pass: {NOTHING_TESTED}"]
@@ -489,7 +487,7 @@ def failed_words(number: int) -> list[str]:
     return [f"{counted(number, 'test')} failed or had errors"] if number else []
 
 
-def incomplete(tests: Sequence[PlannedCase]) -> dict[Pair, tuple[int, int]]:
+def incomplete(tests: Sequence[PlannedCase]) -> dict[SkillOnSubject, tuple[int, int]]:
     """Where a run left out cases: by skill and model, the number it has and the number in the file.
 
     Python tests belong to no file.
@@ -499,19 +497,19 @@ def incomplete(tests: Sequence[PlannedCase]) -> dict[Pair, tuple[int, int]]:
     return {pair: (counts[pair], totals[pair]) for pair in counts if counts[pair] < totals[pair]}
 
 
-def _case_totals(tests: Iterable[PlannedCase]) -> dict[Pair, int]:
+def _case_totals(tests: Iterable[PlannedCase]) -> dict[SkillOnSubject, int]:
     """How many cases the file of a skill has on a model."""
-    totals: dict[Pair, int] = {}
+    totals: dict[SkillOnSubject, int] = {}
     for test in tests:
         totals[test.pair] = max(totals.get(test.pair, 0), test.of)
     return totals
 
 
-def _missing(tests: Sequence[PlannedCase]) -> dict[Pair, int]:
+def _missing(tests: Sequence[PlannedCase]) -> dict[SkillOnSubject, int]:
     return {pair: total - number for pair, (number, total) in incomplete(tests).items()}
 
 
-def _shares(tests: Sequence[PlannedCase], noun: str) -> dict[Pair, str]:
+def _shares(tests: Sequence[PlannedCase], noun: str) -> dict[SkillOnSubject, str]:
     return {
         pair: f"{number:,} of {counted(total, noun)}"
         for pair, (number, total) in incomplete(tests).items()
@@ -529,15 +527,15 @@ def judged(unmatched: Iterable[Unmatched], tests: Iterable[PlannedCase]) -> list
     ]
 
 
-def _by_test(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
-    groups: dict[tuple[str, str, str], list[Record]] = {}
+def _by_test(records: Iterable[Record]) -> dict[tuple[SkillOnSubject, str], list[Record]]:
+    groups: dict[tuple[SkillOnSubject, str], list[Record]] = {}
     for record in records:
-        groups.setdefault((record.skill, record.case, record.label), []).append(record)
+        groups.setdefault((record.pair, record.case), []).append(record)
     return groups
 
 
-def _key(test: PlannedCase) -> tuple[str, str, str, bool]:
-    return (*test.pair, test.case, test.should_trigger is not None)
+def _key(test: PlannedCase) -> tuple[SkillOnSubject, str, bool]:
+    return (test.pair, test.case, test.should_trigger is not None)
 
 
 def versions() -> dict[str, str]:

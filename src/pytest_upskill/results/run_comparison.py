@@ -12,9 +12,9 @@ from typing import Final
 from .._util.texts import counted, one_line
 from ..settings import Score
 from ..stats import LEVEL, plan_level
-from ..trials.subject import CHAT
+from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .arm_comparison import Comparison, compare_arms
-from .run import Pair, RunResults
+from .run import RunResults
 from .summary import Summary
 from .trigger_changes import TriggerChange, trigger_changes
 
@@ -41,7 +41,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class PairComparison:
+class PairComparison(WithPair):
     """A skill on a model that are in both runs."""
 
     skill: str
@@ -76,8 +76,8 @@ class PairComparison:
 @dataclass(frozen=True)
 class RunComparison:
     pairs: tuple[PairComparison, ...]
-    only_before: tuple[Pair, ...]  # skills and models in only one of the runs
-    only_after: tuple[Pair, ...]
+    only_before: tuple[SkillOnSubject, ...]  # skills and models in only one of the runs
+    only_after: tuple[SkillOnSubject, ...]
     triggers: tuple[TriggerChange, ...] = ()
     differences: tuple[str, ...] = ()  # of the runs, besides those of pairs
 
@@ -88,9 +88,9 @@ class RunComparison:
         found = [] if shared else ["the runs share no skill on the same model"]
         for one in self.triggers:
             if one.word == "worse" or one.left_out:
-                found.append(f"{one.skill} on {one.model}: {one.words}")
+                found.append(f"{one.pair}: {one.words}")
         for pair in self.pairs:
-            where, lacking = f"{pair.skill} on {pair.model}", pair.left_out.unanswered
+            where, lacking = f"{pair.pair}", pair.left_out.unanswered
             if pair.change is None:
                 found.append(f"{where}: no case in common")
             elif pair.change.word == "worse":
@@ -142,18 +142,17 @@ def _differences(before: RunResults, after: RunResults) -> Iterator[str]:
             yield f"{what}: {were}, and now {are}"
 
 
-def _sides(run: RunResults) -> dict[Pair, _Side]:
+def _sides(run: RunResults) -> dict[SkillOnSubject, _Side]:
     # Without the other arms, a missing baseline answer removes no case from the pairs.
     skill_only = replace(run, records=tuple(r for r in run.records if r.arm == "skill"))
     digests = {skill.name: skill.digest for skill in run.skills}
-    asked: dict[Pair, dict[str, str]] = {}
+    asked: dict[SkillOnSubject, dict[str, str]] = {}
     for test in run.tests:
-        asked.setdefault((test.skill, test.label), {})[test.case] = test.digest
+        asked.setdefault(test.pair, {})[test.case] = test.digest
     for record in run.records:
-        asked.setdefault((record.skill, record.label), {}).setdefault(record.case, "")
+        asked.setdefault(record.pair, {}).setdefault(record.case, "")
     return {
-        (row.skill, row.model): _Side(row, asked[row.skill, row.model], digests[row.skill])
-        for row in skill_only.summaries
+        row.pair: _Side(row, asked[row.pair], digests[row.skill]) for row in skill_only.summaries
     }
 
 

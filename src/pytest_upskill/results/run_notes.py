@@ -54,9 +54,9 @@ def untested_notes(results: RunResults) -> list[str]:
 
 def subset_notes(results: RunResults) -> list[str]:
     return [
-        f"{skill} on {model}: ran only {share}."
+        f"{pair}: ran only {share}."
         for subsets in (results.subsets, results.query_subsets)
-        for (skill, model), share in subsets.items()
+        for pair, share in subsets.items()
     ]
 
 
@@ -76,7 +76,7 @@ def _example_notes(results: RunResults) -> list[str]:
 def _version_notes(results: RunResults) -> list[str]:
     """Agents that have another version than those of the accepted results."""
     summaries: list[Summary | TriggerSummary] = [*results.trigger_summaries, *results.summaries]
-    by_pair = {(row.skill, row.model): row for row in summaries}
+    by_pair = {row.pair: row for row in summaries}
     notes = dict[str, None]()
     for test in results.all_tests:
         row, accepted = by_pair.get(test.pair), test.expected.version if test.expected else ""

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from ..settings import Score
 from ..stats import rest_after, weights
 from ..trials.records import Record, agents_in
-from ..trials.subject import ARMS, CHAT, Arm
+from ..trials.subject import ARMS, Arm, SkillOnSubject
 from .activation import activation_of
 from .summary import ArmSummary, CaseSummary, Summary, cases_by_sample
 
@@ -43,8 +43,7 @@ def _value(record: Record, score: Score) -> float | None:
 
 def summarize(
     records: Iterable[Record],
-    skill: str,
-    model: str,
+    pair: SkillOnSubject,
     *,
     model_id: str,
     not_run: int,
@@ -59,7 +58,7 @@ def summarize(
     ``looks`` are those of frugal runs, which cases with ``own_runs`` don't have; ``samples`` are
     by case, as in `PlannedCase`.
     """
-    own = [record for record in records if (record.skill, record.label) == (skill, model)]
+    own = [record for record in records if record.pair == pair]
     by_case: dict[str, list[Record]] = {}
     for record in own:
         by_case.setdefault(record.case, []).append(record)
@@ -73,9 +72,9 @@ def summarize(
     }
     groups = cases_by_sample([(case, samples.get(case, "")) for case in complete])
     by_sample = [[complete[case] for case in group] for group in groups]
-    agent = next((record.agent for record in own), CHAT)
+    agent, model = pair.subject
     return Summary(
-        skill=skill,
+        skill=pair.skill,
         model=model,
         model_id=model_id,
         cases=len(by_case),

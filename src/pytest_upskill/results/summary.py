@@ -8,7 +8,7 @@ from typing import Final, Literal
 from .._util.texts import counted, one_line
 from ..settings import Score
 from ..stats import Interval, wilson
-from ..trials.subject import CHAT, Arm
+from ..trials.subject import CHAT, Arm, WithPair
 from .activation import Activation
 
 
@@ -67,7 +67,7 @@ class CaseSummary:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(WithPair):
     """How a skill does on a model."""
 
     skill: str
@@ -81,7 +81,7 @@ class Summary:
     against: str | None = None  # the git ref of the arm ``previous``
     most_runs: int | None = None  # the upper limit of frugal runs
     score: Score = "pass"  # what the lift is of
-    agent: str = CHAT  # ``model`` is then the label of the agent on its model
+    agent: str = CHAT
     agent_version: str = ""
     activation: Activation | None = None  # of an agent
 

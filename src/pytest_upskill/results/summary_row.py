@@ -11,14 +11,14 @@ from typing import Any, Final
 from ..settings import Score
 from ..stats import Change, Interval, Lift
 from ..trials.number_types import Number, Whole
-from ..trials.subject import CHAT, Arm, Subject
+from ..trials.subject import CHAT, Arm, SkillOnSubject, WithPair
 from .summary import ArmSummary, Summary
 from .trigger_summary import TriggerSummary
 from .verdict import Verdict, Word
 
 
 @dataclass(frozen=True)
-class SummaryRow:
+class SummaryRow(WithPair):
     """Rates are 0–1, costs in USD; None means not known.
 
     ``previous`` is the skill at the git ref of --skill-against, or the trace of a teacher.
@@ -111,11 +111,6 @@ class SummaryRow:
     false_alarms_high: Number | None = None
 
     @property
-    def label(self) -> str:
-        """The model's name in tables: ``haiku``, or ``claude/haiku`` for an agent."""
-        return Subject(self.agent, self.model).label
-
-    @property
     def subset(self) -> bool:
         return self.cases < self.all_cases
 
@@ -128,13 +123,13 @@ def summary_rows(
     verdicts: Iterable[Verdict],
     triggers: Iterable[TriggerSummary],
     skill_digests: Mapping[str, str],
-    all_cases: Mapping[tuple[str, str], int],
+    all_cases: Mapping[SkillOnSubject, int],
     *,
     interrupted: bool,
     model_ids: Mapping[str, str],
 ) -> tuple[SummaryRow, ...]:
     """One row per skill and model, with the numbers of its cases, of its triggers, or both."""
-    rows = {(verdict.summary.skill, verdict.summary.model): row_of(verdict) for verdict in verdicts}
+    rows = {verdict.summary.pair: row_of(verdict) for verdict in verdicts}
     for summary in triggers:
         row = rows.get(summary.pair) or _row_of_triggers(summary, model_ids)
         recall, alarms = summary.recall, summary.false_alarms
@@ -159,8 +154,8 @@ def summary_rows(
 def _row_of_triggers(summary: TriggerSummary, model_ids: Mapping[str, str]) -> SummaryRow:
     return SummaryRow(
         skill=summary.skill,
-        model=Subject.of(summary.agent, summary.model).model,
-        model_id=model_ids.get(summary.model, ""),
+        model=summary.model,
+        model_id=model_ids.get(summary.label, ""),
         runs=summary.runs,
         errored=summary.errored,
         verdict="incomplete" if summary.incomplete else None,
@@ -177,7 +172,7 @@ def row_of(verdict: Verdict) -> SummaryRow:
     lifts, tokens = over.lifts if over else {}, over.tokens if over else None
     return SummaryRow(
         skill=summary.skill,
-        model=Subject.of(summary.agent, summary.model).model,
+        model=summary.model,
         model_id=summary.model_id,
         cases=summary.cases,
         runs=summary.runs,

@@ -7,6 +7,7 @@ from typing import Literal
 
 from .._util.texts import counted, percent
 from ..stats import LEVEL, Lift, holm, paired_lift
+from ..trials.subject import CHAT, WithPair
 from .arm_comparison import points_words
 from .run import RunResults
 from .trigger_summary import QueryRate
@@ -15,7 +16,7 @@ What = Literal["recall", "false alarms"]
 
 
 @dataclass(frozen=True)
-class TriggerChange:
+class TriggerChange(WithPair):
     """How often a skill was opened, in one run and in the other, for the queries of both."""
 
     skill: str
@@ -26,6 +27,7 @@ class TriggerChange:
     after: float
     change: Lift  # adjusted for all changes of the two runs
     left_out: int  # queries that are in one run only, were edited, or lack a result
+    agent: str = CHAT
 
     @property
     def word(self) -> Literal["better", "worse", "no change shown"]:
@@ -54,7 +56,7 @@ def trigger_changes(before: RunResults, after: RunResults) -> tuple[TriggerChang
 def _changes(before: RunResults, after: RunResults) -> Iterator[TriggerChange]:
     old = {row.pair: row for row in before.trigger_summaries}
     digests = [
-        {(*test.pair, test.case): test.digest for test in run.triggers} for run in (before, after)
+        {(test.pair, test.case): test.digest for test in run.triggers} for run in (before, after)
     ]
     for row in after.trigger_summaries:
         if row.pair not in old:
@@ -67,7 +69,7 @@ def _changes(before: RunResults, after: RunResults) -> Iterator[TriggerChange]:
             samples: dict[str, list[tuple[float, float]]] = {}
             for case in (one for one in own if one in theirs):  # in the order of the run
                 one, two = _whole(theirs[case]), _whole(own[case])
-                asked = {known.get((*row.pair, case)) for known in digests}
+                asked = {known.get((row.pair, case)) for known in digests}
                 if one is not None and two is not None and len(asked) == 1:
                     samples.setdefault(own[case].sample or case, []).append((one, two))
             pairs = [
@@ -77,13 +79,15 @@ def _changes(before: RunResults, after: RunResults) -> Iterator[TriggerChange]:
             if pairs:
                 paired = sum(map(len, samples.values()))
                 yield TriggerChange(
-                    *row.pair,
+                    row.skill,
+                    row.model,
                     what,
                     len(pairs),
                     fmean(one for one, _ in pairs),
                     fmean(two for _, two in pairs),
                     paired_lift(pairs, max(row.runs, old[row.pair].runs)),
                     len(own.keys() | theirs.keys()) - paired,
+                    row.agent,
                 )
 
 

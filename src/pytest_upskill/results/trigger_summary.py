@@ -15,9 +15,7 @@ from ..settings import ENOUGH_QUERIES, Gates
 from ..stats import Interval, wilson
 from ..trials.plan import PlannedCase
 from ..trials.records import Record, agents_in
-from ..trials.subject import CHAT, Subject
-
-Pair = tuple[str, str]  # the names of a skill and of a model
+from ..trials.subject import CHAT, SkillOnSubject, WithPair
 
 THRESHOLD: Final = 0.5  # the share of runs at which a query counts as one that opens the skill
 MODELS_CHOICE: Final = "the choice of the model, without an agent"  # what numbers of chat are of
@@ -93,11 +91,11 @@ class QueryShare:
 
 
 @dataclass(frozen=True)
-class TriggerSummary:
+class TriggerSummary(WithPair):
     """What came of the queries of a skill for an agent on a model."""
 
     skill: str
-    model: str  # the label
+    model: str
     recall: QueryShare | None  # of the queries that should open it; None if none was decided
     false_alarms: QueryShare | None  # of those that should not
     queries: tuple[QueryRate, ...]  # in the order of the run
@@ -112,10 +110,6 @@ class TriggerSummary:
     path: Annotated[str, Field(exclude=True)] = ""  # of the skill
     # Options of `describe` for the other skills of the run.
     beside: Annotated[tuple[str, ...], Field(exclude=True)] = ()
-
-    @property
-    def pair(self) -> Pair:
-        return self.skill, self.model
 
     @property
     def incomplete(self) -> bool:
@@ -213,7 +207,7 @@ class TriggerSummary:
     def _describe(self) -> str:
         """The command that improves the description for this agent and model."""
         agent = () if self.agent == CHAT else (DESCRIBE["agent"], self.agent)
-        model = (DESCRIBE["model"], Subject.of(self.agent, self.model).model)
+        model = (DESCRIBE["model"], self.model)
         return self._command("describe", *agent, *model, *self.beside)
 
     def _command(self, name: str, *options: str) -> str:
@@ -258,16 +252,17 @@ def trigger_summaries(
     tests: Iterable[PlannedCase],
     records_of: Callable[[PlannedCase], Sequence[Record]],
     questions: Mapping[tuple[str, str], str],
-    missing: Mapping[Pair, int],
+    missing: Mapping[SkillOnSubject, int],
     paths: Mapping[str, str],
     beside: tuple[str, ...] = (),
 ) -> list[TriggerSummary]:
     """One per skill, agent and model; ``questions`` by skill and id, ``missing`` counts queries."""
-    groups: dict[Pair, list[PlannedCase]] = {}
+    groups: dict[SkillOnSubject, list[PlannedCase]] = {}
     for test in tests:
         groups.setdefault(test.pair, []).append(test)
     summaries = []
-    for (skill, model), group in groups.items():
+    for pair, group in groups.items():
+        skill, (agent, model) = pair
         by_query = [records_of(test) for test in group]
         queries = tuple(
             query_rate(test, questions.get((skill, test.case), ""), records)
@@ -275,7 +270,6 @@ def trigger_summaries(
         )
         records = [record for of_query in by_query for record in of_query]
         answered = [record for record in records if record.outcome != "errored"]
-        agent = group[0].agent
         summaries.append(
             TriggerSummary(
                 skill,
@@ -284,7 +278,7 @@ def trigger_summaries(
                 share_of(query for query in queries if not query.should_trigger),
                 queries,
                 errored=len(records) - len(answered),
-                not_run=missing.get((skill, model), 0) + sum(not of_query for of_query in by_query),
+                not_run=missing.get(pair, 0) + sum(not of_query for of_query in by_query),
                 trials=len(records),
                 runs=max((record.run for record in records), default=0),
                 cost=_mean([record.cost for record in answered]),
@@ -361,9 +355,7 @@ def trigger_reasons(
     """Why the run fails its gates of triggers; ``skills`` are all that it tests."""
     if not gates.of_triggers:
         return []
-    reasons = [
-        f"{row.skill} on {row.model}: {reason}" for row in rows for reason in _reasons(row, gates)
-    ]
+    reasons = [f"{row.pair}: {reason}" for row in rows for reason in _reasons(row, gates)]
     tested = {row.skill for row in rows}
     reasons += [f"{skill}: can't pass: {NO_QUERY}" for skill in skills if skill not in tested]
     return reasons or ([] if rows else [f"can't pass: {NO_QUERY}"])

@@ -59,8 +59,8 @@ def unmatched_reasons(found: Iterable[Unmatched]) -> list[str]:
     order = list(_WORDS)
     rows = sorted(found, key=lambda one: (one.skill, one.label, order.index(one.why)))
     return [
-        f"{skill} on {model}: {_WORDS[why]}: {_names(list(group))}; {_HOW}"
-        for (skill, model, why), group in groupby(rows, lambda one: (*one.pair, one.why))
+        f"{pair}: {_WORDS[why]}: {_names(list(group))}; {_HOW}"
+        for (pair, why), group in groupby(rows, lambda accepted: (accepted.pair, accepted.why))
     ]
 
 

@@ -250,7 +250,7 @@ def _choices(verdicts: Sequence[Verdict]) -> list[Choice]:
             score, cost = row.scored(arm), row.arm(arm).cost
             harmful = arm == "skill" and verdict.word == "hurts"
             if score is not None and cost is not None and not harmful:
-                found.append(Choice(row.model, arm, score, cost, _share(row, arm)))
+                found.append(Choice(row.label, arm, score, cost, _share(row, arm)))
     return found
 
 
@@ -287,7 +287,7 @@ def some_names(cases: Sequence[str]) -> str:
 def gate_reasons(verdicts: Sequence[Verdict], gates: Gates) -> list[str]:
     """Why the run fails its gates; empty if it passes."""
     return [
-        f"{verdict.summary.skill} on {verdict.summary.model}: {reason}"
+        f"{verdict.summary.pair}: {reason}"
         for verdict in verdicts
         for reason in _reasons(verdict, gates)
     ]

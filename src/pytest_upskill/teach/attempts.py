@@ -171,7 +171,7 @@ def attempt_text(attempt: Attempt) -> str:
     lines = [f"{attempt.label}: SKILL.md of {tokens}" + (f" (limit {limit:,})" if limit else "")]
     if attempt.results:
         lines += ["  ".join(cell).rstrip() for cell in cells_of(attempt.results)]
-        lines += [f"{v.summary.model}: {v.word}: {v.sentence}" for v in attempt.results.verdicts]
+        lines += [f"{v.summary.label}: {v.word}: {v.sentence}" for v in attempt.results.verdicts]
     else:
         lines.append(one_line(attempt.problem or "", 500) or "not measured")
     return "\n".join(lines)
@@ -270,7 +270,7 @@ def report_for_teacher(results: RunResults) -> str:
 
 def _rates(row: Summary) -> str:
     bare, skilled = row.scored("baseline") or 0.0, row.scored("skill") or 0.0
-    text = f"{row.model} {bare:.0%} without the skill, {skilled:.0%} with it"
+    text = f"{row.label} {bare:.0%} without the skill, {skilled:.0%} with it"
     return f"{text}, {row.activation.opened}" if row.activation else text
 
 

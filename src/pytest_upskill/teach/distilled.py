@@ -143,7 +143,7 @@ def _of_students(distilled: Distilled, attempt: Attempt) -> Iterator[str]:
         version = parts.versions[place]
         words = loss_words(version.change, parts.margin, version.cases_needed)
         cases = counted(version.cases, "held-out case")
-        yield f"{parts.model} with {counted(version.tokens, 'token')}, on {cases}: {words}."
+        yield f"{parts.label} with {counted(version.tokens, 'token')}, on {cases}: {words}."
 
 
 def result_line(distilled: Distilled) -> str:
@@ -186,7 +186,7 @@ def distilled_data(distilled: Distilled) -> dict[str, Any]:
         ],
         "before": {
             "learning": _learning(distilled.before),
-            "held_out": {parts.model: _lift(parts.held_out) for parts in distilled.parts},
+            "held_out": {parts.label: _lift(parts.held_out) for parts in distilled.parts},
         },
         "cost": distilled.cost,
         "sentences": sentences(distilled),
@@ -195,14 +195,14 @@ def distilled_data(distilled: Distilled) -> dict[str, Any]:
 
 def _learning(results: RunResults | None) -> dict[str, float | None] | None:
     """The lift of each student."""
-    return {row.model: row.lift for row in results.summaries} if results else None
+    return {row.label: row.lift for row in results.summaries} if results else None
 
 
 def _held_out(distilled: Distilled, attempt: Attempt) -> dict[str, Any] | None:
     if attempt not in distilled.measured:
         return None
     place = distilled.measured.index(attempt)
-    return {parts.model: _version(parts.versions[place], parts.margin) for parts in distilled.parts}
+    return {parts.label: _version(parts.versions[place], parts.margin) for parts in distilled.parts}
 
 
 def _version(version: ShorterVersion, margin: float) -> dict[str, Any]:

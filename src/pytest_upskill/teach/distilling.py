@@ -154,7 +154,7 @@ class _Distillation:
                 )
                 study = ablation.study() if ablation.parts else None
                 if study is None:
-                    parts = Parts(self.skill.name, subject.label, self.skill.tokens, None, ())
+                    parts = Parts(self.skill.name, subject.model, self.skill.tokens, None, ())
                     by_student.append(replace(parts, agent=subject.agent))
                     continue
                 number = counted(len(ablation.parts), "part")

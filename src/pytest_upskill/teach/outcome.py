@@ -78,7 +78,7 @@ def _lifts(taught: Taught, width: int) -> list[str]:
     if not measured:
         return []
     rows = {
-        verdict.summary.model: list[str]()
+        verdict.summary.label: list[str]()
         for results in measured.values()
         for verdict in results.verdicts
     }
@@ -89,7 +89,7 @@ def _lifts(taught: Taught, width: int) -> list[str]:
         for verdict in results.verdicts:
             unit = unit_of(verdict.summary.score)
             lift = points_words(verdict.lift, unit) if verdict.lift else "not known"
-            rows[verdict.summary.model].append(lift)
+            rows[verdict.summary.label].append(lift)
     columns = [
         max(len(head), *(len(cells[number]) for cells in rows.values())) + 3
         for number, head in enumerate(heads)
@@ -137,7 +137,7 @@ def _of_attempts(taught: Taught) -> Iterator[str]:
 
 
 def _of_student(total: Verdict, learning: Verdict, held: Verdict | None) -> Iterator[str]:
-    name, lift = total.summary.model, total.summary.lift
+    name, lift = total.summary.label, total.summary.lift
     if total.word == "not needed":
         yield (
             f"{name} does not need the skill: it passes {total.summary.scored('baseline'):.0%}"
@@ -182,7 +182,7 @@ def _of_before(taught: Taught) -> Iterator[str]:
         unit = "learning cases" if now.score == "pass" else "checks of the learning cases"
         if before is not None and after < before:
             yield (
-                f"On {now.model} it is worse than the previous skill: {after:.0%} instead of "
+                f"On {now.label} it is worse than the previous skill: {after:.0%} instead of "
                 f"{before:.0%} of the {unit}."
             )
 
@@ -198,7 +198,7 @@ def _of_teacher(taught: Taught) -> Iterator[str]:
     if abs(skill - trace) > _AS_GOOD:
         word = "better than" if skill > trace else "not as good as"
     yield (
-        f"With {row.model} the skill is {word} the trace: {skill:.0%} with the skill "
+        f"With {row.label} the skill is {word} the trace: {skill:.0%} with the skill "
         f"({counted(taught.best.draft.tokens, 'token')}), {trace:.0%} with the trace "
         f"({counted(taught.trace.tokens, 'token')})."
     )
@@ -206,7 +206,7 @@ def _of_teacher(taught: Taught) -> Iterator[str]:
         yield "The skill does not cover the whole task yet."
     if skill <= bare + _AS_GOOD and (row.token_change or 0.0) > _MORE_TOKENS:
         yield (
-            f"Do not use it with {row.model}: {skill:.0%} with the skill, {bare:.0%} without, for "
+            f"Do not use it with {row.label}: {skill:.0%} with the skill, {bare:.0%} without, for "
             f"{row.token_change:.0%} more tokens."
         )
 

@@ -91,7 +91,7 @@ def as_sentence(note: str) -> str:
 
 def cells_of(results: RunResults) -> list[Cell]:
     """For each student: without the skill, with it, lift in points; of cases or of checks."""
-    return [(one_line(row.model, 40), _numbers(row)) for row in results.summaries]
+    return [(one_line(row.label, 40), _numbers(row)) for row in results.summaries]
 
 
 def _numbers(row: Summary) -> str:

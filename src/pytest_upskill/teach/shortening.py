@@ -204,7 +204,7 @@ def parts_for_teacher(parts: Sequence[Parts]) -> str:
     """What leaving out each part does, for each student: a line per part."""
     lines = list[str]()
     for student in parts:
-        lines.append(f"{student.model}, in points of what it gets right, with the 95 % interval:")
+        lines.append(f"{student.label}, in points of what it gets right, with the 95 % interval:")
         for part in student.parts:
             lift, change = part.effect.lift, "not known"
             if lift:

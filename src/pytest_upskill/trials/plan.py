@@ -13,7 +13,7 @@ from ..settings import MOST_RUNS, Score
 from ..skills.case import Case
 from ..skills.skill import Skill, UnseenFile
 from .number_types import Flag, Number, Whole
-from .subject import CHAT, WithSubject
+from .subject import CHAT, WithPair
 from .trial import Question, Trial
 
 _MOST_OF_A_SKILL: Final = 100_000  # characters of SKILL.md
@@ -104,7 +104,7 @@ _NotInFiles = GetPydanticSchema(
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedCase(WithSubject):
+class PlannedCase(WithPair):
     """A case on a model: one test of a run.
 
     It crosses processes with its trials, and goes to disk without them.
@@ -133,16 +133,12 @@ class PlannedCase(WithSubject):
     own_runs: Flag = False  # it says itself how often it is asked, so it is never frugal
     should_trigger: Flag | None = None  # of a trigger's query; None for any other case
 
-    @property
-    def pair(self) -> tuple[str, str]:
-        return self.skill, self.label
-
 
 Why = Literal["gone", "skipped", "marked xfail", "for other models", "changed"]
 
 
 @dataclass(frozen=True)
-class Unmatched(WithSubject):
+class Unmatched(WithPair):
     """An accepted result that no test of a run is compared with."""
 
     skill: str
@@ -155,10 +151,6 @@ class Unmatched(WithSubject):
     folder: Annotated[str, Field(exclude=True)] = ""  # of the skill
     trigger: Flag = False  # of a query of a trigger, not of any other case
     agent: str = CHAT
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        return self.skill, self.label
 
 
 @dataclass(frozen=True)

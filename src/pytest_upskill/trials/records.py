@@ -10,7 +10,7 @@ from pydantic import Field
 from .._util.json_forms import form_of, json_values
 from .answer import Answer, AnswerFile, Usage
 from .number_types import Amount, Flag, Seconds, Share, Whole
-from .subject import CHAT, Arm, WithSubject
+from .subject import CHAT, Arm, WithPair
 from .transcript import Activity, Transcript
 from .trial import Trial
 
@@ -36,7 +36,7 @@ class Grade:
 
 
 @dataclass(frozen=True, slots=True)
-class Record(WithSubject):
+class Record(WithPair):
     """A graded trial. ``score`` is the share of its checks that passed, by weight."""
 
     skill: str

@@ -21,10 +21,15 @@ class Subject(NamedTuple):
         """Its name in node ids, results and reports; a plain completion has that of its model."""
         return self.model if self.agent == CHAT else f"{self.agent}/{self.model}"
 
-    @classmethod
-    def of(cls, agent: str, label: str) -> "Subject":
-        """The agent and model that a label stands for."""
-        return cls(agent, label if agent == CHAT else label.removeprefix(f"{agent}/"))
+
+class SkillOnSubject(NamedTuple):
+    """A skill on an agent and model: what a verdict is about."""
+
+    skill: str
+    subject: Subject
+
+    def __str__(self) -> str:
+        return f"{self.skill} on {self.subject.label}"
 
 
 class _AgentAndModel(Protocol):
@@ -46,3 +51,18 @@ class WithSubject:
     @property
     def label(self: _AgentAndModel) -> str:
         return Subject(self.agent, self.model).label
+
+
+class _SkillOnModel(_AgentAndModel, Protocol):
+    @property
+    def skill(self) -> str: ...
+
+
+class WithPair(WithSubject):
+    """A value that also has a skill as a field."""
+
+    __slots__ = ()
+
+    @property
+    def pair(self: _SkillOnModel) -> SkillOnSubject:
+        return SkillOnSubject(self.skill, Subject(self.agent, self.model))

@@ -277,8 +277,8 @@ def _comparison_json(names: Sequence[str], comparison: RunComparison) -> str:
         "before": names[0],
         "after": names[1],
         "pairs": pairs,
-        "only_before": comparison.only_before,
-        "only_after": comparison.only_after,
+        "only_before": [(pair.skill, pair.subject.label) for pair in comparison.only_before],
+        "only_after": [(pair.skill, pair.subject.label) for pair in comparison.only_after],
         **({"triggers": triggers} if triggers else {}),
         "differences": comparison.differences,
     }

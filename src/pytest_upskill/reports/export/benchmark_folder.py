@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 from typing import Any, Final
 
 from ..._util.texts import one_line, percent, seconds, slug, whole
-from ...results.run import Pair, RunResults
+from ...results.run import RunResults
 from ...results.verdict import Verdict, signal_lines
 from ...trials.records import Record
 from ...trials.subject import CHAT, Arm
@@ -62,9 +62,9 @@ def benchmark_places(
 ) -> Iterator[BenchmarkPlace]:
     """One for each skill and model with records."""
     skills = folder_names(summary.skill for summary in results.summaries)
-    models = folder_names(summary.model for summary in results.summaries)
+    models = folder_names(summary.label for summary in results.summaries)
     for verdict in results.verdicts:
-        skill, model = verdict.summary.skill, verdict.summary.model
+        skill, model = verdict.summary.skill, verdict.summary.label
         parts = [skills[skill]] if len(skills) > 1 else []
         parts += [models[model]] if len(models) > 1 else []
         yield BenchmarkPlace("/".join(parts), _files(results, verdict, workspace_of))
@@ -85,8 +85,8 @@ def folder_names(names: Iterable[str]) -> dict[str, str]:
 
 def _files(results: RunResults, verdict: Verdict, workspace_of: WorkspaceOf) -> Iterator[File]:
     """Lazily: all outputs of a run may not fit into memory."""
-    pair: Pair = (verdict.summary.skill, verdict.summary.model)
-    records = [record for record in results.records if (record.skill, record.label) == pair]
+    pair = verdict.summary.pair
+    records = [record for record in results.records if record.pair == pair]
     folders, ids = folder_names(record.case for record in records), _eval_ids(records)
     names = _configurations(records)
     runs: list[dict[str, Any]] = []

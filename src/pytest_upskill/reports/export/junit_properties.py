@@ -25,7 +25,7 @@ _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # in addition to what one_lin
 def case_properties(records: Sequence[Record], score: Score = "pass") -> Iterator[Property]:
     """The numbers of a case on a model; unknown ones are left out. The lift is of the ``score``."""
     first = records[0]
-    summary = summarize(records, first.skill, first.label, model_id="", not_run=0, score=score)
+    summary = summarize(records, first.pair, model_id="", not_run=0, score=score)
     row = row_of(verdicts_of([summary])[0])
     yield from _names(first)
     numbers = {name: value for name, value in _numbers(row).items() if not name.endswith(_BOUNDS)}
@@ -66,7 +66,7 @@ def _prefix(skill: str, model: str) -> str:
 
 
 def _of_triggers(row: TriggerSummary) -> Iterator[Property]:
-    prefix = f"{_prefix(row.skill, row.model)}triggers:"
+    prefix = f"{_prefix(row.skill, row.label)}triggers:"
     yield f"{prefix}decided_by", MODELS_CHOICE if row.agent == CHAT else row.agent
     if row.word:
         yield f"{prefix}verdict", row.word

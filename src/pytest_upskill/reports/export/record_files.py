@@ -54,10 +54,10 @@ def csv_text(results: RunResults) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)  # with the line ends of RFC 4180
     writer.writerow(COLUMNS)
-    needed = {(*test.pair, test.case): test.should_trigger for test in results.triggers}
+    needed = {(test.pair, test.case): test.should_trigger for test in results.triggers}
     for records, needs in ((results.records, {}), (results.trigger_records, needed)):
         for record in records:
-            should_trigger = needs.get((record.skill, record.label, record.case))
+            should_trigger = needs.get((record.pair, record.case))
             row = _row(record, results.model_ids.get(record.label, ""))
             writer.writerow(map(safe_cell, [*row, _truth(should_trigger), _opened(record)]))
     return text.getvalue()

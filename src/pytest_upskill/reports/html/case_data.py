@@ -70,7 +70,7 @@ def page_data(
     verdicts: dict[str, dict[str, str]] = {}
     for verdict in results.verdicts:
         of_skill = verdicts.setdefault(shown_name(verdict.summary.skill), {})
-        of_skill[shown_name(verdict.summary.model)] = verdict.word or NO_BASELINE
+        of_skill[shown_name(verdict.summary.label)] = verdict.word or NO_BASELINE
     return {
         "skills": {
             shown_name(skill.name): {"id": skill_anchor(skill.name), "score": skill.score}
@@ -202,7 +202,7 @@ def _test(
     answers = limits.telling if row.is_telling else limits.ordinary
     reasons = min(_REASON_LIMIT, max(_LEAST_REASON, limits.telling))
     return {
-        "id": case_anchor(*row.place),
+        "id": case_anchor(test.skill, test.case, test.label),
         "case": cases[test.skill, test.case],
         "model": shown_name(test.label),
         "states": row.states,

@@ -7,12 +7,12 @@ from typing import Final
 
 from ...results.case_changes import ChangedCase, Changes, Place
 from ...results.regressions import Standing, could_flip, reaches
-from ...results.run import Pair, RunResults
+from ...results.run import RunResults
 from ...results.summary import CaseSummary
 from ...settings import Score
 from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
-from ...trials.subject import Arm
+from ...trials.subject import Arm, SkillOnSubject
 
 _ROUNDING: Final = 1e-9
 _PAIR: Final[tuple[Arm, ...]] = ("baseline", "skill")
@@ -37,7 +37,7 @@ class PageCase:
 
     @property
     def place(self) -> Place:
-        return self.test.skill, self.test.case, self.test.label
+        return self.test.pair, self.test.case
 
     @property
     def outcome(self) -> str:
@@ -130,9 +130,8 @@ def rows_of(results: RunResults, changes: Changes | None = None) -> list[PageCas
 
 
 def _rows(results: RunResults, changes: Changes | None) -> list[PageCase]:
-    summaries: dict[Pair, dict[str, CaseSummary]] = {
-        (row.skill, row.model): {case.case: case for case in row.by_case}
-        for row in results.summaries
+    summaries: dict[SkillOnSubject, dict[str, CaseSummary]] = {
+        row.pair: {case.case: case for case in row.by_case} for row in results.summaries
     }
     scores = {skill.name: skill.score for skill in results.skills}
     failed = {id(test) for test in results.failed}
@@ -140,7 +139,7 @@ def _rows(results: RunResults, changes: Changes | None) -> list[PageCase]:
         PageCase(
             test,
             results.records_of(test),
-            summaries.get((test.skill, test.label), {}).get(test.case),
+            summaries.get(test.pair, {}).get(test.case),
             results.standing(test),
             scores.get(test.skill, "pass"),
             id(test) in failed,

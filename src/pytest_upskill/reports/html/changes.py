@@ -34,7 +34,7 @@ def changed_section(results: RunResults, changes: Changes) -> str:
         compared = ()  # nothing changed, which takes one line
     pairs = "".join(_pair(pair, several) for pair in compared)
     triggers = "".join(
-        f"<li>{_word(row.word)}<p><b>{text(row.skill)} on {text(row.model)}</b> "
+        f"<li>{_word(row.word)}<p><b>{text(row.skill)} on {text(row.label)}</b> "
         f"{text(row.words)}.</p></li>"
         for row in changes.comparison.triggers
     )
@@ -61,7 +61,7 @@ def _about(changes: Changes) -> str:
 
 def _pair(pair: PairComparison, several: bool) -> str:
     """What the statistics say of a skill on a model; the numbers alone if they say nothing."""
-    name = f"{pair.skill} on {pair.model}" if several else pair.model
+    name = f"{pair.pair}" if several else pair.label
     skill = "the same skill" if pair.same_skill else "the skill was edited"
     about = [skill, *_about_pair(pair)]
     facts = f'<p class="facts">{text("; ".join(about))}</p>'
@@ -98,9 +98,9 @@ def _left_out(counts: LeftOut) -> Iterator[str]:
 
 
 def _notes(changes: Changes) -> Iterator[str]:
-    for (skill, model), number in changes.not_asked.items():
-        pair = f"{one_line(skill, _NAME_LIMIT)} on {one_line(model, _NAME_LIMIT)}"
-        yield f"{pair}: {counted(number, 'case')} asked in only one of the runs."
+    for pair, number in changes.not_asked.items():
+        name = one_line(str(pair), 2 * _NAME_LIMIT)
+        yield f"{name}: {counted(number, 'case')} asked in only one of the runs."
     yield from (f"{line[0].upper()}{line[1:]}." for line in changes.comparison.differences)
     both = (
         ("this run", changes.comparison.only_after),
@@ -108,7 +108,7 @@ def _notes(changes: Changes) -> Iterator[str]:
     )
     for place, pairs in both:
         if pairs:
-            names = ", ".join(f"{skill} on {model}" for skill, model in pairs)
+            names = ", ".join(map(str, pairs))
             yield f"Only in {place}: {one_line(names, 300)}."
 
 
@@ -147,8 +147,9 @@ def _listed(kind: str, title: str, about: str, items: Sequence[str]) -> str:
 
 
 def _item(place: Place, change: ChangedCase) -> str:
-    _, case, model = place
-    link = f'<a href="#{case_anchor(*place)}">{text(one_line(case, _NAME_LIMIT))}</a>'
+    (skill, subject), case = place
+    model = subject.label
+    link = f'<a href="#{case_anchor(skill, case, model)}">{text(one_line(case, _NAME_LIMIT))}</a>'
     return (
         f"<li>{link} on {text(one_line(model, _NAME_LIMIT))} <small>{counts(change)}</small></li>"
     )

@@ -51,7 +51,7 @@ def _row(verdict: Verdict, top: float) -> list[str]:
     row, lift = verdict.summary, verdict.lift
     y, skill, baseline = top + 38, row.scored("skill") or 0.0, row.scored("baseline")
     parts = [line(_at(share), y - 14, _at(share), y + 14, "grid faint") for share in _QUARTERS]
-    parts.append(label(0, top + 14, _short(row.model), "name"))
+    parts.append(label(0, top + 14, _short(row.label), "name"))
     if lift:
         words = LIFT.full_text(row_of(verdict)) or ""
         parts.append(label(100, top + 14, words, "lift", "end"))
@@ -97,7 +97,7 @@ def _short(name: str) -> str:
 def _rates(verdict: Verdict) -> str:
     rates = [verdict.summary.scored(arm) for arm in _ARMS]
     texts = [percent(rate) for rate in rates if rate is not None]
-    return f"{verdict.summary.model}: {' → '.join(texts)}"
+    return f"{verdict.summary.label}: {' → '.join(texts)}"
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _points(verdict: Verdict, number: Number) -> list[Point]:
     for arm, amount in zip(_ARMS, number.amounts(row_of(verdict)), strict=True):
         rate = verdict.summary.scored(arm)
         if amount is not None and rate is not None:
-            points.append(Point(verdict.summary.model, arm, amount, rate))
+            points.append(Point(verdict.summary.label, arm, amount, rate))
     return points
 
 

@@ -269,7 +269,7 @@ def _verdict(verdict: Verdict) -> str:
     since = [verdict.since] if verdict.since else []
     items = "".join(f"<li>{text(line)}</li>" for line in [*since, *signal_lines(verdict)])
     return (
-        f"<li>{_word(verdict)}<div><p>{_worse(verdict)}<b>{breakable(verdict.summary.model)}</b> "
+        f"<li>{_word(verdict)}<div><p>{_worse(verdict)}<b>{breakable(verdict.summary.label)}</b> "
         f"{text(verdict.sentence)}.</p>{f'<ul>{items}</ul>' if items else ''}</div></li>"
     )
 
@@ -281,7 +281,7 @@ def _word(verdict: Verdict, href: str = "") -> str:
     if href:
         return f'<a class="{kind}" href="{href}">{word}</a>'
     about = verdict.summary
-    return _to_cases(word, kind, skill=about.skill, model=about.model)
+    return _to_cases(word, kind, skill=about.skill, model=about.label)
 
 
 def _worse(verdict: Verdict) -> str:
@@ -329,7 +329,7 @@ def _numbers(verdicts: Sequence[Verdict]) -> str:
     for verdict, row in zip(verdicts, rows, strict=True):
         words = f"{_word(verdict)} {_worse(verdict)}"
         cells = [words, *(_number(number, row) for number in numbers)]
-        model, model_id = breakable(verdict.summary.model), breakable(verdict.summary.model_id)
+        model, model_id = breakable(verdict.summary.label), breakable(verdict.summary.model_id)
         lines.append((f"{model}<small>{model_id}</small>", cells))
     about = f"Numbers of {verdicts[0].summary.skill} on each model"
     return table("numbers", about, headers, lines)
@@ -349,7 +349,7 @@ def _matrix(by_skill: Sequence[tuple[SkillInfo, list[Verdict]]], models: Sequenc
     """A row for each skill, a column for each model."""
     rows = []
     for skill, verdicts in by_skill:
-        by_model = {verdict.summary.model: verdict for verdict in verdicts}
+        by_model = {verdict.summary.label: verdict for verdict in verdicts}
         cells = [_matrix_cell(by_model.get(model)) for model in models]
         rows.append((f'<a href="#{skill_anchor(skill.name)}">{breakable(skill.name)}</a>', cells))
     headers = [(name, "") for name in ("skill", *models)]

@@ -60,7 +60,7 @@ def _matrix_section(matrix: Matrix) -> str:
     listed = "".join(f"<li>{text(sentence)}.</li>" for sentence in sentences)
     return (
         f'<section class="skill"><h2>Neighbours</h2>'
-        f'<p class="facts">{text(matrix.model)} · {text(matrix.spent)}</p>'
+        f'<p class="facts">{text(matrix.label)} · {text(matrix.spent)}</p>'
         f'<p class="conclusion">{text(conclusion(matrix))}.</p>'
         f'<ul class="said">{listed}</ul>'
         f"{_matrix(matrix)}"
@@ -81,7 +81,7 @@ def _matrix(matrix: Matrix) -> str:
         f"{''.join(_pair_td(matrix, alone.skill, other) for other in columns)}</tr>"
         for alone in matrix.alone
     )
-    title = f"What neighbours do to each skill, on {_short_name(matrix.model)}"
+    title = f"What neighbours do to each skill, on {_short_name(matrix.label)}"
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{text(title)}">'
         f'<table class="matrix neighbours" role="table"><thead role="rowgroup"><tr role="row">'
@@ -239,7 +239,7 @@ def curve(parts: Parts) -> str | None:
     names = [*(point.name for point in points), "without"]
     drawn += placed_names([*places, baseline], names, axes.bottom)
     description = "; ".join(["0 tokens: the baseline", *map(_point_words, points)])
-    title = f"Lift of {parts.skill} on {parts.model} against its tokens"
+    title = f"Lift of {parts.pair} against its tokens"
     return drawing("curve", axes.bottom + 24, title, description, drawn)
 
 

@@ -34,7 +34,7 @@ def trigger_section(rows: Sequence[TriggerSummary]) -> str:
 
 
 def _verdict(row: TriggerSummary, several: bool) -> str:
-    name = f"{row.skill} on {row.model}" if several else row.model
+    name = f"{row.pair}" if several else row.label
     advice = "".join(f"<li>{text(line)}</li>" for line in row.advice)
     rates = [("recall", row.recall), ("false alarms", row.false_alarms)]
     numbers = [f"{name} {percent(share.rate)}" for name, share in rates if share]
@@ -52,7 +52,7 @@ def _numbers(rows: Sequence[TriggerSummary]) -> str:
     headers: list[Header] = [("model", ""), *((number.header, "num") for number in numbers)]
     lines = []
     for row in rows:
-        about = breakable(row.model) + (f"<small>{breakable(row.skill)}</small>" if several else "")
+        about = breakable(row.label) + (f"<small>{breakable(row.skill)}</small>" if several else "")
         lines.append((about, [_number(number, row) for number in numbers]))
     return table("numbers", "Triggers of each model", headers, lines)
 
@@ -78,17 +78,17 @@ def _queries(skill: str, rows: Sequence[TriggerSummary], titled: bool) -> str:
     by_case: dict[str, dict[str, QueryRate]] = {}
     for row in rows:
         for query in row.queries:
-            by_case.setdefault(query.case, {})[row.model] = query
+            by_case.setdefault(query.case, {})[row.label] = query
     order = sorted(by_case.values(), key=_rank)
     headers: list[Header] = [("query", ""), ("needs it", "")]
-    headers += [(row.model, "rate") for row in rows]
+    headers += [(row.label, "rate") for row in rows]
     lines = []
     for by_model in order[:_MOST_QUERIES]:
         first = next(iter(by_model.values()))
         about = f"{text(shortened(first.query or first.case, _LONGEST))}"
         about += f"<small>{text(first.case)}</small>"
         cells = ["yes" if first.should_trigger else "no"]
-        cells += [_rate(by_model.get(row.model)) for row in rows]
+        cells += [_rate(by_model.get(row.label)) for row in rows]
         lines.append((about, cells))
     hidden = len(order) - len(lines)
     note = (

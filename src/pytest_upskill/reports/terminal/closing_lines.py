@@ -130,10 +130,10 @@ def _reasons(results: RunResults) -> Iterator[str]:
 
 def _studies(results: RunResults) -> Iterator[str]:
     for matrix in results.matrices:
-        yield f"{matrix.model}: {conclusion(matrix)}"
+        yield f"{matrix.label}: {conclusion(matrix)}"
     for parts in results.parts:
         for sentence in part_conclusions(parts)[-1:]:
-            yield f"{parts.skill} on {parts.model}: {sentence}"
+            yield f"{parts.pair}: {sentence}"
 
 
 # Skills.
@@ -279,7 +279,7 @@ def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> boo
 def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
     """``alone``: the skill has no other model."""
     row, lift, word = verdict.summary, verdict.lift, verdict.word
-    model, unit = row.model, unit_of(row.score)
+    model, unit = row.label, unit_of(row.score)
     number, bounds = _lift(lift, unit) if lift else ("", "")
     if change := verdict.over("previous"):
         ref = one_line(row.against or "", _LONGEST_REF)
@@ -307,13 +307,13 @@ def _lift(lift: Lift, unit: str) -> tuple[str, str]:
 
 def _triggers(row: TriggerSummary) -> _Phrase:
     if row.incomplete:
-        return _Phrase(_MISSING, "triggers incomplete on", row.model, "", f"({row.missing_words})")
+        return _Phrase(_MISSING, "triggers incomplete on", row.label, "", f"({row.missing_words})")
     rates = [
         f"{number.header} {text}"
         for number in TRIGGER_NUMBERS
         if number.bar and (text := number.text(row))
     ]
-    return _Phrase(_PLAIN, f"{', '.join(rates)} on", row.model)
+    return _Phrase(_PLAIN, f"{', '.join(rates)} on", row.label)
 
 
 def _hidden_skills(skills: Sequence[_SkillEnding], look: TerminalLook) -> str:

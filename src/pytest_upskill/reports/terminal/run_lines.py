@@ -7,11 +7,12 @@ from ..._util.texts import counted, one_line, percent, seconds
 from ...results.accepted import case_result
 from ...results.arm_comparison import SCORE_WORDS, span_words
 from ...results.regressions import reaches
-from ...results.run import Pair, RunResults
+from ...results.run import RunResults
 from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
 from ...results.run_notes import agent_lines, run_notes
 from ...stats import Change
 from ...trials.plan import PlannedCase
+from ...trials.subject import SkillOnSubject
 from ..history_entries import short_commit
 from ..numbers import growth
 from .layout import TerminalLook, cut, distinct_names, wrapped
@@ -109,7 +110,7 @@ def comparison_lines(
         pairs = [pair for pair in comparison.pairs if pair.skill == skill]
         lines += ["", *_skill(skill, pairs, look)]
     for change in comparison.triggers:
-        text = one_line(f"{change.skill} on {change.model}: {change.words}.", 400)
+        text = one_line(f"{change.pair}: {change.words}.", 400)
         lines += ["", *wrapped(text, look.width, rest="  ")]
     if comparison.differences:
         lines += ["", "Not the same in both:", *_indented(comparison.differences, look)]
@@ -128,16 +129,16 @@ def _skill(skill: str, pairs: Sequence[PairComparison], look: TerminalLook) -> l
     lines = [title, "", header, rule[: look.width], *body]
     for pair in pairs:
         notes = _indented(_notes(pair, look), look)
-        lines += ["", f"{one_line(pair.model, 60)}:", *notes] if notes else []
+        lines += ["", f"{one_line(pair.label, 60)}:", *notes] if notes else []
     return lines
 
 
 def _table(pairs: Sequence[PairComparison], longest: int, look: TerminalLook) -> Table:
-    models = distinct_names([pair.model for pair in pairs], longest, look.marks.cut)
+    models = distinct_names([pair.label for pair in pairs], longest, look.marks.cut)
     numbers = [
         Column(header, right=True) for header in ("cases", "A", "B", "change", "p", "tokens")
     ]
-    rows = [[Cell(models[pair.model]), *_cells(pair, look)] for pair in pairs]
+    rows = [[Cell(models[pair.label]), *_cells(pair, look)] for pair in pairs]
     return Table([Column("model"), *numbers, Column()], rows)
 
 
@@ -196,8 +197,8 @@ def _left_out(counts: LeftOut) -> str:
     )
 
 
-def _pairs(pairs: Sequence[Pair]) -> str:
-    return ", ".join(f"{one_line(skill, 60)} on {one_line(model, 60)}" for skill, model in pairs)
+def _pairs(pairs: Sequence[SkillOnSubject]) -> str:
+    return ", ".join(one_line(str(pair), 120) for pair in pairs)
 
 
 def _indented(lines: Iterable[str], look: TerminalLook) -> list[str]:

@@ -72,7 +72,7 @@ def neighbour_lines(matrix: Matrix, look: TerminalLook) -> list[str]:
     verbose = look.verbosity > 0
     few = len(matrix.skills) <= _MANY or verbose
     label, dot = look.paint("Neighbours", bold=True), look.marks.dot
-    title = f"{label} {dot} {one_line(matrix.model, 40)} {dot} {matrix.spent}"
+    title = f"{label} {dot} {one_line(matrix.label, 40)} {dot} {matrix.spent}"
     table = _matrix_table(matrix, matrix.columns if few else [None], look)
     hint = "Only pairs with an effect are listed below; the HTML page has all"
     unclear = [*open_sentences(matrix, None if verbose else _MOST_OPEN), *neighbour_only(matrix)]

@@ -101,7 +101,7 @@ def _verdict_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]
     for skill, group in groupby(verdicts, key=lambda verdict: verdict.summary.skill):
         group_verdicts = list(group)
         for verdict in group_verdicts:
-            name = _pair(verdict) if several else harmless(verdict.summary.model)
+            name = _pair(verdict) if several else harmless(verdict.summary.label)
             lines += _verdict(verdict, name, look)
         if spot := sweet_spot(group_verdicts):
             of = f" of {one_line(skill, 60)}" if several else ""
@@ -139,7 +139,7 @@ def _painted_once(lines: Sequence[str], old: str, new: str) -> list[str]:
 
 
 def _pair(verdict: Verdict) -> str:
-    return f"{harmless(verdict.summary.skill)} on {harmless(verdict.summary.model)}"
+    return f"{harmless(verdict.summary.skill)} on {harmless(verdict.summary.label)}"
 
 
 def _counts(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
@@ -195,7 +195,7 @@ def _matrix_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
 
 
 def _matrix(verdicts: Sequence[Verdict], longest: int, look: TerminalLook, *, mixed: bool) -> Table:
-    by_place = {(verdict.summary.skill, verdict.summary.model): verdict for verdict in verdicts}
+    by_place = {(verdict.summary.skill, verdict.summary.label): verdict for verdict in verdicts}
     scores = {verdict.summary.skill: verdict.summary.score for verdict in verdicts}
     models = list(dict.fromkeys(model for _, model in by_place))
     # Like the cells below it, a header ends with a column for the mark.

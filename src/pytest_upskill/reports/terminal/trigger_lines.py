@@ -26,7 +26,7 @@ def trigger_tables(rows: Sequence[TriggerSummary], look: TerminalLook) -> list[l
     facts = ["triggers", size_words(rows, look.marks.times), choice_note(rows)]
     first, *rest = wrapped(f" {dot} ".join(filter(None, facts)), look.width, rest="  ")
     title = [first.replace("triggers", look.paint("triggers", bold=True), 1), *rest]
-    names = {"skill": [row.skill for row in rows], "model": [row.model for row in rows]}
+    names = {"skill": [row.skill for row in rows], "model": [row.label for row in rows]}
     if len(set(names["skill"])) == 1:
         del names["skill"]
     blocks = [title, number_table(names, rows, shown_trigger_numbers(rows), look)]
@@ -36,7 +36,7 @@ def trigger_tables(rows: Sequence[TriggerSummary], look: TerminalLook) -> list[l
 def _queries(rows: Sequence[TriggerSummary], look: TerminalLook) -> Iterator[list[str]]:
     """How often each query opened the skill."""
     for row in rows:
-        name = f"{harmless(row.skill)} on {harmless(row.model)}"
+        name = f"{harmless(row.skill)} on {harmless(row.label)}"
         title = wrapped(name, look.width, rest="  ") if len(rows) > 1 else []
         table = fitted((_query_table(row, longest, look) for longest in _QUERIES), look.width)
         yield [*title, *table.lines(look)]
@@ -66,7 +66,7 @@ def trigger_verdicts(rows: Sequence[TriggerSummary], look: TerminalLook) -> list
         return ["-v shows the verdict on the triggers of each skill."]
     lines: list[str] = []
     for row in rows:
-        model = harmless(row.model)
+        model = harmless(row.label)
         name = f"{harmless(row.skill)} on {model}" if several else model
         word = f"{row.word}: " if row.word else ""
         first, *rest = wrapped(f"{name}: {word}{harmless(row.sentence)}.", look.width, rest="  ")
