@@ -158,10 +158,7 @@ class SkillSession:
         config.pluginmanager.register(lines, "upskill-item-lines")
         config.pluginmanager.register(self._announcement, "upskill-announcement")
         SameErrors(ledger.records_of).register(config.pluginmanager)
-        specs = {
-            label: subjects.specs[subject.model] for label, subject in subjects.by_label.items()
-        }
-        export = OtelExport(specs, lambda: ledger.answers(engine))
+        export = OtelExport(subjects.specs, lambda: ledger.answers(engine))
         config.pluginmanager.register(export, "upskill-otel")
 
     def _study_runner(self, looks: tuple[int, ...]) -> StudyRunner:
