@@ -37,7 +37,7 @@ from .ledger import Ledger
 from .paths import SkillSource
 from .planning import accepted_of, planned_of
 from .pytest_options import spell
-from .skill_files import SkillFile
+from .skill_files import CollectedSkill
 
 _MOST_NAMES: Final = 10
 
@@ -94,7 +94,7 @@ def _groups(ledger: Ledger) -> list[_Group]:
 
 def unmatched_of(
     items: Iterable[pytest.Item],
-    files: Iterable[SkillFile],
+    files: Iterable[CollectedSkill],
     without_cases: Iterable[SkillSource],
     subjects: Mapping[str, Subject],
     asked_queries: Collection[str],
@@ -166,7 +166,7 @@ class _AcceptedOfModel:
     present: dict[str, Present] = field(default_factory=dict)
 
 
-def _known_queries(file: SkillFile, model: str) -> _AcceptedOfModel | None:
+def _known_queries(file: CollectedSkill, model: str) -> _AcceptedOfModel | None:
     """The accepted results of queries on a model, and the queries that there are now."""
     if not (accepted := file.accepted.triggers.get(model)):
         return None
