@@ -348,10 +348,10 @@ class Ledger:
     def workspaces(self, engine: Engine) -> Callable[[Record], bytes]:
         """The packed workspace of a trial; empty if unknown."""
         trials = (trial for test in self._planned.values() for trial in test.trials)
-        keys = {_place_of(trial): trial.question.key for trial in trials if not trial.is_open}
+        keys = {TrialKey.of(trial): trial.question.key for trial in trials if not trial.is_open}
 
         def workspace_of(record: Record) -> bytes:
-            reply = engine.known_reply(keys.get(_place_of(record), ""))
+            reply = engine.known_reply(keys.get(TrialKey.of(record), ""))
             return reply.workspace if isinstance(reply, Answer) else b""
 
         return workspace_of
@@ -369,7 +369,3 @@ def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:
     if trial.rubric and isinstance(answer, Answer):
         for question in all_questions(trial.rubric, trial.question, answer, engine.known_reply):
             yield question.key
-
-
-def _place_of(trial: Trial | Record) -> tuple[str, str, str, Arm, int]:
-    return trial.skill, trial.case, trial.label, trial.arm, trial.run
