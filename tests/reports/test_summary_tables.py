@@ -8,8 +8,7 @@ import pytest
 
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
 from pytest_upskill.reports.terminal.summary_text import summary_lines
-from pytest_upskill.results.summarizing import summarize
-from pytest_upskill.results.summary import Summary
+from pytest_upskill.results.summary import Summary, summarize
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.plan import SkillInfo
 from pytest_upskill.trials.records import Grade

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.run_comparison import CaseChange, LeftOut, compare_runs
+from pytest_upskill.results.run_comparison import CaseChange, UnpairedCases, compare_runs
 from pytest_upskill.stats import holm, paired_lift, plan_level
 from support.made import made_record, made_run, pair_of
 
@@ -60,7 +60,7 @@ def test_only_unchanged_cases_with_answers_are_paired() -> None:
         records=(*(r for r in two.records if r.case not in ("case-0", "case-5")), lost),
     )
     (pair,) = compare_runs(one, two).pairs
-    assert pair.left_out == LeftOut(only_before=1, only_after=2, edited=1, unanswered=1)
+    assert pair.left_out == UnpairedCases(only_before=1, only_after=2, edited=1, unanswered=1)
     assert pair.cases == 9
 
 

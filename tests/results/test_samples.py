@@ -105,12 +105,12 @@ def fallen(sample: str, number: int, was: int = 5, now: int = 3) -> Compared:
 
 def test_copies_of_a_case_are_no_evidence_of_a_regression() -> None:
     """From 5 of 5 to 3 of 5 in three cases is a regression, in three copies of one it is not."""
-    assert compare(pair_of("gate", "m"), [fallen(f"q{n}", n) for n in range(3)]).whole
-    assert not compare(pair_of("gate", "m"), [fallen("q", n) for n in range(3)]).whole
+    assert compare(pair_of("gate", "m"), [fallen(f"q{n}", n) for n in range(3)]).together_worse
+    assert not compare(pair_of("gate", "m"), [fallen("q", n) for n in range(3)]).together_worse
     # Among those that ask the same, one that always passes tells nothing, and does not count.
     mixed = [fallen("q", 0, now=5), fallen("q", 1), fallen("p", 2), fallen("o", 3)]
     found = compare(pair_of("gate", "m"), mixed)
-    assert found.whole
+    assert found.together_worse
     assert "9 of 15 runs passed (accepted: 15 of 15" in found.reasons[0]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import CaseChange, compare_runs
 from pytest_upskill.results.run_file import read_run, results_bytes, results_text
-from pytest_upskill.results.summarizing import summarize
+from pytest_upskill.results.summary import summarize
 from pytest_upskill.results.verdict import Verdict
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import holm, paired_lift

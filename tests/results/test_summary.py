@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.models.prices import FREE, Price, cost
-from pytest_upskill.results.summarizing import summarize
-from pytest_upskill.results.summary import Summary
+from pytest_upskill.results.summary import Summary, summarize
 from pytest_upskill.trials.records import Grade, Record
 from pytest_upskill.trials.subject import Arm
 from support.made import made_records, pair_of

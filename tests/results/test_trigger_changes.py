@@ -13,7 +13,7 @@ def test_a_lost_recall_is_worse_and_more_false_alarms_too() -> None:
     before = made_triggers(["ooo"] * 10, ["---"] * 10)
     after = made_triggers(["---"] * 8 + ["ooo"] * 2, ["ooo"] * 8 + ["---"] * 2)
     found = compare_runs(before, after)
-    assert [(one.what, one.word, one.queries) for one in found.triggers] == [
+    assert [(one.measure, one.word, one.queries) for one in found.triggers] == [
         ("recall", "worse", 10),
         ("false alarms", "worse", 10),
     ]

@@ -8,9 +8,9 @@ import pytest
 
 from pytest_upskill.results.accepted import CaseResult, ModelResults
 from pytest_upskill.results.merging import Source, merged
+from pytest_upskill.results.regressions import Present, unmatched_in, unmatched_reasons
 from pytest_upskill.results.run import judged
 from pytest_upskill.results.run_file import read_run, results_text
-from pytest_upskill.results.unmatched import Present, unmatched_in, unmatched_reasons
 from pytest_upskill.trials.plan import Count, PlannedCase, Unmatched, Why
 from support.made import made_run
 

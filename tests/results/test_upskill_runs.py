@@ -8,7 +8,7 @@ import pytest
 from pytest_upskill.errors import ResultsError
 from pytest_upskill.results.history import keep
 from pytest_upskill.results.summary_row import SummaryRow
-from pytest_upskill.results.upskill_runs import UpskillRun, all_runs, upskill_runs
+from pytest_upskill.results.upskill_runs import UpskillFolder, all_runs, upskill_runs
 from support.made import made_run
 from support.upskill_logs import logged, write_batch
 
@@ -90,6 +90,6 @@ def test_a_folder_may_have_runs_of_both_kinds(tmp_path: Path) -> None:
     write_batch(tmp_path, NAME, PAIR)
     write_batch(tmp_path, "2026_01_23_00_00", PAIR)
     found = all_runs(tmp_path)
-    assert [isinstance(run, UpskillRun) for run in found] == [True, False, True]
+    assert [isinstance(run, UpskillFolder) for run in found] == [True, False, True]
     assert [run.id for run in found[::2]] == ["2026_01_23_00_00", NAME]
     assert all(run.head.summary for run in found)

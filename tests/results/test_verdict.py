@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.results.summarizing import summarize
-from pytest_upskill.results.summary import Summary
+from pytest_upskill.results.summary import Summary, summarize
 from pytest_upskill.results.verdict import (
     Verdict,
     gate_reasons,

@@ -25,10 +25,9 @@ from ..results.accepted import (
     trigger_digest,
     write_results,
 )
-from ..results.regressions import AcceptedComparison, Compared
+from ..results.regressions import AcceptedComparison, CaseState, Compared, Present, unmatched_in
 from ..results.run import RunResults, judged
 from ..results.run_notes import run_notes
-from ..results.unmatched import Present, State, unmatched_in
 from ..settings import Settings
 from ..trials.plan import PlannedCase, Unmatched
 from ..trials.subject import SkillOnSubject, Subject
@@ -115,7 +114,7 @@ def unmatched_of(
             entry = _AcceptedOfModel(accepted, file.source.folder, runnable, listed)
             by_place[SkillOnSubject(file.source.label, subjects[model]), False] = entry
             for case in file.cases:
-                state: State = "left out" if file.fits(case, model) else "for other models"
+                state: CaseState = "left out" if file.fits(case, model) else "for other models"
                 entry.present[case.id] = Present(case_digest(case, file.source.folder), state)
             for name in set(file.siblings) - entry.present.keys():
                 entry.present[name] = Present("", "left out")  # broken, which is reported

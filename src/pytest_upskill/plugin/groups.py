@@ -11,7 +11,7 @@ import pytest
 
 from ..checks.judging import Ask
 from ..results.regressions import AcceptedComparison, Standing, compare, compared
-from ..results.summarizing import alike, summarize
+from ..results.summary import alike, summarize
 from ..settings import Settings
 from ..stats import look, look_plan, rest_after, steps
 from ..trials.plan import PlannedCase

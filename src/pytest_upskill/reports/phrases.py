@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from .._util.texts import counted, dollars, one_line
-from ..results.summarizing import checks_of
+from ..results.summary import checks_of
 from ..results.trigger_summary import MODELS_CHOICE, QueryRate, TriggerSummary
 from ..trials.records import Record
 from ..trials.subject import CHAT, Arm

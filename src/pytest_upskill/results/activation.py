@@ -60,15 +60,16 @@ class Activation:
 
 def activation_of(samples: Samples, score: Score) -> Activation | None:
     """None unless all trials with the skill tell whether it was opened."""
-    told = [_told(run) for cases in samples for runs in cases for run in runs]
-    if not told or None in told:
+    all_runs = [run for cases in samples for runs in cases for run in runs]
+    openings = [_opened(run) for run in all_runs]
+    if not openings or None in openings:
         return None
-    opened = [[[run for run in runs if _told(run)] for runs in cases] for cases in samples]
-    shares = [fmean([bool(_told(run)) for runs in cases for run in runs]) for cases in samples]
+    opened = [[[run for run in runs if _opened(run)] for runs in cases] for cases in samples]
+    shares = [fmean([bool(_opened(run)) for runs in cases for run in runs]) for cases in samples]
     means = [[pair for runs in cases if (pair := _means(runs, score))] for cases in opened]
     return Activation(
-        count=sum(map(bool, told)),
-        trials=len(told),
+        count=sum(map(bool, openings)),
+        trials=len(openings),
         rate=fmean(shares),
         samples=len(samples),
         runs=max((len(runs) for cases in opened for runs in cases), default=0),
@@ -77,12 +78,12 @@ def activation_of(samples: Samples, score: Score) -> Activation | None:
             for cases in means
             if cases
         ),
-        untold=sum(_untold(run) for cases in samples for runs in cases for run in runs),
-        instead=_instead([run for cases in samples for runs in cases for run in runs]),
+        untold=sum(map(_untold, all_runs)),
+        instead=_instead(all_runs),
     )
 
 
-def _told(run: Mapping[Arm, Record]) -> bool | None:
+def _opened(run: Mapping[Arm, Record]) -> bool | None:
     activity = run["skill"].activity
     return activity.activated if activity else None
 
@@ -94,18 +95,18 @@ def _untold(run: Mapping[Arm, Record]) -> bool:
 
 def _instead(runs: Runs) -> tuple[tuple[str, int], ...]:
     """The skills that were opened in trials which did not open this one."""
-    activities = [run["skill"].activity for run in runs if not _told(run)]
-    found = Counter(name for one in activities if one for name in one.opened)
-    return tuple(found.most_common())
+    activities = [run["skill"].activity for run in runs if not _opened(run)]
+    names = Counter(name for activity in activities if activity for name in activity.opened)
+    return tuple(names.most_common())
 
 
 def _means(runs: Runs, score: Score) -> tuple[float, float] | None:
     """Of both arms over these runs of a case; None if a value is unknown."""
     pairs = [(_value(run.get("baseline"), score), _value(run["skill"], score)) for run in runs]
-    known = [(one, two) for one, two in pairs if one is not None and two is not None]
-    if not known or len(known) < len(pairs):
+    numbers = [(before, after) for before, after in pairs if not (before is None or after is None)]
+    if not numbers or len(numbers) < len(pairs):
         return None
-    return fmean(one for one, _ in known), fmean(two for _, two in known)
+    return fmean(before for before, _ in numbers), fmean(after for _, after in numbers)
 
 
 def _value(record: Record | None, score: Score) -> float | None:
@@ -114,51 +115,53 @@ def _value(record: Record | None, score: Score) -> float | None:
     return float(record.outcome == "passed")
 
 
-def activation_words(found: Activation, word: str | None, lift: float | None) -> str:
+def activation_words(activation: Activation, word: str | None, lift: float | None) -> str:
     """What activation says beside a verdict, and what to do next."""
-    if not found.count:
-        trials = "its only trial" if found.trials == 1 else f"{found.trials:,} trials"
-        if found.untold == found.trials:
+    if not activation.count:
+        trials = "its only trial" if activation.trials == 1 else f"{activation.trials:,} trials"
+        if activation.untold == activation.trials:
             return (
                 f"never opened in {trials}, as the agent never told its model of it: this version "
                 "of the agent may know no skills, or not take this one"
             )
         return (
-            f"never opened in {trials}{_others(found)}, so this says nothing of its text: let the "
-            "description say when to use it, or write cases that need it"
+            f"never opened in {trials}{_opened_instead(activation)}, so this says nothing of its "
+            "text: let the description say when to use it, or write cases that need it"
         )
-    others = _others(found)
-    return f"{found.opened}{others}{_where_opened(found)}{_advice(found, word, lift)}"
+    rivals, advice = _opened_instead(activation), _advice(activation, word, lift)
+    return f"{activation.opened}{rivals}{_where_opened(activation)}{advice}"
 
 
-def _others(found: Activation) -> str:
+def _opened_instead(activation: Activation) -> str:
     """What was opened in its place, mostly by an agent with neighbours."""
-    named = [f"{one_line(name, 60)} in {count:,}" for name, count in found.instead[:_MOST_OTHERS]]
+    named = [
+        f"{one_line(name, 60)} in {count:,}" for name, count in activation.instead[:_MOST_OTHERS]
+    ]
     return f" (instead: {', '.join(named)})" if named else ""
 
 
-def _where_opened(found: Activation) -> str:
+def _where_opened(activation: Activation) -> str:
     """Only if some trials did not open it: else it is the lift over all."""
-    if found.count == found.trials or not (lift := found.lift):
+    if activation.count == activation.trials or not (lift := activation.lift):
         return ""
     return (
         f", {points(lift.lift)} points where opened "
-        f"({span(lift.low, lift.high)}, {len(found.pairs):,} cases)"
+        f"({span(lift.low, lift.high)}, {len(activation.pairs):,} cases)"
     )
 
 
-def _advice(found: Activation, word: str | None, lift: float | None) -> str:
-    if word == "hurts" and lift is not None and -lift > found.rate + _ROUNDING:
+def _advice(activation: Activation, word: str | None, lift: float | None) -> str:
+    if word == "hurts" and lift is not None and -lift > activation.rate + _ROUNDING:
         # More is lost than the trials that opened it could lose.
         return ": answers got worse where it was not opened, too, so look at those first"
     if word == "hurts":
         return ": what it says makes answers worse, so work on its text"
     if word == "not needed":
         return ": the cases pass without it, so write harder ones"
-    helped = word == "helps" or (found.lift is not None and found.lift.low > 0)
-    if found.rate < _MOSTLY and helped:
+    helped = word == "helps" or (activation.lift is not None and activation.lift.low > 0)
+    if activation.rate < _MOSTLY and helped:
         return ": a description that says when to use it may help more often"
-    if word == "no effect shown" and found.rate < _SELDOM:
+    if word == "no effect shown" and activation.rate < _SELDOM:
         return ": work on the description first, then judge its text"
     if word == "no effect shown" and lift is not None and lift <= 0:
         return " but did not help: work on its text"

@@ -54,8 +54,8 @@ class Comparison:
     @property
     def other(self) -> Score | None:
         """What the verdict is not on, if its lift reads differently."""
-        own = span_words(self.lift)
-        return next((one for one, lift in self.lifts.items() if span_words(lift) != own), None)
+        words = span_words(self.lift)
+        return next((s for s, lift in self.lifts.items() if span_words(lift) != words), None)
 
     @property
     def lift_words(self) -> str:
@@ -81,14 +81,14 @@ def compare_arms(
 ) -> list[Comparison | None]:
     """One for each model of a skill, adjusted for several models; None without pairs."""
     by_score = {score: _lifts(rows, score, over, of, level) for score in _SCORES}
-    found: list[Comparison | None] = []
+    comparisons: list[Comparison | None] = []
     for number, row in enumerate(rows):
         lifts = {score: lift for score in _SCORES if (lift := by_score[score][number])}
         tokens = row.pairs("tokens", over, of)
         change = paired_ratio(tokens, level) if tokens else None
-        known = row.score in lifts
-        found.append(Comparison(of, over, row.score, lifts, change) if known else None)
-    return found
+        paired = row.score in lifts
+        comparisons.append(Comparison(of, over, row.score, lifts, change) if paired else None)
+    return comparisons
 
 
 def _lifts(
@@ -97,14 +97,15 @@ def _lifts(
     """Of each model, adjusted for several of them."""
     pairs = [row.scores(over, of, score) for row in rows]
     lifts = [
-        paired_lift(own, row.runs, level) if own else None
-        for row, own in zip(rows, pairs, strict=True)
+        paired_lift(scores, row.runs, level) if scores else None
+        for row, scores in zip(rows, pairs, strict=True)
     ]
     adjusted = iter(holm([lift.p_value for lift in lifts if lift]))
-    return [lift and _adjusted(lift, next(adjusted), level) for lift in lifts]
+    return [lift and adjusted_lift(lift, next(adjusted), level) for lift in lifts]
 
 
-def _adjusted(lift: Lift, p_value: float, level: float) -> Lift:
+def adjusted_lift(lift: Lift, p_value: float, level: float = LEVEL) -> Lift:
+    """With the p-value among several; the interval includes 0 unless that is evidence."""
     if p_value >= 1 - level:  # no evidence, as one of several models
         lift = lift._replace(low=min(lift.low, 0.0), high=max(lift.high, 0.0))
     return lift._replace(p_value=p_value)

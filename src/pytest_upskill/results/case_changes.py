@@ -60,7 +60,7 @@ class Changes:
 
 def changes(earlier: Earlier, later: RunResults) -> Changes:
     """The cases of the later run compared with the earlier one, in the order of the later."""
-    return _Comparing(earlier, later).done()
+    return _Comparing(earlier, later).changes()
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ class _Comparing:
     def _old(self) -> RunResults:
         return self.earlier.results
 
-    def done(self) -> Changes:
+    def changes(self) -> Changes:
         old, new = (_by_place(run.tests) for run in (self._old, self.later))
         pairs = {test.pair for test in old.values()} & {test.pair for test in new.values()}
         parts = [incomplete(run.tests) for run in (self._old, self.later)]
-        found: dict[Place, ChangedCase] = {}
+        changed: dict[Place, ChangedCase] = {}
         compared: dict[Place, tuple[Count, Count]] = {}
         not_asked: dict[SkillOnSubject, int] = {}
         gone: list[PlannedCase] = []
@@ -87,9 +87,9 @@ class _Comparing:
                 if counts := self._counts(before, test):
                     compared[place] = counts
                 if change := self._change(before, test, counts):
-                    found[place] = change
+                    changed[place] = change
             elif test.of and test.pair not in parts[0]:
-                found[place] = ChangedCase("new", now=_count(self.later.records_of(test)))
+                changed[place] = ChangedCase("new", now=_count(self.later.records_of(test)))
             else:
                 not_asked[test.pair] = not_asked.get(test.pair, 0) + 1
         for place, test in old.items():
@@ -99,11 +99,11 @@ class _Comparing:
                 gone.append(test)
             else:
                 not_asked[test.pair] = not_asked.get(test.pair, 0) + 1
-        shown = _shown(compared)
+        evident = _evident(compared)
         return Changes(
             self.earlier,
             compare_runs(self._old, self.later),
-            {place: replace(change, shown=place in shown) for place, change in found.items()},
+            {place: replace(change, shown=place in evident) for place, change in changed.items()},
             tuple(gone),
             len(compared),
             not_asked,
@@ -149,9 +149,9 @@ def _edited(old: PlannedCase, new: PlannedCase) -> bool:
 
 
 def _count(records: Sequence[Record]) -> Count | None:
-    done = [record for record in records if record.arm == "skill" and record.outcome != "errored"]
-    passed = sum(record.outcome == "passed" for record in done)
-    return Count(passed, len(done)) if done else None
+    runs = [record for record in records if record.arm == "skill" and record.outcome != "errored"]
+    passed = sum(record.outcome == "passed" for record in runs)
+    return Count(passed, len(runs)) if runs else None
 
 
 def _answers(records: Sequence[Record]) -> dict[int, tuple[object, ...]]:
@@ -163,14 +163,14 @@ def _answers(records: Sequence[Record]) -> dict[int, tuple[object, ...]]:
     }
 
 
-def _shown(counts: Mapping[Place, tuple[Count, Count]]) -> set[Place]:
+def _evident(counts: Mapping[Place, tuple[Count, Count]]) -> set[Place]:
     """The cases that changed by more than chance explains, among those of their skill and model."""
     groups: dict[SkillOnSubject, list[Place]] = {}
     for place in counts:
         groups.setdefault(place[0], []).append(place)
-    found = set[Place]()
+    evident = set[Place]()
     for places in groups.values():
         was, now = [counts[place][0] for place in places], [counts[place][1] for place in places]
         worse, better = regressed(was, now).cases, regressed(now, was).cases
-        found.update(places[index] for index in (*worse, *better))
-    return found
+        evident.update(places[index] for index in (*worse, *better))
+    return evident

@@ -8,7 +8,7 @@ from typing import Final
 from .._util.texts import counted, one_line
 from ..trials.records import Record
 
-_MOST_TOLD: Final = 3
+_MOST_CAUSES: Final = 3
 _LONGEST: Final = 500  # characters that are shown
 _COMPARED: Final = 2000
 
@@ -37,7 +37,7 @@ _NUMBER: Final = re.compile(
 def same_cause(reason: str) -> str:
     """What all messages of a cause have in common, whatever sums, ports, ids or tries they name."""
     text = _ATTEMPTS.sub("", _BUDGET.sub("budget", reason[:_COMPARED]))
-    return _NUMBER.sub(lambda found: "#" if found["number"] else found[0], _REQUEST.sub("#", text))
+    return _NUMBER.sub(lambda match: "#" if match["number"] else match[0], _REQUEST.sub("#", text))
 
 
 @dataclass
@@ -64,28 +64,29 @@ class Cause:
 
 def causes_of(records: Iterable[tuple[str, Record]]) -> list[Cause]:
     """The causes of errors, in order; each record comes with its test."""
-    found: dict[str, Cause] = {}
+    causes: dict[str, Cause] = {}
     for test, record in records:
         if record.error is None:
             continue
         model, reason = _split(record.error, record)
-        cause = found.setdefault(same_cause(reason), Cause(reason))
+        cause = causes.setdefault(same_cause(reason), Cause(reason))
         cause.answers += 1
         cause.models |= {model: None} if model else {}
         cause.tests[test] = None
-    return list(found.values())
+    return list(causes.values())
 
 
 def _split(reason: str, record: Record) -> tuple[str, str]:
     """The model that a reason begins with, and the rest of it."""
-    rest = reason.removeprefix(f"{record.model}: ")
-    return ("", reason) if rest == reason else (record.model, rest)
+    prefix = f"{record.model}: "
+    return (record.model, reason[len(prefix) :]) if reason.startswith(prefix) else ("", reason)
 
 
 def cause_lines(causes: Sequence[Cause]) -> list[str]:
     """A sentence for each of the causes that most tests have."""
     ranked = sorted(causes, key=lambda cause: -len(cause.tests))
-    told = [cause.sentence for cause in ranked[:_MOST_TOLD]]
-    rest = sum(cause.answers for cause in ranked[_MOST_TOLD:])
-    others = counted(len(ranked) - _MOST_TOLD, "other reason")
-    return [*told, f"{rest:,} more for {others}."] if rest else told
+    sentences = [cause.sentence for cause in ranked[:_MOST_CAUSES]]
+    if hidden := ranked[_MOST_CAUSES:]:
+        answers = sum(cause.answers for cause in hidden)
+        sentences.append(f"{answers:,} more for {counted(len(hidden), 'other reason')}.")
+    return sentences

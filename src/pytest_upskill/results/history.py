@@ -15,19 +15,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
-from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from .._util.files import open_file
 from .._util.git import Commit
+from .._util.json_forms import form_of
 from .._util.texts import counted, one_line
 from ..engine.store import FOLDER, make_folder
 from ..errors import ResultsError
 from ..trials.number_types import Seconds
-from .run import RunResults
+from .run import Moment, RunResults
 from .run_file import in_bytes, read_run, results_values
 from .summary_row import SummaryRow
 
@@ -43,17 +44,12 @@ _LONGEST_HEAD: Final = 8_000_000
 _COMPRESSION: Final = 3  # of 9: 6 takes twice as long to save a tenth of the bytes
 
 
-_Moment = Annotated[
-    AwareDatetime, Field(ge=datetime(1970, 12, 31, tzinfo=UTC), lt=datetime(3000, 1, 2, tzinfo=UTC))
-]
-
-
 @dataclass(frozen=True)
 class RunHead:
     """What a list of runs shows: the first line of a file."""
 
     schema: Literal[1]
-    started: _Moment
+    started: Moment
     seconds: Seconds
     commit: Commit | None
     summary: tuple[SummaryRow, ...]
@@ -143,45 +139,47 @@ def runs(folder: Path) -> list[KeptRun]:
     ]
 
 
-def short_ids(known: Sequence[KeptRun]) -> dict[str, str]:
+def short_ids(kept: Sequence[KeptRun]) -> dict[str, str]:
     """The shortest name of each run: the end of its id, if unique."""
-    ends = {run.id: run.id.rpartition("-")[2] for run in known}
+    ends = {run.id: run.id.rpartition("-")[2] for run in kept}
     often = Counter(ends.values())
     return {run_id: end if often[end] == 1 else run_id for run_id, end in ends.items()}
 
 
-def find(known: Sequence[KeptRun], text: str) -> KeptRun:
+def find(kept: Sequence[KeptRun], text: str) -> KeptRun:
     """The run with this id, start or end of an id, ``last`` or ``last~2``.
 
     Raises ResultsError if there is none, or more than one.
     """
     if match := _LAST.fullmatch(text):
         back = int(match[1] or 0)
-        if back < len(known):
-            return known[back]
-        problem = f"the history has {counted(len(known), 'run')}"
+        if back < len(kept):
+            return kept[back]
+        problem = f"the history has {counted(len(kept), 'run')}"
         raise ResultsError(one_line(text, 60), problem, _LIST)
-    wanted = text.removesuffix(_SUFFIX)
-    found = [run for run in known if wanted and run.id.startswith(wanted)]
-    found = found or [run for run in known if wanted and run.id.endswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    part = text.removesuffix(_SUFFIX)
+    matches = [run for run in kept if part and run.id.startswith(part)]
+    matches = matches or [run for run in kept if part and run.id.endswith(part)]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
         hint = f"{_LIST} last and last~1 are the newest two."
         raise ResultsError(one_line(text, 60), "no such run in the history", hint)
-    more = [f"and {len(found) - _MOST_NAMES} more"] if len(found) > _MOST_NAMES else []
-    names = ", ".join([*(run.id for run in found[:_MOST_NAMES]), *more])
-    raise ResultsError(one_line(text, 60), f"matches several runs: {names}", "Give more of the id.")
+    hidden = len(matches) - _MOST_NAMES
+    names = [*(run.id for run in matches[:_MOST_NAMES]), *([f"and {hidden} more"] * (hidden > 0))]
+    raise ResultsError(
+        one_line(text, 60), f"matches several runs: {', '.join(names)}", "Give more of the id."
+    )
 
 
 def newest(folder: Path) -> dict[str, dict[str, KeptRow]]:
     """The newest row by skill and model; damaged files are skipped."""
-    found: dict[str, dict[str, KeptRow]] = {}
+    rows: dict[str, dict[str, KeptRow]] = {}
     for run in runs(folder):
         with suppress(ResultsError):
             for row in run.head.summary:
-                found.setdefault(row.skill, {}).setdefault(row.label, KeptRow(run, row))
-    return found
+                rows.setdefault(row.skill, {}).setdefault(row.label, KeptRow(run, row))
+    return rows
 
 
 def run_before(folder: Path, results: RunResults) -> KeptRun | None:
@@ -195,14 +193,14 @@ def run_before(folder: Path, results: RunResults) -> KeptRun | None:
     fewer = None
     for run in runs(folder):
         with suppress(ResultsError):
-            known = [row for row in run.head.summary if row.pair in pairs]
-            if any(row.whole or row.cases >= cases[row.pair] for row in known):
+            rows = [row for row in run.head.summary if row.pair in pairs]
+            if any(row.whole or row.cases >= cases[row.pair] for row in rows):
                 return run
-            fewer = fewer or (run if known else None)
+            fewer = fewer or (run if rows else None)
     return fewer
 
 
-def _prune(folder: Path, size_limit: int, own: Path) -> None:
+def _prune(folder: Path, size_limit: int, newest_file: Path) -> None:
     """Delete the oldest runs beyond the size limit, and drafts of killed runs.
 
     The newest run and this one stay, however large.
@@ -211,7 +209,7 @@ def _prune(folder: Path, size_limit: int, own: Path) -> None:
     for number, run in enumerate(runs(folder)):
         with suppress(OSError):
             total += run.path.stat().st_size
-            if total > size_limit and number and run.path != own:
+            if total > size_limit and number and run.path != newest_file:
                 run.path.unlink()
     for file in folder.iterdir():
         with suppress(OSError):
@@ -220,11 +218,6 @@ def _prune(folder: Path, size_limit: int, own: Path) -> None:
 
 
 # A file.
-
-
-@cache
-def _form() -> TypeAdapter[RunHead]:
-    return TypeAdapter(RunHead)
 
 
 def packed(results: RunResults) -> bytes:
@@ -245,12 +238,12 @@ def read_head(file: Path) -> RunHead:
     try:
         with open_file(file) as stream, gzip.GzipFile(fileobj=stream) as unzipped:
             line = unzipped.readline(_LONGEST_HEAD).decode()
-        return _form().validate_python(json.loads(line.removesuffix(",\n") + "}"))
+        return form_of(RunHead).validate_python(json.loads(line.removesuffix(",\n") + "}"))
     except (OSError, EOFError, zlib.error, ValueError, RecursionError):
         pass  # reading the whole file reports what is wrong with it
     report = results_values(read_run(file))
     try:
-        return _form().validate_python({key: report[key] for key in _HEAD_KEYS})
+        return form_of(RunHead).validate_python({key: report[key] for key in _HEAD_KEYS})
     except ValidationError as error:
         problem = f"number out of range: {error.errors()[0]['loc']}"
         raise ResultsError(file, problem, "Delete it.") from None

@@ -22,7 +22,7 @@ _SCHEMA: Final = re.compile(r"(?:.*/)?(?:schemas/.*|[^/]*\.(?:xsd|dtd|rng|schema
 
 
 @dataclass(frozen=True)
-class SkillFile:
+class ListedFile:
     """A file of a skill; ``tokens`` is None if it is not a text.
 
     ``on_demand`` says that SKILL.md sends an agent to it: no licence and no schema.
@@ -69,7 +69,7 @@ class SkillOverview:
     folder: Path
     name: str
     skill: Skill | None = None
-    files: tuple[SkillFile, ...] = ()
+    files: tuple[ListedFile, ...] = ()
     cases_file: Path | None = None
     cases: tuple[Case, ...] = ()
     results: tuple[LastResult, ...] = ()
@@ -140,18 +140,18 @@ def accepted_results(skill: Skill) -> list[LastResult]:
     return found
 
 
-def _files(skill: Skill) -> Iterator[SkillFile]:
+def _files(skill: Skill) -> Iterator[ListedFile]:
     """SKILL.md first, with the tokens a model reads; then what it refers to, then the rest."""
     root = skill.file.parent
     on_disk = FilesOnDisk(root)
-    yield SkillFile(skill.file.name, skill.file.stat().st_size, skill.tokens)
+    yield ListedFile(skill.file.name, skill.file.stat().st_size, skill.tokens)
     others = {path.relative_to(root).as_posix(): None for path in contents_of(root).files}
     named = [path for path in files_named(on_disk, skill.body.split("\n")) if path in others]
     for path in dict.fromkeys([*named, *others]):
         if path != skill.file.name:
             tokens = _tokens(on_disk, path)
             on_demand = path in named and tokens is not None and not _SCHEMA.fullmatch(path)
-            yield SkillFile(path, (root / path).stat().st_size, tokens, on_demand)
+            yield ListedFile(path, (root / path).stat().st_size, tokens, on_demand)
 
 
 def _tokens(files: FilesOnDisk, path: str) -> int | None:

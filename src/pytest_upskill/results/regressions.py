@@ -1,31 +1,45 @@
 """How the cases of a run compare with their accepted results, alone and together."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from math import comb
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from .._util.texts import one_line
 from ..stats import drop, regressed
-from ..trials.plan import Count, Expectation, PlannedCase
+from ..trials.plan import Count, Expectation, PlannedCase, Unmatched, Why
 from ..trials.records import Record
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
-from .accepted import CaseResult, case_result
+from .accepted import PYTHON_MARK, CaseResult, ModelResults, case_result
 
 # Half of the 5 % false alarms that an unchanged skill may raise: the other half is for the skill
 # as a whole, as in stats.regressed.
 _LEVEL: Final = 0.025
 _LIKELY_ENOUGH: Final = 0.05  # that a case ends otherwise the next time, to call it flaky
 
-Kind = Literal["passed", "failed", "better", "accepted as failing", "could be chance", "regressed"]
+_MOST_NAMES: Final = 10
+_UNMATCHED_WORDS: Final[Mapping[Why, str]] = {
+    "gone": "accepted, but gone from the file",
+    "skipped": "accepted, but skipped now",
+    "marked xfail": "accepted, but marked xfail now",
+    "for other models": "accepted, but not for this model now",
+    "changed": "changed since accepted",
+}
+_UNMATCHED_HINT: Final = "undo that, or accept the results of this run"
+
+CaseState = Literal["tested", "left out", "skipped", "marked xfail", "for other models"]
+StandingKind = Literal[
+    "passed", "failed", "better", "accepted as failing", "could be chance", "regressed"
+]
 
 
 @dataclass(frozen=True)
 class Standing:
     """A case compared with its accepted result."""
 
-    kind: Kind
+    kind: StandingKind
     reason: str = ""
 
 
@@ -41,9 +55,9 @@ def could_flip(count: Count, threshold: float | None) -> bool:
         return False
     good, share = reaches(count, threshold), count.share
     chance = sum(
-        comb(runs, other) * share**other * (1 - share) ** (runs - other)
-        for other in range(runs + 1)
-        if reaches(Count(other, runs), threshold) != good
+        comb(runs, number) * share**number * (1 - share) ** (runs - number)
+        for number in range(runs + 1)
+        if reaches(Count(number, runs), threshold) != good
     )
     return chance >= _LIKELY_ENOUGH
 
@@ -118,8 +132,8 @@ class AcceptedComparison(WithPair):
     model: str
     cases: tuple[Compared, ...]
     worse: tuple[Compared, ...]  # by evidence of their own
-    whole: bool  # the other cases together got worse too
-    p_whole: float
+    together_worse: bool  # the other cases together got worse too
+    p_together: float
     agent: str = CHAT
 
     @cached_property
@@ -136,11 +150,11 @@ class AcceptedComparison(WithPair):
             return Standing("regressed", f"regression: {case.counts}")
         if case.test.regression:
             return Standing("regressed", case.test.regression)
-        if self.whole and case.fell:
+        if self.together_worse and case.fell:
             return Standing("regressed", f"regression of {self._together}: {case.counts}")
         return case.alone
 
-    def of_kind(self, *kinds: Kind) -> tuple[Compared, ...]:
+    def of_kind(self, *kinds: StandingKind) -> tuple[Compared, ...]:
         return tuple(case for case in self.cases if self.standing(case).kind in kinds)
 
     @property
@@ -151,17 +165,16 @@ class AcceptedComparison(WithPair):
     @property
     def reasons(self) -> list[str]:
         """Why the run fails."""
-        where = f"{self.pair}"
-        reasons = [f"{where}: regression: {case.numbers}" for case in self.worse]
-        rest = [case for case in self.cases if not self._is_worse(case)]
-        if self.whole:
-            was, now = map(_sum, _columns(_independent(rest)))
-            numbers = f"{now} runs passed (accepted: {was}, p = {self.p_whole:.2g})"
-            reasons.append(f"{where}: regression of {self._together}: {numbers}")
+        reasons = [f"regression: {case.numbers}" for case in self.worse]
+        not_worse = [case for case in self.cases if not self._is_worse(case)]
+        if self.together_worse:
+            was, now = map(_sum, _columns(_independent(not_worse)))
+            numbers = f"{now} runs passed (accepted: {was}, p = {self.p_together:.2g})"
+            reasons.append(f"regression of {self._together}: {numbers}")
         else:
-            decided = [case for case in rest if case.test.regression]
-            reasons += [f"{where}: {case.test.case}: {case.test.regression}" for case in decided]
-        return reasons
+            decided = [case for case in not_worse if case.test.regression]
+            reasons += [f"{case.test.case}: {case.test.regression}" for case in decided]
+        return [f"{self.pair}: {reason}" for reason in reasons]
 
     def _is_worse(self, case: Compared) -> bool:
         return case.test.case in self._names_of_worse
@@ -196,23 +209,25 @@ def compare_all(
     for test in tests:
         groups.setdefault(test.pair, []).append(test)
     return [
-        compare(pair, [found for test in own if (found := compared(test, records_of(test)))])
-        for pair, own in groups.items()
-        if any(test.expected or test.new for test in own)
+        compare(pair, [case for test in group if (case := compared(test, records_of(test)))])
+        for pair, group in groups.items()
+        if any(test.expected or test.new for test in group)
     ]
 
 
 def compare(pair: SkillOnSubject, cases: Sequence[Compared]) -> AcceptedComparison:
     """All cases of a skill on a model together."""
-    known = [case for case in cases if case.expected]
-    names = {known[index].test.case for index in regressed(*_columns(known)).cases}
-    names |= {case.test.case for case in known if case.alone.kind == "regressed"}
-    worse = [case for case in known if case.test.case in names]
-    rest = [case for case in known if case.test.case not in names]
-    p_all, p_rest = (drop(*_columns(_independent(some))) for some in (known, rest))
-    whole = max(p_all, p_rest) <= _LEVEL
+    accepted = [case for case in cases if case.expected]
+    names = {accepted[index].test.case for index in regressed(*_columns(accepted)).cases}
+    names |= {case.test.case for case in accepted if case.alone.kind == "regressed"}
+    worse = [case for case in accepted if case.test.case in names]
+    not_worse = [case for case in accepted if case.test.case not in names]
+    p_all, p_not_worse = (drop(*_columns(_independent(group))) for group in (accepted, not_worse))
+    together = max(p_all, p_not_worse) <= _LEVEL
     agent, model = pair.subject
-    return AcceptedComparison(pair.skill, model, tuple(cases), tuple(worse), whole, p_rest, agent)
+    return AcceptedComparison(
+        pair.skill, model, tuple(cases), tuple(worse), together, p_not_worse, agent
+    )
 
 
 def _independent(cases: Sequence[Compared]) -> list[Compared]:
@@ -244,3 +259,55 @@ def _columns(cases: Sequence[Compared]) -> tuple[list[Count], list[Count]]:
 
 def _sum(counts: Sequence[Count]) -> Count:
     return Count(sum(count.passes for count in counts), sum(count.runs for count in counts))
+
+
+# Accepted results that no test is compared with: their cases are gone or changed.
+
+
+class Present(NamedTuple):
+    """A case that a skill has now; one that the command line left out is still there."""
+
+    digest: str
+    state: CaseState
+
+
+def unmatched_in(
+    accepted: ModelResults, present: Mapping[str, Present], *, all_listed: bool
+) -> Iterator[tuple[str, Why]]:
+    """The accepted cases that are not compared, and why.
+
+    A case that has another id now is the same case. Unless all cases are listed, none is known to
+    be gone; of tests in Python, that is never known.
+    """
+    alive = {case.digest for case in present.values() if case.state in ("tested", "left out")}
+    for name, result in accepted.cases.items():
+        in_python, case = PYTHON_MARK in name, present.get(name)
+        if not in_python and result.case_digest in alive:
+            continue
+        if case is None:
+            if all_listed and not in_python:
+                yield name, "gone"
+        elif case.state == "tested":
+            if case.digest != result.case_digest:
+                yield name, "changed"
+        elif case.state == "marked xfail":
+            if result.passes:  # else it was accepted as failing
+                yield name, case.state
+        elif case.state != "left out":
+            yield name, case.state
+
+
+def unmatched_reasons(unmatched: Iterable[Unmatched]) -> list[str]:
+    """Why a run fails: one line for each skill, model and reason."""
+    order = list(_UNMATCHED_WORDS)
+    rows = sorted(unmatched, key=lambda row: (row.skill, row.label, order.index(row.why)))
+    return [
+        f"{pair}: {_UNMATCHED_WORDS[why]}: {_names(list(group))}; {_UNMATCHED_HINT}"
+        for (pair, why), group in groupby(rows, lambda accepted: (accepted.pair, accepted.why))
+    ]
+
+
+def _names(cases: Sequence[Unmatched]) -> str:
+    names = [f"{one_line(case.case, 60)} ({case.was})" for case in cases[:_MOST_NAMES]]
+    hidden = len(cases) - len(names)
+    return ", ".join([*names, *([f"and {hidden} more"] if hidden else [])])

@@ -35,13 +35,11 @@ from ..trials.subject import SkillOnSubject
 from .causes import Cause, causes_of
 from .neighbours import Matrix
 from .part_effects import Parts
-from .regressions import AcceptedComparison, Standing, compare_all, compared
-from .summarizing import summarize
-from .summary import CaseSummary, Summary
+from .regressions import AcceptedComparison, Standing, compare_all, compared, unmatched_reasons
+from .summary import CaseSummary, Summary, summarize
 from .summary_row import SummaryRow, summary_rows
 from .trigger_summary import DESCRIBE, TriggerSummary, trigger_reasons, trigger_summaries
-from .unmatched import unmatched_reasons
-from .verdict import Verdict, gate_reasons, some_names, verdicts_of
+from .verdict import Verdict, first_names, gate_reasons, verdicts_of
 
 NOTHING_TESTED: Final = "nothing was tested"
 _NO_GATES: Final = Gates()
@@ -350,7 +348,7 @@ class RunResults:
         names: dict[str, list[str]] = {}
         for name, reason in self.untested.items():
             names.setdefault(reason, []).append(name)
-        return [(reason, some_names(group)) for reason, group in names.items()]
+        return [(reason, first_names(group)) for reason, group in names.items()]
 
     @cached_property
     def unfinished(self) -> list[str]:

@@ -1,15 +1,18 @@
 """How a skill does on a model: in each arm, over all cases and by case."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
-from typing import Final, Literal
+from math import fsum
+from operator import mul
+from statistics import fmean, variance
+from typing import Final, Literal, NamedTuple
 
 from .._util.texts import counted, one_line
 from ..settings import Score
-from ..stats import Interval, wilson
-from ..trials.subject import CHAT, Arm, WithPair
-from .activation import Activation
+from ..stats import Interval, rest_after, weights, wilson
+from ..trials.records import Record, agents_in
+from ..trials.subject import ARMS, CHAT, Arm, SkillOnSubject, WithPair
+from .activation import Activation, activation_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +121,10 @@ class Summary(WithPair):
         self, number: PairedNumber, over: Arm, of: Arm = "skill"
     ) -> list[tuple[float, float]]:
         """A number of each sample in both arms, ``over`` first; none if any is unknown."""
-        known = self._case_pairs(number, over, of)
-        groups = cases_by_sample([(case, self.by_case[at].sample) for at, case in enumerate(known)])
+        pairs = self._case_pairs(number, over, of)
+        groups = cases_by_sample([(case, self.by_case[at].sample) for at, case in enumerate(pairs)])
         return [
-            (fmean(known[case][0] for case in group), fmean(known[case][1] for case in group))
+            (fmean(pairs[case][0] for case in group), fmean(pairs[case][1] for case in group))
             for group in groups
         ]
 
@@ -140,17 +143,17 @@ class Summary(WithPair):
     ) -> dict[str, tuple[float, float]]:
         pairs: dict[str, tuple[float, float]] = {}
         for case in self.by_case:
-            one, two = getattr(case.arm(over), number), getattr(case.arm(of), number)
-            if one is None or two is None:
+            before, after = getattr(case.arm(over), number), getattr(case.arm(of), number)
+            if before is None or after is None:
                 return {}
-            pairs[case.case] = (one, two)
+            pairs[case.case] = (before, after)
         return pairs
 
     def chance(self, over: Arm, of: Arm = "skill") -> float | None:
         """The variance of one run's difference, for `spreads`; None if the rates tell it."""
         arms = [[case.arm(arm).score_variance for arm in (over, of)] for case in self.by_case]
-        known = [sum(both) for pair in arms if len(both := [v for v in pair if v is not None]) == 2]
-        return fmean(known) if known and self.score == "checks" else None
+        sums = [sum(both) for pair in arms if len(both := [v for v in pair if v is not None]) == 2]
+        return fmean(sums) if sums and self.score == "checks" else None
 
 
 def case_words(rows: Sequence[Summary]) -> str:
@@ -161,11 +164,11 @@ def case_words(rows: Sequence[Summary]) -> str:
 
 def repeat_notes(rows: Sequence[Summary]) -> list[str]:
     """What cases that ask the same mean for the numbers, once for each skill."""
-    found = {row.skill: row for row in rows if _repeated(row)}
+    repeated = {row.skill: row for row in rows if _repeated(row)}
     return [
         f"{one_line(skill, 100)}: {counted(len(row.by_case), 'case')} ask "
         f"{counted(row.samples, 'question')}: cases that ask the same count as one."
-        for skill, row in found.items()
+        for skill, row in repeated.items()
     ]
 
 
@@ -179,3 +182,171 @@ def cases_by_sample(cases: Sequence[tuple[str, str]]) -> list[list[str]]:
     for case, sample in cases:
         groups.setdefault((sample, "" if sample else case), []).append(case)
     return list(groups.values())
+
+
+# Records → one summary per skill and model.
+
+_NO_SAMPLES: Final[Mapping[str, str]] = {}
+Run = Mapping[Arm, Record]  # of a case
+
+
+class _Runs(NamedTuple):
+    """The complete runs of a case, and what each counts."""
+
+    runs: Sequence[Run]
+    weights: Sequence[float]
+
+
+def kinds_of(runs: Sequence[Run], score: Score) -> list[Hashable]:
+    """How each run went: what the lift is of, in all arms."""
+    return [
+        tuple((arm, _value(record, score)) for arm, record in sorted(run.items())) for run in runs
+    ]
+
+
+def alike(records: Sequence[Record], score: Score) -> bool:
+    """Whether all runs of a case went the same way."""
+    runs = _complete_runs(records, {record.arm for record in records})
+    return len(set(kinds_of(runs, score))) == 1
+
+
+def _value(record: Record, score: Score) -> float | None:
+    return float(record.outcome == "passed") if score == "pass" else record.score
+
+
+def summarize(
+    records: Iterable[Record],
+    pair: SkillOnSubject,
+    *,
+    model_id: str,
+    not_run: int,
+    against: str | None = None,
+    looks: tuple[int, ...] = (),
+    score: Score = "pass",
+    samples: Mapping[str, str] = _NO_SAMPLES,
+    own_runs: Collection[str] = (),
+) -> Summary:
+    """Sum up the records of one skill on one model.
+
+    ``looks`` are those of frugal runs, which cases with ``own_runs`` don't have; ``samples`` are
+    by case, as in `PlannedCase`.
+    """
+    records = [record for record in records if record.pair == pair]
+    by_case: dict[str, list[Record]] = {}
+    for record in records:
+        by_case.setdefault(record.case, []).append(record)
+    arms: set[Arm] = {"skill", *(record.arm for record in records)}
+    later_runs = rest_after(looks) if looks else None
+    complete = {
+        case: _Runs(runs, weights(kinds_of(runs, score), None if case in own_runs else later_runs))
+        for case, of_case in by_case.items()
+        if (runs := _complete_runs(of_case, arms))
+    }
+    groups = cases_by_sample([(case, samples.get(case, "")) for case in complete])
+    by_sample = [[complete[case] for case in group] for group in groups]
+    agent, model = pair.subject
+    return Summary(
+        skill=pair.skill,
+        model=model,
+        model_id=model_id,
+        cases=len(by_case),
+        runs=max((record.run for record in records), default=0),
+        arms=_arms(records, by_sample),
+        not_run=not_run,
+        by_case=tuple(
+            CaseSummary(case, len(runs.runs), _arms(by_case[case], [[runs]]), samples.get(case, ""))
+            for case, runs in complete.items()
+        ),
+        against=against,
+        most_runs=looks[-1] if looks else None,
+        score=score,
+        agent=agent,
+        agent_version=agents_in(records).get(agent, ""),
+        activation=activation_of([[case.runs for case in cases] for cases in by_sample], score),
+    )
+
+
+def _complete_runs(records: Sequence[Record], arms: set[Arm]) -> list[Run]:
+    """The runs of a case with an answer in every arm."""
+    runs: dict[int, dict[Arm, Record]] = {}
+    for record in records:
+        if record.outcome != "errored":
+            runs.setdefault(record.run, {})[record.arm] = record
+    return [run for _, run in sorted(runs.items()) if run.keys() == arms]
+
+
+def _arms(records: Sequence[Record], complete: Sequence[Sequence[_Runs]]) -> dict[Arm, ArmSummary]:
+    """Each arm that has records; ``complete`` are the complete runs of each case of each sample."""
+    arms: dict[Arm, ArmSummary] = {}
+    for arm in ARMS:
+        if of_arm := [record for record in records if record.arm == arm]:
+            samples = [
+                [([run[arm] for run in case.runs], case.weights) for case in cases]
+                for cases in complete
+            ]
+            arms[arm] = _arm(of_arm, samples)
+    return arms
+
+
+_Weighted = tuple[Sequence[Record], Sequence[float]]  # the runs of a case, and what each counts
+
+
+def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> ArmSummary:
+    cases = [runs for sample in complete for runs, _ in sample]
+    answers = [record for runs in cases for record in runs]
+    grades = [grade for record in records for grade in record.checks]
+    scores = [r.score for r in answers if r.score is not None] if len(cases) == 1 else []
+    return ArmSummary(
+        samples=len(complete),
+        rate=_mean_over_samples(complete, lambda record: _value(record, "pass")),
+        score=_mean_over_samples(complete, lambda record: _value(record, "checks")),
+        tokens=_mean([record.tokens for record in answers]),
+        seconds=_mean([record.seconds for record in answers]),
+        cost=_mean([record.cost for record in answers]),
+        checks_passed=sum(grade.passed for grade in grades),
+        checks_total=len(grades),
+        graded=sum(bool(record.checks) for record in records),
+        uneven=len({len(record.checks) for record in records if record.checks}) > 1,
+        errored=sum(record.outcome == "errored" for record in records),
+        score_variance=variance(scores) if len(scores) > 1 else None,
+        turns=_mean([r.activity.turns if r.activity else None for r in answers]),
+        tool_calls=_mean([r.activity.tool_calls if r.activity else None for r in answers]),
+    )
+
+
+def checks_of(records: Iterable[Record], arm: Arm) -> tuple[float, float] | None:
+    """Checks passed, and all checks, of an answer on average; None if there are none."""
+    graded = [record.checks for record in records if record.checks and record.arm == arm]
+    if not graded:
+        return None
+    passed = fmean(sum(grade.passed for grade in checks) for checks in graded)
+    return passed, fmean(map(len, graded))
+
+
+def _mean_over_samples(
+    samples: Sequence[Sequence[_Weighted]], value: Callable[[Record], float | None]
+) -> float | None:
+    """Mean over samples of the mean over cases of the mean over runs.
+
+    The case is the sample, not the run; cases that ask the same are one sample.
+    """
+    return _mean(
+        [
+            _mean([_weighted([value(record) for record in runs], share) for runs, share in cases])
+            for cases in samples
+        ]
+    )
+
+
+def _weighted(values: Sequence[float | None], shares: Sequence[float]) -> float | None:
+    if len(set(shares)) == 1:  # exactly the mean, without a rounding error
+        return _mean(values)
+    numbers = [value for value in values if value is not None]
+    return fsum(map(mul, numbers, shares)) if len(numbers) == len(values) else None
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    if len(values) == 1:  # most cases have one run
+        return values[0] if values[0] is None else float(values[0])
+    numbers = [value for value in values if value is not None]
+    return fmean(numbers) if numbers and len(numbers) == len(values) else None

@@ -9,14 +9,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Final, Literal, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
 from .._util.files import read_file, reason_of
+from .._util.json_forms import form_of
 from .._util.texts import one_line
 from ..errors import ResultsError
 from .history import KeptRun, RunHead, runs
@@ -71,7 +72,7 @@ class _Batch:
     results: list[_Result]
 
 
-class UpskillRun(KeptRun):
+class UpskillFolder(KeptRun):
     """A folder that one command of upskill wrote."""
 
     @cached_property
@@ -82,7 +83,7 @@ class UpskillRun(KeptRun):
         for result in results:
             key = (result.skill_name or _UNNAMED, result.metadata.model)
             pairs.setdefault(key, []).append(result)
-        rows = [_row(skill, model, found) for (skill, model), found in pairs.items()]
+        rows = [_row(skill, model, group) for (skill, model), group in pairs.items()]
         seconds = sum(result.stats.conversation_span_ms for result in results) / 1000
         return RunHead(1, _moment(self), seconds, None, tuple(row for row in rows if row))
 
@@ -94,20 +95,20 @@ def all_runs(folder: Path) -> list[KeptRun]:
     )
 
 
-def upskill_runs(folder: Path) -> list[UpskillRun]:
+def upskill_runs(folder: Path) -> list[UpskillFolder]:
     """The runs of upskill in a folder; nothing is read yet."""
     try:
         named = [path for path in folder.iterdir() if _BATCH.fullmatch(path.name)]
     except OSError:
         return []
-    found = [UpskillRun(path.name, path) for path in named if path.is_dir()]
-    return [run for run in found if _moment(run) != _NO_DATE]
+    folders = [UpskillFolder(path.name, path) for path in named if path.is_dir()]
+    return [run for run in folders if _moment(run) != _NO_DATE]
 
 
 def _moment(run: KeptRun) -> datetime:
     """When a run started, by its id."""
     try:
-        if isinstance(run, UpskillRun):
+        if isinstance(run, UpskillFolder):
             return datetime.strptime(run.id, "%Y_%m_%d_%H_%M").astimezone()
         return datetime.strptime(run.id[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
     except (ValueError, OverflowError):  # digits that are no date
@@ -118,43 +119,33 @@ def _results(batch: Path) -> list[_Result]:
     """Those of the summary, else of the folders of a batch that did not end."""
     summary = batch / _SUMMARY
     if summary.is_file():
-        return _read(summary, _batch_form()).results
+        return _read(summary, _Batch).results
     files = [path / _RESULT for path in sorted(batch.glob("run_*"))]
-    found = [_read(file, _result_form()) for file in files if file.is_file()]
-    if not found:
+    results = [_read(file, _Result) for file in files if file.is_file()]
+    if not results:
         raise ResultsError(batch, "no results: the run did not finish", _DELETE)
-    return found
+    return results
 
 
-@cache
-def _batch_form() -> TypeAdapter[_Batch]:
-    return TypeAdapter(_Batch)
-
-
-@cache
-def _result_form() -> TypeAdapter[_Result]:
-    return TypeAdapter(_Result)
-
-
-def _read(file: Path, form: TypeAdapter[_Form]) -> _Form:
+def _read(file: Path, form: type[_Form]) -> _Form:
     try:
-        return form.validate_json(read_file(file))
+        return form_of(form).validate_json(read_file(file))
     except OSError as error:
         raise ResultsError(file, reason_of(error), "Check the file.") from None
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        problem = one_line(f"{where}: {first['msg']}" if where else first["msg"], 100)
+        key = ".".join(map(str, first["loc"]))
+        problem = one_line(f"{key}: {first['msg']}" if key else first["msg"], 100)
         raise ResultsError(file, problem, _DELETE) from None
 
 
-def _row(skill: str, model: str, found: Sequence[_Result]) -> SummaryRow | None:
+def _row(skill: str, model: str, results: Sequence[_Result]) -> SummaryRow | None:
     """A skill on a model; None if it was never asked with the skill.
 
     Several pairs of arms are attempts of ``generate``, of which upskill keeps the last. Several
     runs without a baseline are repeats.
     """
-    ordered = sorted(found, key=lambda result: result.metadata.run_number)
+    ordered = sorted(results, key=lambda result: result.metadata.run_number)
     skills = [result for result in ordered if result.run_type == "with_skill"]
     baselines = [result for result in ordered if result.run_type == "baseline"]
     if not skills:
@@ -180,5 +171,5 @@ def _row(skill: str, model: str, found: Sequence[_Result]) -> SummaryRow | None:
 
 
 def _mean(results: Sequence[_Result], name: Literal["rate", "tokens"]) -> float | None:
-    known = [value for result in results if (value := getattr(result, name)) is not None]
-    return fmean(known) if known else None
+    numbers = [value for result in results if (value := getattr(result, name)) is not None]
+    return fmean(numbers) if numbers else None

@@ -76,9 +76,9 @@ class Verdict:
         """Cases that fail even with the skill, with all checks if these are the score."""
         return self._cases(lambda baseline, skill: baseline == skill == 0)
 
-    def _cases(self, wanted: Callable[[float, float], bool]) -> tuple[str, ...]:
+    def _cases(self, condition: Callable[[float, float], bool]) -> tuple[str, ...]:
         scores = self.summary.case_scores(over="baseline")
-        return tuple(case for case, pair in scores.items() if wanted(*pair))
+        return tuple(case for case, pair in scores.items() if condition(*pair))
 
 
 def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verdict]:
@@ -86,14 +86,14 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
     verdicts: list[Verdict] = []
     for _, group in groupby(summaries, key=lambda summary: summary.skill):
         rows = list(group)
-        others = [arm for arm in ARMS if arm != "skill"]
-        over = {arm: compare_arms(rows, arm, level=level) for arm in others}
-        models = sum(found is not None for found in over["baseline"])
+        compared_arms = [arm for arm in ARMS if arm != "skill"]
+        over = {arm: compare_arms(rows, arm, level=level) for arm in compared_arms}
+        models = sum(comparison is not None for comparison in over["baseline"])
         for number, row in enumerate(rows):
-            known: dict[Arm, Comparison] = {
-                arm: found for arm in others if (found := over[arm][number])
+            comparisons: dict[Arm, Comparison] = {
+                arm: comparison for arm in compared_arms if (comparison := over[arm][number])
             }
-            verdicts.append(_verdict(row, known, level, models))
+            verdicts.append(_verdict(row, comparisons, level, models))
     return verdicts
 
 
@@ -117,13 +117,13 @@ def _word(row: Summary, lift: Lift | None) -> Word | None:
     if lift is None or baseline is None:
         return None
     if lift.shown:
-        return _shown(lift)
+        return _direction(lift)
     harmless_enough = lift.lift >= -_AS_GOOD
     passes = baseline >= _PASSES_ALREADY
     return "not needed" if passes and harmless_enough else "no effect shown"
 
 
-def _shown(lift: Lift) -> Literal["helps", "hurts"]:
+def _direction(lift: Lift) -> Literal["helps", "hurts"]:
     return "helps" if lift.lift > 0 else "hurts"
 
 
@@ -132,8 +132,8 @@ def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook:
     missing = missing_words(row) if word == "incomplete" else ""
     if over and missing:
         # One missing answer must not hide what all the others show.
-        shown = f"{_shown(over.lift)} so far: " if over.lift.shown else ""
-        parts.append(f"{shown}{over.lift_words} over {counted(len(row.by_case), 'complete case')}")
+        so_far = f"{_direction(over.lift)} so far: " if over.lift.shown else ""
+        parts.append(f"{so_far}{over.lift_words} over {counted(len(row.by_case), 'complete case')}")
     elif over:
         parts.append(over.lift_words)
     elif row.scored("skill") is not None:
@@ -184,15 +184,15 @@ def _outlook(row: Summary, smallest: float | None, level: float, models: int) ->
     runs = runs_needed(scores, row.runs, level, chance=row.chance(over="baseline"))
     # A noisy estimate does not tell how many cases it would take.
     if cases is not None and len(scores) < cases <= _FORESEEABLE * len(scores):
-        more = f"{counted(cases - len(scores), 'more case')}"
-        more += f", or {runs} runs," if runs is not None and runs > row.runs else ""
-        return f"{more} would settle it"
-    few = f"too few cases for {models} models" if models > 1 else "too few cases"
+        missing = f"{counted(cases - len(scores), 'more case')}"
+        missing += f", or {runs} runs," if runs is not None and runs > row.runs else ""
+        return f"{missing} would settle it"
+    too_few = f"too few cases for {models} models" if models > 1 else "too few cases"
     size = f"{round(smallest * 100)}+ points{unit_of(row.score)}"
-    return f"{few}: only a lift of {size} would show"
+    return f"{too_few}: only a lift of {size} would show"
 
 
-class Choice(NamedTuple):
+class PricedChoice(NamedTuple):
     """A model with the skill or without it."""
 
     model: str
@@ -227,7 +227,7 @@ def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
     return f"{named} is the best; no cheaper choice comes within {100 * _AS_GOOD:.0f} points."
 
 
-def sweet_choice(verdicts: Sequence[Verdict]) -> Choice | None:
+def sweet_choice(verdicts: Sequence[Verdict]) -> PricedChoice | None:
     """What ``sweet_spot`` names; None unless some model of several prices passes anything."""
     choices = _choices(verdicts)
     priced = {(choice.model, choice.cost) for choice in choices}
@@ -240,9 +240,9 @@ def sweet_choice(verdicts: Sequence[Verdict]) -> Choice | None:
     return min(good, key=lambda choice: choice.cost)
 
 
-def _choices(verdicts: Sequence[Verdict]) -> list[Choice]:
+def _choices(verdicts: Sequence[Verdict]) -> list[PricedChoice]:
     """Both arms of each model, but not with a skill that hurts, nor where answers are missing."""
-    found = []
+    choices = []
     arms: tuple[Arm, ...] = ("skill", "baseline")
     for verdict in verdicts:
         row = verdict.summary
@@ -250,11 +250,11 @@ def _choices(verdicts: Sequence[Verdict]) -> list[Choice]:
             score, cost = row.scored(arm), row.arm(arm).cost
             harmful = arm == "skill" and verdict.word == "hurts"
             if score is not None and cost is not None and not harmful:
-                found.append(Choice(row.label, arm, score, cost, _share(row, arm)))
-    return found
+                choices.append(PricedChoice(row.label, arm, score, cost, _share(row, arm)))
+    return choices
 
 
-def _best(choices: Sequence[Choice]) -> Choice:
+def _best(choices: Sequence[PricedChoice]) -> PricedChoice:
     return max(choices, key=lambda choice: (choice.score, -choice.cost))
 
 
@@ -263,7 +263,9 @@ def signal_lines(verdict: Verdict) -> list[str]:
     words = _SIGNALS[verdict.summary.score]
     lists = (verdict.worse, verdict.always_pass, verdict.always_fail)
     return [
-        f"{what}: {some_names(cases)}" for what, cases in zip(words, lists, strict=True) if cases
+        f"{signal}: {first_names(cases)}"
+        for signal, cases in zip(words, lists, strict=True)
+        if cases
     ]
 
 
@@ -277,11 +279,11 @@ _SIGNALS: Final[Mapping[Score, tuple[str, str, str]]] = {
 }
 
 
-def some_names(cases: Sequence[str]) -> str:
+def first_names(cases: Sequence[str]) -> str:
     """The first few of many."""
-    shown = ", ".join(one_line(case, 60) for case in cases[:_MOST_NAMES])
-    more = len(cases) - _MOST_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown
+    names = ", ".join(one_line(case, 60) for case in cases[:_MOST_NAMES])
+    hidden = len(cases) - _MOST_NAMES
+    return f"{names} and {hidden} more" if hidden > 0 else names
 
 
 def gate_reasons(verdicts: Sequence[Verdict], gates: Gates) -> list[str]:
@@ -306,13 +308,13 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
             reasons.append("lift unknown: there is no baseline")
         elif reached < gates.min_lift:
             have, want = apart(reached, gates.min_lift, "+")
-            what = f"lift{unit_of(row.score)}"
-            reasons.append(f"{_which(what, gates)} is {have} points (minimum {want})")
+            name = f"lift{unit_of(row.score)}"
+            reasons.append(f"{_likely(name, gates)} is {have} points (minimum {want})")
     if gates.min_pass_rate is not None:
         rate = skill.interval and skill.interval.low if gates.confident else skill.rate
         if rate is None or rate < gates.min_pass_rate:
             have, want = apart(rate or 0.0, gates.min_pass_rate)
-            reasons.append(f"{_which('pass rate', gates)} is {have}% (minimum {want}%)")
+            reasons.append(f"{_likely('pass rate', gates)} is {have}% (minimum {want}%)")
     if gates.max_token_growth is not None:
         over = verdict.over("baseline")
         change = over.tokens if over else None
@@ -322,7 +324,7 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
         elif growth > gates.max_token_growth:
             have, want = apart(growth, gates.max_token_growth, "+")
             reasons.append(
-                f"{_which('token growth', gates, 'highest')} is {have}% (maximum {want}%)"
+                f"{_likely('token growth', gates, 'highest')} is {have}% (maximum {want}%)"
             )
     since = verdict.over("previous")
     if gates.no_worse and since and since.word == "worse":
@@ -330,5 +332,5 @@ def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
     return reasons
 
 
-def _which(what: str, gates: Gates, bound: str = "lowest") -> str:
-    return f"{bound} likely {what}" if gates.confident else what
+def _likely(name: str, gates: Gates, bound: str = "lowest") -> str:
+    return f"{bound} likely {name}" if gates.confident else name

@@ -27,7 +27,7 @@ from ...results.history import KeptRun, find, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
 from ...results.run_file import read_run, unpacked
 from ...results.run_notes import run_notes
-from ...results.upskill_runs import UpskillRun, all_runs, upskill_runs
+from ...results.upskill_runs import UpskillFolder, all_runs, upskill_runs
 from ...settings import Settings
 from ..command_options import add_options
 from ..command_table import USAGE, Subcommand, add_command
@@ -194,7 +194,7 @@ def _file_of(text: str, history: Sequence[KeptRun]) -> tuple[str, Path]:
         if path.is_file():
             return path.name, path
         raise
-    if isinstance(run, UpskillRun):
+    if isinstance(run, UpskillFolder):
         problem = "a run of upskill, which has only totals"
         raise ResultsError(run.id, problem, "List them with `pytest-upskill runs`.")
     return run.id, run.path

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..._util.texts import one_line, plain
 from ...results.run import RunResults
-from ...results.summarizing import summarize
+from ...results.summary import summarize
 from ...results.summary_row import SummaryRow, row_of
 from ...results.trigger_summary import MODELS_CHOICE, TriggerSummary
 from ...results.verdict import verdicts_of

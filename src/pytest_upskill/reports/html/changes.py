@@ -7,7 +7,7 @@ from ..._util.texts import counted, one_line, percent
 from ...results.arm_comparison import points_words, unit_of
 from ...results.case_changes import ChangedCase, ChangeKind, Changes, Place
 from ...results.run import RunResults
-from ...results.run_comparison import LeftOut, PairComparison
+from ...results.run_comparison import PairComparison, UnpairedCases
 from ...trials.plan import Count
 from .case_data import case_anchor
 from .markup import text, time_tag
@@ -87,7 +87,7 @@ def _word(word: str) -> str:
     return f'<span class="word {kind}">{text(word)}</span>'
 
 
-def _left_out(counts: LeftOut) -> Iterator[str]:
+def _left_out(counts: UnpairedCases) -> Iterator[str]:
     numbers = {
         "edited, so not compared": counts.edited,
         "not answered in both": counts.unanswered,

@@ -10,7 +10,7 @@ from ..._util.texts import WORTH_CUTTING, counted, one_line, seconds, shortened,
 from ...checks.check import spans
 from ...checks.parse import RESERVED
 from ...errors import without_commands
-from ...results.summarizing import checks_of
+from ...results.summary import checks_of
 from ...trials.answer import AnswerFile
 from ...trials.records import Record, Span
 from ...trials.subject import Arm

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ..._util.texts import counted, dollars, one_line, whole
-from ...results.summarizing import checks_of
+from ...results.summary import checks_of
 from ...trials.records import Record
 from ...trials.subject import Arm
 from ...trials.trigger_trials import TRIGGER

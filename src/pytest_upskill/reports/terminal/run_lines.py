@@ -8,7 +8,7 @@ from ...results.accepted import case_result
 from ...results.arm_comparison import SCORE_WORDS, span_words
 from ...results.regressions import reaches
 from ...results.run import RunResults
-from ...results.run_comparison import CaseChange, LeftOut, PairComparison, RunComparison
+from ...results.run_comparison import CaseChange, PairComparison, RunComparison, UnpairedCases
 from ...results.run_notes import agent_lines, run_notes
 from ...stats import Change
 from ...trials.plan import PlannedCase
@@ -185,7 +185,7 @@ def _changes(cases: Sequence[CaseChange], look: TerminalLook) -> str:
     return ", ".join([*texts, *hidden])
 
 
-def _left_out(counts: LeftOut) -> str:
+def _left_out(counts: UnpairedCases) -> str:
     numbers = {
         "only in A": counts.only_before,
         "only in B": counts.only_after,

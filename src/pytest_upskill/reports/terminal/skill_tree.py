@@ -8,7 +8,7 @@ from typing import Final
 
 from ..._util.texts import counted, harmless, one_line, percent
 from ...results.arm_comparison import unit_of
-from ...results.overview import LastResult, SkillFile, SkillOverview, SkillTokens
+from ...results.overview import LastResult, ListedFile, SkillOverview, SkillTokens
 from ...skills.case import Case
 from ...skills.folder import SKILL_NAMES
 from ...skills.search import SkippedFolder, left_out_lines
@@ -101,7 +101,7 @@ def _skill_lines(overview: SkillOverview, look: TerminalLook, width: int) -> Ite
             yield from ("", *_case_lines(overview.cases, look, width))
 
 
-def _file_lines(files: Sequence[SkillFile], look: TerminalLook, width: int) -> Iterator[str]:
+def _file_lines(files: Sequence[ListedFile], look: TerminalLook, width: int) -> Iterator[str]:
     listed = files if look.verbosity > 0 else files[:_FILES_SHOWN]
     sizes = [_size(file) for file in listed]
     width_left = width - 2 - max(map(len, sizes), default=0)
@@ -118,11 +118,11 @@ def _file_lines(files: Sequence[SkillFile], look: TerminalLook, width: int) -> I
         yield f"{look.marks.cut} and {counted(len(hidden), 'file')} more{size}"
 
 
-def _size(file: SkillFile) -> str:
+def _size(file: ListedFile) -> str:
     return counted(file.tokens or 0, "token") if _is_read(file) else counted(file.size, "byte")
 
 
-def _is_read(file: SkillFile) -> bool:
+def _is_read(file: ListedFile) -> bool:
     """Whether an agent reads it; other files only have a size."""
     return file.on_demand or file.path in SKILL_NAMES
 
