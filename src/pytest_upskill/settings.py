@@ -159,6 +159,19 @@ class Gates:
         "--skill-max-token-growth",
         at("report", "--max-token-growth"),
     )
+    confident: bool = setting(
+        SWITCH,
+        "gates",
+        "apply these gates to the bound of the 95 % interval instead of the estimate",
+        "--skill-confident",
+        at("report", "--confident"),
+    )
+    no_worse: bool = setting(
+        SWITCH,
+        "gates",
+        "fail if a skill got worse since the ref of --skill-against",
+        "--skill-no-worse",
+    )
     min_recall: float | None = setting(
         RATE,
         "gates",
@@ -172,19 +185,6 @@ class Gates:
         "fail if the skill is opened more often for queries that don't need it",
         "--skill-max-false-alarms",
         at("report", "--max-false-alarms"),
-    )
-    no_worse: bool = setting(
-        SWITCH,
-        "gates",
-        "fail if a skill got worse since the ref of --skill-against",
-        "--skill-no-worse",
-    )
-    confident: bool = setting(
-        SWITCH,
-        "gates",
-        "apply these gates to the bound of the 95 % interval instead of the estimate",
-        "--skill-confident",
-        at("report", "--confident"),
     )
 
     @property
