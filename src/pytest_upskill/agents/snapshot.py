@@ -200,7 +200,7 @@ async def _files(
     findings: list[str],
 ) -> tuple[AnswerFile, ...]:
     old, new = _safe(before, []), _safe(after, findings)
-    changed = [path for path, entry in new.items() if not _is_same(entry, old.get(path))]
+    changed = [path for path, entry in new.items() if entry != old.get(path)]
     deleted = [path for path in old if path not in new]
     # Changes of earlier files first: no flood of new files may hide them.
     differing = sorted([*changed, *deleted], key=lambda path: (path not in old, *_rank(path)))
@@ -231,11 +231,6 @@ def _safe(entries: Sequence[TreeEntry], findings: list[str]) -> Mapping[str, Tre
     if odd := len(listed) - len(safe):
         findings.append(f"{counted(odd, 'file')} not kept: their names can't be used")
     return safe
-
-
-def _is_same(entry: TreeEntry, earlier: TreeEntry | None) -> bool:
-    facts = [(each.digest, each.executable, each.link) for each in (entry, earlier) if each]
-    return len(facts) == 2 and facts[0] == facts[1]
 
 
 def written_path(path: str) -> str:
