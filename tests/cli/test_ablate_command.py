@@ -1,12 +1,13 @@
 """``pytest-upskill ablate``: which parts of a skill earn their tokens."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_upskill.cli import main
+from pytest_upskill.results.effects import loss_standing
+from pytest_upskill.results.part_effects import Parts, ShorterVersion
+from pytest_upskill.results.run_file import read_run
 from pytest_upskill.skills.skill import load_skill
 from support.kit import case, write_skill
 from support.made_studies import BODY, MODEL, write_pages
@@ -28,25 +29,30 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def results() -> dict[str, Any]:
-    (parts,) = json.loads(Path("out.json").read_text())["parts"]
-    return dict(parts)
+def results() -> Parts:
+    (parts,) = read_run(Path("out.json")).parts
+    return parts
 
 
 def standings() -> dict[str, str]:
-    return {part["name"]: part["standing"] for part in results()["parts"]}
+    return {part.name: part.standing(results().margin) for part in results().parts}
+
+
+def measured_version() -> tuple[ShorterVersion, str]:
+    (version,) = results().versions
+    return version, loss_standing(version.change, results().margin)
 
 
 def test_a_section_that_counts_and_others_that_do_not(project: Path, capsys: Output) -> None:
     assert main([*ARGS, "--html", "out.html", "--markdown", "out.md"]) == 0
     assert max(map(len, capsys.readouterr().out.split("\n"))) <= 80
-    found = {part["name"]: (part["standing"], part["could_go"]) for part in results()["parts"]}
-    assert found == {
-        "Pages": ("no loss shown", True),
-        "Alignment": ("loses", False),
-        "Troubleshooting": ("no loss shown", True),
-        "Links": ("no loss shown", True),
+    assert standings() == {
+        "Pages": "no loss shown",
+        "Alignment": "loses",
+        "Troubleshooting": "no loss shown",
+        "Links": "no loss shown",
     }
+    assert {part.name for part in results().could_go} == {"Pages", "Troubleshooting", "Links"}
     for report in ("out.html", "out.md"):
         assert "Alignment" in Path(report).read_text()
     assert main(["report", "out.json"]) == 0
@@ -83,7 +89,7 @@ def test_few_cases_can_not_show_that_a_part_could_go(project: Path, capsys: Outp
     args = ["ablate", "skills/few", "--model", MODEL, "--runs", "1"]
     assert main([*args, "--json", "out.json"]) == 0
     assert standings()["Alignment"] == "loses"
-    assert not any(part["could_go"] for part in results()["parts"])
+    assert not results().could_go
     assert "8 cases may show that a part is missed" in flat(capsys.readouterr().out)
     assert main([*args, "--apply"]) == 2
     assert "too few cases to rule out a loss of 10 points" in flat(capsys.readouterr().err)
@@ -98,9 +104,9 @@ def test_apply_writes_a_shorter_skill_that_loses_nothing(project: Path) -> None:
     assert short.name == "pages-short"
     assert not [fault for fault in short.warnings if fault.level == "error"]
     assert {path: path.read_bytes() for path in before} == before
-    (version,) = results()["versions"]
-    assert version["folder"] == "skills/pages-short"
-    assert (version["cases"], version["standing"]) == (18, "no loss shown")
+    version, standing = measured_version()
+    assert version.folder == "skills/pages-short"
+    assert (version.cases, standing) == (18, "no loss shown")
     # The next one goes beside it.
     assert main([*ARGS, "--apply"]) == 0
     assert (project / "skills/pages-short-2/SKILL.md").is_file()
@@ -118,9 +124,9 @@ def test_held_out_cases_are_not_seen_by_the_choice(project: Path) -> None:
         "    return word if word.upper() in question.system else 'no idea'\n"
     )
     assert main(["ablate", "skills/decks", *OPTIONS, "--apply"]) == 1
-    (version,) = results()["versions"]
-    assert "Decks" in version["left_out"]
-    assert (version["cases"], version["standing"]) == (30, "loses")
+    version, standing = measured_version()
+    assert "Decks" in version.parts
+    assert (version.cases, standing) == (30, "loses")
     assert not (project / "skills/decks-short").exists()
 
 
@@ -130,9 +136,9 @@ def test_too_few_held_out_cases_do_not_prove_anything(project: Path, capsys: Out
     write_skill(project / "skills/few", [*learn, *held], body=BODY)
     assert main(["ablate", "skills/few", *OPTIONS, "--apply"]) == 1
     assert "5 held-out cases can't show that nothing is lost" in flat(capsys.readouterr().out)
-    (version,) = results()["versions"]
-    assert (version["cases"], version["standing"]) == (5, "not known")
-    assert version["folder"] == "skills/few-short"
+    version, standing = measured_version()
+    assert (version.cases, standing) == (5, "not known")
+    assert version.folder == "skills/few-short"
 
 
 def test_an_outage_is_incomplete_and_nothing_is_written(project: Path) -> None:
@@ -146,7 +152,7 @@ def test_an_outage_is_incomplete_and_nothing_is_written(project: Path) -> None:
     )
     assert main([*ARGS, "--apply"]) == 1
     assert standings()["Troubleshooting"] == "incomplete"
-    assert results()["versions"] == []
+    assert results().versions == ()
     assert not (project / "skills/pages-short").exists()
 
 
