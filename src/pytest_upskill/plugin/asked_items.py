@@ -17,7 +17,7 @@ from ..reports.terminal.closing_lines import command_lines
 from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import TerminalLook
 from ..reports.terminal.trigger_lines import trigger_failure
-from ..results.accepted import case_result, planned_case, planned_trigger
+from ..results.accepted import case_result, planned_case
 from ..results.regressions import Standing
 from ..results.trigger_summary import query_rate
 from ..settings import Settings
@@ -227,7 +227,7 @@ class TriggerItem(AskedItem):
         item: TriggerItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.trigger, item.place, item.line = trigger, trigger.place, trigger.line
         source, settings, queries = parent.source, parent.run.settings, parent.queries
-        item._planned = planned_trigger(
+        item._planned = planned_case(
             item.nodeid,
             trigger,
             trigger_trials(

@@ -214,49 +214,9 @@ def trigger_digest(trigger: Trigger) -> str:
     return short_digest("trigger", trigger.query, str(trigger.should_trigger))
 
 
-def planned_trigger(
-    nodeid: str,
-    trigger: Trigger,
-    trials: Sequence[Trial],
-    settings: Settings,
-    *,
-    folder: Path | None = None,
-    file: str = "",
-    compared: bool = True,
-    accepted: AcceptedResults = NOTHING_ACCEPTED,
-    siblings: tuple[str, ...] = (),
-    of: int = 0,
-) -> PlannedCase:
-    """A query on the model of its trials; ``of`` counts the queries of the skill."""
-    first, digest = trials[0], trigger_digest(trigger)
-    of_model = None if settings.accept else accepted.triggers.get(first.label)
-    expected = of_model.expectation(trigger.id, digest) if of_model else None
-    return PlannedCase(
-        nodeid,
-        first.skill,
-        trigger.id,
-        first.model,
-        tuple(trials),
-        digest=digest,
-        sample=sample_of_texts([trigger.query]),
-        folder=str(folder or ""),
-        file=file,
-        line=trigger.line,
-        # At least half of the runs must open it; of one that should not, less than half may.
-        threshold=0.5 if trigger.should_trigger else None,
-        compared=compared,
-        expected=expected,
-        new=of_model is not None and expected is None,
-        siblings=siblings,
-        of=of,
-        agent=first.agent,
-        should_trigger=trigger.should_trigger,
-    )
-
-
 def planned_case(
     nodeid: str,
-    case: Case,
+    case: Case | Trigger,
     trials: Sequence[Trial],
     settings: Settings,
     *,
@@ -268,10 +228,20 @@ def planned_case(
     siblings: tuple[str, ...] = (),
     of: int = 0,
 ) -> PlannedCase:
-    """A case on the model of its trials; a Python test brings its own ``digest``."""
-    first, digest = trials[0], digest or case_digest(case, folder)
+    """A case or query on the model of its trials; a Python test brings its own ``digest``."""
+    first, is_trigger = trials[0], isinstance(case, Trigger)
+    if isinstance(case, Trigger):
+        digest = trigger_digest(case)
+        # At least half of the runs must open it; of one that should not, less than half may.
+        threshold = 0.5 if case.should_trigger else None
+        sample = sample_of_texts([case.query])
+    else:
+        digest = digest or case_digest(case, folder)
+        threshold = case.threshold or settings.case_threshold
+        sample = "" if first.is_open else sample_of(case)
     # A run that accepts its results is not compared with older ones.
-    of_model = None if settings.accept else accepted.models.get(first.label)
+    by_model = {} if settings.accept else accepted.by_model(trigger=is_trigger)
+    of_model = by_model.get(first.label)
     expected = of_model.expectation(case.id, digest) if of_model else None
     return PlannedCase(
         nodeid,
@@ -280,17 +250,18 @@ def planned_case(
         first.model,
         tuple(trials),
         digest=digest,
-        sample="" if first.is_open else sample_of(case),
+        sample=sample,
         folder=str(folder or ""),
         file=file,
         line=case.line,
-        tags=case.tags,
-        threshold=case.threshold or settings.case_threshold,
+        tags=() if isinstance(case, Trigger) else case.tags,
+        threshold=threshold,
         compared=compared,
         expected=expected,
         new=of_model is not None and expected is None,
         siblings=siblings,
         of=of,
         agent=first.agent,
-        own_runs=case.runs is not None,
+        own_runs=not isinstance(case, Trigger) and case.runs is not None,
+        should_trigger=case.should_trigger if isinstance(case, Trigger) else None,
     )
