@@ -48,7 +48,7 @@ def test_files_and_transcript_arrive_everywhere(pytester: pytest.Pytester, worke
         for record in records(pytester.path / file):
             assert [one["path"] for one in record["files"]] == ["out/gate.txt", "logo.png"]
             assert [one["text"] for one in record["files"]] == ["You are a", None]
-            assert "transcript" not in record
+            assert not record["transcript"]
             assert record["checks"][0]["reason"] == "out/gate.txt, logo.png"
     junit = (pytester.path / "j.xml").read_text()
     assert "out/gate.txt" in junit
