@@ -147,7 +147,8 @@ def write_results(folder: Path, results: AcceptedResults) -> None:
 
 def results_text(results: AcceptedResults) -> str:
     """Sorted, one line per case, so that a diff shows what changed."""
-    return _laid_out(json_values(results), 4) + "\n"
+    values = {"schema": results.schema, **json_values(results, brief=True)}
+    return _laid_out(values, 4) + "\n"
 
 
 def _laid_out(value: Any, depth: int, indent: str = "") -> str:
