@@ -181,7 +181,7 @@ def test_at_the_time_limit_the_answer_is_what_there_is() -> None:
     answer = carried_out(never_ends, timeout=1)
     assert isinstance(answer, Answer)
     assert (answer.stop, answer.text) == ("time", "Done.")
-    assert answer.nothing == "the agent stopped at its time limit of 1 s"
+    assert answer.why_not_gradable == "the agent stopped at its time limit of 1 s"
     assert [file.path for file in answer.files] == ["half.txt"]
     assert answer.usage == DONE.usage
 

@@ -153,7 +153,7 @@ def test_a_refusal_ends_it() -> None:
 
 def test_an_empty_final_text_is_an_empty_answer() -> None:
     answer = run(recorder_for(), ScriptedCall(calls(("list", {}), text="I look."), Answer("")))
-    assert (answer.text, answer.nothing) == ("", "the agent's final answer is empty")
+    assert (answer.text, answer.why_not_gradable) == ("", "the agent's final answer is empty")
 
 
 def test_a_model_that_gives_no_answer_is_an_error() -> None:

@@ -173,7 +173,7 @@ def test_a_model_that_never_ends_is_stopped(provider: str) -> None:
     assert isinstance(reply, Answer)
     assert reply.stop == "max_turns"
     assert len(asked) == 5
-    assert reply.nothing == "the agent stopped at its limit of 5 turns"
+    assert reply.why_not_gradable == "the agent stopped at its limit of 5 turns"
 
 
 def test_wrong_calls_are_told_and_the_model_may_go_on(provider: str) -> None:
@@ -254,7 +254,7 @@ def test_time_is_limited_whatever_a_command_does(
     end_time_once(monkeypatch, lambda: bool(asked))
     answer = answer_of(provider, script, timeout=3)
     assert answer.stop == "time"
-    assert answer.nothing == "the agent stopped at its time limit of 3 s"
+    assert answer.why_not_gradable == "the agent stopped at its time limit of 3 s"
     assert [turn.kind for turn in answer.transcript] == ["system", "user", "assistant", "call"]
     assert answer.usage.input == 10
 
@@ -294,7 +294,7 @@ def test_no_key_is_in_reach(provider: str) -> None:
 
 def test_a_refusal_is_a_failure_that_says_so(provider: str) -> None:
     answer = answer_of(provider, lambda _: Said("I won't.", stop="refusal"))
-    assert answer.nothing == "the model refused to go on"
+    assert answer.why_not_gradable == "the model refused to go on"
 
 
 def test_an_empty_end_is_a_failure_that_says_so(provider: str) -> None:
@@ -302,7 +302,7 @@ def test_an_empty_end_is_a_failure_that_says_so(provider: str) -> None:
         return Said("") if asked.results else Said("I look.", calls=(bash("true"),))
 
     answer = answer_of(provider, script)
-    assert (answer.text, answer.nothing) == ("", "the agent's final answer is empty")
+    assert (answer.text, answer.why_not_gradable) == ("", "the agent's final answer is empty")
 
 
 def test_a_turn_that_is_cut_off_goes_on(provider: str) -> None:

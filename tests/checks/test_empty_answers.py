@@ -74,12 +74,12 @@ KIND_TO_SILENCE: Final[list[dict[str, Any]]] = [
 @pytest.mark.parametrize("text", EMPTY)
 def test_blank_texts_are_empty(text: str) -> None:
     assert Answer(text).is_empty
-    assert Answer(text).nothing
+    assert Answer(text).why_not_gradable
 
 
 @pytest.mark.parametrize("text", SAID)
 def test_anything_visible_is_an_answer(text: str) -> None:
-    assert not Answer(text).nothing
+    assert not Answer(text).why_not_gradable
 
 
 def test_long_blank_text_is_found_empty_in_linear_time() -> None:
@@ -156,7 +156,9 @@ def test_an_agent_that_only_leaves_files_has_answered() -> None:
 
 
 def test_an_agent_that_leaves_empty_files_has_not() -> None:
-    assert Answer("", files=(AnswerFile.of("a.txt", b""),)).nothing == "the answer is empty"
+    assert (
+        Answer("", files=(AnswerFile.of("a.txt", b""),)).why_not_gradable == "the answer is empty"
+    )
 
 
 def test_own_functions_never_see_an_empty_answer() -> None:
@@ -181,7 +183,7 @@ def test_the_judge_is_not_asked_about_an_empty_answer(answer: Answer) -> None:
     (record,) = records_of([ToGrade(trial, Case("c", "q"), checks)], ask)
     assert record.outcome == "failed"
     assert (record.score, record.judge_calls) == (0.0, 0)
-    assert [one.reason for one in record.checks] == [answer.nothing] * 2
+    assert [one.reason for one in record.checks] == [answer.why_not_gradable] * 2
 
 
 def test_the_judge_sees_the_words_of_a_refusal_that_is_asked_for() -> None:

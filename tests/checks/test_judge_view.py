@@ -227,7 +227,7 @@ def test_prompt_for_a_plain_completion_is_as_it_was() -> None:
 @pytest.mark.parametrize("stop", ["max_turns", "time"])
 def test_judge_is_not_asked_about_a_limit_stop(stop: str) -> None:
     answer = replace(agent_answer(), stop=stop)
-    if answer.nothing:
+    if answer.why_not_gradable:
         assert not first_questions(RUBRIC, QUESTION, answer)
 
 

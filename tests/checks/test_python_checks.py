@@ -98,7 +98,7 @@ def test_context_does_not_reveal_the_arm() -> None:
             "value",
             "case_sensitive",
             "rulings",
-            "nothing",
+            "why_not_gradable",
             "text_name",
             "final_workspace",
         )

@@ -113,7 +113,7 @@ def test_trials_that_were_stopped_at_a_limit_are_told_beside_the_verdict() -> No
     activity = BOTH.records[0].activity
     assert activity
     answer = Answer("", stop="max_turns", activity=activity)
-    stopped = Grade("files", False, answer.nothing)
+    stopped = Grade("files", False, answer.why_not_gradable)
     first, *others = BOTH.records
     results = replace(BOTH, records=(replace(first, checks=(stopped,)), *others))
     what = "loop/haiku: 1 of 12 trials stopped at the limit of turns or time"

@@ -94,7 +94,7 @@ def test_an_agent_that_reached_a_limit_or_said_nothing_has_failed(
 ) -> None:
     # Also if it left files.
     files = (AnswerFile.of("out.txt", b"made"),)
-    assert replace(answer, activity=Activity(7, 3), files=files).nothing == reason
+    assert replace(answer, activity=Activity(7, 3), files=files).why_not_gradable == reason
 
 
 def test_keys_are_masked_in_all_of_an_agents_answer(monkeypatch: pytest.MonkeyPatch) -> None:

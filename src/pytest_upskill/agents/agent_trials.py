@@ -142,7 +142,7 @@ class AgentTrials:
             seconds = self._timeout if is_late else clock.seconds + start.seconds
             answer = replace(answer, seconds=seconds)
             if task.until_opened and _is_undecided(answer):
-                raise NoAnswerError(f"{task.agent}: {answer.nothing}")
+                raise NoAnswerError(f"{task.agent}: {answer.why_not_gradable}")
             changes = WorkspaceChanges()  # of no use if only opening the skill was tested
             if not task.until_opened:
                 async with self._snapshots:

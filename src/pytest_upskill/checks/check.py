@@ -42,7 +42,7 @@ class CheckContext:
     value: Any = None  # the check's value in the case: 3 for ``{"haiku": 3}``
     case_sensitive: bool = False  # whether upper and lower case differ, as the case says
     rulings: Mapping[str, Result] = field(default_factory=dict, repr=False)  # of the judge, by text
-    nothing: str = ""  # why there is nothing to grade, so that no check passes
+    why_not_gradable: str = ""  # why there is nothing to grade, so that no check passes
     text_name: str = "the answer"  # what reasons call the checked text
     final_workspace: Workspace | None = field(default=None, repr=False, compare=False)
 
@@ -59,8 +59,8 @@ class CheckContext:
 
     def within(self, group: Iterable["AnyCheck"]) -> "CheckContext":
         """Where a group asks for a refusal, one is graded like any other answer."""
-        if self.nothing and self.answer.refused and wants_refusal(group):
-            return replace(self, nothing="")
+        if self.why_not_gradable and self.answer.refused and wants_refusal(group):
+            return replace(self, why_not_gradable="")
         return self
 
 
@@ -114,10 +114,14 @@ class Check:
     def results(self, context: CheckContext) -> Iterator[Result]:
         """CheckError if the check breaks: then the answer is neither right nor wrong."""
         context = replace(context, value=self.argument, case_sensitive=self.case_sensitive)
-        if not context.nothing and self.kind.needs_agent and context.answer.activity is None:
-            context = replace(context, nothing=_NO_AGENT)
-        if context.nothing and self.kind.calls_code:
-            yield None, context.nothing
+        if (
+            not context.why_not_gradable
+            and self.kind.needs_agent
+            and context.answer.activity is None
+        ):
+            context = replace(context, why_not_gradable=_NO_AGENT)
+        if context.why_not_gradable and self.kind.calls_code:
+            yield None, context.why_not_gradable
             return
         results = list[Result]()
         try:
@@ -125,8 +129,8 @@ class Check:
             with not_counted() if self.kind.calls_code else nullcontext():
                 results.extend(self.kind.evaluate(context))
             for passed, reason in results:
-                if context.nothing:  # one result for each, so that the arms have as many
-                    yield None, context.nothing
+                if context.why_not_gradable:  # one result for each, so that the arms have as many
+                    yield None, context.why_not_gradable
                     continue
                 if self.kind.of_skill and context.has_no_skill:
                     yield True, _NO_SKILL
@@ -161,11 +165,11 @@ class Combined:
         return [_short(" | ".join(groups))] * number
 
     def results(self, context: CheckContext) -> Iterator[Result]:
-        if context.nothing and self.name == "not":
-            yield None, context.nothing
+        if context.why_not_gradable and self.name == "not":
+            yield None, context.why_not_gradable
             return
         of_skill = any(check.kind.of_skill for check in walk([self]))
-        if of_skill and context.has_no_skill and not context.nothing:
+        if of_skill and context.has_no_skill and not context.why_not_gradable:
             yield True, _NO_SKILL
             return
         groups = []
@@ -173,7 +177,11 @@ class Combined:
             inside = context.within(group)
             groups.append([result for check in group for result in check.results(inside)])
         passed, reason = _any_of(groups) if self.name == "any_of" else _not(groups[0])
-        yield (passed, reason) if passed or not context.nothing else (None, context.nothing)
+        yield (
+            (passed, reason)
+            if passed or not context.why_not_gradable
+            else (None, context.why_not_gradable)
+        )
 
 
 AnyCheck = Check | Combined

@@ -103,7 +103,7 @@ def _hidden(path: str, content: str | FileOfSkill, folder: Path | None) -> Start
 def _command(context: CheckContext) -> Iterator[Result]:
     for check in context.value:
         name = one_line(check.command.run, 60)
-        if context.nothing:
+        if context.why_not_gradable:
             ran = CommandResult(0, b"")
         else:
             with not_counted():

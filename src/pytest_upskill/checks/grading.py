@@ -36,7 +36,7 @@ def grade(
         answer,
         case,
         rulings=rulings or {},
-        nothing=answer.nothing,
+        why_not_gradable=answer.why_not_gradable,
         final_workspace=workspace or Workspace(answer),
     ).within(checks)
     graded, numbers = list[tuple[str, bool, str, float, bool, str]](), list[int]()

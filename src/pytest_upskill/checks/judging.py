@@ -55,7 +55,9 @@ class ToJudge(NamedTuple):
 def _ruled(context: CheckContext) -> Iterator[Result]:
     """Rulings are looked up here: the judge was asked before."""
     for text in context.value.texts:
-        yield (None, context.nothing) if context.nothing else context.rulings[text]
+        yield (
+            (None, context.why_not_gradable) if context.why_not_gradable else context.rulings[text]
+        )
 
 
 JUDGE: Final = CheckKind("judge", TEXTS, _ruled, full_texts=lambda to_judge: to_judge.texts)
@@ -103,7 +105,7 @@ def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[
 
     Nothing about an empty answer or a refusal, which pass no check.
     """
-    if answer.nothing and (answer.is_empty or not answer.refused or not rubric.refusals):
+    if answer.why_not_gradable and (answer.is_empty or not answer.refused or not rubric.refusals):
         return []
     turns = [part for message in question.messages for part in message]
     spoken = [*rubric.texts, *filter(None, [rubric.context]), *turns]
@@ -180,7 +182,7 @@ def _rulings(
     ask: Ask, rubric: Rubric, answer: Answer, votes: Sequence[tuple[Question, Reply]]
 ) -> Rulings:
     if not votes:
-        failed = (False, answer.nothing)
+        failed = (False, answer.why_not_gradable)
         return Rulings(dict.fromkeys(rubric.texts, failed), 0, total_usage(()))
     read, spent = list[list[Ruling]](), list[Usage]()
     problem = None

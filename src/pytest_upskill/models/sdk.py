@@ -158,7 +158,9 @@ class Relays(Protocol):
 
 
 def answer_of(text: str, usage: Usage, stop: str, turn: ToolTurn | None = None) -> Answer:
-    """The answer of a reply. Only the turn of an agent may be empty; a refusal calls nothing."""
+    """The answer of a reply. ModelError for a blank text, unless tools were offered or the model
+    refused. Tool calls of a refusal are dropped.
+    """
     if turn is None and not text.strip() and stop != "refusal":
         raise empty_reply(stop)
     calls, thinking, raw = turn or ToolTurn()

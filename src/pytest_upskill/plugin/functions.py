@@ -141,8 +141,8 @@ class Asker:
         if isinstance(reply, NoAnswer):
             raise AskFailed(reply.reason)
         self.asked.append((trial, new_question, reply))
-        if reply.nothing and not allow_empty:
-            self._failure = pytest.fail.Exception(f"{reply.nothing} ({_EXPECTED_EMPTY})")
+        if reply.why_not_gradable and not allow_empty:
+            self._failure = pytest.fail.Exception(f"{reply.why_not_gradable} ({_EXPECTED_EMPTY})")
             raise self._failure
         text = AnswerText(reply.text)
         text.answer = reply

@@ -109,8 +109,8 @@ class SkillSession:
         self._session = session
         screen_of(self._config)
         # An option is missing if its plugin is disabled.
-        looks = ("collectonly", "setuponly", "setupplan")
-        self.asks = not any(getattr(self._config.option, look, False) for look in looks)
+        dry_run_options = ("collectonly", "setuponly", "setupplan")
+        self.asks = not any(getattr(self._config.option, name, False) for name in dry_run_options)
         try:
             folder = ini_folder(self._config)
             self.settings = with_upskill_config(read_settings(self._config), folder, self._code)

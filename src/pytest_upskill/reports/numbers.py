@@ -1,7 +1,9 @@
 """Every number of a summary, defined once: where it is found, how it is written, who shows it.
 
-A new column is a field of `SummaryRow` and an entry in `NUMBERS`: tables, pages, JSON, CSV, history
-and trend follow. The table of triggers is made of the same kind of entries.
+A new column is a field of `ArmSummary` that `summary.py` computes, a field of `SummaryRow`, and an
+entry in `NUMBERS`: tables, pages, JSON, history and trend follow. ``detail`` keeps it out of
+Markdown and the tables of `runs`; ``title`` makes it a metric of `runs`. The table of triggers is
+made of the same kind of entries.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -79,7 +81,7 @@ PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)  # one answer has 
 class Number:
     """A number of a skill on a model: a column of tables and perhaps a metric of ``runs``.
 
-    ``fields`` are those of a row, the skill's last. SCORE stands for what the lift is of. Without
+    ``fields`` are those of a row, the skill's last. SCORE stands for the chosen score. Without
     fields, there is only a text.
     """
 
@@ -89,7 +91,7 @@ class Number:
     unit: Unit = WHOLE
     title: str = ""  # as a metric over time; empty if it is none
     bounds: str = ""  # the field that ``_low`` and ``_high`` are added to
-    interval: int = 0  # the priority of the column with its bounds; 0 is no such column
+    interval_priority: int = 0  # the priority of the column with its bounds; 0 is no such column
     priority: int = 0  # columns with the lowest are dropped first if there is no room
     bar: bool = False  # whether the terminal draws it
     growth: bool = False  # whether the terminal shows by how much it grew with the skill
@@ -98,8 +100,8 @@ class Number:
     of_ref: bool = False  # about the skill at the git ref: in every table that has one
     painted_by: str = ""  # the field of the word that decides on its colour
     lift: str = ""  # the field of a lift of its own, shown unless the verdict is on it
-    shown_if: Callable[[float | None], bool] = lambda _: True  # of any amount in any row
-    tells: Callable[[Any], bool] = lambda _: True  # whether a row says something with it
+    column_needed_if: Callable[[float | None], bool] = lambda _: True  # of any amount in any row
+    row_counts: Callable[[Any], bool] = lambda _: True  # whether a row says something with it
     write: Callable[[Any, str], str | None] | None = None  # `text`, if amounts don't say it
 
     def amounts(self, row: Row) -> list[float | None]:
@@ -153,7 +155,7 @@ class Number:
     def full_text(self, row: Row) -> str | None:
         """With its bounds, or its lift, if tables show them."""
         text = self.text(row)
-        if text and self.interval and (bounds := self.bounds_text(row)):
+        if text and self.interval_priority and (bounds := self.bounds_text(row)):
             return f"{text} ({bounds})"
         return f"{text}, {lift}" if text and (lift := self.lift_text(row)) else text
 
@@ -164,10 +166,12 @@ class Number:
         return growth(after / before - 1, times) if before and after else None
 
     def is_shown(self, rows: Iterable[Row]) -> bool:
-        telling = [row for row in rows if self.tells(row)]
+        counted_rows = [row for row in rows if self.row_counts(row)]
         if not self.fields:
-            return any(map(self.text, telling))
-        return any(self.shown_if(amount) for row in telling for amount in self.amounts(row))
+            return any(map(self.text, counted_rows))
+        return any(
+            self.column_needed_if(amount) for row in counted_rows for amount in self.amounts(row)
+        )
 
     def header_of(self, rows: Iterable[Row]) -> str:
         refs = (row.against for row in rows if isinstance(row, SummaryRow) and row.against)
@@ -255,7 +259,7 @@ LIFT: Final = Number(
     POINTS,
     title="lift in points",
     bounds="lift",
-    interval=5,
+    interval_priority=5,
     priority=KEEP,
     painted_by="verdict",
 )
@@ -265,13 +269,13 @@ CHANGE: Final = Number(
     ("change",),
     POINTS,
     bounds="change",
-    interval=5,
+    interval_priority=5,
     priority=KEEP,
     detail=True,
     of_ref=True,
     painted_by="change_verdict",
-    tells=_is_compared,
-    shown_if=_is_known,
+    row_counts=_is_compared,
+    column_needed_if=_is_known,
 )
 TOKENS: Final = Number(
     "tokens",
@@ -288,7 +292,7 @@ COST: Final = Number(
     PER_1000,
     title="cost of 1000 answers with the skill",
     priority=44,
-    shown_if=bool,
+    column_needed_if=bool,
 )
 
 # The columns of all tables, from left to right.
@@ -303,8 +307,8 @@ NUMBERS: list[Number] = [
         priority=KEEP,
         detail=True,
         of_ref=True,
-        tells=_is_compared,
-        shown_if=_is_known,
+        row_counts=_is_compared,
+        column_needed_if=_is_known,
     ),
     WITH,
     LIFT,
@@ -318,7 +322,7 @@ NUMBERS: list[Number] = [
         bounds="skill_rate",
         priority=36,
         lift="rate_lift",
-        tells=lambda row: bool(row.score == "checks"),
+        row_counts=lambda row: bool(row.score == "checks"),
     ),
     Number(
         "checks",
@@ -328,8 +332,8 @@ NUMBERS: list[Number] = [
         title=f"{SCORE_WORDS['checks']} with the skill",
         priority=35,
         lift="score_lift",
-        tells=_has_several_checks,
-        shown_if=_is_known,
+        row_counts=_has_several_checks,
+        column_needed_if=_is_known,
         write=_checks,
     ),
     Number(
@@ -340,7 +344,7 @@ NUMBERS: list[Number] = [
         title="share of trials that opened the skill",
         bounds="activated",
         priority=45,
-        shown_if=_is_known,
+        column_needed_if=_is_known,
         write=_opened,
     ),
     Number(
@@ -351,7 +355,7 @@ NUMBERS: list[Number] = [
         title="recall: how often queries that need the skill open it",
         bounds="recall",
         priority=66,
-        shown_if=_is_known,
+        column_needed_if=_is_known,
     ),
     Number(
         "false-alarms",
@@ -361,7 +365,7 @@ NUMBERS: list[Number] = [
         title="false alarms: how often queries that don't need the skill open it",
         bounds="false_alarms",
         priority=48,
-        shown_if=_is_known,
+        column_needed_if=_is_known,
     ),
     TOKENS,
     COST,
@@ -372,7 +376,7 @@ NUMBERS: list[Number] = [
         SHORT,
         title="turns of an agent with the skill",
         priority=42,
-        shown_if=_is_known,
+        column_needed_if=_is_known,
     ),
     Number(
         "tool-calls",
@@ -381,7 +385,7 @@ NUMBERS: list[Number] = [
         SHORT,
         title="tool calls of an agent with the skill",
         priority=41,
-        shown_if=_is_known,
+        column_needed_if=_is_known,
     ),
     Number("seconds", "seconds", _both("seconds"), SECONDS, priority=10, detail=True),
     Number("errors", "errors", ("errored",), priority=30, alarm=True, detail=True),
@@ -417,7 +421,7 @@ TRIGGER_NUMBERS: Final = (
         ("recall.rate",),
         RATE,
         bounds="recall.interval",
-        interval=95,
+        interval_priority=95,
         bar=True,
         priority=KEEP,
     ),
@@ -427,7 +431,7 @@ TRIGGER_NUMBERS: Final = (
         ("false_alarms.rate",),
         RATE,
         bounds="false_alarms.interval",
-        interval=95,
+        interval_priority=95,
         bar=True,
         priority=KEEP,
     ),
@@ -438,10 +442,10 @@ TRIGGER_NUMBERS: Final = (
         priority=30,
         write=lambda row, _: instead_text(row.instead.items()),
     ),
-    Number("tokens", "tokens", ("tokens",), priority=2, shown_if=_is_known),
-    Number("cost", "$/1000", ("cost",), PER_1000, priority=1, shown_if=bool),
-    Number("errors", "errors", ("errored",), alarm=True, shown_if=bool),
-    Number("not-run", "not run", ("not_run",), alarm=True, shown_if=bool),
+    Number("tokens", "tokens", ("tokens",), priority=2, column_needed_if=_is_known),
+    Number("cost", "$/1000", ("cost",), PER_1000, priority=1, column_needed_if=bool),
+    Number("errors", "errors", ("errored",), alarm=True, column_needed_if=bool),
+    Number("not-run", "not run", ("not_run",), alarm=True, column_needed_if=bool),
 )
 
 

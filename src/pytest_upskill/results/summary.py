@@ -83,7 +83,7 @@ class Summary(WithPair):
     by_case: tuple[CaseSummary, ...] = ()
     against: str | None = None  # the git ref of the arm ``previous``
     most_runs: int | None = None  # the upper limit of frugal runs
-    score: Score = "pass"  # what the lift is of
+    score: Score = "pass"  # what the lift compares
     agent: str = CHAT
     agent_version: str = ""
     activation: Activation | None = None  # of an agent
@@ -103,7 +103,7 @@ class Summary(WithPair):
         return None if skill is None or baseline is None else skill - baseline
 
     def scored(self, arm: Arm) -> float | None:
-        """What the lift is of: the pass rate, or the share of checks."""
+        """The chosen score: the pass rate, or the share of checks passed."""
         return self.arm(arm).scored(self.score)
 
     @property
@@ -131,7 +131,7 @@ class Summary(WithPair):
     def scores(
         self, over: Arm, of: Arm = "skill", score: Score | None = None
     ) -> list[tuple[float, float]]:
-        """`pairs` of pass rates or of shares of checks; by default of what the lift is of."""
+        """`pairs` of pass rates or of shares of checks; by default of the chosen score."""
         return self.pairs(_NUMBERS[score or self.score], over, of)
 
     def case_scores(self, over: Arm, of: Arm = "skill") -> dict[str, tuple[float, float]]:
@@ -198,7 +198,7 @@ class _Runs(NamedTuple):
 
 
 def kinds_of(runs: Sequence[Run], score: Score) -> list[Hashable]:
-    """How each run went: what the lift is of, in all arms."""
+    """The chosen score of each run, in all arms."""
     return [
         tuple((arm, _value(record, score)) for arm, record in sorted(run.items())) for run in runs
     ]

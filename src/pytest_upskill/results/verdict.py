@@ -15,10 +15,10 @@ from .summary import Summary
 
 Word = Literal["helps", "hurts", "no effect shown", "not needed", "incomplete"]
 
-_PASSES_ALREADY: Final = 0.9
-_AS_GOOD: Final = 0.05
+_PASSES_ALREADY: Final = 0.9  # the score of a baseline that needs no skill
+_AS_GOOD: Final = 0.05  # a smaller difference of scores does not matter
 _MOST_NAMES: Final = 5
-_FORESEEABLE: Final = 10
+_FORESEEABLE: Final = 10  # more cases are advised up to this factor
 _ROUNDING: Final = 1e-9
 
 
@@ -101,12 +101,12 @@ def _verdict(
     row: Summary, comparisons: Mapping[Arm, Comparison], level: float, models: int
 ) -> Verdict:
     # Several models can show less than one: this is the first step of Holm.
-    planned = 1 - (1 - level) / max(1, models)
+    level_per_model = 1 - (1 - level) / max(1, models)
     scores = row.scores(over="baseline")
-    smallest = detectable_lift(scores, planned) if scores else None
+    smallest = detectable_lift(scores, level_per_model) if scores else None
     over = comparisons.get("baseline")
     word = _word(row, over.lift if over else None)
-    outlook = _outlook(row, smallest, planned, models) if word == "no effect shown" else ""
+    outlook = _outlook(row, smallest, level_per_model, models) if word == "no effect shown" else ""
     return Verdict(row, comparisons, word, _sentence(row, word, over, outlook), smallest)
 
 

@@ -160,10 +160,10 @@ class Answer:
         return not _has_ink(visible) and not any(file.size for file in self.files)
 
     @property
-    def nothing(self) -> str:
-        """Why there is nothing to grade; empty if there is something."""
+    def why_not_gradable(self) -> str:
+        """Why no check can pass: no answer, a refusal or a limit; empty if it can be graded."""
         if self.activity is not None:
-            return self._nothing_of_agent(self.activity)
+            return self._why_not_gradable_for_agent(self.activity)
         if not self.is_empty:
             return "the model refused to answer" if self.refused else ""
         if self.refused:
@@ -173,7 +173,7 @@ class Answer:
             reason += ", cut off by the output limit"
         return f"the answer is {reason}"
 
-    def _nothing_of_agent(self, activity: Activity) -> str:
+    def _why_not_gradable_for_agent(self, activity: Activity) -> str:
         """The same for an agent: one that reached a limit, or left no last word, has failed."""
         if self.stop == "max_turns":
             return f"{STOPPED} limit of {counted(activity.turns, 'turn')}"

@@ -96,7 +96,7 @@ def _undecided(answer: Answer, activity: Activity) -> str:
     if activity.activated:
         return ""
     if answer.stop == "time":
-        return f"{answer.nothing}, before it was decided whether the skill is opened"
+        return f"{answer.why_not_gradable}, before it was decided whether the skill is opened"
     if activity.untold:
         return UNTOLD
     return "" if activity.activated is False else "nothing tells whether the skill was opened"

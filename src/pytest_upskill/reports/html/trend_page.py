@@ -98,7 +98,7 @@ def _cells(entry: Entry, numbers: Sequence[Number]) -> list[str]:
 
 
 def _cell(number: Number, entry: Entry) -> str:
-    bounds = number.bounds_text(entry.row) if number.interval else None
+    bounds = number.bounds_text(entry.row) if number.interval_priority else None
     text = number.skill_text(entry.row) or _UNKNOWN
     text += unit_of(entry.row.score) if number is LIFT else ""
     return f"{text} ({bounds})" if bounds else text

@@ -89,9 +89,9 @@ def _table(
         alarming = number.alarm and any(number.amount(row) for row in rows)
         priority = KEEP if alarming else number.priority
         add(Column(header, right, priority), (_cell(number, row, layout, look) for row in rows))
-        bounds = [number.bounds_text(row) for row in rows] if number.interval else []
+        bounds = [number.bounds_text(row) for row in rows] if number.interval_priority else []
         if any(bounds):
-            column = Column("interval", priority=number.interval)
+            column = Column("interval", priority=number.interval_priority)
             add(column, (Cell(text or "-") for text in bounds))
     return Table(columns, cells, layout.between, layout.drop_below)
 
