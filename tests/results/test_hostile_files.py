@@ -165,3 +165,10 @@ def test_an_impossible_number_is_named(tmp_path: Path, key: str, value: object, 
     (tmp_path / "r.json").write_text(changed(REPORT, (key,), value))
     with pytest.raises(ResultsError, match=told):
         read_run(tmp_path / "r.json")
+
+
+def test_an_unknown_key_is_named(tmp_path: Path) -> None:
+    path = ("tests", 0, "expected", "was")
+    (tmp_path / "r.json").write_text(changed(REPORT, path, {"passes": 1, "runs": 1, "run": 1}))
+    with pytest.raises(ResultsError, match=r"tests\[0\]\.expected\.was\.run: unknown key"):
+        read_run(tmp_path / "r.json")

@@ -99,7 +99,9 @@ class Expectation:
 
 # Trials go to other processes, never to a file.
 _NotInFiles = GetPydanticSchema(
-    lambda *_: core_schema.no_info_plain_validator_function(lambda _: ())
+    lambda *_: core_schema.no_info_plain_validator_function(
+        lambda _: (), json_schema_input_schema=core_schema.any_schema()
+    )
 )
 
 
