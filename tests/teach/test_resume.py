@@ -207,3 +207,12 @@ def test_an_odd_state_is_no_run(tmp_path: Path, odd: str) -> None:
     (tmp_path / ".upskill/teach/odd/state.json").write_text(odd)
     assert resume_state(tmp_path, "d").folder == good.folder
     assert start_state(tmp_path, "lamp", "d").session == 2
+
+
+def test_a_state_holds_any_name_and_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key := "sk-ant-0123456789abcdefghij")
+    saved = "/caf\udce9/lamp"  # os.fsdecode of a name in Latin-1
+    start_state(tmp_path, "lamp", "d").save(saved=saved, task=f"print {key}")
+    state = resume_state(tmp_path, "d").state
+    assert state.saved == saved
+    assert key not in state.task

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from .._util.files import read_file, save_file
+from .._util.json_forms import form_of, json_values
 from .._util.texts import digest
 from ..engine.store import FOLDER, make_folder
 from ..errors import InputError, Setting, SettingsError, Spell, TeachError
@@ -76,9 +77,6 @@ class RunState:
     out_of_budget: bool = False
 
 
-_RUN_STATE: Final = TypeAdapter(RunState)
-
-
 @dataclass
 class StateFolder:
     """The folder of a run, with its versions and its state.json."""
@@ -92,7 +90,9 @@ class StateFolder:
 
     def save(self, **changes: Any) -> None:
         self.state = replace(self.state, **changes)
-        save_file(self.folder / _STATE, _RUN_STATE.dump_json(self.state, indent=1) + b"\n")
+        # As text: a name may hold bytes that are not UTF-8, and a key is masked in text only.
+        text = json.dumps(json_values(self.state), indent=1, ensure_ascii=False)
+        save_file(self.folder / _STATE, text + "\n")
 
     def rename(self, name: str) -> None:
         """Name the folder after the skill, once its name is known."""
@@ -238,8 +238,9 @@ def resume_state(root: Path, digest: str) -> StateFolder:
 
 def _runs(root: Path) -> Iterator[StateFolder]:
     for file in (root / FOLDER / "teach").glob(f"*/{_STATE}"):
-        with suppress(OSError, ValidationError):
-            yield StateFolder(file.parent, _RUN_STATE.validate_json(read_file(file)))
+        with suppress(OSError, ValueError, RecursionError):
+            state = form_of(RunState).validate_python(json.loads(read_file(file)))
+            yield StateFolder(file.parent, state)
 
 
 def _free(folder: Path) -> Path:
