@@ -112,7 +112,7 @@ def test_cases_may_look_at_what_an_agent_leaves(project: Project) -> None:
         status, shown, _ = project.run("refine", str(folder), *options, "--eval-agent", "loop")
         assert "current loop/small 0% → 100% (+100)" in lines(shown)
         run = evaluate(folder, students="small", student_url=url, agents="loop")
-    assert [one.summary.model for one in run.verdicts] == ["loop/small"]
+    assert [one.summary.subject.label for one in run.verdicts] == ["loop/small"]
     assert {one.outcome for one in run.records if one.arm == "skill"} == {"passed"}
 
 

@@ -259,7 +259,7 @@ _SHOWN_PATH: Final = 200
 
 
 @dataclass(frozen=True)
-class _Room:
+class _LineLimits:
     """How much is shown."""
 
     replies: int
@@ -269,7 +269,10 @@ class _Room:
     full: bool  # whole texts, instead of one line each
 
 
-_ROOM: Final = {1: _Room(3, 12, 300, 20, full=False), 2: _Room(30, 100, 1500, 50, full=True)}
+_LINE_LIMITS: Final = {
+    1: _LineLimits(3, 12, 300, 20, full=False),
+    2: _LineLimits(30, 100, 1500, 50, full=True),
+}
 
 
 def activity_line(record: Record) -> Iterator[Line]:
@@ -281,18 +284,18 @@ def trial_lines(record: Record, look: TerminalLook) -> Iterator[Line]:
     """With -v: findings, files and the last turns; with -vv, more of them."""
     if look.verbosity < 1:
         return
-    limits = _ROOM[min(look.verbosity, 2)]
+    limits = _LINE_LIMITS[min(look.verbosity, 2)]
     for lines in (_findings(record, limits), _files(record.files, limits), _turns(record, limits)):
         for first, text, indent in lines:
             yield first, text.replace("…", look.marks.cut), indent
 
 
-def _findings(record: Record, limits: _Room) -> Iterator[Line]:
+def _findings(record: Record, limits: _LineLimits) -> Iterator[Line]:
     for finding in record.activity.findings if record.activity else ():
         yield "  ", f"Note: {one_line(finding, limits.characters)}", "    "
 
 
-def _files(files: Sequence[AnswerFile], limits: _Room) -> Iterator[Line]:
+def _files(files: Sequence[AnswerFile], limits: _LineLimits) -> Iterator[Line]:
     if files:
         yield "  ", "Files:", "  "
     for file in files[: limits.files]:
@@ -304,7 +307,7 @@ def _files(files: Sequence[AnswerFile], limits: _Room) -> Iterator[Line]:
         yield "    ", f"and {counted(len(files) - limits.files, 'more file')}", "      "
 
 
-def _turns(record: Record, limits: _Room) -> Iterator[Line]:
+def _turns(record: Record, limits: _LineLimits) -> Iterator[Line]:
     turns = _without_answer(record)
     if not limits.full:  # the prompt is shown above
         turns = tuple(turn for turn in turns if turn.kind not in ("system", "user"))
@@ -351,7 +354,7 @@ def _argument(text: str) -> str:
     return values[0] if len(values) == 1 and isinstance(values[0], str) else text
 
 
-def _text_lines(text: str, limits: _Room, prefix: str) -> Iterator[Line]:
+def _text_lines(text: str, limits: _LineLimits, prefix: str) -> Iterator[Line]:
     for line in visible(shortened(text, limits.characters)).split("\n"):
         yield prefix, line, prefix
 
