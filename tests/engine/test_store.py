@@ -129,6 +129,13 @@ def test_an_answer_that_does_not_fit_costs_nothing_else(tmp_path: Path, odd: Ans
     assert not list(tmp_path.glob("*.old"))
 
 
+def test_a_name_of_a_model_that_is_not_utf_8_is_stored_escaped(tmp_path: Path) -> None:
+    store = Store(tmp_path / "answers.sqlite")
+    assert store.put("k", "m\udcff", ANSWER)
+    assert store.size().answers == {"m\\udcff": 1}
+    store.close()
+
+
 def test_an_answer_takes_hardly_more_room_than_its_text(tmp_path: Path) -> None:
     store = Store(tmp_path / "a.sqlite")
     for number in range(200):

@@ -91,7 +91,8 @@ class Store:
             self._error = error
             self._unusable += 1
             return False
-        self._unsaved[key] = (key, model, time.time(), data)
+        name = model.encode(errors="backslashreplace").decode()  # an argument may not be UTF-8
+        self._unsaved[key] = (key, name, time.time(), data)
         self._save()
         return key not in self._unsaved
 
