@@ -68,6 +68,14 @@ def test_invalid_line_is_reported_by_number(tmp_path: Path, broken: dict[str, ob
         load_recording(tmp_path / "a.jsonl")
 
 
+@pytest.mark.parametrize("key", ["text", "key"])
+def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
+    line = {name: value for name, value in json.loads(LINE).items() if name != key}
+    (tmp_path / "a.jsonl").write_text(json.dumps(line))
+    with pytest.raises(SettingsError, match=rf":1: not a recorded answer \({key}: missing\)"):
+        load_recording(tmp_path / "a.jsonl")
+
+
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "1e300", "1" + "0" * 400, '"x"', "[1]"])
 def test_an_odd_number_of_a_recording_is_unknown(tmp_path: Path, value: str) -> None:
     line = LINE.replace(": 15", f": {value}").replace("0.012", value)

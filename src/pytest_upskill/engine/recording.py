@@ -105,11 +105,13 @@ def _read(file: Path, setting: str) -> Iterator[tuple[str, Answer, str]]:
         try:
             data = json.loads(line)
             answer: Answer = read_form(form_of(Answer), data)
+            if "key" not in data:
+                raise FormError([(("key",), "missing")])
             yield str(data["key"]), replace(answer, stored=True), line.strip()
-        except (FormError, ValueError, KeyError, RecursionError) as error:
+        except (FormError, ValueError, RecursionError) as error:
             raise SettingsError(
                 setting,
-                f"not a recorded answer ({type(error).__name__}: {one_line(str(error), 200)})",
+                f"not a recorded answer ({one_line(str(error), 200)})",
                 ("Write the file again with ", Setting("record_file"), "."),
                 value=f"{shown(file)}:{number}",
             ) from None
