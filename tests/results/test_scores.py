@@ -125,13 +125,13 @@ def test_the_chance_of_a_run_is_observed_for_shares() -> None:
         pytest.approx((0.3, 0.5)),
         pytest.approx((0.0, 0.7)),
     ]
-    assert row.chance(over="baseline") == pytest.approx((0.02 + 0.02) / 2)
-    assert replace(row, score="pass").chance(over="baseline") is None
+    assert row.run_variance(over="baseline") == pytest.approx((0.02 + 0.02) / 2)
+    assert replace(row, score="pass").run_variance(over="baseline") is None
     once = [record for record in records if record.run == 1]
     assert (
-        summarize(once, pair_of("gate", "haiku"), model_id="m", not_run=0, score="checks").chance(
-            over="baseline"
-        )
+        summarize(
+            once, pair_of("gate", "haiku"), model_id="m", not_run=0, score="checks"
+        ).run_variance(over="baseline")
         is None
     )
 

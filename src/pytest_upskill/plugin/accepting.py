@@ -36,7 +36,7 @@ from .ledger import Ledger
 from .paths import SkillSource
 from .planning import accepted_of, planned_of
 from .pytest_options import spell
-from .skill_files import CollectedSkill
+from .skill_files import SkillFile
 
 _MOST_NAMES: Final = 10
 
@@ -93,7 +93,7 @@ def _groups(ledger: Ledger) -> list[_Group]:
 
 def unmatched_of(
     items: Iterable[pytest.Item],
-    files: Iterable[CollectedSkill],
+    files: Iterable[SkillFile],
     without_cases: Iterable[SkillSource],
     subjects: Mapping[str, Subject],
     asked_queries: Collection[str],
@@ -165,7 +165,7 @@ class _AcceptedOfModel:
     present: dict[str, Present] = field(default_factory=dict)
 
 
-def _known_queries(file: CollectedSkill, model: str) -> _AcceptedOfModel | None:
+def _known_queries(file: SkillFile, model: str) -> _AcceptedOfModel | None:
     """The accepted results of queries on a model, and the queries that there are now."""
     if not (accepted := file.accepted.triggers.get(model)):
         return None

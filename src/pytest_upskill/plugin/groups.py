@@ -92,7 +92,7 @@ class Groups:
                 own_runs=own_runs,
             )
             # With an answer missing the verdict is incomplete, and more runs would not change that.
-            scores, chance = summary.scores(over="baseline"), summary.chance(over="baseline")
+            scores, chance = summary.scores(over="baseline"), summary.run_variance(over="baseline")
             if summary.errored or not scores or not look(scores, runs, self._looks, chance).open:
                 break
             if runs == rest_look:

@@ -20,7 +20,7 @@ from .asked_items import AskedItem, CaseItem
 from .functions import asker_of
 from .items import ItemOfFile, is_skipped
 from .pytest_options import FLAGS
-from .skill_files import CollectedSkill
+from .skill_files import SkillFile
 
 
 def plan_of(items: Sequence[pytest.Item]) -> Plan:
@@ -66,7 +66,7 @@ def _labels(item: pytest.Item) -> _Labels | None:
 def untested(
     collected: Sequence[pytest.Item],
     items: Sequence[pytest.Item],
-    files: Sequence[CollectedSkill],
+    files: Sequence[SkillFile],
     without: Mapping[str, str],
     models: Iterable[str],
 ) -> dict[str, str]:
@@ -251,7 +251,7 @@ def collected_lines(plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")) -
     )
 
 
-def lacking_lines(items: Iterable[pytest.Item], files: Iterable[CollectedSkill]) -> list[str]:
+def lacking_lines(items: Iterable[pytest.Item], files: Iterable[SkillFile]) -> list[str]:
     """How many tests need another option; ``files`` are those that chat is asked about."""
     cases = [item for item in items if isinstance(item, CaseItem)]
     needed = {

@@ -58,7 +58,7 @@ from .pytest_options import cli_agent_flags, cli_value, message_of, spell
 from .run_settings import read_settings, with_upskill_config
 from .run_subjects import RunSubjects
 from .skill_code import code_kept_out
-from .skill_files import CollectedSkill, SkillWarning, require_judge
+from .skill_files import SkillFile, SkillWarning, require_judge
 from .status_line import Tally
 from .studies import Studies, require_studies, wanted_studies
 
@@ -87,7 +87,7 @@ class SkillSession:
         self._session: pytest.Session | None = None
         self._code = code_kept_out(config)
         self._selected = Selected()
-        self._files: list[CollectedSkill] = []
+        self._files: list[SkillFile] = []
         self._unmatched: tuple[Unmatched, ...] = ()  # accepted results
         self._untested: dict[str, str] = {}
         self._stopped: str | None = None  # why the run ended early
@@ -230,7 +230,7 @@ class SkillSession:
         report = yield
         if isinstance(collector, pytest.Session) and report.passed:
             sources = self._selected.sources
-            self._files = [CollectedSkill.make(collector, source, self) for source in sources]
+            self._files = [SkillFile.make(collector, source, self) for source in sources]
             report.result = [*report.result, *self._files]
         return report
 

@@ -45,7 +45,7 @@ def info_of(
     return SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
 
 
-class CollectedSkill(SkillNode):
+class SkillFile(SkillNode):
     """The file of a skill's cases.
 
     Its parent is the session: pytest imports the conftest.py of every folder that it enters, but
@@ -58,12 +58,10 @@ class CollectedSkill(SkillNode):
     for_agents: Collection[str] = ()  # cases that are not for chat, if there are others
 
     @classmethod
-    def make(cls, session: pytest.Session, source: SkillSource, run: Run) -> "CollectedSkill":
+    def make(cls, session: pytest.Session, source: SkillSource, run: Run) -> "SkillFile":
         # pytest gives all files outside the rootdir the same empty node id.
         nodeid = printable(relative(source.file, session.config.rootpath))
-        node: CollectedSkill = cls.from_parent(
-            session, path=source.file, name=nodeid, nodeid=nodeid
-        )
+        node: SkillFile = cls.from_parent(session, path=source.file, name=nodeid, nodeid=nodeid)
         node.source, node.run, node.runnable = source, run, {}
         node.printable_path = Path(printable(str(source.file)))
         node.has_lines = source.file == source.cases_file

@@ -149,7 +149,7 @@ class Summary(WithPair):
             pairs[case.case] = (before, after)
         return pairs
 
-    def chance(self, over: Arm, of: Arm = "skill") -> float | None:
+    def run_variance(self, over: Arm, of: Arm = "skill") -> float | None:
         """The variance of one run's difference, for `spreads`; None if the rates tell it."""
         arms = [[case.arm(arm).score_variance for arm in (over, of)] for case in self.by_case]
         sums = [sum(both) for pair in arms if len(both := [v for v in pair if v is not None]) == 2]

@@ -181,7 +181,7 @@ def _outlook(row: Summary, smallest: float | None, level: float, models: int) ->
         verb = "is" if len(scores) == 1 else "are"
         return f"{counted(len(scores), 'case')} {verb} too few to show any lift{for_models}"
     cases = cases_needed(scores, level)
-    runs = runs_needed(scores, row.runs, level, chance=row.chance(over="baseline"))
+    runs = runs_needed(scores, row.runs, level, chance=row.run_variance(over="baseline"))
     # A noisy estimate does not tell how many cases it would take.
     if cases is not None and len(scores) < cases <= _FORESEEABLE * len(scores):
         missing = f"{counted(cases - len(scores), 'more case')}"
