@@ -285,7 +285,7 @@ def test_pull_request_target_is_refused(make_job: MakeJob) -> None:
         ("", "", [str(ROOT)]),
         ("", "local", [f"{ROOT}[local]"]),
         ("1.2.3", "", ["pytest-upskill==1.2.3"]),
-        ("1.2.3; touch evil", "local,otel", ["pytest-upskill[local,otel]==1.2.3; touch evil"]),
+        ("1.2.3; touch evil", "local,vertex", ["pytest-upskill[local,vertex]==1.2.3; touch evil"]),
     ],
 )
 def test_installing(

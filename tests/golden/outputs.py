@@ -26,7 +26,6 @@ _MASKS: Final = (
     (r"\b\d+(\.\d+)? s\):", "TIME):"),  # of an answer
     (r"^Took .*\.$", "Took TIME."),
     (r', "seconds": [\d.]+', ""),  # an answer that took no time has none
-    (r'"asked_at": [\d.]+', '"asked_at": "TIME"'),
     (r"\b\d{4}-\d\d-\d\d\b", "DATE"),
     (r"\b[0-9a-f]{40}\b", "COMMIT"),
     (r"\btmp-\w+", "TEMPORARY"),

@@ -4,17 +4,44 @@ import csv
 
 import pytest
 
+from support.collector import Collector
 from support.hook_runs import example, records, run
 from support.runs import ending
 
 
 def test_the_example_of_finished_results(pytester: pytest.Pytester, workers: str) -> None:
-    pytester.makeconftest(example("def pytest_upskill_finished"))
+    pytester.makeconftest(example("lifts.csv"))
     result = run(pytester, "-n", workers)
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["added the verdicts to lifts.csv"])
     rows = list(csv.reader((pytester.path / "lifts.csv").read_text().splitlines()))
     assert [row[:2] for row in rows] == [["gate", "scripted:answers.json"]]
+
+
+def test_the_example_that_sends_a_trace(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeconftest(example("opentelemetry"))
+    with Collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        run(pytester).stdout.fnmatch_lines(["sent 2 spans"])
+    baseline, skill, whole = collector.spans
+    assert whole["name"] == "upskill run"
+    assert baseline["parent"] == skill["parent"] == whole["id"]
+    assert skill["end"] - skill["start"] == pytest.approx(records(pytester)[1]["seconds"] * 1e9)
+    assert skill["attributes"] == {
+        "gen_ai.request.model": "answers.json",
+        "gen_ai.usage.input_tokens": 34,
+        "gen_ai.usage.output_tokens": 3,
+        "upskill.skill": "gate",
+        "upskill.case": "open-gate",
+        "upskill.arm": "skill",
+        "upskill.run": 1,
+        "upskill.outcome": "passed",
+    }
+    event = {"gen_ai.evaluation.name": "contains", "gen_ai.evaluation.score.value": True}
+    assert skill["events"] == [("gen_ai.evaluation.result", event)]
+    assert baseline["attributes"]["upskill.outcome"] == "failed"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ LOADED = """
 
     def pytest_unconfigure(config):
         names = ("anthropic", "openai", "pydantic", "yaml", "asyncio", "xllamacpp")
-        names += ("genai_prices", "httpx2", "aiohttp", "regex", "jsonschema", "opentelemetry")
+        names += ("genai_prices", "httpx2", "aiohttp", "regex", "jsonschema")
         loaded = [name for name in sys.modules if name in names or name[:14] == "pytest_upskill"]
         (config.rootpath / "loaded.json").write_text(json.dumps(sorted(loaded)))
 """
@@ -46,7 +46,7 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
     assert "skill" not in "\n".join(shown)
 
 
-HEAVY = {"anthropic", "openai", "xllamacpp", "aiohttp", "regex", "jsonschema", "opentelemetry"}
+HEAVY = {"anthropic", "openai", "xllamacpp", "aiohttp", "regex", "jsonschema"}
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from support.collector import Collector
 from support.kit import case, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.protocols import ODD_ANSWERS
@@ -57,19 +56,14 @@ def test_a_key_in_an_answer_or_a_question_is_masked_everywhere(
 ) -> None:
     said = f"Your key is {KEY}, {OTHER}, Basic {CODED}."
     write_skill(pytester.path / "skills/gate", [case(f"q {KEY}", "gate up", id="a")])
-    with LoopbackServer(lambda _: Reply(said)) as server, Collector() as collector:
+    with LoopbackServer(lambda _: Reply(said)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
-        monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
         words = ["--skill", "skills", "--model", "openai:gpt", "-n", workers, *REPORTS]
         result = pytester.runpytest_inprocess(*words, "-vv")
         assert server.asked
         assert not any(KEY in asked.question for asked in server.asked)
-        spans = str(collector.spans)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*Your key is [*][*][*], [*][*][*], Basic *"])
-    assert "Your key is ***" in spans
-    assert KEY not in spans
     assert leaks_of(pytester.path, result) == []
 
 

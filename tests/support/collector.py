@@ -5,17 +5,15 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-import opentelemetry.exporter.otlp.proto.http.trace_exporter
-import opentelemetry.sdk.trace.export.in_memory_span_exporter  # noqa: F401  so that pytester keeps them
+import opentelemetry.exporter.otlp.proto.http.trace_exporter  # noqa: F401  so that pytester keeps it
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 
 class Collector:
-    """Answers with ``status``, and keeps what it got: ``spans`` are plain dictionaries."""
+    """Keeps what it got: ``spans`` are plain dictionaries."""
 
-    def __init__(self, status: int = 200) -> None:
+    def __init__(self) -> None:
         self.requests: list[ExportTraceServiceRequest] = []
-        self.paths: list[str] = []
         collector = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -23,9 +21,8 @@ class Collector:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if self.headers.get("Content-Encoding") == "gzip":
                     body = gzip.decompress(body)
-                collector.paths.append(self.path)
                 collector.requests.append(ExportTraceServiceRequest.FromString(body))
-                self.send_response(status)
+                self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
@@ -46,20 +43,10 @@ class Collector:
         self._thread.join()
 
     @property
-    def resources(self) -> list[dict[str, Any]]:
-        return [
-            _attributes(part.resource)
-            for request in self.requests
-            for part in request.resource_spans
-        ]
-
-    @property
     def spans(self) -> list[dict[str, Any]]:
         return [
             {
                 "name": span.name,
-                "kind": span.kind,
-                "trace": span.trace_id,
                 "id": span.span_id,
                 "parent": span.parent_span_id,
                 "start": span.start_time_unix_nano,
@@ -80,7 +67,4 @@ def _attributes(holder: Any) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    kind = value.WhichOneof("value")
-    if kind == "array_value":
-        return [_value(part) for part in value.array_value.values]
-    return getattr(value, kind)
+    return getattr(value, value.WhichOneof("value"))

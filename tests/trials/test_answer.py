@@ -22,7 +22,7 @@ def test_answer_round_trips_through_json(answer: Answer) -> None:
 
 
 def test_json_of_a_completion_has_no_files_and_no_transcript() -> None:
-    answer = Answer("gate up", Usage(3, 2, None), "length", 1.5, stored=True, asked_at=9.0)
+    answer = Answer("gate up", Usage(3, 2, None), "length", 1.5, stored=True)
     assert json_values(answer, brief=True) == {
         "text": "gate up",
         "usage": {"input": 3, "output": 2},

@@ -1,7 +1,6 @@
 """A trial of an agent: stage skills, open a sandbox, run the agent, keep its workspace."""
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -65,7 +64,7 @@ class AgentTrials:
 
     async def run(self, question: Question, call: Call) -> Reply:
         """Carry out a trial. Raises nothing but cancellation."""
-        asked_at, task, staging = time.time(), question.task, self._staging
+        task, staging = question.task, self._staging
         assert task
         agent, price = self._agent(task.agent), self._price_of(question.model)
         try:
@@ -77,8 +76,7 @@ class AgentTrials:
             if task.until_opened and not any(keys_of(skill.body) for skill in tested):
                 return NoAnswer(_NO_TEXT)
             recorder = Recorder(question, skills, partial(cost, price))
-            answer = await self._in_sandbox(agent, task, call, recorder, start)
-            return replace(answer, asked_at=asked_at)
+            return await self._in_sandbox(agent, task, call, recorder, start)
         except NoAnswerError as error:
             return NoAnswer(str(error))
         except SandboxError as error:

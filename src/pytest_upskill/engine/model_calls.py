@@ -1,7 +1,6 @@
 """One call to a model: the question, the answer, and what a failure means."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -38,7 +37,6 @@ class ModelCalls:
     async def make(self, lane: Lane, job: Job) -> Reply | None:
         """Ask once; None if the question will be asked again."""
         assert lane.model is not None
-        asked_at = time.time()
         try:
             async with asyncio.timeout(max(0.0, self._timeout - job.spent)):
                 question = job.question.without_keys()
@@ -65,7 +63,7 @@ class ModelCalls:
         job.paid = answer.usage
         lane.note_answer(job, answer)
         seconds = _now() - job.started_at
-        answer = replace(answer, seconds=seconds, asked_at=asked_at, quotas=())
+        answer = replace(answer, seconds=seconds, quotas=())
         if not job.of_trial and is_worth_keeping(job.question, answer):
             self._answers.put(job.question, answer)
         return answer

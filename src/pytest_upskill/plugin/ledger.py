@@ -22,7 +22,6 @@ from ..engine import Engine
 from ..engine.recording import Recorded
 from ..errors import shown
 from ..models.prices import PriceOf, cost
-from ..reports.export.spans import TrialKey
 from ..results.regressions import AcceptedComparison, compare_all
 from ..results.run import RunResults, versions
 from ..settings import Settings
@@ -321,18 +320,6 @@ class Ledger:
         parts += [dollars(usd)] if usd else []
         return [f"{', '.join(parts)}; not in the table."]
 
-    def answers(self, engine: Engine) -> dict[TrialKey, list[Answer]]:
-        """The answers of the models under test in each trial, in order."""
-        return {
-            TrialKey.of(trial): [
-                reply
-                for key in (self._open_keys(nodeid, trial) or [trial.question.key])
-                if isinstance(reply := engine.known_reply(key), Answer)
-            ]
-            for nodeid, test in self._planned.items()
-            for trial in test.trials
-        }
-
     def recorded(self, engine: Engine, root: Path) -> Iterator[Recorded]:
         """Every answer that was used, including the judge's."""
         for nodeid, test in self._planned.items():
@@ -348,10 +335,10 @@ class Ledger:
     def workspaces(self, engine: Engine) -> Callable[[Record], bytes]:
         """The packed workspace of a trial; empty if unknown."""
         trials = (trial for test in self._planned.values() for trial in test.trials)
-        keys = {TrialKey.of(trial): trial.question.key for trial in trials if not trial.is_open}
+        keys = {_trial_key(trial): trial.question.key for trial in trials if not trial.is_open}
 
         def workspace_of(record: Record) -> bytes:
-            reply = engine.known_reply(keys.get(TrialKey.of(record), ""))
+            reply = engine.known_reply(keys.get(_trial_key(record), ""))
             return reply.workspace if isinstance(reply, Answer) else b""
 
         return workspace_of
@@ -360,6 +347,11 @@ class Ledger:
         """The keys of what a Python test asked in a trial."""
         place, entries = (trial.arm, trial.run), self._asked.get(nodeid, ())
         return [key for arm, run, key, _ in entries if (arm, run) == place]
+
+
+def _trial_key(trial: Trial | Record) -> tuple[str, str, str, Arm, int]:
+    """What a trial and its record have in common with no other."""
+    return trial.skill, trial.case, trial.label, trial.arm, trial.run
 
 
 def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:

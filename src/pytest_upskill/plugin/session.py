@@ -51,7 +51,6 @@ from .item_lines import ItemLines, SameErrors, paint_failures
 from .items import BrokenCaseItem, NotAnswered, Unrunnable
 from .last_lines import TRY_LATER, spent_of, write_problems, write_submitted
 from .ledger import Ledger
-from .otel import OtelExport
 from .paths import Selected, ini_folder, lacking, select_skills
 from .planning import Announcement, lacking_lines, plan_of, untested
 from .pytest_options import cli_agent_flags, cli_value, message_of, spell
@@ -158,8 +157,6 @@ class SkillSession:
         config.pluginmanager.register(lines, "upskill-item-lines")
         config.pluginmanager.register(self._announcement, "upskill-announcement")
         SameErrors(ledger.records_of).register(config.pluginmanager)
-        export = OtelExport(subjects.specs, lambda: ledger.answers(engine))
-        config.pluginmanager.register(export, "upskill-otel")
 
     def _study_runner(self, looks: tuple[int, ...]) -> StudyRunner:
         """What studies are carried out with."""

@@ -145,7 +145,6 @@ class Answer:
     calls: _Unwritten[tuple[ToolCall, ...]] = field(default=(), kw_only=True)
     thinking: _Unwritten[str] = field(default="", kw_only=True)
     raw: _Unwritten[str] = field(default="", kw_only=True, repr=False)
-    asked_at: _Unwritten[float | None] = field(default=None, compare=False)  # time.time()
     quotas: _Unwritten[tuple[Quota, ...]] = field(default=(), compare=False, kw_only=True)
 
     @property
