@@ -399,7 +399,7 @@ class Batches:
             answer = await model.ask(sent)
         usage = replace(answer.usage, batch=True)
         # No provider says how long a question took.
-        return replace(answer.without_keys(), usage=usage, seconds=None, quotas=())
+        return replace(answer.without_keys(), usage=usage, seconds=None)
 
     def _failed(self, lane: Lane, job: Job, error: ModelError) -> None:
         if self.options.fallback:

@@ -17,11 +17,10 @@ from ..agents.agent import Send
 from ..errors import ModelError
 from ..models import Model
 from ..models.choosing import Chooser
-from ..trials.answer import Answer, NoAnswer, Reply, Usage
+from ..trials.answer import NoAnswer, Reply, Usage
 from ..trials.trial import Question, Shared
 from .pace import LONG, PATIENCE, Limit, Pace
 from .prefixes import Prefixes, PrefixUse
-from .quotas import Quotas
 
 _MAX_ATTEMPTS: Final = 5
 # A question that was refused this often waits for all others: perhaps it is never taken.
@@ -107,7 +106,6 @@ class Lane:
 
     def __post_init__(self) -> None:
         self._pace = Pace()
-        self._quotas = Quotas()
 
     def add(self, job: Job) -> None:
         """Queue a job by its number; most come last."""
@@ -142,11 +140,12 @@ class Lane:
     def ready(self, now: float) -> bool:
         """Whether the next question may be asked now."""
         self._hold(now)
-        return self.has_room() and self.opens_at(now) <= now
+        return self.has_room() and self.opens_at <= now
 
-    def opens_at(self, now: float) -> float:
+    @property
+    def opens_at(self) -> float:
         """When the next question may be asked, if nothing else happens until then."""
-        return max(self._pace.opens_at, self._quotas.opens_at(now))
+        return self._pace.opens_at
 
     def has_room(self) -> bool:
         """Whether the next question may be asked once it is time."""
@@ -170,7 +169,6 @@ class Lane:
         job.started_at = now
         job.attempts += 1
         job.call = self._pace.start(now)
-        self._quotas.start(job.call, now)
         if job.prefix_use:
             job.shared = self.prefixes.start(job.prefix_use, now)
         return job
@@ -215,11 +213,10 @@ class Lane:
         assert self.limit is not None
         if job.prefix_use and self.prefixes.end(job.prefix_use):
             self._release()
-        self._quotas.ended(job.call)
         self.in_flight -= 1
         self.limit.in_flight -= 1
 
-    def note_answer(self, job: Job, answer: Answer) -> None:
+    def note_answer(self, job: Job) -> None:
         assert self.limit is not None
         self.answered = True
         self.fatal = 0
@@ -227,7 +224,6 @@ class Lane:
         self._pace.answered(job.call)
         if job.prefix_use:
             self.prefixes.answered(job.prefix_use, job.started_at)
-        self._quotas.answered(job.call, answer.quotas, answer.usage)
 
     def note_fatal_error(self) -> bool:
         """Returns whether all other questions would fail the same way."""
@@ -249,7 +245,6 @@ class Lane:
         assert self.limit is not None
         job.attempts -= 1
         job.refused += 1
-        self._quotas.refused(job.call, now)
         if job.prefix_use:
             self.prefixes.refused(job.prefix_use)
         if not self._pace.refused_again(job.call):

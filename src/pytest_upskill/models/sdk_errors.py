@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
 from types import ModuleType
 from typing import Any, Final
 
@@ -21,7 +23,6 @@ from .._util.texts import one_line
 from ..errors import ModelError, Setting
 from ..trials.answer import Usage
 from .model import ModelSpec, basic_auth, shown_address
-from .rate_limits import retry_after
 from .reply_size import MOST_BYTES, MOST_VALUES, TooLarge
 from .tool_turns import dicts_in
 
@@ -218,6 +219,29 @@ def status_error(
             problem, "Server error: try again later", transient=True, retry_after=wait, paid=paid
         )
     return ModelError(problem)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """The seconds that a server asks to wait: a number, or until a date; it may send anything."""
+    milliseconds = _number(headers.get("retry-after-ms") or "")
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    header = headers.get("retry-after") or ""
+    seconds = _number(header)
+    if seconds is None:
+        try:
+            seconds = (parsedate_to_datetime(header) - now).total_seconds()
+        except (ValueError, TypeError, OverflowError):  # no date, or one without a time zone
+            return None
+    return max(0.0, seconds)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
 
 
 def _is_unpaid(error: object, message: str) -> bool:

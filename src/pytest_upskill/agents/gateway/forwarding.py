@@ -8,8 +8,7 @@ slow one holds up no call of others.
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import astuple, replace
-from datetime import UTC, datetime
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -18,11 +17,10 @@ from ..._util.keys import without_keys
 from ...errors import ModelError
 from ...models import Model, ModelSpec
 from ...models.clouds import Cloud
-from ...models.rate_limits import last_quotas, quotas_of
 from ...models.reply_size import MOST_BYTES, TooLarge, check_values
 from ...models.sdk import Relays, Upstream
 from ...models.sdk_errors import connection_error, message_in, not_a_reply, status_error
-from ...trials.answer import Answer, Quota
+from ...trials.answer import Answer
 from ...trials.trial import Question
 from .http import Body, Event, ReplyHead, Splitter, event_of
 from .protocol import AgentRequest, ModelReply, Protocol, Target
@@ -152,7 +150,7 @@ class ForwardedRequest:
         body = await model.relay(json.loads(self._body), self._relay_refused)
         self._reply_begun = True
         self._write(body)
-        return self._answer(last_quotas())
+        return self._answer()
 
     def _relay_refused(self, status: int, message: str) -> None:
         if status in _AGENT_STATUSES:
@@ -235,7 +233,7 @@ class ForwardedRequest:
         self._reply_begun = True
         self.parts.put_nowait(ReplyHead(200, _headers_of(reply)))
         self.parts.put_nowait(_masked(raw))
-        return self._answer(_quotas(reply))
+        return self._answer()
 
     async def _stream(self, reply: "ClientResponse", upstream: Upstream) -> Answer:
         reading = self._protocol.stream()
@@ -265,11 +263,11 @@ class ForwardedRequest:
             problem = f"the reply from {upstream.spec.address} broke off"
             paid = astuple(self.reply.usage)
             raise ModelError(problem, "Try again", transient=True, paid=paid)
-        return self._answer(_quotas(reply))
+        return self._answer()
 
-    def _answer(self, quotas: tuple[Quota, ...]) -> Answer:
+    def _answer(self) -> Answer:
         assert self.reply
-        return replace(self.reply, quotas=quotas)
+        return self.reply
 
 
 async def count(
@@ -301,11 +299,6 @@ def _proxy_for(url: str) -> str | None:
         return None
     proxies = getproxies()
     return proxies.get(parts.scheme) or proxies.get("all")
-
-
-def _quotas(reply: "ClientResponse") -> tuple[Quota, ...]:
-    headers = {name.lower(): value for name, value in reply.headers.items()}
-    return quotas_of(headers, datetime.now(UTC))
 
 
 def _headers_of(reply: "ClientResponse") -> dict[str, str]:
