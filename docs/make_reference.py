@@ -64,8 +64,6 @@ _PAGES: Final = {
     "--skill-sandbox": "agents.md#what-the-sandbox-promises",
     "--skill-noise": "triggers.md#among-many-skills",
     "--skill-triggers": "triggers.md",
-    "--skill-matrix": "matrix.md",
-    "--skill-ablate": "parts.md",
     "--skill-judge": "judge.md",
     "--skill-batch": "batches.md",
     "--skill-batch-fallback": "batches.md#what-can-fail",

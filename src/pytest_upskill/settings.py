@@ -368,20 +368,6 @@ class Settings(CommonSettings):
         "--skill-score",
         default_text="checks for evals.json, else pass",
     )
-    matrix: bool = setting(
-        SWITCH,
-        "runs and attempts",
-        "after the tests, measure what the skills do to each other: every pair of them, and all "
-        "together, by the agents of the run",
-        "--skill-matrix",
-    )
-    ablate: bool = setting(
-        SWITCH,
-        "runs and attempts",
-        "after the tests, measure what each part of the skills contributes: every section and "
-        "file is left out in turn",
-        "--skill-ablate",
-    )
 
     timeout: float | None = setting(
         POSITIVE,

@@ -105,8 +105,6 @@ OF_AGENTS = """
     skill_noise = 12
     skill_min_recall = 0.8
     skill_max_false_alarms = 0
-    skill_matrix = true
-    skill_ablate = true
 """
 
 # A replay does not go with a recording, nor these gates without a baseline.
@@ -137,8 +135,6 @@ def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
     assert settings.transcripts_folder == pytester.path / "told"
     assert (settings.triggers, settings.trigger_runs, settings.noise) == ("only", 4, 12)
     assert (settings.gates.min_recall, settings.gates.max_false_alarms) == (0.8, 0.0)
-    assert settings.matrix
-    assert settings.ablate
     given = ["--skill-agent", "loop", "--skill-sandbox", "none", "--skill-max-turns", "7"]
     settings = read_settings(pytester.parseconfig(*given))
     assert (settings.agents, settings.sandbox, settings.max_turns) == (("loop",), "none", 7)

@@ -37,7 +37,6 @@ from .ledger import Ledger
 from .pytest_options import cli_gates, message_of
 from .run_settings import rerun_of
 from .run_subjects import RunSubjects
-from .studies import Studies
 
 
 class Conclusion:
@@ -51,13 +50,11 @@ class Conclusion:
         subjects: RunSubjects,
         ledger: Ledger,
         engine: Engine,
-        studies: Studies | None,
     ) -> None:
         self._config = config
         self._subjects = subjects
         self._ledger = ledger
         self._engine = engine
-        self._studies = studies
         self.results = None
         self.problems: list[str] = []
         self._accepted: list[str] = []
@@ -115,13 +112,12 @@ class Conclusion:
         results = ledger.results(settings, self._config.rootpath, interrupted)
         models = self._subjects.models
         by_agent = {name: models.roster.agent(name).bundled for name in self._subjects.agents}
-        results = replace(
+        return replace(
             results,
             bundled={name: skills for name, skills in by_agent.items() if skills},
             rerun=rerun_of(self._config),
             prompt_cache_saved=saved_by_caches(self._engine, cache(models.price_of)),
         )
-        return self._studies.added_to(results) if self._studies else results
 
     def _notes(self, results: RunResults, *, brief: bool = False) -> list[str]:
         """Notes below the summary; only possible problems if ``brief``."""
@@ -132,7 +128,6 @@ class Conclusion:
             *_retry_notes(engine.retries()),
             *([engine.agents_note] if engine.agents_note else []),
             *_unanswered_notes(engine.budget.unanswered, price_of),
-            *(self._studies.notes if self._studies else []),
             *self._lines,
         ]
         if brief:

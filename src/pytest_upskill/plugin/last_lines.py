@@ -48,7 +48,7 @@ _WRITING: Final = (
 # by a few cases, or spend much more.
 _OF_ALL: Final = (
     *(field.name for field in fields(Gates)),
-    *("accept", "fresh", "matrix", "ablate"),
+    *("accept", "fresh"),
     *_WRITING,
 )
 _LF: Final = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first")
@@ -118,7 +118,6 @@ def _ending(ended: Ended) -> Ending:
         problems=[*ended.problems, *_unasked(ended)],
         not_reached=_not_reached(ended),
         notes=[*_untested(ended), *(ended.notes if quiet else ())],
-        studies=bool(quiet),
         page=_page(ended),
         spent=spent_of(ended.engine, ended.price_of, ended.settings),
         before_next=before,

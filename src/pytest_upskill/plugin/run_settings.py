@@ -87,8 +87,6 @@ def _require_batch_sense(settings: Settings) -> None:
     unplanned = {
         "runs": settings.first_runs is not None,
         "fresh": settings.fresh,
-        "matrix": settings.matrix,
-        "ablate": settings.ablate,
     }
     for setting, is_set in unplanned.items():
         if is_set:

@@ -16,7 +16,6 @@ import pytest
 from .._util.texts import one_line
 from ..engine.batches import Waiting
 from ..errors import InputError
-from ..measure.study_runner import StudyRunner
 from ..results.regressions import Standing
 from ..settings import Settings
 from ..skills.context import require_ref
@@ -59,7 +58,6 @@ from .run_subjects import RunSubjects
 from .skill_code import code_kept_out
 from .skill_files import SkillFile, SkillWarning, require_judge
 from .status_line import Tally
-from .studies import Studies, require_studies, wanted_studies
 
 _ENDING: Final = (
     b"\nupskill: the run is ending, which may take some seconds;"
@@ -94,7 +92,6 @@ class SkillSession:
         self._asking = Asking(config, None, self._begin)
         self._announcement: Announcement | None = None
         self._ledger: Ledger | None = None
-        self._studies: Studies | None = None
         self._required = False
         self._waiting: Waiting | None = None  # batches of a run that only submits
         self._problems: list[str] = []
@@ -122,7 +119,6 @@ class SkillSession:
                 require_judge(self._selected.sources, self.settings)
             self.subjects = RunSubjects(self._config, self.settings, self._selected, asks=self.asks)
             self.settings = self.subjects.settings
-            require_studies(self.settings, self._selected, self.subjects.by_label.values())
             if not hasattr(self._config, "workerinput"):
                 self._prepare_models()
         except InputError as error:
@@ -135,8 +131,6 @@ class SkillSession:
         self._announcement = Announcement(
             config, subjects.models, settings, self._note, asks=self.asks
         )
-        if wanted_studies(settings):
-            self._studies = Studies(self, self._selected, config, self._study_runner)
         if not self.asks:
             return
         if self._selected.sources:  # or no model may be needed at all
@@ -152,18 +146,11 @@ class SkillSession:
         self._asking = Asking(config, engine, self._begin)
         price_of = subjects.models.price_of
         self._ledger = ledger = Ledger(subjects.model_ids, price_of, looks_of(settings))
-        self._conclusion = Conclusion(config, subjects, ledger, engine, self._studies)
+        self._conclusion = Conclusion(config, subjects, ledger, engine)
         lines = ItemLines(config, settings.against)
         config.pluginmanager.register(lines, "upskill-item-lines")
         config.pluginmanager.register(self._announcement, "upskill-announcement")
         SameErrors(ledger.records_of).register(config.pluginmanager)
-
-    def _study_runner(self, looks: tuple[int, ...]) -> StudyRunner:
-        """What studies are carried out with."""
-        price_of, version_of = self.subjects.models.price_of, self.subjects.version_of
-        return StudyRunner(
-            self.settings, looks, self.ask, version_of, price_of, stop=self._asking.close
-        )
 
     def _require_models(self) -> None:
         require_outputs(self.settings)
@@ -205,8 +192,6 @@ class SkillSession:
             if self.settings.triggers != "only":
                 lines += score_lines(sources, self.settings.score)
             lines += reference_lines(sources, self.settings)
-        if self._studies and self._session and self._config.pluginmanager.hasplugin("dsession"):
-            lines += self._studies.lines(self._session, None)  # xdist's controller collects nothing
         if self._code:
             lines += self._code.header_lines(source.folder for source in self._selected.all)
         return lines
@@ -284,8 +269,6 @@ class SkillSession:
             return []
         plan = plan_of(items)
         lines = self._announcement.lines(plan) if self._announcement else []
-        if self._studies and self._session:
-            lines += self._studies.lines(self._session, plan.tests)
         chat = any(subject.agent == CHAT for subject in self.subjects.by_label.values())
         return [*lines, *lacking_lines(items, self._files if chat else ())]
 
@@ -316,8 +299,6 @@ class SkillSession:
             lambda engine: Tally(engine, cache(models.price_of), models.opening)
         ):
             result = yield
-            if self._ledger and self._studies:
-                self._studies.carry_out(session, self._ledger)
         if self._ledger:
             fail_late(self._ledger, self._config)
         return result

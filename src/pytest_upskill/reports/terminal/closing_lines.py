@@ -11,8 +11,6 @@ from typing import Final, NamedTuple
 
 from ..._util.texts import counted, dollars, harmless, one_line, percent, points, span
 from ...results.arm_comparison import unit_of
-from ...results.neighbours import conclusion
-from ...results.part_effects import part_conclusions
 from ...results.run import RunResults
 from ...results.trigger_summary import TriggerSummary, trigger_reasons
 from ...results.verdict import Verdict, Word, gate_reasons, missing_words
@@ -59,7 +57,6 @@ class Ending:
     problems: Sequence[str] = ()  # e.g. a report that could not be written
     not_reached: Sequence[str] = ()  # skills
     notes: Sequence[str] = ()  # shown if there is no summary above
-    studies: bool = False  # whether to say what studies found, as nothing above does
     page: str = ""  # a link into the HTML page
     spent: Spent | None = None
     before_next: str = ""  # what to know, or to do, before the next command
@@ -83,8 +80,7 @@ def closing_lines(results: RunResults | None, ending: Ending, look: TerminalLook
     lines += [skill.line(look) for skill in skills[:_MOST]]
     if len(skills) > _MOST:
         lines.append(_hidden_skills(skills[_MOST:], look))
-    studies = _studies(results) if results and ending.studies else []
-    for note in (*ending.notes, *studies):
+    for note in ending.notes:
         lines += _marked(marks.dot, note, look)
     if ending.page:
         lines.append(f"page: {harmless(ending.page)}")
@@ -126,14 +122,6 @@ def _reasons(results: RunResults) -> Iterator[str]:
     yield from (f"gate failed: {reason}" for reason in results.gate.reasons)
     if results.gate.passed is None:
         yield from results.not_tested
-
-
-def _studies(results: RunResults) -> Iterator[str]:
-    for matrix in results.matrices:
-        yield f"{matrix.label}: {conclusion(matrix)}"
-    for parts in results.parts:
-        for sentence in part_conclusions(parts)[-1:]:
-            yield f"{parts.pair}: {sentence}"
 
 
 # Skills.
