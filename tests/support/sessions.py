@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_upskill.reports.export.record_files import transcript_text
-from pytest_upskill.teach.traces import Trace, read_trace
-from pytest_upskill.trials.transcript import Turn
+from pytest_upskill.teach.traces import read_trace
+from pytest_upskill.trials.transcript import Transcript, Turn
 
 from .agent_runs import agent_run
 
@@ -44,7 +44,7 @@ CALLS: list[tuple[str, dict[str, Any], str, bool]] = [
 ]
 
 
-def read(folder: Path, text: str | bytes, name: str = "trace.bin") -> Trace:
+def read(folder: Path, text: str | bytes, name: str = "trace.bin") -> Transcript:
     """The trace of such a file; what it is called must not matter."""
     file = folder / name
     file.write_bytes(text if isinstance(text, bytes) else text.encode())

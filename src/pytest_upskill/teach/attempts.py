@@ -24,8 +24,7 @@ from .replies import no_answer
 from .secrets import masked
 from .teach_models import TeachModels
 from .teach_run import TeachRun
-from .traces import condensed
-from .traces.reading import trace_of
+from .traces import condensed, teaching_turns
 
 _MOST_TRIED: Final = 8_000  # characters of an earlier version that the teacher is shown
 MOST_TRACES: Final = 12_000  # tokens of what agents did, in all
@@ -306,7 +305,7 @@ def _failure(question: str, record: Record, most_tokens: int) -> str:
 def _agent_failure(record: Record, most_tokens: int) -> list[str]:
     """What an agent did, in numbered steps, and the files it left."""
     replies = (turn for turn in record.transcript if turn.reply)  # not what it was asked
-    trace = condensed(trace_of(replies), most_tokens)
+    trace = condensed(teaching_turns(replies), most_tokens)
     parts = [f"{record.label}, an agent, did this:\n{fenced('trial', trace.text)}"]
     parts += [trace.left_out] if trace.left_out else []
     return [*parts, _opened(record), _files(record.files)]

@@ -336,7 +336,7 @@ def _files_in(path: Path) -> list[Path]:
 
 
 def _messages(file: Path) -> list[str]:
-    texts = (turn.text for turn in read_trace(file).turns if turn.kind == "user")
+    texts = (turn.text for turn in read_trace(file) if turn.kind == "user")
     return list(filter(None, map(_short, texts)))
 
 

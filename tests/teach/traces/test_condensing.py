@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.skills.skill import estimated_tokens
-from pytest_upskill.teach.traces import Condensed, Trace, condensed, read_trace
+from pytest_upskill.teach.traces import Condensed, condensed, read_trace
 from pytest_upskill.teach.traces.condensing import allotted, fitted
 from pytest_upskill.trials.transcript import Turn
 from support import sessions
@@ -16,7 +16,7 @@ from support.sessions import DONE, ERROR, PLAN, STORY
 
 
 def shown(turns: list[Turn] | tuple[Turn, ...], budget: int = 10_000) -> Condensed:
-    return condensed(Trace("text transcript", tuple(turns)), budget)
+    return condensed(tuple(turns), budget)
 
 
 def test_a_trace_that_fits_is_shown_whole_in_numbered_steps() -> None:
@@ -50,9 +50,8 @@ def test_what_teaches_is_kept_first() -> None:
         assert kept in told.text
     assert "capability = '9.0'" in told.text
     assert all(line in told.text for line in DONE.splitlines())
-    assert "all 200 thoughts" in told.left_out
-    assert " of 204 results" in told.left_out
-    assert " characters)" in told.left_out
+    assert " of 611 turns, " in told.left_out
+    assert told.left_out.endswith(" characters")
 
 
 def test_the_last_version_of_a_file_is_whole_and_earlier_ones_are_one_line() -> None:
@@ -158,7 +157,7 @@ def test_controls_and_surrogates_are_removed() -> None:
 def test_an_empty_trace() -> None:
     assert shown([]) == Condensed("", 0, "")
     assert shown(STORY, 0).text == ""
-    assert shown(STORY, 0).left_out.startswith("left out: 1 of 1 request, all 2 messages, all 4 ")
+    assert shown(STORY, 0).left_out.startswith("left out: 11 of 11 turns, ")
     assert shown(STORY, -5).tokens == 0
 
 

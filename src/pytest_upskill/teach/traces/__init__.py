@@ -4,7 +4,6 @@ Secrets and home folders are masked in all that ``condensed`` returns.
 """
 
 from .condensing import Condensed, condensed
-from .reading import read_trace
-from .turns import Trace
+from .reading import read_trace, teaching_turns
 
-__all__ = ["Condensed", "Trace", "condensed", "read_trace"]
+__all__ = ["Condensed", "condensed", "read_trace", "teaching_turns"]

@@ -12,10 +12,9 @@ from typing import Final
 
 from ..._util.texts import counted
 from ...skills.skill import estimated_tokens
-from ...trials.transcript import Turn, TurnKind
+from ...trials.transcript import Transcript, Turn
 from ..secrets import masked
 from .ranking import Rank, ranked
-from .turns import Trace
 
 # JSON may contain lone surrogates, and any tool control characters.
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -23,29 +22,11 @@ _CONTROLS: Final = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*\x07?|[\x00-\x08\x0b-\x1f\x7f]"
 )
 
-# The share of the remaining budget that a rank may take in the first round.
-_SHARES: Final = {
-    Rank.ASKED: 0.3,
-    Rank.ANSWERED: 0.25,
-    Rank.FAILED: 0.4,
-    Rank.WRITTEN: 0.5,
-    Rank.DECIDED: 0.5,
-    Rank.CALLED: 0.5,
-    Rank.REPLACED: 0.3,
-    Rank.SEEN: 0.3,
-    Rank.THOUGHT: 0.0,
-}
+_SHARE: Final = 0.4  # of the remaining budget, that a rank may take in the first round
 _BETWEEN: Final = "\n\0\n"  # no secret pattern matches across it
 _LEAST: Final = 90  # bytes; a shorter text says nothing
 _ONE_LINE: Final = 300
 _SOME_LINES: Final = 1500
-_WORDS: Final[dict[TurnKind, str]] = {
-    "user": "request",
-    "assistant": "message",
-    "call": "call",
-    "result": "result",
-    "thinking": "thought",
-}
 
 
 @dataclass(frozen=True)
@@ -91,9 +72,9 @@ class _Item:
         return fitted(self.short if size <= self.size(self.short) else self.text, limit)
 
 
-def condensed(trace: Trace, budget: int) -> Condensed:
+def condensed(trace: Transcript, budget: int) -> Condensed:
     """The trace in at most ``budget`` tokens (estimated)."""
-    turns = _cleaned(trace.turns)
+    turns = _cleaned(trace)
     items = _items(turns)
     limit = max(0, budget) * 4  # four bytes a token, as in estimated_tokens
     sizes = _allot(items, limit)
@@ -164,14 +145,14 @@ def _allot(items: Sequence[_Item], limit: int) -> list[int]:
     full = [item.size(item.text) for item in items]
     floors = [_bytes(item.head) + _LEAST for item in items]
     of_rank = {rank: [p for p, item in enumerate(items) if item.rank is rank] for rank in Rank}
-    for wishes, shares, largest in ((short, _SHARES, 0.2), (short, {}, 0.2), (full, {}, 0.5)):
+    for wishes, share, largest in ((short, _SHARE, 0.2), (short, 1, 0.2), (full, 1, 0.5)):
         most = int(limit * largest)
         for rank, places in of_rank.items():
             before = sum(sizes[place] for place in places)
             after = allotted(
                 [max(sizes[p], min(wishes[p], max(most, floors[p]))) for p in places],
                 [floors[p] for p in places],
-                before + int(budget * shares.get(rank, 1)),
+                before + int(budget * (0 if share < 1 and rank is Rank.THOUGHT else share)),
             )
             for place, size in zip(places, after, strict=True):
                 sizes[place] = size
@@ -191,24 +172,12 @@ def _without_lone_results(items: Sequence[_Item], sizes: list[int]) -> list[int]
 
 def _left_out(items: Sequence[_Item], texts: Sequence[str | None]) -> str:
     """What is not shown, in one sentence."""
-    parts, lost = [], 0
-    for kind, word in _WORDS.items():
-        of_kind = [
-            (item.turn.text, text)
-            for item, text in zip(items, texts, strict=True)
-            if item.turn.kind == kind
-        ]
-        missing = sum(text is None for _, text in of_kind)
-        lost += sum(_lost(full, text) for full, text in of_kind)
-        if missing > 1 and missing == len(of_kind):
-            parts.append(f"all {counted(missing, word)}")
-        elif missing:
-            parts.append(f"{missing:,} of {counted(len(of_kind), word)}")
-    if not parts and not lost:
+    lost = sum(_lost(item.turn.text, text) for item, text in zip(items, texts, strict=True))
+    if not lost and None not in texts:
         return ""
-    total = sum(len(item.turn.text) for item in items)
-    size = f"{lost:,} of {counted(total, 'character')}"
-    return f"left out: {', '.join(parts)} ({size})" if parts else f"left out: {size}"
+    missing = f"{texts.count(None):,} of {counted(len(items), 'turn')}"
+    total = counted(sum(len(item.turn.text) for item in items), "character")
+    return f"left out: {missing}, {lost:,} of {total}"
 
 
 def _lost(full: str, text: str | None) -> int:

@@ -7,7 +7,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.errors import TraceError
-from pytest_upskill.teach.traces import Trace
 from pytest_upskill.trials.transcript import Turn
 from support import sessions
 from support.sessions import ASKED, DONE, PLAN, read
@@ -15,14 +14,11 @@ from support.sessions import ASKED, DONE, PLAN, read
 
 def test_a_markdown_transcript(tmp_path: Path) -> None:
     trace = read(tmp_path, sessions.MARKDOWN)
-    assert trace.form == "Markdown transcript"
-    assert [turn.kind for turn in trace.turns] == [
-        *("user", "assistant", "call", "result", "assistant")
-    ]
-    assert trace.turns[:2] == (Turn("user", ASKED), Turn("assistant", PLAN))
-    assert trace.turns[2] == Turn("call", "python check.py", "Bash")
-    assert trace.turns[3].failed
-    assert "not a turn" in trace.turns[4].text
+    assert [turn.kind for turn in trace] == [*("user", "assistant", "call", "result", "assistant")]
+    assert trace[:2] == (Turn("user", ASKED), Turn("assistant", PLAN))
+    assert trace[2] == Turn("call", "python check.py", "Bash")
+    assert trace[3].failed
+    assert "not a turn" in trace[4].text
 
 
 @pytest.mark.parametrize(
@@ -38,8 +34,7 @@ def test_a_markdown_transcript(tmp_path: Path) -> None:
 def test_the_labels_of_markdown(tmp_path: Path, pair: tuple[str, str]) -> None:
     text = f"# Log\n\n{pair[0]}{ASKED}\n\n## User interface\n\n{pair[1]}{DONE}\n"
     trace = read(tmp_path, text)
-    assert trace.form == "Markdown transcript"
-    assert trace.turns == (Turn("user", f"{ASKED}\n\n## User interface"), Turn("assistant", DONE))
+    assert trace == (Turn("user", f"{ASKED}\n\n## User interface"), Turn("assistant", DONE))
 
 
 def test_a_call_under_the_heading_of_the_assistant(tmp_path: Path) -> None:
@@ -47,36 +42,31 @@ def test_a_call_under_the_heading_of_the_assistant(tmp_path: Path) -> None:
     trace = read(
         tmp_path, f"## User\n\nHi.\n\n---\n\n## Claude\n\n{use}\n\n---\n\n## Claude\n\nYes."
     )
-    assert trace.turns[1:] == (Turn("call", "ls", "Bash"), Turn("assistant", "Yes."))
+    assert trace[1:] == (Turn("call", "ls", "Bash"), Turn("assistant", "Yes."))
 
 
 def test_an_unclosed_fence_hides_nothing(tmp_path: Path) -> None:
     trace = read(tmp_path, f"## User\n```\n{ASKED}\n## Assistant\n{PLAN}\n")
-    assert [turn.kind for turn in trace.turns] == ["user", "assistant"]
+    assert [turn.kind for turn in trace] == ["user", "assistant"]
 
 
 def test_a_labelled_text(tmp_path: Path) -> None:
     trace = read(tmp_path, sessions.LABELLED)
-    assert trace.form == "text transcript"
-    assert [turn.kind for turn in trace.turns] == ["user", "assistant", "user", "assistant"]
-    assert trace.turns[1].text == f"{PLAN}\nThen I'll go on."
-    assert trace.turns[2].text == "Thanks: that is all."
+    assert [turn.kind for turn in trace] == ["user", "assistant", "user", "assistant"]
+    assert trace[1].text == f"{PLAN}\nThen I'll go on."
+    assert trace[2].text == "Thanks: that is all."
 
 
 def test_exports_of_claude_code(tmp_path: Path) -> None:
     trace = read(tmp_path, sessions.EXPORT)
-    assert trace == Trace(
-        "text transcript",
-        (
-            Turn("user", f"{ASKED}\nWith a second line."),
-            Turn("assistant", f"{PLAN}\nIt is short."),
-            Turn("call", "python check.py\n --all", "Bash"),
-            Turn("result", f"Error: Exit code 127\n{sessions.ERROR}", "Bash", failed=True),
-            Turn("call", "python3 check.py", "Bash"),
-            Turn("result", "ok", "Bash"),
-            Turn("assistant", "Done."),
-        ),
-        1,
+    assert trace == (
+        Turn("user", f"{ASKED}\nWith a second line."),
+        Turn("assistant", f"{PLAN}\nIt is short."),
+        Turn("call", "python check.py\n--all", "Bash"),
+        Turn("result", f"Error: Exit code 127\n{sessions.ERROR}", "Bash", failed=True),
+        Turn("call", "python3 check.py", "Bash"),
+        Turn("result", "ok", "Bash"),
+        Turn("assistant", "Done."),
     )
 
 
@@ -90,6 +80,6 @@ def test_exports_of_claude_code(tmp_path: Path) -> None:
 def test_any_text_is_a_trace_or_an_error(tmp_path: Path, parts: list[str]) -> None:
     text = "".join(parts).encode("utf-8", "replace")
     try:
-        assert read(tmp_path, text).turns
+        assert read(tmp_path, text)
     except TraceError:
         return
