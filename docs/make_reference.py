@@ -82,7 +82,6 @@ _PAGES: Final = {
     "cases": "generate.md#cases-and-refine",
     "refine": "generate.md#cases-and-refine",
     "ablate": "parts.md",
-    "distill": "parts.md#distill",
     "triggers": "triggers.md#write-queries",
     "describe": "triggers.md#a-better-description",
     "install": "install.md",

@@ -47,7 +47,7 @@ Triggers = Literal["only", "also", "off"]  # whether queries of triggers are tes
 Batch = Literal["wait", "submit"]  # whether a run waits for its batches, or ends
 Score = Literal["pass", "checks"]  # the base of a lift: pass rates, or shares of checks passed
 
-_TAUGHT: Final = "generate refine cases distill"  # commands that measure skills by cases
+_TAUGHT: Final = "generate refine cases"  # commands that measure skills by cases
 _STUDIES: Final = "matrix ablate"
 _AS_UPSKILL: Final = "eval benchmark"  # commands that run pytest
 
@@ -451,14 +451,14 @@ class Settings(CommonSettings):
         "output",
         "write an HTML page with plots, verdicts and every answer",
         "--skill-html",
-        at(f"{_STUDIES} report distill", "--html"),
+        at(f"{_STUDIES} report", "--html"),
     )
     markdown_file: Path | None = setting(
         PATH,
         "output",
         "write a Markdown summary, for a comment on a pull request",
         "--skill-markdown",
-        at(f"{_STUDIES} report distill", "--markdown"),
+        at(f"{_STUDIES} report", "--markdown"),
     )
     csv_file: Path | None = setting(
         PATH, "output", "write a CSV row per answer", "--skill-csv", at("report", "--csv")

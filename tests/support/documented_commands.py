@@ -273,9 +273,7 @@ def run_teaching(place: Place, words: list[str]) -> None:
         args = [f"{server.url}/v1" if arg.startswith("http://local") else arg for arg in words[1:]]
         address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url, "COLUMNS": "80"}
         shown = place.shell.output(["pytest-upskill", *args], copy, address)
-    if words[1] == "distill":
-        check_page("parts.md", shown)
-    elif "--from" in words:
+    if "--from" in words:
         check_page("generate.md", shown)
     else:
         assert "./skills/" in shown or "unchanged" in shown
@@ -325,6 +323,6 @@ RUNNERS_OF_COMMANDS: dict[str, Runner] = {
     "report": run_report,
     "runs": run_runs,
     "schema": write_schema,
-    **dict.fromkeys(("cases", "distill", "generate", "refine"), run_teaching),
+    **dict.fromkeys(("cases", "generate", "refine"), run_teaching),
     **dict.fromkeys(("describe", "triggers"), run_triggers),
 }

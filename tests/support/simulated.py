@@ -9,7 +9,6 @@ from itertools import pairwise
 
 from pytest_upskill.measure.study import Contrast, differences
 from pytest_upskill.results.effects import MARGIN
-from pytest_upskill.results.part_effects import Parts, ShorterVersion
 from pytest_upskill.results.trigger_summary import QueryRate
 from pytest_upskill.stats import (
     Family,
@@ -21,9 +20,7 @@ from pytest_upskill.stats import (
     steps,
     weights,
 )
-from pytest_upskill.teach.attempts import Attempt
-from pytest_upskill.teach.distilling import choose
-from pytest_upskill.teach.drafts import Draft
+from pytest_upskill.teach.shortening import shortest_within
 from pytest_upskill.teach.wordings import HELD_OUT, Scores, changes
 
 Chances = list[tuple[float, float]]  # per case: to pass without the skill, and with it
@@ -366,14 +363,11 @@ def margin_study(draw: random.Random, loss: Loss, cases: int, parts: int) -> Sim
 def chosen_place(
     draw: random.Random, losses: Sequence[Loss], cases: int, runs: int = RUNS
 ) -> int | None:
-    """Which of several shorter versions, from long to short, distill takes on held-out cases."""
-    found = []
+    """Which of several shorter versions, from long to short, refine takes on held-out cases."""
+    changes = []
     for loss in losses:
         chances = [loss(draw) for _ in range(cases)]
         pairs = rates(ask(draw, chances, runs), runs)
         change = guarded(paired_lift(pairs, runs), [two - one for one, two in pairs])
-        found.append(ShorterVersion(1, None, change))
-    shorts = [Attempt(number, Draft("", "", ""), None) for number in range(len(losses))]
-    parts = Parts("skill", "m", 1, None, (), versions=tuple(found))
-    taken = choose([parts], shorts, frozenset(range(len(losses))))
-    return taken.number if taken else None
+        changes.append([change])
+    return shortest_within(changes, MARGIN)

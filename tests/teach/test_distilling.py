@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-from pytest_upskill.results.part_effects import Parts, ShorterVersion
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.stats import Lift
 from pytest_upskill.teach.attempts import Attempt
-from pytest_upskill.teach.distilling import choose
 from pytest_upskill.teach.drafts import Draft
-from pytest_upskill.teach.shortening import best_of_sizes, within
+from pytest_upskill.teach.shortening import best_of_sizes, shortest_within, within
 from support.made import made_run
 
 GOOD = Lift(0.0, -0.08, 0.2, 1.0)
@@ -22,41 +20,20 @@ def short(number: int, body: str, size: int = 500, passed: int = 4) -> Attempt:
     return Attempt(number, draft, results, most_tokens=size)
 
 
-def versions(*lengths: int) -> list[Attempt]:
-    return [short(number, "x" * 4 * length) for number, length in enumerate(lengths, start=1)]
-
-
-def student(*changes: Lift) -> Parts:
-    made = tuple(ShorterVersion(9, None, change) for change in changes)
-    return Parts("gate", "small", 900, None, (), made)
-
-
-ALL = frozenset({1, 2, 3})
-
-
 def test_the_shortest_that_holds_is_chosen() -> None:
-    found = versions(300, 200, 100)
-    assert choose([student(GOOD, GOOD, GOOD)], found, ALL) is found[2]
-    assert choose([student(GOOD, GOOD, UNKNOWN)], found, ALL) is found[1]
-    assert choose([student(GOOD, SMALL_LOSS, UNKNOWN)], found, ALL) is found[1]
+    assert shortest_within([[GOOD], [GOOD], [GOOD]], 0.1) == 2
+    assert shortest_within([[GOOD], [GOOD], [UNKNOWN]], 0.1) == 1
+    assert shortest_within([[GOOD], [SMALL_LOSS], [UNKNOWN]], 0.1) == 1
 
 
 def test_nothing_is_looked_at_after_the_first_that_does_not_hold() -> None:
-    found = versions(300, 200, 100)
-    assert choose([student(UNKNOWN, GOOD, GOOD)], found, ALL) is None
-    assert choose([student(GOOD, UNKNOWN, GOOD)], found, ALL) is found[0]
+    assert shortest_within([[UNKNOWN], [GOOD], [GOOD]], 0.1) is None
+    assert shortest_within([[GOOD], [UNKNOWN], [GOOD]], 0.1) == 0
 
 
 def test_every_student_counts() -> None:
-    found = versions(300, 200)
-    assert choose([student(GOOD, GOOD), student(GOOD, UNKNOWN)], found, ALL) is found[0]
-    assert choose([student(GOOD, GOOD), student(UNKNOWN, GOOD)], found, ALL) is None
-
-
-def test_versions_that_lost_on_the_learning_cases_are_not_tested() -> None:
-    found = versions(300, 200)
-    assert choose([student(GOOD, GOOD)], found, frozenset({1})) is found[0]
-    assert choose([student(UNKNOWN, GOOD)], found, frozenset({2})) is found[1]
+    assert shortest_within([[GOOD, GOOD], [GOOD, UNKNOWN]], 0.1) == 0
+    assert shortest_within([[GOOD, UNKNOWN], [GOOD, GOOD]], 0.1) is None
 
 
 def test_of_each_size_the_best_version_counts_and_each_text_once() -> None:

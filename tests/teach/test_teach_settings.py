@@ -15,7 +15,7 @@ from pytest_upskill.teach.api import TeachOptions
 from pytest_upskill.teach.teach_settings import KINDS, TeachCommand, TeachSettings, check
 
 COMMANDS: tuple[TeachCommand, ...] = (
-    *("generate", "refine", "cases", "distill"),
+    *("generate", "refine", "cases"),
     *("triggers", "describe"),
 )
 
@@ -68,7 +68,6 @@ def test_options_come_before_the_configuration_and_the_defaults() -> None:
     )
     assert parsed("generate", "--holdout", "0") == TeachSettings("x", holdout=0)
     assert parsed("cases").students == ()
-    assert parsed("distill", attempts=7).attempts == 5
     assert parsed("triggers", "--from", "a", "--from", "b").traces == (Path("a"), Path("b"))
 
 
@@ -105,7 +104,6 @@ def test_a_target_and_a_budget_of_0_make_no_sense(name: str) -> None:
     [
         ("generate", "-m ", "argument -m/--model: the value is empty"),
         ("generate", "--holdout 1", "'1' is not a number between 0 and 0.8"),
-        ("distill", "--max-skill-tokens 3", "'3' is not a whole number from 10 to 100,000"),
         ("refine", "--sandbox box", "'box' is not auto, bwrap, docker, podman or none"),
         ("refine", "--max-turns 0", "'0' is not a whole number from 1 to 1,000"),
     ],

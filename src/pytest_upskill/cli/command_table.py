@@ -72,13 +72,6 @@ COMMANDS: Final = (
         module="study_commands",
     ),
     Subcommand(
-        "distill",
-        "make a skill shorter, and measure what is lost",
-        "pytest-upskill distill skills/wick --max-skill-tokens 60",
-        f"0 short and little lost, 1 not shown, {USAGE}",
-        module="teach_commands",
-    ),
-    Subcommand(
         "triggers",
         "write queries that should open a skill, and near misses",
         "pytest-upskill triggers skills/wick --from sessions",

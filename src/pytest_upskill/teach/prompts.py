@@ -172,16 +172,13 @@ def refine_prompt(
 def shorten_prompt(
     task: str,
     original: SkillText,
-    parts: str,
     report: str,
     tried: Sequence[str],
     most_tokens: int,
     *,
     agents: bool = False,
 ) -> str:
-    """``parts``: what leaving each out does; ``report``: how students do with the whole skill;
-    ``tried``: shorter versions and what fails with them.
-    """
+    """``report``: how students do with the whole skill; ``tried``: shorter versions likewise."""
     tokens = estimated_tokens(original.body)
     also = "and of its files, which stay as they are" if agents else "and nothing else"
     return joined(
@@ -191,18 +188,14 @@ def shorten_prompt(
             f"{fenced('skill', original.body)}",
             *(_for_agents(original) if agents else []),
             f"Students were asked questions with the whole skill. {report}",
-            f"Then they were asked with one part of it left out.\n{fenced('parts', parts)}"
-            if parts
-            else "",
             *tried,
             f"Write a shorter body: at most {most_tokens:,} tokens, counted as bytes divided by 4, "
             f"so at most {4 * most_tokens:,} bytes. A longer one is not taken. Keep what answers "
             "need: exact names, commands, values, formats, and the rules to choose between them. "
-            "What is missed when it is left out must stay, in fewer words; what nobody misses goes "
-            "first, then what every model knows. Keep rules that hold for all questions of this "
-            "kind, not just for those that were asked: others will be. Do not change what is "
-            f"right. The student sees the body {also}; name no file that is not there, and add "
-            "none.",
+            "Leave out first what no answer needs, then what every model knows. Keep rules that "
+            "hold for all questions of this kind, not just for those that were asked: others "
+            f"will be. Do not change what is right. The student sees the body {also}; name no file "
+            "that is not there, and add none.",
             'Reply with JSON only: {"body": "the shorter text of the skill in Markdown, without '
             'frontmatter"}.',
         ]

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from .._util.texts import counted, one_line
-from ..results.arm_comparison import span_words
-from ..results.part_effects import Parts
+from ..results.effects import is_within
 from ..results.run import RunResults
 from ..skills.context import FilesOnDisk
 from ..skills.references import Folder, paths_in, references_in
+from ..stats import Lift
 from .attempts import Attempt, attempt_text, measure, report_for_teacher, show_attempt
 from .case_writing import UsableCase
 from .drafts import Draft, form_of, lint_draft
@@ -37,7 +37,6 @@ class Shortening(Improvement[Draft, Attempt]):
 
     original: Draft
     before: RunResults  # the whole skill, on the learning cases
-    parts: Sequence[Parts]  # what each part earns there, by student
     cases: Sequence[UsableCase]  # only the learning ones
 
     noun = "version"
@@ -66,7 +65,6 @@ class Shortening(Improvement[Draft, Attempt]):
         prompt = shorten_prompt(
             self.run.settings.task,
             SkillText(self.original.description, self.original.body),
-            parts_for_teacher(self.parts),
             report_for_teacher(self.before),
             [_tried_text(attempt) for attempt in self.attempts[-1:]],
             size,
@@ -139,6 +137,21 @@ def best_of_sizes(attempts: Sequence[Attempt]) -> list[Attempt]:
     return sorted(texts.values(), key=lambda attempt: (-attempt.draft.tokens, attempt.number))
 
 
+def shortest_within(changes: Sequence[Sequence[Lift | None]], margin: float) -> int | None:
+    """The place of the shortest version that no student was shown to lose the margin with.
+
+    ``changes``: of each version, from long to short, by student. They are looked at up to the first
+    that is not shown to lose so little: tests in a fixed order, each only if the one before it
+    held, err no more often than one test.
+    """
+    chosen = None
+    for place, by_student in enumerate(changes):
+        if not all(is_within(change, margin) for change in by_student):
+            break
+        chosen = place
+    return chosen
+
+
 def within(original: RunResults, short: RunResults, margin: float) -> bool:
     """Whether no student loses more than a margin; chance is not considered."""
     pairs = zip(original.summaries, short.summaries, strict=True)
@@ -198,17 +211,3 @@ def _tried_text(attempt: Attempt) -> str:
     body = fenced("version", attempt.draft.body)
     tokens, report = counted(attempt.draft.tokens, "token"), report_for_teacher(attempt.results)
     return f"This shorter version, about {tokens}, was tried:\n{body}\nWith it: {report}"
-
-
-def parts_for_teacher(parts: Sequence[Parts]) -> str:
-    """What leaving out each part does, for each student: a line per part."""
-    lines = list[str]()
-    for student in parts:
-        lines.append(f"{student.label}, in points of what it gets right, with the 95 % interval:")
-        for part in student.parts:
-            lift, change = part.effect.lift, "not known"
-            if lift:
-                change = span_words(lift)
-            size = f" ({counted(part.tokens, 'token')})" if part.tokens else ""
-            lines.append(f"- {part.name}{size}: without it {change}")
-    return "\n".join(lines)

@@ -1,10 +1,8 @@
 """What a run will cost at most, and whether its cases or queries are enough to show anything."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Final
 
-from .._util.texts import counted, unsigned_points
 from ..measure.estimate import (
     ANSWER,
     QUESTION,
@@ -16,17 +14,14 @@ from ..measure.estimate import (
 )
 from ..skills.skill import Skill, estimated_tokens
 from ..skills.trigger_loading import Trigger
-from ..stats import cases_within
 from ..stats.intervals import LEVEL
 from ..stats.power import fewest_cases
 from ..trials.answer import Usage
 from ..trials.subject import Subject
-from ..trials.trial import sample_of
 from .attempts import MOST_TRACES
 from .case_file import held_out, tagged_ids
 from .case_writing import CASE_BATCH, UsableCase
 from .query_writing import QUERY_BATCH
-from .shortening import MOST_SIZES
 from .sources import Material
 from .teach_models import TeachModels
 from .teach_settings import TeachSettings
@@ -124,29 +119,6 @@ def estimate_queries(
     return costs.estimate
 
 
-def estimate_distillation(
-    settings: TeachSettings,
-    models: TeachModels,
-    tokens: int,
-    parts: Mapping[Subject, int],
-    learning: int,
-    held_out: Sequence[UsableCase],
-) -> Estimate:
-    """An upper estimate: as if every version were written and measured.
-
-    ``parts``: how many parts of the skill are left out, one at a time, with each student.
-    """
-    costs, most, held = _Costs(settings, models), settings.attempts, len(held_out)
-    prompt = _PROMPT + 2 * tokens + _failures(models)
-    costs.add(models.teacher, most, prompt, settings.max_skill_tokens)
-    answer = min(ANSWER, models.settings.answer_output)
-    for student, number in parts.items():
-        skilled = (number + 1 + most) * learning + (1 + min(MOST_SIZES, most)) * held
-        costs.add_trials(student, learning + held, QUESTION, answer, settings.max_turns)
-        costs.add_trials(student, skilled, QUESTION + tokens, answer, settings.max_turns)
-    return replace(costs.estimate, warning=too_few_to_distill(held_out, settings.margin))
-
-
 def _failures(models: TeachModels) -> int:
     return MOST_TRACES if models.with_agents else _FAILURES
 
@@ -180,23 +152,4 @@ def too_few_queries(held: Sequence[Trigger], attempts: int) -> str:
         return f"{few}\nThey can't show that a description is better ({needed} needed)."
     return (
         f"{few}\nIf only one of the two kinds gets better, {needed} of it are needed to show that."
-    )
-
-
-def too_few_to_distill(cases: Sequence[UsableCase], margin: float) -> str:
-    """A warning if the held-out cases can't rule out a loss, whatever the answers."""
-    held = len({sample_of(usable.case) for usable in cases})  # those that ask the same are one
-    needed = cases_within([(1.0, 1.0)] * held, margin)
-    if needed is not None and held >= needed:
-        return ""
-    smallest = next(
-        percent / 100
-        for percent in range(1, 101)
-        if (cases_within([(1.0, 1.0)], percent / 100) or held + 1) <= held
-    )
-    fewest = f" ({needed:,} needed)" if needed else ""
-    loss, cases_held = unsigned_points(margin), counted(held, "held-out case")
-    return (
-        f"Too few cases: {cases_held} can't rule out a loss of {loss} points{fewest}; "
-        f"they can rule out {unsigned_points(smallest)} points or more."
     )

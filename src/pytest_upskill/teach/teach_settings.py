@@ -15,12 +15,12 @@ from ..results.effects import MARGIN
 from ..settings import DEFAULT_TRIGGER_RUNS, CommonSettings
 from ..trials.subject import CHAT
 
-TeachCommand = Literal["generate", "refine", "cases", "distill", "triggers", "describe"]
+TeachCommand = Literal["generate", "refine", "cases", "triggers", "describe"]
 DEFAULT_CASES: Final = 12
 FEWEST_CASES: Final = 4  # with fewer there is nothing to learn from and nothing to hold out
 DEFAULT_QUERIES: Final = 20
 _ALL: Final = " ".join(get_args(TeachCommand))
-_MEASURED: Final = "generate refine distill describe"  # by default, on a student
+_MEASURED: Final = "generate refine describe"  # by default, on a student
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class TeachSettings(CommonSettings):
         whole(1, 100),
         "runs and attempts",
         "runs of each case or query",
-        at("generate refine cases distill", "--runs"),
+        at("generate refine cases", "--runs"),
         at("describe", "--runs", default=DEFAULT_TRIGGER_RUNS),
         default=1,
     )
@@ -129,7 +129,6 @@ class TeachSettings(CommonSettings):
         "runs and attempts",
         "share of the cases to hold out: the teacher never sees them",
         at("generate refine", "--holdout"),
-        at("distill", "--holdout", default=0.5),
         default=1 / 3,
     )
     attempts: int = setting(
@@ -137,7 +136,6 @@ class TeachSettings(CommonSettings):
         "runs and attempts",
         "maximum number of versions to try",
         at("generate refine describe", "--attempts", config="attempts"),
-        at("distill", "--attempts", default=5),
         resume="limit",
         default=3,
     )
@@ -154,14 +152,13 @@ class TeachSettings(CommonSettings):
         "limits",
         "maximum size of the skill in tokens",
         at("generate refine", "--max-skill-tokens"),
-        at("distill", "--max-skill-tokens", default=None),
         default=1500,
     )
     margin: float = setting(
         number("a number between 0 and 1 (0.1 is 10 points)", 0, 1, above=True),
         "limits",
         "a loss that does not count: 0.1 is 10 points",
-        at("distill ablate", "--margin"),
+        at("refine ablate", "--margin"),
         resume="limit",
         default=MARGIN,
     )

@@ -1,5 +1,4 @@
-"""The commands that teach: ``refine``, ``cases``, ``triggers``, ``describe``, ``distill``, and what
-they share with ``generate``."""
+"""The commands that teach an existing skill, and what they share with ``generate``."""
 
 import argparse
 import json
@@ -11,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ..._util.texts import dollars
-from ...errors import InputError, SettingsError, Spell, TeachError, shown
-from ...reports.writers import report_paths, require_apart
+from ...errors import InputError, Spell, TeachError, shown
 from ...settings import Settings
 from ...skills.case_loading import find_cases, has_cases
 from ...skills.folder import skill_file
@@ -21,9 +19,6 @@ from ...skills.upskill_config import UpskillConfig
 from ...teach.described import Described, described_data, described_lines
 from ...teach.described import status_of as described_status
 from ...teach.describing import describe_task, improve_description
-from ...teach.distilled import Distilled, distilled_data, result_line
-from ...teach.distilled import report_lines as distilled_lines
-from ...teach.distilling import distill
 from ...teach.outcome import Taught, report_lines, taught_data
 from ...teach.teach_run import AlreadyFinished, Declined, TeachContext
 from ...teach.teach_settings import TeachCommand, TeachSettings
@@ -38,7 +33,7 @@ from ...teach.workflow import add_cases, refine_skill
 from ..command_options import Groups, add_options, add_skill, option_values
 from ..output import terminal_width, write
 from ..project import config_here, find_skill
-from ..shared_steps import Consent, prices_here, progress_screen, write_reports
+from ..shared_steps import Consent, prices_here, progress_screen
 
 Result = TypeVar("Result")
 
@@ -54,7 +49,7 @@ def add_teach_arguments(parser: argparse.ArgumentParser, command: TeachCommand) 
         parser.add_argument("task", metavar="TASK", help="what the skill is for, in words")
     else:
         add_skill(parser)
-    if command in ("cases", "refine", "distill"):
+    if command in ("cases", "refine"):
         parser.add_argument(
             "--task", metavar="TEXT", help="what the skill is for (default: its description)"
         )
@@ -71,7 +66,6 @@ def add_teach_arguments(parser: argparse.ArgumentParser, command: TeachCommand) 
 add_refine_arguments = partial(add_teach_arguments, command="refine")
 add_triggers_arguments = partial(add_teach_arguments, command="triggers")
 add_describe_arguments = partial(add_teach_arguments, command="describe")
-add_distill_arguments = partial(add_teach_arguments, command="distill")
 
 
 def teach_settings(
@@ -229,21 +223,3 @@ def _described_report(described: Described, width: int) -> Report:
         ]
     lines += _saved_lines(described)
     return Report(lines, described_data(described), described_status(described))
-
-
-def run_distill(args: argparse.Namespace) -> tuple[str, int]:
-    path, skill = _skill_of(args)
-    if args.max_skill_tokens is None:
-        problem = f"not given; {skill.name} has about {skill.tokens:,} tokens"
-        raise SettingsError("max_skill_tokens", problem, "Choose how many it may have.")
-    require_apart(report_paths(args))
-    settings = teach_settings(args, args.task or skill.description, config_here())
-
-    def report(distilled: Distilled, width: int) -> Report:
-        lines, status = [*distilled_lines(distilled, width), result_line(distilled)], 0
-        if distilled.results:
-            written, status = write_reports(args, distilled.results, distilled.notes)
-            lines += written
-        return Report(lines, distilled_data(distilled), status or distilled.status)
-
-    return run_teaching(args, lambda context: distill(path, settings, context), report)
