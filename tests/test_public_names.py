@@ -12,7 +12,7 @@ import pytest
 import pytest_upskill
 
 PUBLIC = [
-    *("Activity", "Agent", "AgentJob", "Answer", "AnswerFile", "Arm", "Case", "CheckContext"),
+    *("Activity", "Agent", "AgentJob", "Answer", "AnswerFile", "Case", "CheckContext"),
     *("CheckFunction", "CommandAgent", "Described", "Grade", "InputError", "Launch"),
     *("Model", "ModelError", "ModelSource", "ModelSpec", "Provider", "Question", "Record"),
     *("RunResults", "Summary", "Taught", "ToolCall", "TriggerSet", "Turn", "UpskillError"),

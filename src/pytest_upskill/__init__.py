@@ -17,7 +17,6 @@ __all__ = [
     "AgentJob",
     "Answer",
     "AnswerFile",
-    "Arm",
     "Case",
     "CheckContext",
     "CheckFunction",
@@ -86,7 +85,6 @@ if TYPE_CHECKING:
     from .teach.trigger_set import TriggerSet
     from .trials.answer import Answer, AnswerFile, Usage
     from .trials.records import Grade, Record
-    from .trials.subject import Arm
     from .trials.tools import ToolCall
     from .trials.transcript import Activity, Turn
     from .trials.trial import Question
@@ -106,7 +104,6 @@ _HOMES: Final = {
     "teach.trigger_set": ["TriggerSet"],
     "trials.answer": ["Answer", "AnswerFile", "Usage"],
     "trials.records": ["Grade", "Record"],
-    "trials.subject": ["Arm"],
     "trials.tools": ["ToolCall"],
     "trials.transcript": ["Activity", "Turn"],
     "trials.trial": ["Question"],

@@ -18,8 +18,9 @@ from pytest_upskill.agents.sandboxes.sandbox import (
 )
 from pytest_upskill.agents.snapshot import unpack
 from pytest_upskill.errors import NoAnswerError
+from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
-from pytest_upskill.trials.task import StartFile, installed
+from pytest_upskill.trials.arm import SkillCopy
 from pytest_upskill.trials.trial import Question
 from support.agents import ScriptedCall
 from support.kit import write_skill
@@ -59,7 +60,7 @@ def test_answer_has_what_differs_in_the_workspace() -> None:
         sandbox.files.pop("/workspace/gone.txt")  # type: ignore[attr-defined]
         return recorder.answer("end", "Done.")
 
-    files = [StartFile(name, b"as it was") for name in ("old.txt", "gone.txt", "same.txt")]
+    files = [WorkspaceFile(name, b"as it was") for name in ("old.txt", "gone.txt", "same.txt")]
     answer = carried_out(act, files=tuple(files))
     assert isinstance(answer, Answer)
     assert [(file.path, file.text, file.change) for file in answer.files] == [
@@ -90,8 +91,8 @@ def test_skills_are_mounted_read_only_and_setup_does_not_see_them(tmp_path: Path
         return CommandResult(0, b"")
 
     kind = MemoryKind(succeeds)
-    skill = installed("gate", folder, tested=True)
-    answer = carried_out(act, kind, skills=(skill,), setup="make it")
+    skill = SkillCopy.of("gate", folder)
+    answer = carried_out(act, kind, skills=(skill,), tested="gate", setup="make it")
     assert isinstance(answer, Answer)
     assert seen == {"SKILL.md": 0o444, "scripts": 0o555, "scripts/open.sh": 0o555}
     (setup_room, _), (room, _) = kind.opened
@@ -103,7 +104,7 @@ def test_skills_are_mounted_read_only_and_setup_does_not_see_them(tmp_path: Path
 
 def test_a_skill_that_changed_meanwhile_is_no_answer(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "gate")
-    skill = installed("gate", folder)
+    skill = SkillCopy.of("gate", folder)
     write_skill(folder, body="Something else.")
     assert carried_out(ends, skills=(skill,)) == NoAnswer(
         "the skill gate has changed since the run began"
@@ -203,7 +204,7 @@ def test_the_wait_for_a_place_among_the_calls_is_not_the_agents() -> None:
 
 @pytest.mark.parametrize("path", ["../out", "/etc/passwd", "a/../../b", "", "a\0b"])
 def test_start_files_stay_in_the_workspace(path: str) -> None:
-    reply = carried_out(ends, files=(StartFile(path, b""),))
+    reply = carried_out(ends, files=(WorkspaceFile(path, b""),))
     assert isinstance(reply, NoAnswer)
     assert "leads out of the workspace" in reply.reason
 
@@ -343,11 +344,14 @@ def test_arms_start_alike_in_a_real_sandbox(tmp_path: Path) -> None:
 
     async def run() -> list[Reply]:
         trials = AgentTrials(lambda _: FakeAgent(act), Bwrap, 60, spec_of)
-        files = (StartFile("data.txt", b"data\n"),)
-        skill = installed("gate", folder, tested=True)
+        files = (WorkspaceFile("data.txt", b"data\n"),)
+        skill = SkillCopy.of("gate", folder)
         replies = [
             await trials.run(
-                trial_question("Go.", files=files, setup=setup, skills=skills), ScriptedCall(DONE)
+                trial_question(
+                    "Go.", files=files, setup=setup, skills=skills, tested="gate" if skills else ""
+                ),
+                ScriptedCall(DONE),
             )
             for skills in ((), (skill,))
         ]

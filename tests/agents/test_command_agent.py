@@ -11,7 +11,7 @@ from pytest_upskill.agents.command_agent import last_error
 from pytest_upskill.agents.sandboxes.sandbox import HOME
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
-from pytest_upskill.trials.task import installed
+from pytest_upskill.trials.arm import SkillCopy
 from support import loopback
 from support.endpoints import KEY
 from support.kit import write_skill
@@ -31,10 +31,10 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @EACH_WAY
 def test_a_trial_from_question_to_answer(tmp_path: Path, way: str) -> None:
     folder = write_skill(tmp_path / "gate", body=BODY)
-    skill = installed("gate", folder, tested=True)
+    skill = SkillCopy.of("gate", folder)
     script = steps("cat /skills/gate/SKILL.md", "echo open > gate.txt; env; ls -a ~ /")
     with LoopbackServer(script) as server:
-        answer = carried_out(server.url, way, skills=(skill,))
+        answer = carried_out(server.url, way, skills=(skill,), tested="gate")
     assert isinstance(answer, Answer)
     assert (answer.text, answer.stop) == ("The gate is open.", "end")
     assert answer.usage == Usage(130, 18, 0)
@@ -62,10 +62,12 @@ def test_a_trial_from_question_to_answer(tmp_path: Path, way: str) -> None:
 def test_an_agent_that_never_names_the_skill_is_told_so(
     tmp_path: Path, name: str, names_it: bool
 ) -> None:
-    skill = installed(name, write_skill(tmp_path / "latch", body=BODY), tested=True)
+    skill = SkillCopy.of(name, write_skill(tmp_path / "latch", body=BODY))
     script = steps(f"echo {name}" if names_it else "echo nothing")
     with LoopbackServer(script) as server:
-        answer = carried_out(server.url, "messages", script=BARE, sandbox="none", skills=(skill,))
+        answer = carried_out(
+            server.url, "messages", script=BARE, sandbox="none", skills=(skill,), tested=skill.name
+        )
     assert isinstance(answer, Answer)
     assert answer.activity
     assert answer.activity.activated is False
@@ -76,10 +78,12 @@ def test_without_a_sandbox_a_skill_is_where_its_agent_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(TinyAgent, "skills_folder", f"{HOME}/.agents/skills")
-    skill = installed("gate", write_skill(tmp_path / "gate", body=BODY), tested=True)
+    skill = SkillCopy.of("gate", write_skill(tmp_path / "gate", body=BODY))
     script = steps("cat ~/.agents/skills/gate/SKILL.md")
     with LoopbackServer(script) as server:
-        answer = carried_out(server.url, "messages", script=BARE, sandbox="none", skills=(skill,))
+        answer = carried_out(
+            server.url, "messages", script=BARE, sandbox="none", skills=(skill,), tested=skill.name
+        )
     assert isinstance(answer, Answer)
     assert answer.activity
     assert answer.activity.activated is True

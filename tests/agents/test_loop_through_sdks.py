@@ -21,7 +21,8 @@ from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.prices import Price
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
-from pytest_upskill.trials.task import Task, installed
+from pytest_upskill.trials.arm import SkillCopy
+from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.trial import Question
 from support.agents import BODY, CODES, SCRIPT, write_files
 from support.loopback import Asked, Fault, LoopbackServer
@@ -127,8 +128,8 @@ def keeper(asked: Asked) -> Said:
 
 
 def test_a_skill_of_several_files_is_used_in_its_arm_alone(provider: str, tmp_path: Path) -> None:
-    gate = installed("gate", skill_in(tmp_path), tested=True)
-    reply, asked = carried_out(provider, keeper, skills=(gate,))
+    gate = SkillCopy.of("gate", skill_in(tmp_path))
+    reply, asked = carried_out(provider, keeper, skills=(gate,), tested="gate")
     assert isinstance(reply, Answer), reply
     assert (reply.text, reply.stop) == ("The gate is open.", "end")
     (file,) = reply.files
@@ -206,7 +207,7 @@ def test_broken_arguments_are_told() -> None:
 
 
 def test_writes_stay_in_the_sandbox(provider: str, tmp_path: Path) -> None:
-    gate = installed("gate", skill_in(tmp_path), tested=True)
+    gate = SkillCopy.of("gate", skill_in(tmp_path))
     outside = tmp_path / "outside.txt"
     calls = (
         ("write", {"path": str(outside), "content": "x"}),
@@ -217,7 +218,7 @@ def test_writes_stay_in_the_sandbox(provider: str, tmp_path: Path) -> None:
         bash("ln -s / root; echo x > root/usr/x; echo x > /skills/gate/new; ls root/work"),
         ("read", {"path": "root/etc/shadow"}),
     )
-    answer = answer_of(provider, once(*calls), skills=(gate,))
+    answer = answer_of(provider, once(*calls), skills=(gate,), tested="gate")
     assert not outside.exists()
     assert (tmp_path / "gate/SKILL.md").read_text().endswith(BODY)
     failed = [turn.failed for turn in answer.transcript if turn.kind == "result"]

@@ -11,7 +11,8 @@ from pytest_upskill.agents.loop import LoopAgent
 from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Mount, SandboxSpec
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.trials.answer import Answer, Reply
-from pytest_upskill.trials.task import Task, installed
+from pytest_upskill.trials.arm import SkillCopy
+from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.trial import Question
 from support.agents import BODY, CODES, SCRIPT, ScriptedCall, calls, write_files
 from support.trials import spec_of
@@ -37,8 +38,8 @@ def test_a_skill_is_where_the_list_says(tmp_path: Path) -> None:
 
     async def run() -> Reply:
         trials = AgentTrials(lambda _: LoopAgent(), Unconfined, 60, spec_of)
-        gate = installed("gate", tmp_path / "gate", tested=True)
-        task = Task("loop", "1", skills=(gate,))
+        gate = SkillCopy.of("gate", tmp_path / "gate")
+        task = Task("loop", "1", skills=(gate,), tested="gate")
         try:
             return await trials.run(Question("m", "", (("user", "Go."),), 9, 1, task=task), model)
         finally:

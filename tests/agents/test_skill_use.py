@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.agents.staging import InstalledSkill
+from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer
-from pytest_upskill.trials.task import StartFile
 from pytest_upskill.trials.tools import ToolCall
 from support.agents import BODY, CODES, SCRIPT, installed, recorder_for
 
@@ -158,7 +158,7 @@ def test_a_prompt_that_quotes_the_skill_is_not_an_opened_skill(tmp_path: Path) -
 
 
 def test_a_copy_in_the_workspace_is_not_the_skill(tmp_path: Path) -> None:
-    files = [StartFile("old.md", f"{BODY}\nMore.".encode())]
+    files = [WorkspaceFile("old.md", f"{BODY}\nMore.".encode())]
     recorder = recorder_for(installed(tmp_path), files=files)
     assert shown(recorder, BODY, arguments='{"path": "old.md"}').activity.activated is False
 
@@ -220,7 +220,12 @@ def test_files_are_read_if_their_text_was_seen(tmp_path: Path) -> None:
     (tmp_path / "gate/logo.png").write_bytes(b"\x89PNG\0")
     skill = installed(tmp_path, files=files)
     skill = InstalledSkill(
-        skill.installed, skill.description, skill.body, (*skill.files, "logo.png"), skill.host
+        skill.name,
+        skill.description,
+        skill.body,
+        (*skill.files, "logo.png"),
+        skill.host,
+        tested=True,
     )
     recorder = shown(recorder_for(skill), FORMS["arrows"](CODES), "references/other.md\nlogo.png")
     assert recorder.activity.read == ("references/codes.md",)

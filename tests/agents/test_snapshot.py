@@ -22,8 +22,8 @@ from pytest_upskill.agents.snapshot import (
     take_snapshot,
     unpack,
 )
+from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import MAX_FILE_BYTES, AnswerFile
-from pytest_upskill.trials.task import StartFile
 from support.agents import MemorySandbox
 from support.sandboxes import needs_bwrap, opened
 
@@ -144,7 +144,10 @@ def test_a_file_may_grow_vanish_or_be_a_link() -> None:
 
 
 WHOLE = Snapshot(
-    (StartFile("a/run.sh", b"#!/bin/sh\n", executable=True), StartFile("über.txt", b"\0\xff")),
+    (
+        WorkspaceFile("a/run.sh", b"#!/bin/sh\n", executable=True),
+        WorkspaceFile("über.txt", b"\0\xff"),
+    ),
     (Link("a/link", "../über.txt"), Link("odd $(name)", "no 'where'")),
     ("empty/folder",),
 )

@@ -11,8 +11,8 @@ import pytest
 from pytest_upskill.agents.loop import LoopAgent
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
-from pytest_upskill.trials.task import Installed, Task
-from pytest_upskill.trials.task import installed as to_install
+from pytest_upskill.trials.arm import SkillCopy
+from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.transcript import GIVEN, UNTOLD
 from support.agents import BODY, MemorySandbox, ScriptedCall, calls, installed, recorder_for
 from support.endpoints import GOOD, KEY, QUESTION, Opened, at_endpoint, raw, request
@@ -89,9 +89,9 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def both(folder: Path) -> tuple[Installed, ...]:
-    gate = to_install("gate", write_skill(folder / "gate", body=BODY), tested=True)
-    return gate, to_install("boat", write_skill(folder / "boat", body=BOAT))
+def both(folder: Path) -> tuple[SkillCopy, ...]:
+    gate = SkillCopy.of("gate", write_skill(folder / "gate", body=BODY))
+    return gate, SkillCopy.of("boat", write_skill(folder / "boat", body=BOAT))
 
 
 def tried(
@@ -109,6 +109,7 @@ def tried(
             script=agent,
             prompt=query,
             skills=both(folder),
+            tested="gate",
             max_turns=5,
             until_opened=True,
         )
@@ -187,9 +188,9 @@ def test_a_query_that_quotes_the_skill_does_not_open_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("query", ["gat", "e", "gate", "the gate"])
 @pytest.mark.parametrize("listed", [True, False])
 def test_a_query_may_be_a_part_of_the_name(query: str, listed: bool) -> None:
-    skill = Installed("gate", "/skills/gate", "digest", tested=True)
+    skill = SkillCopy("gate", "/skills/gate", "digest")
     question = replace(
-        QUESTION, messages=(("user", query),), task=Task("cli", "1", skills=(skill,))
+        QUESTION, messages=(("user", query),), task=Task("cli", "1", skills=(skill,), tested="gate")
     )
     tools = [{"name": "bash", "description": "Skills: gate." if listed else ""}]
     body = {**GOOD, "messages": [{"role": "user", "content": query}], "tools": tools}
@@ -234,8 +235,13 @@ def test_a_model_that_says_nothing_after_a_call_went_without_the_skill(tmp_path:
 @needs_bwrap
 @pytest.mark.parametrize("body", ["42\n", "!!! ---> ...\n"])
 def test_a_skill_without_words_is_an_error_before_any_call(tmp_path: Path, body: str) -> None:
-    gate = to_install("gate", write_skill(tmp_path / "gate", body=body), tested=True)
-    task: dict[str, Any] = {"skills": (gate,), "max_turns": 5, "until_opened": True}
+    gate = SkillCopy.of("gate", write_skill(tmp_path / "gate", body=body))
+    task: dict[str, Any] = {
+        "skills": (gate,),
+        "tested": "gate",
+        "max_turns": 5,
+        "until_opened": True,
+    }
     with LoopbackServer(steps(CAT)) as server:
         reply = carried_out(server.url, "messages", script=BARE, **task)
     assert isinstance(reply, NoAnswer)

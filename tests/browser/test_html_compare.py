@@ -9,7 +9,6 @@ from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.case_data import case_anchor
 from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.trials.subject import Arm
 from support.axe import violations
 from support.browser import Page
 from support.made import made_run
@@ -20,11 +19,11 @@ pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
 BROKE = case_anchor("gate", "case-1", "haiku")
 
 
-def before(_case: int, _model: str, arm: Arm, _run: int) -> bool:
+def before(_case: int, _model: str, arm: str, _run: int) -> bool:
     return arm == "skill"
 
 
-def after(case: int, _model: str, arm: Arm, run: int) -> bool:
+def after(case: int, _model: str, arm: str, run: int) -> bool:
     return arm == "skill" and (case != 1 or run == 2)
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from pytest_upskill.reports.html.case_data import anchor
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.trials.subject import Arm
 from support.axe import violations
 from support.browser import Page
 from support.chromium import ChromiumPage
@@ -21,7 +20,7 @@ MODELS = ("haiku", "loop/opus")
 FOCUS = "document.activeElement"
 
 
-def lifts(number: int, _model: str, arm: Arm, run: int) -> bool:
+def lifts(number: int, _model: str, arm: str, run: int) -> bool:
     """Lifts of 0 (all pass), +100, −100, 0 (none passes), +50."""
     if arm == "baseline":
         return number in (0, 2)
@@ -294,7 +293,7 @@ def test_counts_and_verdicts_are_links(page: Page, tmp_path: Path) -> None:
 
 
 def test_filters_by_arm_verdict_and_change(page: Page, tmp_path: Path) -> None:
-    def passes(number: int, _model: str, arm: Arm, _run: int) -> bool:
+    def passes(number: int, _model: str, arm: str, _run: int) -> bool:
         return number < {"baseline": 1, "previous": 3, "skill": 2}.get(arm, 0) or number == 5
 
     made = made_run(cases=6, passes=passes, arms=("baseline", "previous", "skill"))

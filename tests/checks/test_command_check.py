@@ -28,17 +28,17 @@ from pytest_upskill.checks.command_check import command_kind, commands_in
 from pytest_upskill.checks.final_workspace import Workspace, WorkspaceCommand
 from pytest_upskill.checks.grading import ToGrade, records_of
 from pytest_upskill.errors import CasesError, CheckError
-from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.case import Case, WorkspaceFile
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.records import Grade
-from pytest_upskill.trials.task import Needs, StartFile, Task
+from pytest_upskill.trials.task import Needs, Task
 from pytest_upskill.trials.trial import Question, Trial
 from support.checking import agent_answer, refused
 from support.sandboxes import needs_bwrap
 from support.trials import MemoryKind
 
 KEPT = Snapshot(
-    (StartFile("app.py", b"print('hello')\n"), StartFile("go.sh", b"#!/bin/sh\n", True))
+    (WorkspaceFile("app.py", b"print('hello')\n"), WorkspaceFile("go.sh", b"#!/bin/sh\n", True))
 )
 LEFT = replace(agent_answer(), workspace=pack(KEPT))
 
@@ -174,8 +174,8 @@ def test_hidden_files_come_from_the_case_or_the_skill(tmp_path: Path) -> None:
     (check,) = parse_checks({"command": written}, {"command": command_kind(tmp_path)}, ())
     (asked,) = check.argument  # type: ignore[union-attr]
     assert asked.command.hidden == (
-        StartFile("a/t.py", b"x = 1"),
-        StartFile("run.sh", b"echo", executable=True),
+        WorkspaceFile("a/t.py", b"x = 1"),
+        WorkspaceFile("run.sh", b"echo", executable=True),
     )
     file = tmp_path / "skill_meta.json"
     written["hidden_files"] = {"a": {"file": "evals/gone"}}
@@ -233,13 +233,13 @@ def test_files_made_by_a_setup_are_in_the_workspace_too() -> None:
 
 
 def test_a_change_that_the_list_of_files_has_no_room_for_is_found() -> None:
-    start = (StartFile("app.py", b"old"), StartFile("gone.py", b"x"))
+    start = (WorkspaceFile("app.py", b"old"), WorkspaceFile("gone.py", b"x"))
     made = record({"unchanged": ["app.py", "gone.py"]}, files=start)
     assert [one.reason for one in made.checks] == ["app.py: changed", "gone.py: deleted"]
 
 
 def run_now(command: str, kept: Snapshot = KEPT, **hidden: str) -> CommandResult:
-    files = tuple(StartFile(path, text.encode()) for path, text in hidden.items())
+    files = tuple(WorkspaceFile(path, text.encode()) for path, text in hidden.items())
     run = commands_in("bwrap", "", Needs())
     return run(pack(kept), WorkspaceCommand(command, 20, files))
 
@@ -254,7 +254,7 @@ def test_a_command_sees_the_workspace_and_the_hidden_files() -> None:
 @needs_bwrap
 def test_what_the_agent_left_in_place_of_a_hidden_file_is_removed() -> None:
     links = (Link("test.py", "app.py"), Link("tests", "/etc"))
-    files = (*KEPT.files, StartFile("dir/test.py/x", b"in the way"))
+    files = (*KEPT.files, WorkspaceFile("dir/test.py/x", b"in the way"))
     hidden = {"test.py": "print('mine')", "tests/a.py": "2", "dir/test.py": "3", "go.sh/x": "4"}
     command = "python3 test.py; python3 app.py; cat tests/a.py dir/test.py go.sh/x"
     ran = run_now(command, Snapshot(files, links), **hidden)

@@ -18,10 +18,9 @@ from pytest_upskill.checks import (
 from pytest_upskill.checks.file_checks import files_kind
 from pytest_upskill.checks.final_workspace import Workspace, matches
 from pytest_upskill.errors import CasesError
-from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.case import Case, WorkspaceFile
 from pytest_upskill.trials.answer import Answer, AnswerFile
 from pytest_upskill.trials.records import Grade
-from pytest_upskill.trials.task import StartFile
 from support.checking import agent_answer, graded, passes, reason, refused
 
 REPORT = AnswerFile.of("report.md", b"# Report\n\nTotal: 3\n")
@@ -151,15 +150,15 @@ def test_case_sensitive_and_weights_apply_inside_of_files() -> None:
     assert passes(ANSWER, any_of=[{"files": "gone"}, asked])
 
 
-def of_start(expected: Any, answer: Answer, *start: StartFile) -> tuple[Grade, ...]:
+def of_start(expected: Any, answer: Answer, *start: WorkspaceFile) -> tuple[Grade, ...]:
     checks = parse_checks(expected, KINDS, ())
     return grade(checks, answer, workspace=Workspace(answer, start))
 
 
 START = (
-    StartFile("data.csv", b"id\n1\n"),
-    StartFile("src/a.py", b"a"),
-    StartFile("src/b.py", b"b"),
+    WorkspaceFile("data.csv", b"id\n1\n"),
+    WorkspaceFile("src/a.py", b"a"),
+    WorkspaceFile("src/b.py", b"b"),
 )
 
 

@@ -10,8 +10,10 @@ import pytest
 from pytest_upskill.checks import KINDS, parse_checks
 from pytest_upskill.checks.grading import rubric_for
 from pytest_upskill.checks.judging import first_questions
+from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, AnswerFile
-from pytest_upskill.trials.task import Installed, StartFile, Task
+from pytest_upskill.trials.arm import SkillCopy
+from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.transcript import Activity, Turn
 from pytest_upskill.trials.trial import Hidden, Question, Rubric
 from support.checking import agent_answer, refused
@@ -23,7 +25,7 @@ BODY: Final = (
 DESCRIPTION: Final = "Adds up ledgers in the way of our accountants."
 HIDDEN: Final = Hidden(("ledger-sums",), (DESCRIPTION, BODY))
 RUBRIC: Final = Rubric("sonnet", ("The total is right.",), 1, 500, hidden=HIDDEN)
-TASK: Final = Task("loop", files=(StartFile("ledger.csv", b"1\n2\n"),))
+TASK: Final = Task("loop", files=(WorkspaceFile("ledger.csv", b"1\n2\n"),))
 QUESTION: Final = Question("m", "", (("user", "Add up ledger.csv."),), 100, 1, task=TASK)
 TELLING: Final = re.compile(
     rf"ledger-sums|/skills|SKILL\.md|\bskill|{re.escape(DESCRIPTION)}|round amounts to whole", re.I
@@ -232,7 +234,7 @@ def test_judge_is_not_asked_about_a_limit_stop(stop: str) -> None:
 
 
 def test_skills_of_both_arms_are_neutral_too() -> None:
-    other = Installed("tables", "/x", "d")
+    other = SkillCopy("tables", "/x", "d")
     question = replace(QUESTION, task=replace(TASK, skills=(other,)))
     look = ("read", {"path": "/skills/tables/SKILL.md"}, "How to make tables")
     answer = replace(agent_answer(), transcript=steps(look, WORK), activity=Activity(2, 2, None))

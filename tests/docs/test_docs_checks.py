@@ -12,8 +12,8 @@ from pytest_upskill.agents.sandboxes.sandbox import CommandResult
 from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks
 from pytest_upskill.checks.final_workspace import Workspace
 from pytest_upskill.checks.parse import RESERVED, GroupForm
+from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
-from pytest_upskill.trials.task import StartFile
 from pytest_upskill.trials.transcript import Activity, Turn
 from support.kit import write_skill
 from support.runs import run_skills
@@ -23,7 +23,7 @@ ROW = re.compile(r"^\| `(\w+)`[^|]*\| `(\{.*?\})` \| (.+?) (?<!\\)\| (.+?) \|$",
 ROWS = ROW.findall(PAGE)
 
 
-START = (StartFile("data.csv", b"1\n2\n"),)
+START = (WorkspaceFile("data.csv", b"1\n2\n"),)
 
 
 def agent_of(cell: str) -> Answer | None:

@@ -20,7 +20,7 @@ from pytest_upskill.engine.cluster.dispatch import Dispatch, DispatchedTrial
 from pytest_upskill.engine.cluster.on_worker import WorkerRun
 from pytest_upskill.engine.cluster.workers import Workers
 from pytest_upskill.trials.answer import NoAnswer, Reply, Usage
-from pytest_upskill.trials.task import installed
+from pytest_upskill.trials.arm import SkillCopy
 from support.simulated_clock import SimulatedLoop
 from support.trials import trial_question
 
@@ -272,7 +272,7 @@ def test_a_skill_goes_to_workers_that_have_its_agent(tmp_path: Path) -> None:
 
     async def copied() -> None:
         for agent in ("loop", "claude", "loop"):
-            await dispatch._copy(installed("s", tmp_path), agent)
+            await dispatch._copy(SkillCopy.of("s", tmp_path), agent)
 
     asyncio.run(copied())
     assert [one["resources"] for one in how] == [{"upskill-r-loop": 1}, {"upskill-r-claude": 1}]

@@ -185,12 +185,8 @@ def test_an_agent_gets_a_folder_of_the_same_name_without_the_part(tmp_path: Path
     runner = StudyRunner(
         one.settings, (1,), Model(needs_left), lambda _agent: "1", lambda _model: None
     )
-    tested = [
-        trial.trial.question.task.tested
-        for trial in runner._all_trials([study], 1)
-        if trial.trial.question.task
-    ]
-    known = [skill for skill in tested if skill]
+    tasks = [trial.trial.question.task for trial in runner._all_trials([study], 1)]
+    known = [skill for task in tasks if task and task.tested for skill in task.skills]
     assert {skill.name for skill in known} == {"pages"}
     assert len({skill.digest for skill in known}) == 1 + len(one.parts)
     assert all(not Path(skill.folder, "skill_meta.json").exists() for skill in known[2:])

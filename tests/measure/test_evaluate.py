@@ -14,7 +14,7 @@ from pytest_upskill.settings import Score, Settings
 from pytest_upskill.skills.case_loading import find_cases
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage
-from pytest_upskill.trials.subject import CHAT, Arm, Subject
+from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.transcript import Activity
 from pytest_upskill.trials.trial import Question
 from support.kit import case, write_skill
@@ -28,7 +28,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("arms", [("baseline", "skill"), ("baseline",)])
-def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequence[Arm]) -> None:
+def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequence[str]) -> None:
     skill = load_skill(write_skill(tmp_path / "gate", CASES) / "SKILL.md")
     file = find_cases(skill.file.parent)
     assert file

@@ -18,8 +18,8 @@ from pytest_upskill.measure.study_runner import StudyRunner
 from pytest_upskill.results.neighbours import Matrix
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
+from pytest_upskill.trials.arm import SkillCopy
 from pytest_upskill.trials.subject import CHAT, Subject
-from pytest_upskill.trials.task import installed
 from pytest_upskill.trials.transcript import Activity, Turn
 from pytest_upskill.trials.trial import Question
 from support.kit import case, write_skill
@@ -35,7 +35,7 @@ def source(folder: Path, cases: int = 1) -> SkillCases:
 
 def member(folder: Path, cases: int) -> Member:
     own = source(folder, cases)
-    return Member(own, installed(own.skill.name, folder), own.cases)
+    return Member(own, SkillCopy.of(own.skill.name, folder), own.cases)
 
 
 def members(folder: Path, **cases: int) -> list[Member]:
@@ -65,7 +65,7 @@ class Answerer:
         assert question.task
         names = [one.name for one in question.task.skills]
         tested = question.task.tested
-        opened = [tested.name] if tested else []
+        opened = [tested] if tested else []
         right = bool(tested)
         if self.spoiler in names and self.spoiler not in opened:
             opened, right = [self.spoiler, *opened], False

@@ -22,7 +22,8 @@ from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.model import ProtocolName
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, Reply
-from pytest_upskill.trials.task import Task, installed
+from pytest_upskill.trials.arm import SkillCopy
+from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.trial import Question
 from support import loopback
 from support.agents import BODY, CODES, SCRIPT, write_files
@@ -158,9 +159,15 @@ def tried(
             open_trials=lambda: trials,
             budget=budget,
         )
-        skills = [installed(SKILL, skill, tested=True)] if skill else []
-        skills += [installed(OTHER, other)] if other else []
-        task = Task(name, skills=tuple(skills), max_turns=max_turns, until_opened=until_opened)
+        skills = [SkillCopy.of(SKILL, skill)] if skill else []
+        skills += [SkillCopy.of(OTHER, other)] if other else []
+        task = Task(
+            name,
+            skills=tuple(skills),
+            tested=SKILL if skill else "",
+            max_turns=max_turns,
+            until_opened=until_opened,
+        )
         question = Question("m", "", (("user", PROMPT),), 4000, 1, task=task)
         try:
             return Tried(engine.ask([question])[0], server.asked)

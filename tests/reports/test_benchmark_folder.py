@@ -18,9 +18,9 @@ from pytest_upskill.reports.export.benchmark_folder import benchmark_places, fol
 from pytest_upskill.reports.export.benchmark_run import output_names
 from pytest_upskill.reports.writers import add_benchmark
 from pytest_upskill.results.run import RunResults
+from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Grade
-from pytest_upskill.trials.task import StartFile
 from support.agent_runs import agent_run
 from support.made import helps, made_record, made_run
 from support.skill_creator import aggregated, read, viewed
@@ -314,7 +314,7 @@ def test_files_come_whole_from_the_workspace(tmp_path: Path) -> None:
         AnswerFile("link.md", None, 11, ""),
         AnswerFile("lost.bin", None, 10**9, "abc"),
     ]
-    there = (StartFile("out/report.docx", binary), StartFile("large.csv", large))
+    there = (WorkspaceFile("out/report.docx", binary), WorkspaceFile("large.csv", large))
     kept = pack(Snapshot(there, (Link("link.md", "/etc/passwd"),)))
     add_benchmark(tmp_path, with_files(*files), lambda _: kept)
     outputs = viewed(tmp_path / "iteration-1")[0]["outputs"]

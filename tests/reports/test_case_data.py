@@ -14,7 +14,6 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import Count
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.subject import Arm
 from pytest_upskill.trials.transcript import Turn
 from support.agent_runs import agent_run
 from support.made import accepted_count, made_record, made_run
@@ -28,7 +27,7 @@ def states(results: RunResults) -> dict[str, list[str]]:
 def passing(*flags: str) -> RunResults:
     """Three runs of a case for each of the texts: baseline, then skill, 1 passed and 0 did not."""
 
-    def passes(number: int, _model: str, arm: Arm, run: int) -> bool:
+    def passes(number: int, _model: str, arm: str, run: int) -> bool:
         baseline, skill = flags[number].split()
         return (baseline if arm == "baseline" else skill)[run - 1] == "1"
 
@@ -66,7 +65,7 @@ def test_outcomes_are_those_that_the_run_counts() -> None:
 
 
 def test_changes_since_a_git_ref_are_told() -> None:
-    def passes(number: int, _model: str, arm: Arm, _run: int) -> bool:
+    def passes(number: int, _model: str, arm: str, _run: int) -> bool:
         return number == {"previous": 0, "skill": 1}.get(arm)
 
     results = made_run(cases=3, passes=passes, arms=("baseline", "previous", "skill"))

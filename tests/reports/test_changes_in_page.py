@@ -14,7 +14,6 @@ from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.subject import Arm
 from support.made import STARTED, made_run, made_triggers
 from support.pages import PAYLOADS, Elements, data_of, hostile_run, large_run, readable_run
 
@@ -27,11 +26,11 @@ def words_of(page: str) -> str:
     return " ".join(unescape(re.sub("<[^>]*>", " ", body)).split()).replace(" ,", ",")
 
 
-def broken(case: int, _model: str, arm: Arm, _run: int) -> bool:
+def broken(case: int, _model: str, arm: str, _run: int) -> bool:
     return arm == "skill" and case not in (1, 2)
 
 
-def fixed(case: int, _model: str, arm: Arm, _run: int) -> bool:
+def fixed(case: int, _model: str, arm: str, _run: int) -> bool:
     return arm == "skill" and case not in (2, 3)
 
 
@@ -99,11 +98,11 @@ def test_what_can_not_be_compared_is_said() -> None:
     assert "Edited 1 another question or other checks" in words
 
 
-def all_pass(_case: int, _model: str, _arm: Arm, _run: int) -> bool:
+def all_pass(_case: int, _model: str, _arm: str, _run: int) -> bool:
     return True
 
 
-def none_pass(_case: int, _model: str, _arm: Arm, _run: int) -> bool:
+def none_pass(_case: int, _model: str, _arm: str, _run: int) -> bool:
     return False
 
 

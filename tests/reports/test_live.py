@@ -9,7 +9,6 @@ import pytest
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS
 from pytest_upskill.reports.terminal.live import Progress, item_numbers, progress_line
 from pytest_upskill.trials.records import Outcome, Record
-from pytest_upskill.trials.subject import Arm
 from support.agent_runs import agent_run
 
 
@@ -79,7 +78,7 @@ def test_the_numbers_of_a_test_have_turns_and_whether_the_skill_was_opened() -> 
     assert shown.endswith("50 → 150 tokens · 4 → 4.5 turns · opened 1/2")
 
 
-def made_record(arm: Arm, passed: bool, tokens: int | None = 100) -> Record:
+def made_record(arm: str, passed: bool, tokens: int | None = 100) -> Record:
     outcome: Outcome = "passed" if passed else "failed"
     return Record("s", "c", "m", arm, 1, outcome, input_tokens=tokens, output_tokens=11)
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.plots import Point, efficient, frontier, points_of
 from pytest_upskill.results.verdict import sweet_spot
-from pytest_upskill.trials.subject import Arm
 from support.made import made_run
 from support.pages import readable_run
 
@@ -69,7 +68,7 @@ def test_a_model_that_never_answered_does_not_hide_the_others() -> None:
 def test_the_ring_is_around_what_the_sentence_names() -> None:
     """A model that is harmed by the skill is the best without it."""
 
-    def passes(number: int, model: str, arm: Arm, _run: int) -> bool:
+    def passes(number: int, model: str, arm: str, _run: int) -> bool:
         return (arm == "baseline" or number > 8) if model == "good" else number == 0
 
     made = made_run(models=("good", "poor"), cases=15, passes=passes)

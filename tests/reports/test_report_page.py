@@ -15,7 +15,6 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.verdict import signal_lines, sweet_spot
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.records import Grade
-from pytest_upskill.trials.subject import Arm
 from support.made import accepted_count, made_run
 from support.pages import PAYLOADS, Elements, data_of, hostile_run, readable_run
 
@@ -155,7 +154,7 @@ def test_without_checks_they_have_no_column() -> None:
     ],
 )
 def test_the_legend_has_only_drawn_arms(
-    arms: tuple[Arm, ...], against: str | None, keys: list[str]
+    arms: tuple[str, ...], against: str | None, keys: list[str]
 ) -> None:
     made = made_run(arms=arms)
     skills = tuple(replace(skill, against=against) for skill in made.skills)

@@ -25,7 +25,6 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.subject import Arm
 from pytest_upskill.trials.trial import Question, Trial
 from support.made import made_records
 
@@ -202,7 +201,7 @@ def test_the_digest_of_a_case_changes_with_the_code_of_its_checks(tmp_path: Path
     assert case_digest(replace(CASE, expected=["x"]), tmp_path)
 
 
-def record(arm: Arm, outcome: str, tokens: int | None = 10) -> Record:
+def record(arm: str, outcome: str, tokens: int | None = 10) -> Record:
     (made,) = made_records({arm: outcome}, input_tokens=tokens, output_tokens=1)
     return made
 

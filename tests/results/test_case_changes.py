@@ -9,7 +9,6 @@ from pytest_upskill.results.case_changes import Changes, Earlier, changes
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import Count
-from pytest_upskill.trials.subject import Arm
 from support.made import STARTED, made_run, pair_of
 
 SAME = ("case-0", "case-1", "case-2", "case-3")
@@ -18,7 +17,7 @@ SAME = ("case-0", "case-1", "case-2", "case-3")
 def run(passes: dict[int, int], runs: int = 1, cases: int = 4, **more: object) -> RunResults:
     """So many of its runs pass of each case; all of those that are not named."""
 
-    def passed(case: int, _model: str, _arm: Arm, number: int) -> bool:
+    def passed(case: int, _model: str, _arm: str, number: int) -> bool:
         return number <= passes.get(case, runs)
 
     return made_run(cases=cases, runs=runs, passes=passed, **more)  # type: ignore[arg-type]

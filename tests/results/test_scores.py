@@ -110,7 +110,7 @@ def test_the_skill_at_a_git_ref_is_compared_by_checks() -> None:
 
 def runs_of(case: str, **shares: list[float]) -> list[Record]:
     return [
-        made_record("gate", case, "haiku", arm, run, passed=share == 1, score=share)  # type: ignore[arg-type]
+        made_record("gate", case, "haiku", arm, run, passed=share == 1, score=share)
         for arm, own in shares.items()
         for run, share in enumerate(own, start=1)
     ]

@@ -248,7 +248,7 @@ def changed(**arms: str) -> Verdict:
         for arm, letters in arms.items()
         for number, letter in enumerate(letters)
         for record in made_records(
-            {arm: letter},  # type: ignore[dict-item]
+            {arm: letter},
             str(number),
             input_tokens=90 if arm == "skill" else 100,
             output_tokens=0,

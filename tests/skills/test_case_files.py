@@ -13,7 +13,7 @@ from pytest_upskill.skills import case_files
 from pytest_upskill.skills.case import Case, SandboxNeeds, WorkspaceFile
 from pytest_upskill.skills.case_files import is_path, workspace_files
 from pytest_upskill.skills.case_loading import load_cases
-from pytest_upskill.trials.task import StartFile, start_files
+from pytest_upskill.trials.task import start_files
 from pytest_upskill.trials.trial import sample_of, user_text
 
 PNG = b"\x89PNG\r\n\0"
@@ -100,10 +100,10 @@ def test_files_of_the_case_win_over_those_of_its_workspace(skill: Path) -> None:
     files = {"a.csv": "own", "new/b.txt": "b", "pic.png": {"file": "more.png"}}
     (case,) = load(skill, {"workspace": "fixtures/in", "context": {"files": files}})
     assert start_files(case) == (
-        StartFile("a.csv", b"own"),
-        StartFile("new/b.txt", b"b"),
-        StartFile("pic.png", PNG),
-        StartFile("sub/run.sh", b"echo", executable=True),
+        WorkspaceFile("a.csv", b"own"),
+        WorkspaceFile("new/b.txt", b"b"),
+        WorkspaceFile("pic.png", PNG),
+        WorkspaceFile("sub/run.sh", b"echo", executable=True),
     )
     assert case.needs_agent == (
         "'more.png' is not UTF-8 text (byte 0): "
@@ -115,7 +115,7 @@ def test_an_agent_gets_the_bytes_of_a_file(skill: Path) -> None:
     (skill / "crlf.txt").write_bytes(b"\xef\xbb\xbfa\r\nb")
     (case,) = load(skill, {"context": {"files": ["crlf.txt"]}})
     assert case.files == (("crlf.txt", "a\nb"),)
-    assert start_files(case) == (StartFile("crlf.txt", b"\xef\xbb\xbfa\r\nb"),)
+    assert start_files(case) == (WorkspaceFile("crlf.txt", b"\xef\xbb\xbfa\r\nb"),)
 
 
 def test_a_plain_question_shows_the_texts_of_a_workspace(skill: Path) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.subject import Arm
 from pytest_upskill.trials.transcript import Activity, Transcript, Turn
 
 from .made import Passes, helps, made_run
@@ -15,7 +14,7 @@ from .made import Passes, helps, made_run
 Opens = Callable[[int, int], bool]  # number of the case, run
 
 
-def made_transcript(arm: Arm, *, opened: bool = True, steps: int = 2) -> Transcript:
+def made_transcript(arm: str, *, opened: bool = True, steps: int = 2) -> Transcript:
     """An agent that looks around, perhaps opens the skill, and writes a report."""
     turns = [
         Turn("system", "You are an agent in /workspace."),

@@ -13,8 +13,9 @@ from pytest_upskill.agents.agent import Send
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE, CommandResult, Sandbox, TreeEntry
 from pytest_upskill.agents.staging import InstalledSkill
+from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, Reply, Usage
-from pytest_upskill.trials.task import Installed, StartFile, Task
+from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.tools import ToolCall
 from pytest_upskill.trials.trial import Question
 
@@ -143,11 +144,12 @@ def installed(
     head = f"---\nname: {name}\ndescription: {description}\n---\n\n"
     write_files(folder / name, {"SKILL.md": head + body, **files})
     return InstalledSkill(
-        Installed(name, str(folder / name), f"digest of {body}{files}", tested=tested),
+        name,
         description,
         body.strip(),
         tuple(sorted(["SKILL.md", *files])),
         str(folder / name),
+        tested=tested,
     )
 
 
@@ -156,9 +158,8 @@ def recorder_for(
     prompt: str = "Open the gate.",
     system: str = "",
     max_turns: int = 30,
-    files: Sequence[StartFile] = (),
+    files: Sequence[WorkspaceFile] = (),
 ) -> Recorder:
-    installs = tuple(skill.installed for skill in skills)
-    task = Task("loop", "1", tuple(files), skills=installs, max_turns=max_turns)
+    task = Task("loop", "1", tuple(files), max_turns=max_turns)
     question = Question("haiku", system, (("user", prompt),), 1000, 2, task=task)
     return Recorder(question, skills)

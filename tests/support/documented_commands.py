@@ -12,7 +12,6 @@ from pathlib import Path
 
 from pytest_upskill.results.history import default_folder, keep
 from pytest_upskill.results.run_file import results_bytes
-from pytest_upskill.trials.subject import Arm
 
 from . import wick_models
 from .clouds import login
@@ -164,7 +163,7 @@ def run_report(place: Place, words: list[str]) -> None:
     assert "sonnet" in shown
 
 
-def with_skill(_case: int, _model: str, arm: Arm, _run: int) -> bool:
+def with_skill(_case: int, _model: str, arm: str, _run: int) -> bool:
     return arm == "skill"
 
 

@@ -17,7 +17,7 @@ from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.settings import Gates, Score
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from pytest_upskill.trials.records import Grade, Outcome, Record
-from pytest_upskill.trials.subject import ARMS, CHAT, Arm, SkillOnSubject, Subject
+from pytest_upskill.trials.subject import CHAT, SkillOnSubject, Subject
 from pytest_upskill.trials.transcript import Activity
 from pytest_upskill.trials.trial import sample_of_texts
 
@@ -27,10 +27,10 @@ STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 _OUTCOMES: Final[dict[str, Outcome]] = {"P": "passed", "F": "failed", "E": "errored"}
 REASONS = ('"gate up" is not in the answer', '"gate up" is in the answer')
 
-Passes = Callable[[int, str, Arm, int], bool]  # number of the case, model, arm, run
+Passes = Callable[[int, str, str, int], bool]  # number of the case, model, arm, run
 
 
-def helps(case: int, _model: str, arm: Arm, run: int) -> bool:
+def helps(case: int, _model: str, arm: str, run: int) -> bool:
     """Every third case passes without the skill, all but every fifth with it."""
     return case % 3 == 0 if arm == "baseline" else (case + run) % 5 != 0
 
@@ -40,7 +40,7 @@ def pair_of(skill: str, model: str, agent: str = CHAT) -> SkillOnSubject:
 
 
 def made_record(
-    skill: str, case: str, model: str, arm: Arm, run: int, *, passed: bool = True, **more: Any
+    skill: str, case: str, model: str, arm: str, run: int, *, passed: bool = True, **more: Any
 ) -> Record:
     values: dict[str, Any] = {
         "outcome": "passed" if passed else "failed",
@@ -56,7 +56,7 @@ def made_record(
     return Record(skill, case, model, arm, run, **{**values, **more})
 
 
-def made_records(arms: Mapping[Arm, str], case: str = "a", **more: Any) -> list[Record]:
+def made_records(arms: Mapping[str, str], case: str = "a", **more: Any) -> list[Record]:
     """Bare records of a case, one letter a run: passed, failed or errored."""
     return [
         Record("gate", case, "haiku", arm, run, _OUTCOMES[letter], **more)
@@ -72,7 +72,7 @@ def made_run(
     cases: int = 6,
     runs: int = 1,
     passes: Passes = helps,
-    arms: Sequence[Arm] = ("baseline", "skill"),
+    arms: Sequence[str] = ("baseline", "skill"),
     accepted: dict[int, Expectation] | None = None,  # by the number of the case
     gates: Gates | None = None,
     **more: Any,
@@ -154,7 +154,8 @@ Tokens = tuple[float | None, float | None]
 PAID: Final[dict[str, Any]] = {"baseline_cost": 0.0142, "skill_cost": 1.2345}
 LONG_MODEL: Final = "unsloth/GLM-4.7-Flash-GGUF:Q4_0"
 GATE: Final = SkillInfo("gate", "skills/gate", "0" * 64, 1234)
-_PAIR: Final[tuple[Arm, Arm]] = ("baseline", "skill")
+_ARMS: Final = ("baseline", "previous", "trace", "skill")
+_PAIR: Final[tuple[str, str]] = ("baseline", "skill")
 _COUNTS: Final = {"checks_passed", "checks_total", "graded", "errored"}
 _NUMBERS: Final = {field.name for field in fields(ArmSummary)} - _COUNTS
 
@@ -205,12 +206,12 @@ def made_summary(
         }
     for name in [*more]:
         arm, _, number = name.partition("_")
-        if arm in ARMS and number in _NUMBERS:
+        if arm in _ARMS and number in _NUMBERS:
             numbers.setdefault(arm, {})[number] = more.pop(name)
         elif name in _COUNTS:
             numbers.setdefault("skill", {})[name] = more.pop(name)
-    arms: dict[Arm, ArmSummary] = {
-        arm: ArmSummary(**numbers[arm]) for arm in ARMS if arm in numbers
+    arms: dict[str, ArmSummary] = {
+        arm: ArmSummary(**numbers[arm]) for arm in _ARMS if arm in numbers
     }
     return Summary(skill, model, f"id-of-{model}", arms=arms, **{**values, **more})
 

@@ -18,7 +18,6 @@ from pytest_upskill.settings import Gates
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import PlannedCase
 from pytest_upskill.trials.records import Grade, Record
-from pytest_upskill.trials.subject import Arm
 from pytest_upskill.trials.transcript import Activity, Turn, TurnKind
 from support.made import Passes, accepted_count, made_record, made_run
 
@@ -80,7 +79,7 @@ def dice(*seed: object) -> float:
     return random.Random(repr(seed)).random()
 
 
-def knows(case: int, model: str, arm: Arm, run: int) -> bool:
+def knows(case: int, model: str, arm: str, run: int) -> bool:
     _, without, with_skill = MODELS[model]
     if case == 3:
         return True  # passes even without the skill
@@ -122,7 +121,7 @@ def readable_record(record: Record, number: int) -> Record:
 
 
 def readable_run(
-    passes: Passes = knows, arms: tuple[Arm, ...] = ("baseline", "skill")
+    passes: Passes = knows, arms: tuple[str, ...] = ("baseline", "skill")
 ) -> RunResults:
     """Four models, twelve cases, three runs; one answer is missing, one case regressed."""
     made = made_run(
@@ -258,7 +257,7 @@ def large_run(cases: int = 200) -> RunResults:
     letters = "abcdefghijklmnoprstuvwyz"
     words = ["".join(luck.choices(letters, k=luck.randint(2, 11))) for _ in range(6000)]
 
-    def passes(case: int, _model: str, arm: Arm, _run: int) -> bool:
+    def passes(case: int, _model: str, arm: str, _run: int) -> bool:
         return case % 3 == 0 if arm == "baseline" else case % 6 != 5
 
     models = ("haiku", "sonnet", "opus")

@@ -9,7 +9,6 @@ from pytest_upskill.teach.improvement import best_of
 from pytest_upskill.teach.outcome import Taught, report_lines, sentences
 from pytest_upskill.teach.progress_lines import ProgressScreen, cells_of, row_lines
 from pytest_upskill.teach.traces import Condensed
-from pytest_upskill.trials.subject import Arm
 from support.made import checked_run, made_run
 
 
@@ -39,10 +38,10 @@ def test_a_screen_that_is_not_live_writes_only_whole_lines() -> None:
 def run_with_rates(rates: dict[str, float]) -> "RunResults":
     """Eight cases on haiku; so large a share of each arm passes."""
 
-    def passes(case: int, _model: str, arm: Arm, _run: int) -> bool:
+    def passes(case: int, _model: str, arm: str, _run: int) -> bool:
         return case < round(8 * rates[arm])
 
-    arms: list[Arm] = ["baseline", "skill"]
+    arms: list[str] = ["baseline", "skill"]
     arms += ["trace"] if "trace" in rates else []
     return made_run(cases=8, passes=passes, arms=arms)
 

@@ -1,6 +1,7 @@
 """What agents get: the copy of a skill, and the tasks of a case."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from pytest_upskill.errors import SkillError
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.trials import task
-from pytest_upskill.trials.task import Outfit, digest_of_copy, installed, skill_files
+from pytest_upskill.trials import arm
+from pytest_upskill.trials.arm import SkillCopy
+from pytest_upskill.trials.task import Outfit
 from pytest_upskill.trials.trial import trials_of
 from support.kit import commit_all, write_skill
 
@@ -39,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_copy_is_the_skill_without_its_cases(folder: Path) -> None:
-    copy = skill_files(folder, without=("fixtures/in",))
+    copy = SkillCopy.of("gate", folder, without=("fixtures/in",)).files()
     paths = ["SKILL.md", "assets/logo.png", "by-folder.md", "link.md", "link2.md"]
     assert [file.path for file in copy] == [*paths, "references/a.md", "scripts/run.sh"]
     assert {file.data for file in copy[2:6]} == {b"\x00\xffreferences/a.md"}
@@ -50,27 +52,29 @@ def test_a_copy_is_the_skill_without_its_cases(folder: Path) -> None:
 def test_a_copy_at_a_ref_is_the_same_as_on_disk(folder: Path) -> None:
     commit_all(folder.parent)
     without = ("fixtures/in",)
-    assert skill_files(folder, "main", without) == skill_files(folder, None, without)
-    before = digest_of_copy(skill_files(folder))
+    assert (
+        SkillCopy.of("gate", folder, "main", without).files()
+        == SkillCopy.of("gate", folder, None, without).files()
+    )
+    before = SkillCopy.of("gate", folder).digest
     (folder / "references/a.md").write_text("new", encoding="utf-8")
-    assert digest_of_copy(skill_files(folder, "main")) == before
-    assert digest_of_copy(skill_files(folder)) != before
+    assert SkillCopy.of("gate", folder, "main").digest == before
+    assert SkillCopy.of("gate", folder).digest != before
 
 
 def test_the_digest_is_of_paths_contents_and_modes(folder: Path) -> None:
-    digests = [digest_of_copy(skill_files(folder))]
+    digests = [SkillCopy.of("gate", folder).digest]
     (folder / "scripts/run.sh").chmod(0o644)
-    digests.append(digest_of_copy(skill_files(folder)))
+    digests.append(SkillCopy.of("gate", folder).digest)
     (folder / "references/a.md").rename(folder / "references/b.md")
-    digests.append(digest_of_copy(skill_files(folder)))
+    digests.append(SkillCopy.of("gate", folder).digest)
     assert len(set(digests)) == 3
-    assert installed("gate", folder, tested=True).digest == digests[-1]
 
 
 def test_a_skill_may_be_too_large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task, "MOST_FILES", 3)
+    monkeypatch.setattr(arm, "MOST_FILES", 3)
     with pytest.raises(SkillError, match="too much to install"):
-        skill_files(folder)
+        SkillCopy.of("gate", folder).files()
 
 
 def test_files_of_a_case_cross_to_another_process_once(tmp_path: Path) -> None:
@@ -88,9 +92,8 @@ def test_arms_differ_by_the_tested_skill_alone(tmp_path: Path) -> None:
     case = Case("one", "Go.", files=(("data.txt", "x"),), setup="make it")
     outfit = Outfit.of("loop", "1", skill, Settings())
     base, own = outfit.tasks(case)["baseline"], outfit.tasks(case)["skill"]
-    assert base.tested is None
-    assert own.tested is not None
-    assert {**vars(base), "skills": ()} == {**vars(own), "skills": ()}
+    assert (base.tested, own.tested) == ("", "gate")
+    assert replace(own, skills=(), tested="") == base
 
 
 def test_a_trial_without_a_sandbox_is_not_taken_for_one_in_a_sandbox(tmp_path: Path) -> None:
@@ -98,13 +101,13 @@ def test_a_trial_without_a_sandbox_is_not_taken_for_one_in_a_sandbox(tmp_path: P
     kinds = ("auto", "bwrap", "none")
     outfits = [Outfit.of("loop", "1", skill, Settings(sandbox=kind)) for kind in kinds]
     auto, bwrap, none = (outfit.tasks(Case("one", "Go.")) for outfit in outfits)
-    for arm, unconfined in none.items():
-        assert auto[arm].content == bwrap[arm].content != unconfined.content
+    for name, unconfined in none.items():
+        assert auto[name].content == bwrap[name].content != unconfined.content
 
 
 def test_the_tested_skill_has_no_better_place_than_others(tmp_path: Path) -> None:
     skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
-    others = tuple(installed(name, write_skill(tmp_path / name)) for name in ("lamp", "boat"))
+    others = tuple(SkillCopy.of(name, write_skill(tmp_path / name)) for name in ("lamp", "boat"))
     tasks = Outfit.of("loop", "1", skill, Settings(), others).tasks(Case("one", "Go."))
     assert [one.name for one in tasks["baseline"].skills] == ["boat", "lamp"]
     assert [one.name for one in tasks["skill"].skills] == ["boat", "gate", "lamp"]

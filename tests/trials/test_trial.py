@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.case import Case, WorkspaceFile
 from pytest_upskill.skills.skill import Skill, load_skill
 from pytest_upskill.trials.answer import Answer
+from pytest_upskill.trials.arm import SkillCopy
 from pytest_upskill.trials.choice import Choice
 from pytest_upskill.trials.plan import Plan, PlannedCase
-from pytest_upskill.trials.task import Installed, Needs, StartFile, Task
+from pytest_upskill.trials.task import Needs, Task
 from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question, Trial, skill_system, trials_of, user_text
 from support.kit import BODY, write_skill
@@ -150,10 +151,10 @@ TASK = Task("loop", "1", max_turns=5)
     [
         {"agent": "claude"},
         {"version": "2"},
-        {"files": (StartFile("a.txt", b"a"),)},
-        {"files": (StartFile("a.txt", b"a", executable=True),)},
+        {"files": (WorkspaceFile("a.txt", b"a"),)},
+        {"files": (WorkspaceFile("a.txt", b"a", executable=True),)},
         {"setup": "make"},
-        {"skills": (Installed("wick", "/wick", "d1"),)},
+        {"skills": (SkillCopy("wick", "/wick", "d1"),)},
         {"needs": Needs(network=True)},
         {"max_turns": 6},
         {"image": "python:3.13"},
@@ -166,8 +167,8 @@ def test_any_field_of_a_task_changes_the_key(change: dict[str, Any]) -> None:
 
 def test_where_a_skill_is_does_not_change_the_key() -> None:
     here, there = (
-        dataclasses.replace(TASK, skills=(Installed("wick", folder, "d1", ref, tested=tested),))
-        for folder, ref, tested in (("/here", None, True), ("/there", "HEAD", False))
+        dataclasses.replace(TASK, skills=(SkillCopy("wick", folder, "d1", ref),), tested=tested)
+        for folder, ref, tested in (("/here", None, "wick"), ("/there", "HEAD", ""))
     )
     assert here.content == there.content
 

@@ -10,8 +10,9 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.skill import Skill, load_skill
 from pytest_upskill.skills.trigger_loading import Trigger
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
+from pytest_upskill.trials.arm import SkillCopy
 from pytest_upskill.trials.choice import Choice
-from pytest_upskill.trials.task import Outfit, installed
+from pytest_upskill.trials.task import Outfit
 from pytest_upskill.trials.transcript import GIVEN, UNTOLD, Activity
 from pytest_upskill.trials.trial import Trial
 from pytest_upskill.trials.trigger_trials import (
@@ -38,7 +39,7 @@ def agent_trial(folder: Path, max_turns: int = 30) -> Trial:
 def test_an_agent_has_the_bare_query_the_skill_and_five_turns(tmp_path: Path) -> None:
     settings = Settings()
     skill, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
-    others = (installed(other.name, other.file.parent),)
+    others = (SkillCopy.of(other.name, other.file.parent),)
     outfit = Outfit.of("loop", "1", skill, settings, others)
     trials = trigger_trials("the gate", TRIGGER, "haiku", settings, outfit, runs=4)
     assert [(one.run, one.question.run) for one in trials] == [(1, 1), (2, 2), (3, 3), (4, 4)]
@@ -50,8 +51,7 @@ def test_an_agent_has_the_bare_query_the_skill_and_five_turns(tmp_path: Path) ->
     assert (question.system, question.messages) == ("", (("user", "Raise the gate."),))
     assert (task.until_opened, task.max_turns, task.files, task.setup) == (True, 5, (), "")
     assert {one.name for one in task.skills} == {"gate", "boat"}
-    assert task.tested
-    assert task.tested.name == "gate"
+    assert task.tested == "gate"
     assert len({one.question.key for one in trials}) == 4
 
 
@@ -63,7 +63,7 @@ def test_fewer_turns_can_be_asked_for(tmp_path: Path) -> None:
 
 def test_without_an_agent_a_model_chooses(tmp_path: Path) -> None:
     skill, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
-    choice = choice_of(skill, [installed(other.name, other.file.parent)])
+    choice = choice_of(skill, [SkillCopy.of(other.name, other.file.parent)])
     assert choice.names == ("boat", "gate")
     [first, _, _] = trigger_trials("gate", TRIGGER, "haiku", Settings(), choice)
     assert (first.label, first.agent) == ("haiku", "chat")
@@ -83,8 +83,8 @@ def test_without_an_agent_a_model_chooses(tmp_path: Path) -> None:
 def test_the_skill_under_test_is_part_of_the_key(tmp_path: Path) -> None:
     one, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
     choices = [
-        choice_of(one, [installed(other.name, other.file.parent)]),
-        choice_of(other, [installed(one.name, one.file.parent)]),
+        choice_of(one, [SkillCopy.of(other.name, other.file.parent)]),
+        choice_of(other, [SkillCopy.of(one.name, one.file.parent)]),
     ]
     asked = [trigger_trials("x", TRIGGER, "m", Settings(), each)[0].question for each in choices]
     assert asked[0].system == asked[1].system

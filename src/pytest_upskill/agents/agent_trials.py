@@ -14,7 +14,8 @@ from ..errors import NoAnswerError
 from ..models import ModelSpec
 from ..models.prices import PriceOf, cost
 from ..trials.answer import Answer, NoAnswer, Reply
-from ..trials.task import Task, files_to_install
+from ..trials.arm import SkillCopy
+from ..trials.task import Task
 from ..trials.transcript import Activity
 from ..trials.trial import Question
 from .agent import Agent, Call, Send
@@ -46,7 +47,7 @@ class AgentTrials:
         timeout: float,
         spec_of: Callable[[str], ModelSpec],
         price_of: PriceOf = lambda _: None,
-        files_of: FilesOf = files_to_install,
+        files_of: FilesOf = SkillCopy.files,
     ) -> None:
         self._agent_named = agent_named
         self._sandbox_kind = sandbox_kind
@@ -71,8 +72,15 @@ class AgentTrials:
             async with asyncio.timeout(self._timeout + _FILES_SECONDS):
                 staged = [await staging.skill(skill) for skill in task.skills]
                 start = await staging.start_of(task)
-            skills = [replace(skill, skills_folder=agent.skills_folder) for skill in staged]
-            tested = (skill for skill in skills if skill.installed.tested)
+            skills = [
+                replace(
+                    skill,
+                    skills_folder=agent.skills_folder,
+                    tested=skill.name == task.tested,
+                )
+                for skill in staged
+            ]
+            tested = (skill for skill in skills if skill.tested)
             if task.until_opened and not any(keys_of(skill.body) for skill in tested):
                 return NoAnswer(_NO_TEXT)
             recorder = Recorder(question, skills, partial(cost, price))

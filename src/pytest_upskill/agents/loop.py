@@ -88,7 +88,7 @@ def tools_for(skills: Sequence[InstalledSkill]) -> tuple[Tool, ...]:
     """The tools, with one that opens skills if there are any."""
     if not skills:
         return TOOLS
-    return (*TOOLS, skill_tool([skill.installed.name for skill in skills]))
+    return (*TOOLS, skill_tool([skill.name for skill in skills]))
 
 
 def skill_list(skills: Sequence[InstalledSkill], sandbox: Sandbox) -> str:
@@ -96,7 +96,7 @@ def skill_list(skills: Sequence[InstalledSkill], sandbox: Sandbox) -> str:
     return choice.skill_list(
         [
             Listed(
-                skill.installed.name,
+                skill.name,
                 skill.description,
                 f"{sandbox.path(skill.inside)}/{_file_of(skill)}",
             )

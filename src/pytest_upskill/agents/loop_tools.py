@@ -84,7 +84,7 @@ class Toolbox:
     def __init__(self, sandbox: Sandbox, skills: Sequence[InstalledSkill]) -> None:
         self._sandbox = sandbox
         self._used = 0  # characters so far
-        self._skills = {skill.installed.name: skill for skill in skills}
+        self._skills = {skill.name: skill for skill in skills}
         self._tools: dict[str, Run] = {
             "bash": self._bash,
             "read": self._read,
@@ -224,7 +224,7 @@ def skill_content(skill: InstalledSkill, sandbox: Sandbox) -> str:
     if len(files) > MOST_LISTED:
         lines.append(f"  [… {len(files) - MOST_LISTED:,} more …]")
     parts = [
-        f'<skill_content name="{escape(skill.installed.name)}">\n{skill.body.strip()}\n',
+        f'<skill_content name="{escape(skill.name)}">\n{skill.body.strip()}\n',
         f"Skill directory: {sandbox.path(skill.inside)}\n"
         "Paths in the skill are relative to this directory.",
     ]

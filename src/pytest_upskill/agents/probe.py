@@ -24,7 +24,8 @@ from ..errors import ModelError, SettingsError
 from ..models import ModelSpec
 from ..models.scripted import ScriptedModel, ScriptedProvider
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
-from ..trials.task import Task, installed
+from ..trials.arm import SkillCopy
+from ..trials.task import Task
 from ..trials.tools import Tool, ToolCall
 from ..trials.trial import Question
 from .agent import Agent, Send
@@ -175,7 +176,7 @@ def _question(agent: Agent, version: str, folder: Path) -> Question:
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    task = Task(agent.name, version, skills=(installed(_NAME, folder, tested=True),))
+    task = Task(agent.name, version, skills=(SkillCopy.of(_NAME, folder),), tested=_NAME)
     return Question("doctor", "", (("user", "Try out your tools."),), 1000, 1, task=task)
 
 

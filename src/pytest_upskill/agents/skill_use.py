@@ -78,7 +78,7 @@ class SkillUse:
         self._by_name: dict[str, set[str]] = {}
         self._named_files: set[str] = set()  # by a call that returned their text
         self._opened_at: dict[str, int] = {}  # skill → number of the call
-        self._tested = next((skill for skill in skills if skill.installed.tested), None)
+        self._tested = next((skill for skill in skills if skill.tested), None)
         self._script_use = ScriptUse(self._tested) if self._tested else None
         texts = _texts_of(tuple(skills))
         self._files, self._bodies = texts.files, texts.bodies
@@ -103,7 +103,7 @@ class SkillUse:
             return
         lines = self._look_at(text, call, failed)
         for skill in self._skills if lines else ():
-            name = skill.installed.name
+            name = skill.name
             if name not in self._opened_at and self._has_opened(skill):
                 self._opened_at[name] = at
 
@@ -115,8 +115,8 @@ class SkillUse:
         if call is None:
             return lines
         for skill in self._skills:
-            if re.search(rf"(?<![\w-]){re.escape(skill.installed.name)}(?![\w-])", call.arguments):
-                self._by_name.setdefault(skill.installed.name, set()).update(lines)
+            if re.search(rf"(?<![\w-]){re.escape(skill.name)}(?![\w-])", call.arguments):
+                self._by_name.setdefault(skill.name, set()).update(lines)
         ran = self._script_use.saw(call, text, failed=failed) if self._script_use else ()
         for file in self._files:
             if file.path in ran or posixpath.basename(file.path) not in call.arguments:
@@ -135,13 +135,13 @@ class SkillUse:
             return False
         texts = [*query, *(skill.description for skill in self._skills)]
         expected = set[str]().union(*(self._lines_in(text, set()) for text in texts))
-        body = self._bodies[self._tested.installed.name]
+        body = self._bodies[self._tested.name]
         unique = body.difference(self._shared, expected)
         letters = _letters(unique & self._given)
         is_telling = _letters(unique) >= ENOUGH * _letters(body)
         if not (is_telling and letters and letters >= MOST * _letters(unique)):
             return False
-        self._opened_at[self._tested.installed.name] = 0
+        self._opened_at[self._tested.name] = 0
         return True
 
     @property
@@ -151,7 +151,7 @@ class SkillUse:
 
     @property
     def activated(self) -> bool | None:
-        return None if self._tested is None else self._tested.installed.name in self._opened_at
+        return None if self._tested is None else self._tested.name in self._opened_at
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class SkillUse:
         return tuple(self._script_use.ran) if self._script_use else ()
 
     def _has_opened(self, skill: InstalledSkill) -> bool:
-        name = skill.installed.name
+        name = skill.name
         body = self._bodies[name]
         unique = self._unique(body)
         by_name = self._by_name.get(name, set())
@@ -241,8 +241,8 @@ class _SkillTexts:
 
 @lru_cache(maxsize=64)
 def _texts_of(skills: tuple[InstalledSkill, ...]) -> _SkillTexts:
-    bodies = {skill.installed.name: keys_of(skill.body) for skill in skills}
-    files = tuple(file for skill in skills if skill.installed.tested for file in _files_of(skill))
+    bodies = {skill.name: keys_of(skill.body) for skill in skills}
+    files = tuple(file for skill in skills if skill.tested for file in _files_of(skill))
     times = Counter(
         key for keys in (*bodies.values(), *(file.keys for file in files)) for key in keys
     )

@@ -15,9 +15,9 @@ from shlex import quote
 from typing import Final
 
 from .._util.texts import counted, visible
+from ..skills.case import WorkspaceFile
 from ..skills.folder import TOOL_FOLDERS
 from ..trials.answer import MAX_FILE_BYTES, AnswerFile
-from ..trials.task import StartFile
 from .sandboxes.sandbox import Sandbox, SandboxError, TreeEntry
 
 MOST_BYTES: Final = 64 * 2**20  # of all files
@@ -45,7 +45,7 @@ class Link:
 class Snapshot:
     """The contents of a workspace."""
 
-    files: tuple[StartFile, ...] = ()
+    files: tuple[WorkspaceFile, ...] = ()
     links: tuple[Link, ...] = ()
     folders: tuple[str, ...] = ()  # that are empty
 
@@ -71,7 +71,7 @@ async def take_snapshot(sandbox: Sandbox, entries: Sequence[TreeEntry]) -> Snaps
     links = [Link(entry.path, entry.link) for entry in safe if entry.link is not None]
     folders = [entry.path for entry in safe if entry.folder]
     regular = [entry for entry in safe if entry.link is None and not entry.folder]
-    files, remaining = list[StartFile](), MOST_BYTES
+    files, remaining = list[WorkspaceFile](), MOST_BYTES
     for at in range(0, len(regular), _FILES_AT_ONCE):
         batch = regular[at : at + _FILES_AT_ONCE]
         # A file may have grown since it was listed.
@@ -84,7 +84,7 @@ async def take_snapshot(sandbox: Sandbox, entries: Sequence[TreeEntry]) -> Snaps
             if isinstance(data, BaseException):
                 raise data
             remaining -= len(data)
-            files.append(StartFile(entry.path, data, entry.executable))
+            files.append(WorkspaceFile(entry.path, data, entry.executable))
         if remaining < 0:
             raise TooLargeError(f"more than {MOST_BYTES:,} bytes")
     return Snapshot(tuple(files), tuple(links), tuple(folders))
@@ -120,7 +120,7 @@ def unpack(data: bytes) -> Snapshot:
 
     if not data:
         return Snapshot()
-    files, links, folders = list[StartFile](), list[Link](), list[str]()
+    files, links, folders = list[WorkspaceFile](), list[Link](), list[str]()
     try:
         unpacking = zlib.decompressobj()
         archive = unpacking.decompress(data, MOST_BYTES * 2)
@@ -138,7 +138,7 @@ def unpack(data: bytes) -> Snapshot:
                 elif info.isdir():
                     folders.append(path)
                 elif info.isreg() and (stream := tar.extractfile(info)):
-                    files.append(StartFile(path, stream.read(), bool(info.mode & 0o100)))
+                    files.append(WorkspaceFile(path, stream.read(), bool(info.mode & 0o100)))
     except (zlib.error, tarfile.TarError, EOFError) as error:
         raise ValueError(f"not a workspace: {error}") from None
     return Snapshot(tuple(files), tuple(links), tuple(folders))

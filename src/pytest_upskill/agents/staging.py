@@ -16,9 +16,11 @@ from typing import Any, Final
 from .._util.files import read_file
 from .._util.texts import digest, one_line, plain, slug
 from ..errors import InputError, NoAnswerError
+from ..skills.case import WorkspaceFile
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
-from ..trials.task import Installed, Needs, StartFile, Task, digest_of_copy
+from ..trials.arm import SkillCopy, digest_of_copy
+from ..trials.task import Needs, Task
 from .needs import mounts_for
 from .run_folder import remove, run_folder
 from .sandboxes.sandbox import SKILLS, Mount, Sandbox, SandboxKind, SandboxSpec
@@ -26,24 +28,25 @@ from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapsho
 
 _LONGEST_OUTPUT: Final = 300  # characters of a failed setup's output
 
-FilesOf = Callable[[Installed], Sequence[StartFile]]
+FilesOf = Callable[[SkillCopy], Sequence[WorkspaceFile]]
 
 
 @dataclass(frozen=True)
 class InstalledSkill:
     """An installed skill as an agent needs it."""
 
-    installed: Installed
+    name: str
     description: str
     body: str
     files: tuple[str, ...]  # relative to its folder, with SKILL.md
     host: str  # its staged copy on the host
     skills_folder: str = SKILLS  # of its agent
+    tested: bool = False  # the skill under test, not one that all arms have
 
     @property
     def inside(self) -> str:
         """Its folder as the agent sees it, named like the skill."""
-        name = self.installed.name
+        name = self.name
         plain = name.isprintable() and "/" not in name and not name.startswith(".")
         return f"{self.skills_folder}/{name if plain else slug(name) or 'skill'}"
 
@@ -53,7 +56,7 @@ class StartState:
     """The workspace at the start of a trial."""
 
     file: Path | None  # a packed workspace that a setup made
-    files: tuple[StartFile, ...]
+    files: tuple[WorkspaceFile, ...]
     seconds: float = 0.0  # of the setup
 
     async def workspace(self) -> Snapshot:
@@ -73,19 +76,19 @@ class Staging:
         self._timeout = timeout
         self._files_of = files_of
         self._folder = Path(mkdtemp(dir=run_folder()))
-        self._skills: dict[Installed, asyncio.Future[InstalledSkill]] = {}
+        self._skills: dict[SkillCopy, asyncio.Future[InstalledSkill]] = {}
         self._mounts: dict[Needs, asyncio.Future[tuple[Mount, ...]]] = {}
         self._starts: dict[str, asyncio.Task[StartState]] = {}
         self._begun: list[asyncio.Task[StartState]] = []
         self._waiting: Counter[str] = Counter()  # trials
 
-    async def skill(self, installed: Installed) -> InstalledSkill:
+    async def skill(self, copy: SkillCopy) -> InstalledSkill:
         """NoAnswerError if the skill has changed since the run began, or can't be read."""
-        if installed not in self._skills:
+        if copy not in self._skills:
             target = self._folder / f"skill-{len(self._skills)}"
-            copying = asyncio.to_thread(_copied, installed, target, self._files_of)
-            self._skills[installed] = asyncio.ensure_future(copying)
-        return await asyncio.shield(self._skills[installed])
+            copying = asyncio.to_thread(_copied, copy, target, self._files_of)
+            self._skills[copy] = asyncio.ensure_future(copying)
+        return await asyncio.shield(self._skills[copy])
 
     async def spec_for(self, task: Task) -> SandboxSpec:
         """The sandbox that a task needs, without a skill. SandboxError if a need can't be met."""
@@ -158,17 +161,17 @@ class Staging:
         return StartState(file, (), seconds)
 
 
-def _copied(installed: Installed, target: Path, files_of: FilesOf) -> InstalledSkill:
+def _copied(copy: SkillCopy, target: Path, files_of: FilesOf) -> InstalledSkill:
     """Copy a skill's files into ``target``, in a folder of the skill's name."""
     try:
-        files = files_of(installed)
+        files = files_of(copy)
     except InputError as error:
-        raise NoAnswerError(f"the skill {installed.name} can't be read: {error}") from None
-    if digest_of_copy(files) != installed.digest:
-        raise NoAnswerError(f"the skill {installed.name} has changed since the run began")
+        raise NoAnswerError(f"the skill {copy.name} can't be read: {error}") from None
+    if digest_of_copy(files) != copy.digest:
+        raise NoAnswerError(f"the skill {copy.name} has changed since the run began")
     texts = {file.path: file.data for file in files}
     description, body = summary_of(next((texts[n] for n in SKILL_NAMES if n in texts), b""))
-    skill = InstalledSkill(installed, description, body, tuple(texts), "")
+    skill = InstalledSkill(copy.name, description, body, tuple(texts), "")
     host = target / PurePosixPath(skill.inside).name
     try:
         for file in files:
@@ -176,11 +179,11 @@ def _copied(installed: Installed, target: Path, files_of: FilesOf) -> InstalledS
         for folder, _, _ in os.walk(target, topdown=False):
             Path(folder).chmod(0o555)
     except OSError as error:
-        raise NoAnswerError(f"the skill {installed.name} can't be copied: {error}") from None
+        raise NoAnswerError(f"the skill {copy.name} can't be copied: {error}") from None
     return replace(skill, host=str(host))
 
 
-def _write(file: StartFile, target: Path) -> None:
+def _write(file: WorkspaceFile, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(file.data)
     target.chmod(0o555 if file.executable else 0o444)

@@ -19,9 +19,10 @@ from ..agents.needs import mounts_for
 from ..agents.sandboxes.sandbox import CommandResult, SandboxError, SandboxKind, SandboxSpec
 from ..agents.snapshot import Snapshot, fill, unpack
 from ..errors import CheckError, SettingsError
+from ..skills.case import WorkspaceFile
 from ..skills.case_forms import FileOfSkill, TextOrFile
 from ..skills.folder import read_skill_bytes
-from ..trials.task import Needs, StartFile
+from ..trials.task import Needs
 from .check import CheckContext, CheckKind, Result, Text, quoted
 from .file_checks import Condition, ConditionsForm, conditions_in, results_in
 from .final_workspace import Run, WorkspaceCommand, relative
@@ -91,13 +92,13 @@ def _command_check(form: CommandForm, folder: Path | None) -> CommandCheck:
     return CommandCheck(WorkspaceCommand(form.run, form.timeout, hidden), form.exit, output)
 
 
-def _hidden(path: str, content: str | FileOfSkill, folder: Path | None) -> StartFile:
+def _hidden(path: str, content: str | FileOfSkill, folder: Path | None) -> WorkspaceFile:
     if isinstance(content, str):
-        return StartFile(path, content.encode("utf-8", "replace"))
+        return WorkspaceFile(path, content.encode("utf-8", "replace"))
     if folder is None:
         raise ValueError(f"{quoted(content.file)} is in no skill's folder")
     data = read_skill_bytes(folder, content.file)
-    return StartFile(path, data, os.access(folder / content.file, os.X_OK))
+    return WorkspaceFile(path, data, os.access(folder / content.file, os.X_OK))
 
 
 def _command(context: CheckContext) -> Iterator[Result]:
@@ -160,7 +161,7 @@ async def _ran(
             await sandbox.close()
 
 
-def _with_hidden(snapshot: Snapshot, hidden: tuple[StartFile, ...]) -> Snapshot:
+def _with_hidden(snapshot: Snapshot, hidden: tuple[WorkspaceFile, ...]) -> Snapshot:
     """Hidden files replace whatever the agent left in their place."""
     taken = {file.path for file in hidden}
     above = {path[:at] for path in taken for at, letter in enumerate(path) if letter == "/"}

@@ -11,8 +11,8 @@ from .._util.texts import one_line
 from ..agents.sandboxes.sandbox import CommandResult
 from ..agents.snapshot import MOST_CHANGED_FILES, Snapshot, unpack
 from ..errors import CheckError
+from ..skills.case import WorkspaceFile
 from ..trials.answer import Answer, AnswerFile
-from ..trials.task import StartFile
 
 _ANY_DEPTH: Final = "**"
 _MOST_NAMED: Final = 3
@@ -30,7 +30,7 @@ class WorkspaceCommand(NamedTuple):
 
     run: str
     timeout: float
-    hidden: tuple[StartFile, ...] = ()
+    hidden: tuple[WorkspaceFile, ...] = ()
 
 
 class Workspace:
@@ -39,7 +39,7 @@ class Workspace:
     def __init__(
         self,
         answer: Answer,
-        start: Sequence[StartFile] = (),
+        start: Sequence[WorkspaceFile] = (),
         *,
         has_setup: bool = False,
         run: Run | None = None,
@@ -121,7 +121,7 @@ class Workspace:
         return f"{pattern}: {state} (made: {named or 'nothing'}{and_more})"
 
 
-def _digest(file: StartFile) -> str:
+def _digest(file: WorkspaceFile) -> str:
     return sha256(file.data).hexdigest()
 
 

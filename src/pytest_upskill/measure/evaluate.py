@@ -16,7 +16,7 @@ from ..settings import Score, Settings
 from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.plan import PlannedCase, SkillInfo, score_of
-from ..trials.subject import ARMS, Arm, Subject
+from ..trials.subject import Subject
 from ..trials.task import Outfit
 from ..trials.trial import trials_of, user_text
 
@@ -30,7 +30,7 @@ def evaluate_cases(
     settings: Settings,
     ask: Ask,
     price_of: PriceOf,
-    arms: Sequence[Arm] = ARMS,
+    arms: Sequence[str] | None = None,
     outfit_of: OutfitOf = lambda _agent, _skill, _cases: None,
 ) -> RunResults:
     """Ask everything at once and grade it; ``subjects`` have the ids of their models.
@@ -57,7 +57,11 @@ def evaluate_cases(
             nodeid = f"{info.path}::{case.id}[{subject.label}]"
             planned = planned_case(nodeid, case, trials, settings, compared=case.xfail is None)
             tests.append(replace(planned, trials=()))
-            to_grade += [ToGrade(trial, case, checks) for trial in trials if trial.arm in arms]
+            to_grade += [
+                ToGrade(trial, case, checks)
+                for trial in trials
+                if arms is None or trial.arm in arms
+            ]
     records = records_of(to_grade, ask, settings.sandbox)
     prices = {subject.label: price_of(subject.model) for subject in subjects}
     return RunResults(

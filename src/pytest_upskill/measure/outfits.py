@@ -16,9 +16,10 @@ from ..skills.folder import skill_file
 from ..skills.noise import noise_for
 from ..skills.search import find_skills
 from ..skills.skill import Skill, name_of
+from ..trials.arm import SkillCopy
 from ..trials.choice import Choice
 from ..trials.subject import CHAT
-from ..trials.task import Installed, Outfit, bundled, installed
+from ..trials.task import Outfit
 from ..trials.trigger_trials import choice_of
 
 FIXTURES: Final = "fixtures"  # in a skill's folder: what cases start from, by its name
@@ -34,7 +35,7 @@ class Outfits:
         self._outfits: dict[tuple[object, ...], Outfit] = {}
 
     @cached_property
-    def _in_all_arms(self) -> tuple[Installed, ...]:
+    def _in_all_arms(self) -> tuple[SkillCopy, ...]:
         return _skills_with(self._settings().with_skills)
 
     @property
@@ -42,7 +43,7 @@ class Outfits:
         """The names of the skills that are installed in all arms, without bundled ones."""
         return [skill.name for skill in self._in_all_arms]
 
-    def _beside(self, name: str, neighbours: tuple[Installed, ...] = ()) -> tuple[Installed, ...]:
+    def _beside(self, name: str, neighbours: tuple[SkillCopy, ...] = ()) -> tuple[SkillCopy, ...]:
         """All that is installed beside a skill; SettingsError if there is not enough noise."""
         skills, number = (*self._in_all_arms, *neighbours), self._settings().noise
         if not number:
@@ -51,14 +52,14 @@ class Outfits:
         if len(noise) < number:
             problem = f"only {len(noise)} of the unrelated skills have names of their own here"
             raise SettingsError("noise", problem, "Ask for fewer.", value=str(number))
-        return (*skills, *(bundled(skill.name, skill.text) for skill in noise))
+        return (*skills, *(SkillCopy.bundled(skill.name, skill.text) for skill in noise))
 
     def of(
         self,
         agent: str,
         skill: Skill,
         cases: Sequence[Case] | None = None,
-        neighbours: tuple[Installed, ...] = (),
+        neighbours: tuple[SkillCopy, ...] = (),
     ) -> Outfit | None:
         """None for a plain completion. ``cases`` are the skill's own by default.
 
@@ -141,7 +142,7 @@ def _answers(expected: Any, depth: int = 0) -> Iterator[str]:
             yield from _answers(value, depth + 1)
 
 
-def _skills_with(paths: Iterable[Path]) -> tuple[Installed, ...]:
+def _skills_with(paths: Iterable[Path]) -> tuple[SkillCopy, ...]:
     """The skills of the setting ``with_skills``, sorted by name."""
     folders: dict[str, Path] = {}
     for path in paths:
@@ -157,4 +158,4 @@ def _skills_with(paths: Iterable[Path]) -> tuple[Installed, ...]:
                 problem = f"{shown(folders[name])} has the same name ({name})"
                 hint = "Leave one of them out."
                 raise SettingsError("with_skills", problem, hint, value=shown(folder))
-    return tuple(installed(name, folders[name]) for name in sorted(folders))
+    return tuple(SkillCopy.of(name, folders[name]) for name in sorted(folders))

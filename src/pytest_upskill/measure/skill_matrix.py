@@ -14,13 +14,13 @@ from ..errors import InputError, SettingsError, shown
 from ..results.neighbours import MATTERS, Alone, Matrix, Neighbour, Openings, pair_name
 from ..skills.skill import Skill, estimated_tokens
 from ..stats import Lift, cases_to_tell, family_level
+from ..trials.arm import SkillCopy
 from ..trials.records import Record
-from ..trials.subject import CHAT, Arm, Subject
-from ..trials.task import Installed, installed
+from ..trials.subject import CHAT, Subject
 from .outfits import files_of_cases
 from .study import Contrast, SkillCases, Studied, Study, Variant
 
-_ARMS: Final[tuple[Arm, ...]] = ("baseline", "skill")
+_ARMS: Final[tuple[str, ...]] = ("baseline", "skill")
 
 NO_CASES: Final = "no cases"
 
@@ -30,7 +30,7 @@ class Member:
     """A skill of the matrix; without cases it is only a neighbour of others."""
 
     source: SkillCases
-    as_neighbour: Installed
+    as_neighbour: SkillCopy
     cases: tuple[CheckedCase, ...] = ()
     why_unmeasured: str = NO_CASES
 
@@ -65,7 +65,7 @@ def _member(source: SkillCases, subject: Subject, model_id: str) -> Member:
     skill, cases = source.skill, source.cases_for(subject, model_id)
     without = files_of_cases(skill, [case for case, _ in source.cases])
     reason = f"no cases for {subject.label}" if source.cases else NO_CASES
-    return Member(source, installed(skill.name, skill.file.parent, None, without), cases, reason)
+    return Member(source, SkillCopy.of(skill.name, skill.file.parent, None, without), cases, reason)
 
 
 def distinct(sources: Iterable[SkillCases]) -> list[SkillCases]:
@@ -159,7 +159,7 @@ def _neighbours(tested: Member, members: Sequence[Member]) -> list[str | None]:
 
 def _installed(
     tested: Member, neighbour: str | None, members: Sequence[Member]
-) -> tuple[Installed, ...]:
+) -> tuple[SkillCopy, ...]:
     skills = [
         member.as_neighbour
         for member in members
@@ -177,7 +177,7 @@ def _contrast(skill: str, neighbour: str | None) -> Contrast:
     )
 
 
-def _variant(skill: str, neighbour: str | None, arm: Arm) -> str:
+def _variant(skill: str, neighbour: str | None, arm: str) -> str:
     return f"{pair_name(skill, neighbour)}, {arm}"
 
 
@@ -215,7 +215,7 @@ class _PairNumbers:
         plus, minus = (_variant(skill, neighbour, arm) for arm in ("skill", "baseline"))
         return self.studied.lift(plus, minus)
 
-    def _records(self, skill: str, neighbour: str | None, arm: Arm) -> Sequence[Record]:
+    def _records(self, skill: str, neighbour: str | None, arm: str) -> Sequence[Record]:
         return self.studied.records.get(_variant(skill, neighbour, arm), ())
 
 

@@ -21,10 +21,10 @@ from ..skills.case_loading import find_cases, has_cases
 from ..skills.context import load_for_run
 from ..skills.skill import Skill
 from ..stats import LEVEL, Differences, Lift, paired_lift
+from ..trials.arm import SkillCopy
 from ..trials.plan import SkillInfo, score_of
 from ..trials.records import Record
-from ..trials.subject import CHAT, Arm, Subject
-from ..trials.task import Installed
+from ..trials.subject import CHAT, Subject
 from ..trials.trial import Prompt, default_prompt, sample_of
 
 
@@ -66,8 +66,8 @@ class Variant:
     name: str
     skill: Skill
     cases: tuple[CheckedCase, ...]
-    arm: Arm = "skill"  # or "baseline"
-    neighbours: tuple[Installed, ...] = ()  # that agents have as well
+    arm: str = "skill"  # or "baseline"
+    neighbours: tuple[SkillCopy, ...] = ()  # that agents have as well
     score: Score = "pass"
     prompt: Prompt = default_prompt
 

@@ -23,7 +23,7 @@ from ..models.providers import ALIASES, PROVIDERS
 from ..results.run import RunResults
 from ..skills.case import Case
 from ..skills.skill import Skill
-from ..trials.subject import CHAT, Arm
+from ..trials.subject import CHAT
 from ..trials.trial import BASE_SYSTEM, Prompt, default_prompt, text_in_arm
 
 _CHECKS: Final = "pytest_upskill_checks"
@@ -166,7 +166,7 @@ def _provider(name: str, source: object) -> Provider:
 def prompts(ihook: Any, config: pytest.Config) -> Prompt:
     """The prompt of each arm, by the implementations of pytest_upskill_prompt that apply there."""
 
-    def prompt(skill: Skill, arm: Arm, case: Case) -> str:
+    def prompt(skill: Skill, arm: str, case: Case) -> str:
         skill_text, base = text_in_arm(skill, arm), case.system or BASE_SYSTEM
         arguments = {"arm": arm, "skill": skill_text, "base": base, "case": case}
         text = call(ihook.pytest_upskill_prompt, config=config, **arguments)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_upskill import Agent, Arm, Case, CheckFunction, ModelSource, RunResults
+    from pytest_upskill import Agent, Case, CheckFunction, ModelSource, RunResults
 
 
 @pytest.hookspec
@@ -76,7 +76,7 @@ def pytest_upskill_agents(config: pytest.Config) -> "Mapping[str, Callable[[], A
 
 @pytest.hookspec(firstresult=True)
 def pytest_upskill_prompt(
-    config: pytest.Config, arm: "Arm", skill: str | None, base: str, case: "Case"
+    config: pytest.Config, arm: str, skill: str | None, base: str, case: "Case"
 ) -> str | None:
     """Return the system text of an arm of a plain completion, or None for the default.
 

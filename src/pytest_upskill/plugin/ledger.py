@@ -28,7 +28,6 @@ from ..settings import Settings
 from ..trials.answer import Answer, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in, errored_record, load_records
-from ..trials.subject import Arm
 from ..trials.trial import Trial
 from .items import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY, REGRESSION_PROPERTY
 from .paths import relative
@@ -64,7 +63,7 @@ class Ledger:
         self._regressions: dict[str, str] = {}  # by node id, why its test failed
         self._broken: dict[str, str] = {}  # by node id, why it can't be tested
         self.broken_at: dict[str, tuple[str, int]] = {}  # by node id, the file and the line
-        self._asked: dict[str, list[tuple[Arm, int, str, str]]] = {}  # by Python tests
+        self._asked: dict[str, list[tuple[str, int, str, str]]] = {}  # by Python tests
 
     def add_plan(self, plan: Plan) -> None:
         """There is one, unless an xdist worker collects other tests than the first."""
@@ -349,7 +348,7 @@ class Ledger:
         return [key for arm, run, key, _ in entries if (arm, run) == place]
 
 
-def _trial_key(trial: Trial | Record) -> tuple[str, str, str, Arm, int]:
+def _trial_key(trial: Trial | Record) -> tuple[str, str, str, str, int]:
     """What a trial and its record have in common with no other."""
     return trial.skill, trial.case, trial.label, trial.arm, trial.run
 

@@ -21,7 +21,6 @@ from ..results.trigger_summary import TriggerSummary
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
-from ..trials.subject import Arm
 from .numbers import instead_text, shown_numbers, shown_trigger_numbers
 from .phrases import activity_words, checks_words, choice_note, query_text, size_words
 from .study_tables import (
@@ -366,7 +365,7 @@ def _without(records: list[Record]) -> Iterator[str]:
         yield f"Without the skill: {runs}{checks_words(records, 'baseline')}."
 
 
-_ARMS: Final[dict[Arm, str]] = {
+_ARMS: Final[dict[str, str]] = {
     "skill": "with the skill",
     "baseline": "without the skill",
     "previous": "with the skill at the git ref",

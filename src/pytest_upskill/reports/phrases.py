@@ -7,7 +7,7 @@ from .._util.texts import counted, dollars, one_line
 from ..results.summary import checks_of
 from ..results.trigger_summary import MODELS_CHOICE, QueryRate, TriggerSummary
 from ..trials.records import Record
-from ..trials.subject import CHAT, Arm
+from ..trials.subject import CHAT
 from ..trials.transcript import Activity
 from .numbers import short
 
@@ -15,7 +15,7 @@ _CENT: Final = 0.01
 _MANY: Final = 3  # checks
 
 
-def checks_words(records: Iterable[Record], arm: Arm) -> str:
+def checks_words(records: Iterable[Record], arm: str) -> str:
     """``, 6 of 7 checks``: means over answers; empty for few checks."""
     counts = checks_of(records, arm)
     if not counts or counts[1] < _MANY:

@@ -14,7 +14,6 @@ from .._util.texts import one_line, points, span
 from ..settings import Score
 from ..stats import Interval, Lift, paired_lift, wilson
 from ..trials.records import Record
-from ..trials.subject import Arm
 
 ENOUGH: Final = 5  # samples with an opened skill: fewer say nothing of a lift among them
 _SELDOM: Final = 0.5
@@ -22,7 +21,7 @@ _MOSTLY: Final = 0.9
 _ROUNDING: Final = 1e-9
 _MOST_OTHERS: Final = 3
 
-Runs = Sequence[Mapping[Arm, Record]]  # of a case
+Runs = Sequence[Mapping[str, Record]]  # of a case
 Samples = Sequence[Sequence[Runs]]  # of several cases, those that ask the same together
 
 
@@ -83,12 +82,12 @@ def activation_of(samples: Samples, score: Score) -> Activation | None:
     )
 
 
-def _opened(run: Mapping[Arm, Record]) -> bool | None:
+def _opened(run: Mapping[str, Record]) -> bool | None:
     activity = run["skill"].activity
     return activity.activated if activity else None
 
 
-def _untold(run: Mapping[Arm, Record]) -> bool:
+def _untold(run: Mapping[str, Record]) -> bool:
     activity = run["skill"].activity
     return activity is not None and activity.untold
 

@@ -7,7 +7,6 @@ from typing import Final, Literal
 from .._util.texts import points, span, times_as_much
 from ..settings import Score
 from ..stats import LEVEL, Change, Lift, holm, paired_lift, paired_ratio
-from ..trials.subject import Arm
 from .summary import Summary
 
 _ABOUT_THE_SAME: Final = 0.02
@@ -23,8 +22,8 @@ _SCORES: Final[tuple[Score, ...]] = ("pass", "checks")
 class Comparison:
     """One arm compared with another on a model, paired by case."""
 
-    of: Arm
-    over: Arm
+    of: str
+    over: str
     score: Score  # what the verdict is on
     # p-values are adjusted for several models; intervals include 0 unless they are evidence.
     lifts: Mapping[Score, Lift]
@@ -77,7 +76,7 @@ def unit_of(score: Score) -> str:
 
 
 def compare_arms(
-    rows: Sequence[Summary], over: Arm, of: Arm = "skill", level: float = LEVEL
+    rows: Sequence[Summary], over: str, of: str = "skill", level: float = LEVEL
 ) -> list[Comparison | None]:
     """One for each model of a skill, adjusted for several models; None without pairs."""
     by_score = {score: _lifts(rows, score, over, of, level) for score in _SCORES}
@@ -92,7 +91,7 @@ def compare_arms(
 
 
 def _lifts(
-    rows: Sequence[Summary], score: Score, over: Arm, of: Arm, level: float
+    rows: Sequence[Summary], score: Score, over: str, of: str, level: float
 ) -> list[Lift | None]:
     """Of each model, adjusted for several of them."""
     pairs = [row.scores(over, of, score) for row in rows]

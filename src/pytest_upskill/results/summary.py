@@ -11,7 +11,7 @@ from .._util.texts import counted, one_line
 from ..settings import Score
 from ..stats import Interval, rest_after, weights, wilson
 from ..trials.records import Record, agents_in
-from ..trials.subject import ARMS, CHAT, Arm, SkillOnSubject, WithPair
+from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .activation import Activation, activation_of
 
 
@@ -62,10 +62,10 @@ class CaseSummary:
 
     case: str
     runs: int  # complete ones
-    arms: Mapping[Arm, ArmSummary]
+    arms: Mapping[str, ArmSummary]
     sample: str = ""  # the same for all cases that ask the same
 
-    def arm(self, arm: Arm) -> ArmSummary:
+    def arm(self, arm: str) -> ArmSummary:
         return self.arms.get(arm, _NOT_ASKED)
 
 
@@ -78,7 +78,7 @@ class Summary(WithPair):
     model_id: str
     cases: int
     runs: int  # the most that a case has
-    arms: Mapping[Arm, ArmSummary]  # those with records
+    arms: Mapping[str, ArmSummary]  # those with records
     not_run: int = 0  # cases without records
     by_case: tuple[CaseSummary, ...] = ()
     against: str | None = None  # the git ref of the arm ``previous``
@@ -88,7 +88,7 @@ class Summary(WithPair):
     agent_version: str = ""
     activation: Activation | None = None  # of an agent
 
-    def arm(self, arm: Arm) -> ArmSummary:
+    def arm(self, arm: str) -> ArmSummary:
         """The numbers of an arm; none are known of one that was not asked."""
         return self.arms.get(arm, _NOT_ASKED)
 
@@ -102,7 +102,7 @@ class Summary(WithPair):
         skill, baseline = self.scored("skill"), self.scored("baseline")
         return None if skill is None or baseline is None else skill - baseline
 
-    def scored(self, arm: Arm) -> float | None:
+    def scored(self, arm: str) -> float | None:
         """The chosen score: the pass rate, or the share of checks passed."""
         return self.arm(arm).scored(self.score)
 
@@ -118,7 +118,7 @@ class Summary(WithPair):
         return len(cases_by_sample([(case.case, case.sample) for case in self.by_case]))
 
     def pairs(
-        self, number: PairedNumber, over: Arm, of: Arm = "skill"
+        self, number: PairedNumber, over: str, of: str = "skill"
     ) -> list[tuple[float, float]]:
         """A number of each sample in both arms, ``over`` first; none if any is unknown."""
         pairs = self._case_pairs(number, over, of)
@@ -129,17 +129,17 @@ class Summary(WithPair):
         ]
 
     def scores(
-        self, over: Arm, of: Arm = "skill", score: Score | None = None
+        self, over: str, of: str = "skill", score: Score | None = None
     ) -> list[tuple[float, float]]:
         """`pairs` of pass rates or of shares of checks; by default of the chosen score."""
         return self.pairs(_NUMBERS[score or self.score], over, of)
 
-    def case_scores(self, over: Arm, of: Arm = "skill") -> dict[str, tuple[float, float]]:
+    def case_scores(self, over: str, of: str = "skill") -> dict[str, tuple[float, float]]:
         """The same by case."""
         return self._case_pairs(_NUMBERS[self.score], over, of)
 
     def _case_pairs(
-        self, number: PairedNumber, over: Arm, of: Arm
+        self, number: PairedNumber, over: str, of: str
     ) -> dict[str, tuple[float, float]]:
         pairs: dict[str, tuple[float, float]] = {}
         for case in self.by_case:
@@ -149,7 +149,7 @@ class Summary(WithPair):
             pairs[case.case] = (before, after)
         return pairs
 
-    def run_variance(self, over: Arm, of: Arm = "skill") -> float | None:
+    def run_variance(self, over: str, of: str = "skill") -> float | None:
         """The variance of one run's difference, for `spreads`; None if the rates tell it."""
         arms = [[case.arm(arm).score_variance for arm in (over, of)] for case in self.by_case]
         sums = [sum(both) for pair in arms if len(both := [v for v in pair if v is not None]) == 2]
@@ -187,7 +187,7 @@ def cases_by_sample(cases: Sequence[tuple[str, str]]) -> list[list[str]]:
 # Records → one summary per skill and model.
 
 _NO_SAMPLES: Final[Mapping[str, str]] = {}
-Run = Mapping[Arm, Record]  # of a case
+Run = Mapping[str, Record]  # of a case
 
 
 class _Runs(NamedTuple):
@@ -235,7 +235,7 @@ def summarize(
     by_case: dict[str, list[Record]] = {}
     for record in records:
         by_case.setdefault(record.case, []).append(record)
-    arms: set[Arm] = {"skill", *(record.arm for record in records)}
+    arms: set[str] = {"skill", *(record.arm for record in records)}
     later_runs = rest_after(looks) if looks else None
     complete = {
         case: _Runs(runs, weights(kinds_of(runs, score), None if case in own_runs else later_runs))
@@ -266,26 +266,30 @@ def summarize(
     )
 
 
-def _complete_runs(records: Sequence[Record], arms: set[Arm]) -> list[Run]:
+def _complete_runs(records: Sequence[Record], arms: set[str]) -> list[Run]:
     """The runs of a case with an answer in every arm."""
-    runs: dict[int, dict[Arm, Record]] = {}
+    runs: dict[int, dict[str, Record]] = {}
     for record in records:
         if record.outcome != "errored":
             runs.setdefault(record.run, {})[record.arm] = record
     return [run for _, run in sorted(runs.items()) if run.keys() == arms]
 
 
-def _arms(records: Sequence[Record], complete: Sequence[Sequence[_Runs]]) -> dict[Arm, ArmSummary]:
+def _arms(records: Sequence[Record], complete: Sequence[Sequence[_Runs]]) -> dict[str, ArmSummary]:
     """Each arm that has records; ``complete`` are the complete runs of each case of each sample."""
-    arms: dict[Arm, ArmSummary] = {}
-    for arm in ARMS:
-        if of_arm := [record for record in records if record.arm == arm]:
-            samples = [
+    by_arm: dict[str, list[Record]] = {}
+    for record in records:
+        by_arm.setdefault(record.arm, []).append(record)
+    return {
+        arm: _arm(
+            of_arm,
+            [
                 [([run[arm] for run in case.runs], case.weights) for case in cases]
                 for cases in complete
-            ]
-            arms[arm] = _arm(of_arm, samples)
-    return arms
+            ],
+        )
+        for arm, of_arm in by_arm.items()
+    }
 
 
 _Weighted = tuple[Sequence[Record], Sequence[float]]  # the runs of a case, and what each counts
@@ -314,7 +318,7 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> 
     )
 
 
-def checks_of(records: Iterable[Record], arm: Arm) -> tuple[float, float] | None:
+def checks_of(records: Iterable[Record], arm: str) -> tuple[float, float] | None:
     """Checks passed, and all checks, of an answer on average; None if there are none."""
     graded = [record.checks for record in records if record.checks and record.arm == arm]
     if not graded:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..settings import Score
 from ..stats import Change, Interval, Lift
 from ..trials.number_types import Number, Whole
-from ..trials.subject import CHAT, Arm, SkillOnSubject, WithPair
+from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .summary import ArmSummary, Summary
 from .trigger_summary import TriggerSummary
 from .verdict import Verdict, Word
@@ -167,7 +167,7 @@ def _row_of_triggers(summary: TriggerSummary, model_ids: Mapping[str, str]) -> S
 
 def row_of(verdict: Verdict) -> SummaryRow:
     summary, over = verdict.summary, verdict.over("baseline")
-    third: Arm = "trace" if "trace" in summary.arms else "previous"
+    third: str = "trace" if "trace" in summary.arms else "previous"
     since, skill = verdict.over(third), summary.arm("skill")
     lifts, tokens = over.lifts if over else {}, over.tokens if over else None
     return SummaryRow(

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import apart, counted, dollars, one_line
 from ..settings import Gates, Score
 from ..stats import LEVEL, Lift, cases_needed, detectable_lift, normalised_gain, runs_needed
-from ..trials.subject import ARMS, Arm
+from ..trials.arm import BASELINE, SKILL
 from .activation import activation_words
 from .arm_comparison import Comparison, compare_arms, token_words, unit_of
 from .summary import Summary
@@ -27,12 +27,12 @@ class Verdict:
     """The verdict on a skill and model; there is no word without a baseline."""
 
     summary: Summary
-    comparisons: Mapping[Arm, Comparison]  # the skill over each other arm
+    comparisons: Mapping[str, Comparison]  # the skill over each other arm
     word: Word | None
     sentence: str
     detectable_lift: float | None
 
-    def over(self, arm: Arm) -> Comparison | None:
+    def over(self, arm: str) -> Comparison | None:
         return self.comparisons.get(arm)
 
     @property
@@ -86,11 +86,12 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
     verdicts: list[Verdict] = []
     for _, group in groupby(summaries, key=lambda summary: summary.skill):
         rows = list(group)
-        compared_arms = [arm for arm in ARMS if arm != "skill"]
+        arms = dict.fromkeys(chain([BASELINE], *(row.arms for row in rows)))
+        compared_arms = [arm for arm in arms if arm != SKILL]
         over = {arm: compare_arms(rows, arm, level=level) for arm in compared_arms}
-        models = sum(comparison is not None for comparison in over["baseline"])
+        models = sum(comparison is not None for comparison in over[BASELINE])
         for number, row in enumerate(rows):
-            comparisons: dict[Arm, Comparison] = {
+            comparisons: dict[str, Comparison] = {
                 arm: comparison for arm in compared_arms if (comparison := over[arm][number])
             }
             verdicts.append(_verdict(row, comparisons, level, models))
@@ -98,7 +99,7 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
 
 
 def _verdict(
-    row: Summary, comparisons: Mapping[Arm, Comparison], level: float, models: int
+    row: Summary, comparisons: Mapping[str, Comparison], level: float, models: int
 ) -> Verdict:
     # Several models can show less than one: this is the first step of Holm.
     level_per_model = 1 - (1 - level) / max(1, models)
@@ -151,7 +152,7 @@ def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook:
     return "; ".join(filter(None, [", ".join(parts), missing, opened, outlook]))
 
 
-def _share(row: Summary, arm: Arm) -> str:
+def _share(row: Summary, arm: str) -> str:
     return f"{row.scored(arm):.0%}{unit_of(row.score)}"
 
 
@@ -196,7 +197,7 @@ class PricedChoice(NamedTuple):
     """A model with the skill or without it."""
 
     model: str
-    arm: Arm
+    arm: str
     score: float
     cost: float  # USD of an answer
     share: str  # the score in words
@@ -243,7 +244,7 @@ def sweet_choice(verdicts: Sequence[Verdict]) -> PricedChoice | None:
 def _choices(verdicts: Sequence[Verdict]) -> list[PricedChoice]:
     """Both arms of each model, but not with a skill that hurts, nor where answers are missing."""
     choices = []
-    arms: tuple[Arm, ...] = ("skill", "baseline")
+    arms: tuple[str, ...] = ("skill", "baseline")
     for verdict in verdicts:
         row = verdict.summary
         for arm in arms if verdict.word != "incomplete" else ():

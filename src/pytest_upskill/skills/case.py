@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
+from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple
 
 from .._util.json_forms import Location
+from .._util.texts import digest
 from .case_forms import SandboxForm
 
 Role = Literal["user", "assistant"]
@@ -27,10 +30,11 @@ class SandboxNeeds(NamedTuple):
 NO_NEEDS: Final = SandboxNeeds()
 
 
-class WorkspaceFile(NamedTuple):
+@dataclass(frozen=True)
+class WorkspaceFile:
     """A file as it is: binary or not, executable or not."""
 
-    path: str  # relative to the workspace, with forward slashes
+    path: str  # relative to the workspace or the skill's folder, with forward slashes
     data: bytes
     executable: bool = False
 
@@ -42,6 +46,10 @@ class WorkspaceFile(NamedTuple):
         except UnicodeDecodeError:
             return None
         return None if "\0" in text else text
+
+    @cached_property
+    def digest(self) -> str:
+        return digest(self.path, sha256(self.data).hexdigest(), str(self.executable))
 
 
 @dataclass(frozen=True, slots=True)

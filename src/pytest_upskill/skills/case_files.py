@@ -115,7 +115,7 @@ def workspace_files(folder: Path, name: str) -> tuple[WorkspaceFile, ...]:
             if len(files) > MOST_FILES or size > MOST_BYTES:
                 most = f"{MOST_FILES:,} files and {MOST_BYTES // 10**6} MB"
                 raise ValueError(f"{name!r} has more than {most}; make it smaller")
-    return tuple(sorted(files))
+    return tuple(sorted(files, key=lambda file: file.path))
 
 
 def is_path(name: str) -> bool:

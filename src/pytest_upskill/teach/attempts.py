@@ -14,7 +14,7 @@ from ..results.summary import Summary
 from ..skills.skill import Skill
 from ..trials.answer import AnswerFile
 from ..trials.records import Record
-from ..trials.subject import ARMS, CHAT, Arm, Subject
+from ..trials.subject import CHAT, Subject
 from .case_writing import UsableCase
 from .drafts import Draft, DraftSpec, ask_for_draft, loaded
 from .improvement import Improvement
@@ -194,7 +194,7 @@ def measure(
     students: Mapping[Subject, str],
     scratch: Path,
     *,
-    arms: Sequence[Arm] = ARMS,
+    arms: Sequence[str] | None = None,
     trace: str | None = None,
 ) -> RunResults:
     """All cases on the students; TeachError if one could not be asked.
@@ -210,7 +210,7 @@ def measure_skill(
     skill: Skill,
     cases: Sequence[UsableCase],
     students: Mapping[Subject, str],
-    arms: Sequence[Arm] = ARMS,
+    arms: Sequence[str] | None = None,
 ) -> RunResults:
     """The same for a skill in a folder."""
     results = models.evaluate(skill, with_checks(cases), students, arms)

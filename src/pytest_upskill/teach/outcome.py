@@ -9,7 +9,6 @@ from .._util.texts import counted, one_line
 from ..results.arm_comparison import points_words, unit_of
 from ..results.run import RunResults
 from ..results.verdict import Verdict
-from ..trials.subject import Arm
 from .attempts import Attempt, joined_results
 from .case_writing import HOLDOUT, LEARN, UsableCase
 from .improvement import best_of
@@ -192,7 +191,7 @@ def _of_teacher(taught: Taught) -> Iterator[str]:
     if not taught.teacher or not taught.trace:
         return
     row = taught.teacher.summaries[0]
-    arms: tuple[Arm, ...] = ("skill", "trace", "baseline")
+    arms: tuple[str, ...] = ("skill", "trace", "baseline")
     skill, trace, bare = (row.scored(arm) or 0.0 for arm in arms)
     word = "as good as"
     if abs(skill - trace) > _AS_GOOD:

@@ -23,7 +23,7 @@ from ..skills.trigger_loading import Trigger
 from ..trials.answer import Answer, Reply
 from ..trials.choice import Choice, Listed
 from ..trials.records import Record
-from ..trials.subject import ARMS, CHAT, Arm, Subject
+from ..trials.subject import CHAT, Subject
 from ..trials.trial import Question
 from ..trials.trigger_trials import trigger_record, trigger_trials
 from .teach_settings import TeachSettings
@@ -124,7 +124,7 @@ class TeachModels:
         skill: Skill,
         cases: Sequence[CheckedCase],
         subjects: Mapping[Subject, str],
-        arms: Sequence[Arm] = ARMS,
+        arms: Sequence[str] | None = None,
     ) -> RunResults:
         """Measure a skill on some of the models."""
         return evaluate_cases(

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from .._util.json_forms import form_of, json_values
 from .answer import Answer, AnswerFile, Usage
+from .arm import ArmName
 from .number_types import Amount, Flag, Seconds, Share, Whole
-from .subject import CHAT, Arm, WithPair
+from .subject import CHAT, WithPair
 from .transcript import Activity, Transcript
 from .trial import Trial
 
@@ -42,7 +43,7 @@ class Record(WithPair):
     skill: str
     case: str
     model: str
-    arm: Arm
+    arm: ArmName
     run: Whole
     outcome: Outcome
     output: str | None = None

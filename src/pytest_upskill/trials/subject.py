@@ -1,13 +1,8 @@
-"""Who carries out a case, an agent on a model, and in which arm."""
+"""Who carries out a case: an agent on a model."""
 
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 CHAT: Final = "chat"  # no agent: one completion with the skill's text in the system text
-
-# ``previous`` is the skill at a git ref; ``trace``, in teach, is a trace in place of the skill's
-# text; ``earlier`` is the other run in a comparison of two, and never asked.
-Arm = Literal["baseline", "previous", "trace", "skill", "earlier"]
-ARMS: Final[tuple[Arm, ...]] = ("baseline", "previous", "trace", "skill")  # in this order
 
 
 class Subject(NamedTuple):

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from hashlib import sha256
 from typing import Final, Literal
 from unicodedata import category
 
@@ -12,8 +11,9 @@ from .._util.texts import digest, named_fence
 from ..settings import Settings
 from ..skills.case import Case, Role
 from ..skills.skill import Skill
+from .arm import BASELINE, PREVIOUS, SKILL, TRACE
 from .choice import Choice
-from .subject import ARMS, CHAT, Arm, WithSubject
+from .subject import CHAT, WithSubject
 from .task import Outfit, Task
 from .tools import Step, Tool
 
@@ -109,7 +109,7 @@ class Trial(WithSubject):
     skill: str
     case: str
     model: str
-    arm: Arm
+    arm: str
     run: int
     question: Question
     rubric: Rubric | None = None
@@ -122,13 +122,13 @@ class Trial(WithSubject):
         return not self.question.messages
 
 
-def text_in_arm(skill: Skill, arm: Arm) -> str | None:
+def text_in_arm(skill: Skill, arm: str) -> str | None:
     """The text that stands for the skill in an arm; None in the baseline."""
-    texts = {"skill": skill.text, "previous": skill.previous, "trace": skill.trace}
+    texts = {SKILL: skill.text, PREVIOUS: skill.previous, TRACE: skill.trace}
     return texts.get(arm)
 
 
-def default_prompt(skill: Skill, arm: Arm, case: Case) -> str:
+def default_prompt(skill: Skill, arm: str, case: Case) -> str:
     """The system text of an arm."""
     text, base = text_in_arm(skill, arm), case.system or BASE_SYSTEM
     return base if text is None else skill_system(text, base)
@@ -139,7 +139,7 @@ def skill_system(body: str, base: str = BASE_SYSTEM) -> str:
     return f"{base}\n\n{body}\n\n{FOLLOW_SKILL}"
 
 
-Prompt = Callable[[Skill, Arm, Case], str]
+Prompt = Callable[[Skill, str, Case], str]
 
 
 def trials_of(
@@ -187,7 +187,7 @@ def trials_of(
 
 def agent_questions(
     outfit: Outfit, case: Case, model: str, settings: Settings, run: int = 1
-) -> dict[Arm, Question]:
+) -> dict[str, Question]:
     """What an agent is asked in each arm: nothing is added to the question or a system text."""
     turns: Turns = (*case.earlier, ("user", case.input))
     return {
@@ -208,9 +208,9 @@ def open_trials(
     ]
 
 
-def _arms(skill: Skill, settings: Settings) -> list[Arm]:
-    with_text = [arm for arm in ARMS if text_in_arm(skill, arm) is not None]
-    return ["baseline", *with_text] if settings.baseline else with_text
+def _arms(skill: Skill, settings: Settings) -> list[str]:
+    with_text = [arm for arm in (PREVIOUS, TRACE, SKILL) if text_in_arm(skill, arm) is not None]
+    return [BASELINE, *with_text] if settings.baseline else with_text
 
 
 def user_text(case: Case) -> str:
@@ -234,7 +234,7 @@ def sample_of_texts(texts: Iterable[str], files: Iterable[str] = ()) -> str:
 
 def of_workspace(case: Case) -> list[str]:
     """What the workspace of a case has besides texts; mostly nothing."""
-    files = [digest(file.path, sha256(file.data).hexdigest(), str(file[2])) for file in case.exact]
+    files = [file.digest for file in case.exact]
     return [*files, case.setup] if files or case.setup else []
 
 

@@ -12,17 +12,18 @@ from ..skills.folder import SKILL_NAMES
 from ..skills.skill import Skill, summary_of
 from ..skills.trigger_loading import Trigger
 from .answer import Answer, NoAnswer, Reply
+from .arm import SkillCopy
 from .choice import Choice, Listed, skill_tool
 from .records import Grade, Record, errored_record, graded_record
 from .subject import CHAT
-from .task import Installed, Outfit
+from .task import Outfit
 from .transcript import GIVEN, UNTOLD, Activity
 from .trial import BASE_SYSTEM, Question, Trial
 
 TRIGGER: Final = "trigger"  # the check of a query's record
 
 
-def choice_of(skill: Skill, neighbours: Sequence[Installed] = ()) -> Choice:
+def choice_of(skill: Skill, neighbours: Sequence[SkillCopy] = ()) -> Choice:
     """What a model without an agent chooses from: the skill and others, sorted by name."""
     listed = [Listed(skill.name, skill.description)]
     listed += [Listed(skill_beside.name, _description(skill_beside)) for skill_beside in neighbours]
@@ -121,8 +122,7 @@ def _reason(answer: Answer, activity: Activity, name: str, should_trigger: bool)
 def _tested(question: Question) -> str:
     if question.choice:
         return question.choice.tested
-    tested = question.task.tested if question.task else None
-    return tested.name if tested else "the skill"
+    return (question.task and question.task.tested) or "the skill"
 
 
 def _task_of(trigger: Trigger, model: str, settings: Settings, outfit: Outfit) -> Question:
@@ -133,7 +133,7 @@ def _task_of(trigger: Trigger, model: str, settings: Settings, outfit: Outfit) -
     return Question(model, "", (("user", trigger.query),), settings.agent_output, 1, task=task)
 
 
-def _description(skill: Installed) -> str:
+def _description(skill: SkillCopy) -> str:
     """Empty if the skill can't be read, as an agent would not know it either."""
     if skill.text:
         return summary_of(skill.text.encode())[0]

@@ -421,9 +421,7 @@ class Gateway:
 
 def _names_of(question: Question) -> tuple[bytes, ...]:
     """The name of the tested skill as JSON may have it; nothing without a tested skill."""
-    skills = question.task.skills if question.task else ()
-    names = (skill.name for skill in skills if skill.tested)
-    return tuple(form for name in names for form in _in_json(name))
+    return _in_json(question.task.tested if question.task else "")
 
 
 def _in_json(text: str) -> tuple[bytes, ...]:

@@ -13,7 +13,7 @@ from ..._util.texts import one_line
 from ...agents.staging import setup_key
 from ...errors import InputError
 from ...trials.answer import Usage
-from ...trials.task import Installed, digest_of_copy, files_to_install
+from ...trials.arm import SkillCopy, digest_of_copy
 from ...trials.trial import Question
 from ..agent_jobs import TrialCalls
 from ..budget import Allowance
@@ -119,14 +119,14 @@ class Dispatch:
         if self._starts.get(key) is start:
             del self._starts[key]
 
-    async def _copy(self, skill: Installed, agent: str) -> "DaskFuture[Any]":
+    async def _copy(self, skill: SkillCopy, agent: str) -> "DaskFuture[Any]":
         """The files of a skill, as the result of a task: Dask sends it to each worker once.
 
         Only workers that have the agent keep it: another one may hang, and all would wait for it.
         """
         place = (skill.digest, agent)
         if place not in self._copies:
-            files = await asyncio.to_thread(files_to_install, skill)
+            files = await asyncio.to_thread(skill.files)
             if digest_of_copy(files) != skill.digest:
                 problem = "has changed since the run began"
                 raise InputError(f"the skill {skill.name}", problem)

@@ -28,8 +28,9 @@ from ...errors import InputError
 from ...models import Model
 from ...models.model import Progress
 from ...models.scripted import with_script_file
+from ...skills.case import WorkspaceFile
 from ...trials.answer import Answer, NoAnswer, Reply
-from ...trials.task import Installed, StartFile
+from ...trials.arm import SkillCopy
 from ...trials.trial import Question
 from ..agent_jobs import TrialCalls
 from ..budget import Budget
@@ -166,7 +167,7 @@ class WorkerRun:
         self._folder = Path(mkdtemp(dir=run_folder()))
         self._roster = Roster()
         self._kind: SandboxKind | None = None
-        self._files: dict[str, tuple[StartFile, ...]] = {}  # of skills, by digest
+        self._files: dict[str, tuple[WorkspaceFile, ...]] = {}  # of skills, by digest
         self._budgets: dict[str, _TrialBudget] = {}  # of running trials, by key of the question
         self._calls = Semaphore(  # of all workers
             brief.concurrency,
@@ -274,7 +275,7 @@ class WorkerRun:
         files_of = self._files_of
         return AgentTrials(self._roster.agent, lambda: kind, timeout, spec_of, price_of, files_of)
 
-    def _files_of(self, skill: Installed) -> tuple[StartFile, ...]:
+    def _files_of(self, skill: SkillCopy) -> tuple[WorkspaceFile, ...]:
         return self._files[skill.digest]
 
     async def _open_model(self, name: str) -> Model:

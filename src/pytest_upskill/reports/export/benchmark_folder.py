@@ -16,7 +16,7 @@ from ..._util.texts import one_line, percent, seconds, slug, whole
 from ...results.run import RunResults
 from ...results.verdict import Verdict, signal_lines
 from ...trials.records import Record
-from ...trials.subject import CHAT, Arm
+from ...trials.subject import CHAT
 from ..markdown import escaped
 from .benchmark_run import (
     File,
@@ -32,7 +32,7 @@ from .benchmark_run import (
 WorkspaceOf = Callable[[Record], bytes]  # what an agent left in a trial, packed
 
 # Their viewer compares the first with the second.
-CONFIGURATIONS: Final[Mapping[Arm, str]] = {
+CONFIGURATIONS: Final[Mapping[str, str]] = {
     "skill": "with_skill",
     "baseline": "without_skill",
     "previous": "old_skill",
@@ -126,7 +126,7 @@ def _eval_ids(records: Iterable[Record]) -> dict[str, int]:
     return {case: number for number, case in enumerate(cases, start=1)}
 
 
-def _configurations(records: Iterable[Record]) -> dict[Arm, str]:
+def _configurations(records: Iterable[Record]) -> dict[str, str]:
     """Arms and their names, in an order in which the first is compared with the second.
 
     Their aggregator sorts by name, so beside ``old_skill`` the skill is ``new_skill``.

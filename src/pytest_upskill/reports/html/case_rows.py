@@ -12,10 +12,10 @@ from ...results.summary import CaseSummary
 from ...settings import Score
 from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
-from ...trials.subject import Arm, SkillOnSubject
+from ...trials.subject import SkillOnSubject
 
 _ROUNDING: Final = 1e-9
-_PAIR: Final[tuple[Arm, ...]] = ("baseline", "skill")
+_PAIR: Final[tuple[str, ...]] = ("baseline", "skill")
 # Answers of cases in these states matter most, so they are cut last.
 _TELLING: Final = frozenset({"failed", "regressed", "worse", "errored"})
 _TELLING_CHANGES: Final = frozenset({"broke", "fixed"})
@@ -66,7 +66,7 @@ class PageCase:
         }
         return [word for word, holds in words.items() if holds]
 
-    def states_of(self, arm: Arm) -> list[str]:
+    def states_of(self, arm: str) -> list[str]:
         """The states that each arm has by itself."""
         records = [record for record in self.records if record.arm == arm]
         count = _count(records)

@@ -10,12 +10,11 @@ from ...results.summary_row import row_of
 from ...results.verdict import Verdict, sweet_choice
 from ...settings import Score
 from ...stats import wilson
-from ...trials.subject import Arm
 from ..numbers import COST, LIFT, TOKENS, Number
 from .markup import circle, diamond, drawing, label, line
 
 _LEFT, _SPAN = 7.0, 83.0  # percent of the width
-_ARMS: Final[tuple[Arm, ...]] = ("baseline", "skill")
+_ARMS: Final[tuple[str, ...]] = ("baseline", "skill")
 _QUARTERS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _ROW: Final = 60
 _LOWEST, _HIGHEST = 170.0, 230.0  # heights of the second plot, to match the first

@@ -13,7 +13,6 @@ from ...errors import without_commands
 from ...results.summary import checks_of
 from ...trials.answer import AnswerFile
 from ...trials.records import Record, Span
-from ...trials.subject import Arm
 from ...trials.transcript import Transcript, Turn
 from ..numbers import short
 from ..phrases import activity_words, checks_words
@@ -39,7 +38,7 @@ def failure_text(
     look: TerminalLook = TerminalLook(),  # noqa: B008 - it is frozen
 ) -> str:
     """The text of one failed item; ``standing`` replaces "2 of 5 runs passed" in its headline."""
-    titles: dict[Arm, str] = {
+    titles: dict[str, str] = {
         "skill": "with the skill",
         "previous": f"with the skill at {one_line(against or '', 60)}",
         "baseline": "without it",

@@ -8,7 +8,6 @@ from statistics import fmean
 from ..._util.texts import counted, dollars, one_line, whole
 from ...results.summary import checks_of
 from ...trials.records import Record
-from ...trials.subject import Arm
 from ...trials.trigger_trials import TRIGGER
 from ..numbers import short
 from .layout import Marks
@@ -78,7 +77,7 @@ def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = 
     if any(grade.check == TRIGGER for record in records for grade in record.checks):
         return _opened(records, marks)
     ref = one_line(against or "", 20).replace("…", marks.cut)
-    names: dict[Arm, str] = {"skill": "", "baseline": "baseline ", "previous": f"at {ref} "}
+    names: dict[str, str] = {"skill": "", "baseline": "baseline ", "previous": f"at {ref} "}
     arms = {arm: [record for record in records if record.arm == arm] for arm in names}
     parts = [f"{name}{_passed(arms[arm])}" for arm, name in names.items() if arms[arm]]
     counts = [checks_of(records, "baseline"), checks_of(records, "skill")]

@@ -1,0 +1,140 @@
+"""An arm: a name, and what is there when a case is carried out in it.
+
+Arms are compared, so those of a comparison differ by the skill and by nothing else.
+"""
+
+import os
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Final
+
+from pydantic import StringConstraints
+
+from .._util.files import read_file, reason_of
+from .._util.texts import digest
+from ..errors import SkillError
+from ..skills.case import WorkspaceFile
+from ..skills.context import files_at_ref
+from ..skills.folder import (
+    SKILL_NAMES,
+    belongs,
+    installed_files,
+    is_executable,
+    is_installed,
+    is_taught,
+)
+
+# The arms of a run of tests, in this order. ``previous`` is the skill at a git ref; ``trace``, in
+# teach, is a trace in place of the skill's text.
+BASELINE: Final = "baseline"
+PREVIOUS: Final = "previous"
+TRACE: Final = "trace"
+SKILL: Final = "skill"
+EARLIER: Final = "earlier"  # the other run in a comparison of two; never asked
+
+ArmName = Annotated[str, StringConstraints(max_length=120, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+MOST_FILES: Final = 5_000
+MOST_BYTES: Final = 200_000_000
+
+
+@dataclass(frozen=True)
+class SkillCopy:
+    """A skill as an agent finds it installed: the files of a folder, now or at a git ref."""
+
+    name: str
+    folder: str  # absolute
+    digest: str  # of every file that is installed: path, content, executable or not
+    ref: str | None = None  # as it was at this git ref
+    without: tuple[str, ...] = ()  # paths in the folder, of files or folders, of the cases
+    text: str = ""  # of a bundled skill, which is this SKILL.md and has no folder
+
+    @classmethod
+    def of(
+        cls, name: str, folder: Path, ref: str | None = None, without: tuple[str, ...] = ()
+    ) -> "SkillCopy":
+        """A skill to install; SkillError if it is too large."""
+        return cls(name, str(folder), "", ref, without)._with_digest()
+
+    @classmethod
+    def bundled(cls, name: str, text: str) -> "SkillCopy":
+        """A skill that comes with us: one file, and no folder that could change or go away."""
+        return cls(name, "", "", text=text)._with_digest()
+
+    def _with_digest(self) -> "SkillCopy":
+        return replace(self, digest=digest_of_copy(self.files()))
+
+    def files(self) -> tuple[WorkspaceFile, ...]:
+        """All files to install, sorted; without the cases, hidden files and secrets."""
+        if self.text:
+            return (WorkspaceFile(SKILL_NAMES[0], self.text.encode()),)
+        folder = Path(self.folder)
+        if self.ref is None:
+            files = _on_disk(folder, self.without)
+        else:
+            files = _at_ref(folder, self.ref, self.without)
+        return tuple(sorted(files, key=lambda file: file.path))
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A name, and what is there: a text in context, or skills that are installed for an agent."""
+
+    name: str  # unique in its plan
+    text: str | None = None  # in the context of a plain completion
+    skills: tuple[SkillCopy, ...] = ()  # sorted by name, so the tested one has no better place
+    tested: str = ""  # the name of the skill under test; empty where it is not there
+
+
+def digest_of_copy(files: Iterable[WorkspaceFile]) -> str:
+    """The digest of every file of a copy: path, content, executable or not."""
+    return digest(*(file.digest for file in files))
+
+
+def _on_disk(folder: Path, without: Collection[str]) -> list[WorkspaceFile]:
+    files, size, root = list[WorkspaceFile](), 0, Path(os.path.realpath(folder))
+    for path, file in installed_files(folder).items():
+        real = Path(os.path.realpath(file)).relative_to(root).as_posix()
+        if not (belongs(path, without) and belongs(real, without)):
+            continue
+        try:
+            data = read_file(file, MOST_BYTES)
+            executable = is_executable(file)
+        except OSError as error:
+            raise SkillError(file, reason_of(error), "Check the file.") from None
+        size += len(data)
+        _require_small(folder, len(files) + 1, size)
+        files.append(WorkspaceFile(path, data, executable))
+    return files
+
+
+def _at_ref(folder: Path, ref: str, without: Collection[str]) -> list[WorkspaceFile]:
+    at_ref = files_at_ref(Path(os.path.realpath(folder)), ref)
+    pure = {path: PurePosixPath(path) for path in at_ref.paths}
+    # The folder of another skill is not part of this one.
+    skills = {file.parent for file in pure.values() if file.name in SKILL_NAMES}
+    other_skills = {parent for parent in skills if parent.parts}
+    files, size = list[WorkspaceFile](), 0
+    for path, file in pure.items():
+        above = [file, *(parent for parent in file.parents if parent.parts)]
+        if not all(map(is_taught, above)) or not other_skills.isdisjoint(above):
+            continue
+        try:
+            real = at_ref.real(path)
+        except ValueError:
+            continue  # a link out of the skill, as on disk
+        if not is_installed(file) or not is_installed(PurePosixPath(real)):
+            continue
+        if not (belongs(path, without) and belongs(real, without)):
+            continue
+        size += at_ref.size(real)
+        _require_small(folder, len(files) + 1, size)
+        files.append(WorkspaceFile(path, at_ref.data(real), at_ref.is_executable(real)))
+    return files
+
+
+def _require_small(folder: Path, files: int, size: int) -> None:
+    if files > MOST_FILES or size > MOST_BYTES:
+        problem = f"more than {MOST_FILES:,} files or {MOST_BYTES // 10**6} MB, too much to install"
+        raise SkillError(folder, problem, "Move what agents don't need out of the skill.")
