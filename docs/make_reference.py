@@ -97,7 +97,6 @@ _PAGES: Final = {
     "answers": "running.md#stored-answers",
     "judge": "judge.md",
     "schema": "cases.md#editor-support",
-    "completion": "commands.md#completion",
 }
 
 

@@ -35,7 +35,6 @@ def main() -> None:
         shown = run(folder, tools / "pytest-upskill", "eval", "gate", "-m", model)
         assert "1 passed in" in shown, shown  # without a warning
         assert "1 skill," in run(folder, tools / "pytest-upskill", "list", "skills")
-        assert "complete" in run(folder, tools / "pytest-upskill", "completion", "bash")
     # In the project's own folder, where pytest also loads the conftest files of its tests.
     demo = run(str(ROOT), tools / "pytest", "--skill", "skills", "--model", "haiku", "--co", "-q")
     assert "upskill: a run would make" in demo, demo

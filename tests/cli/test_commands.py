@@ -63,7 +63,7 @@ def test_help_loads_no_slow_module() -> None:
     code = (
         "import sys; from pytest_upskill.cli import main\n"
         "try: main(['--help'])\n"
-        "finally: print(sorted({'pydantic', 'pytest', 'yaml', 'shtab', 'asyncio'}"
+        "finally: print(sorted({'pydantic', 'pytest', 'yaml', 'asyncio'}"
         " & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -120,7 +120,7 @@ def test_ctrl_c_is_no_traceback(
     def interrupted() -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pytest_upskill.cli.commands.shell_support.schema_text", interrupted)
+    monkeypatch.setattr("pytest_upskill.cli.commands.init.schema_text", interrupted)
     assert main(["schema"]) == 130
     assert capsys.readouterr().err == "pytest-upskill: interrupted\n"
 

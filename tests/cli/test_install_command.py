@@ -1,15 +1,13 @@
 """pytest-upskill install: a skill copied to where agents look, and to nowhere else."""
 
-import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.cli.commands.install import AGENTS
-from pytest_upskill.skills.folder import MANIFEST_NAME
+from pytest_upskill.skills.folder import COPY_DIGEST_NAME
 from support.kit import write_skill
 
 
@@ -20,8 +18,6 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "project")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
-    for name in ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
@@ -30,7 +26,7 @@ def skill() -> Path:
     folder = write_skill(Path("skills/gate"))
     for name in (
         *("references/keys.md", "scripts/run.sh", "assets/logo.png", "LICENSE.txt"),
-        *("evals/evals.json", "skill_results.json", ".upskill/answers.db", ".env"),
+        *("evals/evals.json", "skill_results.json", ".upskill/answers.db", ".env", "id_rsa"),
         *("scripts/__pycache__/run.pyc", "scripts/old.pyc", "references/.DS_Store"),
     ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -53,20 +49,16 @@ def install(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) ->
     return capsys.readouterr().out.splitlines()
 
 
-def install_data(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> Any:
-    return json.loads("\n".join(install(capsys, *words, "--json", status=status)))
-
-
 def test_which_files_are_copied(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = files(skill)
     shown = install(capsys, "skills/gate", "--agent", "claude", "--agent", "codex")
     assert shown == [
-        "claude  .claude/skills/gate: installed (5 files)",
-        "codex   .agents/skills/gate: installed (5 files)",
+        "claude  .claude/skills/gate: installed",
+        "codex   .agents/skills/gate: installed",
     ]
     for folder in (Path(".claude/skills"), Path(".agents/skills")):
         copy = folder / "gate"
-        assert files(copy) == sorted([*GOES, MANIFEST_NAME])
+        assert files(copy) == sorted([*GOES, COPY_DIGEST_NAME])
         assert all((copy / name).read_bytes() == (skill / name).read_bytes() for name in GOES)
         assert [path.name for path in folder.iterdir()] == ["gate"]
     assert files(skill) == before
@@ -74,13 +66,11 @@ def test_which_files_are_copied(skill: Path, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such bits")
 def test_executable_files_stay_executable(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    install(capsys, "skills/gate", "--agent", "cursor")
+    install(capsys, str(skill), "--agent", "cursor")
     copy = Path(".cursor/skills/gate")
     assert os.access(copy / "scripts/run.sh", os.X_OK)
     assert not (copy / "SKILL.md").stat().st_mode & 0o111
     assert copy.stat().st_mode & 0o055 == 0o055 & ~_umask()
-    (skill / "LICENSE.txt").chmod(0o755)
-    assert "updated" in install(capsys, "skills/gate", "--agent", "cursor")[0]
 
 
 def _umask() -> int:
@@ -89,49 +79,18 @@ def _umask() -> int:
     return mask
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_every_agent_has_its_folders(
-    agent: Any, skill: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    agent: str, skill: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    install(capsys, str(skill), "--agent", agent.name)
-    assert (tmp_path / "project" / agent.project / "gate/SKILL.md").is_file()
+    in_project, in_home = AGENTS[agent]
+    install(capsys, str(skill), "--agent", agent)
+    assert (tmp_path / "project" / in_project / "gate/SKILL.md").is_file()
     assert files(tmp_path / "home") == []
-    (copy,) = install_data(capsys, str(skill), "--agent", agent.name, "--user")["copies"]
-    assert copy["path"] == str(tmp_path / "home" / agent.user / "gate")
+    install(capsys, str(skill), "--agent", agent, "--user")
     assert files(tmp_path / "home") == sorted(
-        f"{agent.user}/gate/{name}" for name in [*GOES, MANIFEST_NAME]
+        f"{in_home}/gate/{name}" for name in [*GOES, COPY_DIGEST_NAME]
     )
-
-
-def test_variables_that_move_an_agents_folder(
-    skill: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "elsewhere"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    install(capsys, str(skill), "--agent", "claude", "--agent", "opencode", "--user")
-    assert (tmp_path / "elsewhere/skills/gate/SKILL.md").is_file()
-    assert (tmp_path / "config/opencode/skills/gate/SKILL.md").is_file()
-    assert files(tmp_path / "home") == []
-
-
-def test_the_default_is_the_agents_that_the_project_uses(
-    skill: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["install", str(skill)]) == 2
-    told = capsys.readouterr().err
-    assert all(f"--agent {agent.name}" in told for agent in AGENTS)
-    Path(".codex").mkdir()
-    Path(".cursor").mkdir()
-    Path(".github/workflows").mkdir(parents=True)
-    copies = install_data(capsys, str(skill))["copies"]
-    assert [copy["agent"] for copy in copies] == ["codex", "cursor"]
-    assert main(["install", str(skill), "--user"]) == 2
-    (Path.home() / ".gemini").mkdir()
-    (copy,) = install_data(capsys, str(skill), "--user")["copies"]
-    assert copy["agent"] == "gemini"
 
 
 def test_an_unchanged_copy_is_updated(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,9 +100,9 @@ def test_an_unchanged_copy_is_updated(skill: Path, capsys: pytest.CaptureFixture
     assert install(capsys, *words) == [f"{place} already there"]
     (skill / "references/keys.md").unlink()
     (skill / "references/more.md").write_text("More.")
-    assert install(capsys, *words, "--dry-run") == [f"{place} would be updated (5 files)"]
+    assert install(capsys, *words, "--dry-run") == [f"{place} would be updated"]
     assert "references/keys.md" in files(Path(".claude/skills/gate"))
-    assert install(capsys, *words) == [f"{place} updated (5 files)"]
+    assert install(capsys, *words) == [f"{place} updated"]
     assert "references/keys.md" not in files(Path(".claude/skills/gate"))
     assert "references/more.md" in files(Path(".claude/skills/gate"))
 
@@ -166,15 +125,11 @@ def test_a_changed_copy_is_left_alone(
         (copy / "LICENSE.txt").unlink()
     (skill / "references/keys.md").write_text("new")
     before = {name: (copy / name).read_bytes() for name in files(copy)}
-    (told,) = install_data(capsys, *words, status=1)["copies"]
-    name = {"added": "notes.md", "removed": "LICENSE.txt"}.get(change, "SKILL.md")
-    assert told["state"] == "left alone"
-    assert name in told["changed"]
     (line,) = install(capsys, *words, status=1)
     assert "not replaced, since it was edited" in line
     assert {name: (copy / name).read_bytes() for name in files(copy)} == before
-    assert install(capsys, *words, "--force") == ["claude  .claude/skills/gate: replaced (5 files)"]
-    assert files(copy) == sorted([*GOES, MANIFEST_NAME])
+    assert install(capsys, *words, "--force") == ["claude  .claude/skills/gate: replaced"]
+    assert files(copy) == sorted([*GOES, COPY_DIGEST_NAME])
 
 
 def test_files_of_editors_are_no_change(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,22 +141,8 @@ def test_files_of_editors_are_no_change(skill: Path, capsys: pytest.CaptureFixtu
 
 def test_dry_run_writes_nothing(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = install(capsys, str(skill), "--agent", "claude", "--dry-run")
-    assert line.endswith("would be installed (5 files)")
+    assert line.endswith("would be installed")
     assert not Path(".claude").exists()
-
-
-def test_a_skill_with_faults_is_installed_with_a_warning(
-    skill: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = (skill / "SKILL.md").read_text()
-    (skill / "SKILL.md").write_text(f"\n{text}\nSee [more](references/none.md).\n")
-    copied, warned = install(capsys, str(skill), "--agent", "claude")
-    assert copied.endswith("installed (5 files)")
-    assert warned.startswith(
-        "skills/gate/SKILL.md:1: warning: 2 lint errors, first: text before the frontmatter"
-    )
-    data = install_data(capsys, str(skill), "--agent", "claude")
-    assert (data["problems"], len(data["warnings"])) == ([], 1)
 
 
 def test_a_skill_without_text_is_not_installed(
@@ -209,12 +150,9 @@ def test_a_skill_without_text_is_not_installed(
 ) -> None:
     write_skill(Path("skills/good"))
     (skill / "SKILL.md").write_text("---\nname: gate\n---\n")
-    for words in ([], ["--force"]):
-        *_, shown = install(capsys, "skills", "--agent", "claude", *words, status=1)
-        assert shown.startswith("not installed: skills/gate/SKILL.md: no text after the front")
-    assert not Path(".claude/skills/gate").exists()
-    assert Path(".claude/skills/good/SKILL.md").is_file()
-    assert install_data(capsys, str(skill), "--agent", "claude", status=1)["problems"]
+    assert main(["install", "skills", "--agent", "claude", "--force"]) == 2
+    assert "skills/gate/SKILL.md: no text after the front" in capsys.readouterr().err
+    assert not Path(".claude").exists()
 
 
 @pytest.mark.parametrize(
@@ -225,9 +163,10 @@ def test_the_copy_is_named_like_the_skill_if_its_name_is_valid(
 ) -> None:
     text = (skill / "SKILL.md").read_text().replace("name: gate", f"name: {name}")
     (skill / "SKILL.md").write_text(text)
-    (copy,) = install_data(capsys, str(skill), "--agent", "claude")["copies"]
-    assert copy["skill"] == folder
-    assert files(Path(".claude/skills")) == sorted(f"{folder}/{f}" for f in [*GOES, MANIFEST_NAME])
+    install(capsys, str(skill), "--agent", "claude")
+    assert files(Path(".claude/skills")) == sorted(
+        f"{folder}/{f}" for f in [*GOES, COPY_DIGEST_NAME]
+    )
     assert not Path(".claude/door").exists()
 
 
@@ -236,10 +175,10 @@ def test_two_skills_of_the_same_name_do_not_replace_each_other(
 ) -> None:
     write_skill(Path("skills/a/gate"), body="One.")
     write_skill(Path("skills/b/gate"), body="Two.")
-    copied, problem = install(capsys, "skills", "--agent", "claude", status=1)
-    assert copied.endswith(".claude/skills/gate: installed (1 file)")
-    assert "skills/b/gate/SKILL.md: skills/a/gate/SKILL.md has the same name, 'gate'" in problem
-    assert "One." in Path(".claude/skills/gate/SKILL.md").read_text()
+    assert main(["install", "skills", "--agent", "claude"]) == 2
+    problem = "skills/b/gate/SKILL.md: skills/a/gate/SKILL.md has the same name, 'gate'"
+    assert problem in capsys.readouterr().err
+    assert not Path(".claude").exists()
 
 
 def test_skills_inside_a_skill_are_installed_on_their_own(
@@ -247,8 +186,8 @@ def test_skills_inside_a_skill_are_installed_on_their_own(
 ) -> None:
     write_skill(Path("skills/gate"))
     write_skill(Path("skills/gate/skills/door"))
-    copies = install_data(capsys, "skills/gate", "--agent", "claude")["copies"]
-    assert [(copy["skill"], copy["files"]) for copy in copies] == [("gate", 1), ("door", 1)]
+    install(capsys, "skills/gate", "--agent", "claude")
+    assert files(Path(".claude/skills/door")) == [COPY_DIGEST_NAME, "SKILL.md"]
     assert not Path(".claude/skills/gate/skills").exists()
 
 
@@ -260,8 +199,10 @@ def test_broken_cases_do_not_matter(skill: Path, capsys: pytest.CaptureFixture[s
 def test_a_folder_of_skills_installs_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     write_skill(Path("skills/a"))
     write_skill(Path("skills/b"))
-    copies = install_data(capsys, "skills", "--agent", "claude")["copies"]
-    assert [copy["skill"] for copy in copies] == ["a", "b"]
+    assert install(capsys, "skills", "--agent", "claude") == [
+        "claude  .claude/skills/a: installed",
+        "claude  .claude/skills/b: installed",
+    ]
 
 
 def test_copies_among_the_skills_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -288,11 +229,11 @@ def test_links_out_of_the_skill_are_never_followed(
     (tmp_path / "secret").write_text("x")
     (skill / "references/leak.md").symlink_to(tmp_path / "secret")
     install(capsys, str(skill), "--agent", "claude")
-    assert files(Path(".claude/skills/gate")) == sorted([*GOES, MANIFEST_NAME])
+    assert files(Path(".claude/skills/gate")) == sorted([*GOES, COPY_DIGEST_NAME])
     (skill / "SKILL.md").unlink()
     (skill / "SKILL.md").symlink_to(tmp_path / "secret")
-    (shown,) = install(capsys, str(skill), "--agent", "claude", "--force", status=1)
-    assert "symbolic link out of the skill's folder" in shown
+    assert main(["install", str(skill), "--agent", "claude", "--force"]) == 2
+    assert "symbolic link out of the skill's folder" in capsys.readouterr().err
 
 
 def test_nothing_is_written_through_a_link_out_of_the_project(

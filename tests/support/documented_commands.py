@@ -145,11 +145,6 @@ def run_list(place: Place, words: list[str]) -> None:
     assert f"```text\n{shown}```" in (ROOT / "docs/commands.md").read_text()
 
 
-def run_completion(place: Place, words: list[str]) -> None:
-    assert words[3] == ">"
-    assert "pytest-upskill" in place.output(words[:3])
-
-
 def run_report(place: Place, words: list[str]) -> None:
     project = place.project
     for shard, model in enumerate(("haiku", "sonnet"), start=1):
@@ -309,7 +304,6 @@ RUNNERS_OF_COMMANDS: dict[str, Runner] = {
     "ablate": run_ablate,
     "answers": list_answers,
     "benchmark": run_eval,
-    "completion": run_completion,
     "doctor": run_doctor,
     "eval": run_eval,
     "init": run_init,

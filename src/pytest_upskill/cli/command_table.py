@@ -160,14 +160,7 @@ COMMANDS: Final = (
         "print the JSON schema of skill_meta.json",
         "pytest-upskill schema > skill_meta.schema.json",
         f"0 success, {USAGE}",
-        module="shell_support",
-    ),
-    Subcommand(
-        "completion",
-        "print a completion script for a shell",
-        "source <(pytest-upskill completion bash)",
-        f"0 success, {USAGE}",
-        module="shell_support",
+        module="init",
     ),
 )
 BY_NAME: Final = {command.name: command for command in COMMANDS}

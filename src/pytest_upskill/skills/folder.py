@@ -14,7 +14,7 @@ SKILL_NAMES: Final = ("SKILL.md", "skill.md")
 CASES_NAME: Final = "skill_meta.json"
 SCHEMA_NAME: Final = "skill_meta.schema.json"  # for editors
 EVALS_NAME: Final = "evals/evals.json"
-MANIFEST_NAME: Final = ".pytest-upskill.json"  # in an installed copy: digests of its files
+COPY_DIGEST_NAME: Final = ".pytest-upskill"  # in an installed copy: its digest
 MAX_FILE_BYTES: Final = 1_000_000  # of a file that is read as text
 TOOL_FOLDERS: Final = frozenset(
     {".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "bower_components"}
@@ -34,7 +34,7 @@ _PRIVATE: Final = re.compile(
 _PRIVATE_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"})
 # These live next to the skill but are not part of it.
 _NOT_TAUGHT: Final = frozenset(
-    {CASES_NAME, SCHEMA_NAME, "skill_results.json", "evals", "pytest.ini", MANIFEST_NAME}
+    {CASES_NAME, SCHEMA_NAME, "skill_results.json", "evals", "pytest.ini", COPY_DIGEST_NAME}
 )
 _LONGEST_PATH: Final = 3500  # bytes of a folder's path: names in it may exceed what systems allow
 _DEEPEST: Final = 100  # levels of folders

@@ -1,4 +1,4 @@
-"""``pytest-upskill init``: example cases for a skill, and the settings to run them.
+"""``pytest-upskill init``: example cases for a skill, and the settings to run them; ``schema``.
 
 Everything is planned first: if one file can't be written, none is. What exists is never replaced.
 """
@@ -50,6 +50,14 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
         "skill that you are in, else those below the current folder)",
     )
     parser.add_argument("--dry-run", action="store_true", help="only show what would be written")
+
+
+def add_schema_arguments(_: argparse.ArgumentParser) -> None:
+    """None."""
+
+
+def run_schema(_: argparse.Namespace) -> tuple[str, int]:
+    return schema_text().rstrip("\n"), 0
 
 
 @dataclass(frozen=True)
