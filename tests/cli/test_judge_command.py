@@ -1,14 +1,13 @@
 """pytest-upskill judge: how far a judge agrees with people."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.cli.judge_labels import load_labels
+from pytest_upskill.cli.commands.judge import load_labels
 from pytest_upskill.stats import cohens_kappa
 from support.judges import judge_says
 from support.loopback import Asked, LoopbackServer, Reply
@@ -98,7 +97,7 @@ def test_the_example_file_can_be_judged_and_is_stored(
 
 
 def test_the_example_file_has_both_labels_and_orders_to_the_judge() -> None:
-    examples = load_labels(EXAMPLES).examples
+    examples = load_labels(EXAMPLES)
     assert {label for example in examples for label in example.passed} == {True, False}
     assert any("grader" in example.answer for example in examples)
 
@@ -151,119 +150,3 @@ def test_at_least_one_vote(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_kappa(ours: list[bool], theirs: list[bool], kappa: float | None) -> None:
     assert cohens_kappa(ours, theirs) == kappa
-
-
-# Notes that a page exported.
-
-GRADE: dict[str, Any] = {
-    "kind": "grade",
-    "skill": "gate",
-    "case": "a",
-    "model": "haiku",
-    "agent": False,
-    "arm": "skill",
-    "run": 1,
-    "check": "judge",
-    "number": 0,
-    "criterion": "It is good.",
-    "graded": True,
-    "reason": "so I thought",
-    "passed": False,
-    "question": "q",
-    "answer": "good",
-    "cut": False,
-    "note": "Not at all.",
-}
-NOTE = {"kind": "note", "skill": "gate", "case": "b", "model": "haiku", "note": "Hm."}
-
-
-def exported(file: Path, *notes: Mapping[str, Any], **more: Any) -> Path:
-    file.write_text(
-        json.dumps({"schema": 1, "run": {"key": "x"}, "notes": notes, **more}, indent=1)
-    )
-    return file
-
-
-def test_grades_of_a_page_are_labels(
-    server: LoopbackServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exported(
-        tmp_path / "notes.json",
-        GRADE,
-        {**GRADE, "criterion": "It is short.", "passed": True},
-        {**GRADE, "arm": "baseline", "answer": "bad", "graded": False},
-        {**GRADE, "check": "contains", "criterion": None},
-        {**GRADE, "case": "c", "agent": True},
-        {**GRADE, "case": "d", "cut": True},
-        {**GRADE, "case": "e", "answer": ""},
-        {**GRADE, "case": "f", "question": None},
-        {**GRADE, "passed": True},
-        {**NOTE, "case": "a"},
-        NOTE,
-    )
-    words = ["judge", "notes.json", "--model", "m", "--base-url", f"{server.url}/v1", "--json"]
-    assert main(words) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert (data["labels"], data["agreement"]) == (3, pytest.approx(2 / 3))
-    assert [line.partition(": 'It")[0] for line in data["differ"]] == [
-        "gate: a on haiku (skill, run 1): false pass"
-    ]
-    why = ("not a rubric", "agent's answer", "only a part", "no answer", "no question", "as wrong")
-    reasons = (*why, "without a grade")
-    assert all(why in line for why, line in zip(reasons, data["unused"], strict=True))
-    assert len(server.asked) == 2  # all criteria of an answer at once
-
-
-def test_only_wrong_grades_say_little_of_a_judge(
-    server: LoopbackServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["judge", "notes.json", "--model", "m", "--base-url", f"{server.url}/v1"]
-    exported(tmp_path / "notes.json", GRADE)
-    assert main(command) == 0
-    assert "All labels are grades that were marked as wrong" in capsys.readouterr().out
-    exported(tmp_path / "notes.json", GRADE, {**GRADE, "run": 2, "passed": True})
-    assert main([*command, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert (data["labels"], data["warning"], data["unused"]) == (2, None, [])
-
-
-def test_notes_without_any_label_ask_nothing(
-    server: LoopbackServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exported(tmp_path / "notes.json", NOTE)
-    assert main(["judge", "notes.json", "--model", "m", "--base-url", f"{server.url}/v1"]) == 1
-    text = capsys.readouterr().out
-    assert text.startswith("No label to measure a judge by: mark grades of rubrics")
-    assert "gate: b on haiku: a note without a grade" in text
-    assert not server.asked
-
-
-@pytest.mark.parametrize(
-    ("more", "problem"),
-    [
-        ({"schema": 2}, "schema"),
-        ({"notes": 5}, "notes"),
-        ({"notes": [{**GRADE, "passed": "yes"}]}, "passed"),
-        ({"notes": [{**GRADE, "kind": "other"}]}, "kind"),
-        ({"notes": [None]}, "notes"),
-    ],
-)
-def test_broken_notes_are_usage_errors(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: dict[str, Any], problem: str
-) -> None:
-    file = exported(tmp_path / "notes.json", **more)
-    assert main(["judge", str(file), "--model", "m"]) == 2
-    error = capsys.readouterr().err
-    assert problem in error
-    assert "Export the notes again" in error
-    assert "Traceback" not in error
-
-
-def test_hostile_names_of_notes_are_printed_harmlessly(
-    server: LoopbackServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exported(tmp_path / "notes.json", {**NOTE, "case": "\x1b[31m::error::x\r\u202e" * 50})
-    assert main(["judge", "notes.json", "--model", "m", "--base-url", f"{server.url}/v1"]) == 1
-    text = capsys.readouterr().out
-    assert "\x1b" not in text
-    assert "\u202e" not in text

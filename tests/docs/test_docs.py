@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import site_hooks
-from pytest_upskill.cli.judge_labels import load_labels
+from pytest_upskill.cli.commands.judge import load_labels
 from pytest_upskill.models.model import ModelName
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.providers import resolve
@@ -39,7 +39,7 @@ def test_json_examples_load(tmp_path: Path) -> None:
         if page == "models.md":
             load_script(resolve(ModelName(f"scripted:{file}"), {}))
         elif '"passed"' in text:
-            assert load_labels(file).examples
+            assert load_labels(file)
         elif '"should_trigger"' in text:
             set_file = tmp_path / "evals/triggers.json"
             set_file.parent.mkdir(exist_ok=True)

@@ -9,8 +9,11 @@ from operator import eq
 from pathlib import Path
 from typing import Final
 
-from ..._util.texts import one_line
+from ..._util.files import read_file, reason_of
+from ..._util.json_forms import FormError, Strict, form_of, read_form
+from ..._util.texts import counted, one_line
 from ...checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
+from ...errors import InputError, shown
 from ...measure.assembly import Assembly, announced
 from ...options import whole
 from ...reports.terminal.tables import text_table
@@ -19,12 +22,32 @@ from ...stats import cohens_kappa
 from ...trials.answer import Answer
 from ...trials.trial import Question, Rubric
 from ..command_options import add_options
-from ..judge_labels import Labelled, load_labels
 from ..output import tell
 
-_NO_LABEL: Final = (
-    "No label to measure a judge by: mark grades of rubrics as right or wrong in the page."
+_EXAMPLE: Final = (
+    'One per line: {"question": "…", "answer": "…", "judge": "what a good answer does", '
+    '"passed": true}.'
 )
+
+
+class LabelledForm(Strict):
+    """One answer with a label for each criterion of the rubric."""
+
+    question: str
+    answer: str
+    judge: str | list[str]
+    passed: bool | list[bool]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """An answer, the criteria of its rubric, and whether people passed each of them."""
+
+    place: str
+    question: str
+    answer: str
+    texts: tuple[str, ...]
+    passed: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -47,7 +70,7 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
         "file",
         type=Path,
         metavar="FILE",
-        help="answers that people labelled, as JSON lines, or the notes that a page exported",
+        help="answers that people labelled, as JSON lines",
     )
     add_options(parser, "judge", Settings)
     parser.add_argument(
@@ -61,19 +84,48 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_judge(args: argparse.Namespace) -> tuple[str, int]:
-    labels = load_labels(args.file)
+    examples = load_labels(args.file)
     trouble: list[str] = []
-    rulings = _ask_judge(labels.examples, args, trouble) if labels.examples else []
-    result = compared(labels.examples, rulings)
+    result = compared(examples, _ask_judge(examples, args, trouble))
     if args.json:
         data = {"model": args.judge, "votes": args.votes, **asdict(result), "trouble": trouble}
-        data |= {"unused": labels.unused, "warning": labels.warning or None}
-        return json.dumps(data, indent=2), 0 if result.labels else 1
-    lines = [*trouble, _text(args.judge, result)] if labels.examples else [_NO_LABEL]
-    lines += ["", labels.warning] if labels.warning else []
-    if labels.unused:
-        lines += ["", "Not used:", *(f"  {line}" for line in labels.unused)]
-    return "\n".join(lines), 0 if result.labels else 1
+        text = json.dumps(data, indent=2)
+    else:
+        text = "\n".join([*trouble, _text(args.judge, result)])
+    return text, 0 if result.labels else 1
+
+
+def load_labels(file: Path) -> list[Labelled]:
+    """The examples in a file, or an error with its place."""
+    try:
+        text = read_file(file).decode("utf-8")
+    except OSError as error:
+        raise InputError(file, reason_of(error), "Check the path.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(file, f"not UTF-8 (byte {error.start})", "Save it as UTF-8.") from None
+    examples = [
+        _labelled(f"{shown(file)}:{number}", line)
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.strip()
+    ]
+    if not examples:
+        raise InputError(file, "no examples", _EXAMPLE)
+    return examples
+
+
+def _labelled(place: str, line: str) -> Labelled:
+    try:
+        form: LabelledForm = read_form(form_of(LabelledForm), json.loads(line))
+    except (ValueError, RecursionError):
+        raise InputError(place, "invalid JSON", _EXAMPLE) from None
+    except FormError as error:
+        raise InputError(place, str(error), _EXAMPLE) from None
+    texts = [form.judge] if isinstance(form.judge, str) else form.judge
+    passed = [form.passed] if isinstance(form.passed, bool) else form.passed
+    if not texts or len(texts) != len(passed):
+        problem = f"{counted(len(texts), 'text')} and {counted(len(passed), 'label')}"
+        raise InputError(place, problem, "Give one label for each text of the rubric.")
+    return Labelled(place, form.question, form.answer, tuple(texts), tuple(passed))
 
 
 def _ask_judge(

@@ -2,9 +2,8 @@
 // Text from outside is only ever set as text, never as markup.
 
 const MOST_SHOWN = 20_000;
-// What an opened case and each of its checks are made of, in order: other files add theirs.
+// What an opened case is made of, in order: other files add theirs.
 const CASE_PARTS = [about, question, answers]; // (test) => element or null
-const CHECK_PARTS = []; // (test, trial, number of the check) => element or null
 const MARKS = { passed: "✓", failed: "✗", errored: "!" };
 const OF_VIEW = ["run", "left", "right", "show"]; // keys of the address
 const views = new Map(); // by the id of an opened case: (address) => shows what it says
@@ -180,8 +179,7 @@ function card(test, arm, trial, whole, body) {
   const checks = trial.checks.map(([mark, name, reason], number) =>
     el("li", { class: mark.toLowerCase() }, el("b", {}, mark),
       el("span", {}, el("code", {}, name), " ", reason, " ",
-        whole ? placesOf(trial, number, visit) : null,
-        ...CHECK_PARTS.map((part) => part(test, trial, number)))));
+        whole ? placesOf(trial, number, visit) : null)));
   const marks = whole && trial.answer ? marksOf(trial) : [];
   return el("section", { class: "card", "data-arm": arm }, head, el("p", { class: "facts" }, spent(trial)),
     ...activity(trial.activity),

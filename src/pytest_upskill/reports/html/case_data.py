@@ -4,11 +4,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
 from typing import Any, Final
 
 from ..._util.texts import digest, harmless, one_line, shortened, slug
-from ...checks.judging import JUDGE
 from ...results.case_changes import ChangedCase, Earlier
 from ...results.run import RunResults
 from ...trials.answer import AnswerFile
@@ -22,7 +20,6 @@ NO_BASELINE: Final = "no baseline"  # in place of a verdict
 _NAME_LIMIT: Final = 200
 _COMMAND_LIMIT: Final = 2000
 _REASON_LIMIT: Final = 1000
-_LONGEST_CRITERION: Final = 4000  # of the judge; the page has none of longer ones
 _LEAST_REASON: Final = 120
 _MOST_FILES: Final = 50
 _MOST_NAMED: Final = 20
@@ -100,21 +97,6 @@ def page_data(
             for row in rows
         ],
         "before": earlier and _about(earlier),
-        "run": _run(results),
-        "criteria": beside.criteria,
-    }
-
-
-def _run(results: RunResults) -> dict[str, Any]:
-    """What notes on this run are known by: the same for every page of it."""
-    started = results.started.astimezone(UTC).isoformat(timespec="seconds")
-    skills = [part for skill in results.skills for part in (skill.name, skill.digest)]
-    return {
-        "key": digest(started, f"{results.seconds:.3f}", *skills)[:16],
-        "started": started,
-        "commit": results.commit and shown_name(results.commit.id),
-        "skills": [shown_name(skill.name) for skill in results.skills],
-        "judge": results.judge and shown_name(results.judge),
     }
 
 
@@ -156,9 +138,6 @@ class Beside:
         fewest, most = _STEPS
         self._steps = max(fewest, min(most, _ALL_STEPS // max(1, transcripts)))
         self._first = int(self._steps * _FIRST_STEPS)
-        texts = (text for row in rows for r in row.records for text in criteria_of(r).values())
-        self.criteria = list(dict.fromkeys(texts))
-        self._number_of = {text: number for number, text in enumerate(self.criteria)}
         self.images = dict[str, str]()
         characters_left = _MOST_OF_IMAGES
         for row in sorted(rows, key=lambda row: not row.is_telling):
@@ -167,10 +146,6 @@ class Beside:
                 if picture and file.digest not in self.images and len(picture) <= characters_left:
                     characters_left -= len(picture)
                     self.images[file.digest] = picture
-
-    def judged(self, record: Record) -> list[tuple[int, int]]:
-        """The grades of the judge: the number of each, and that of its criterion."""
-        return [(at, self._number_of[text]) for at, text in criteria_of(record).items()]
 
     def steps(self, transcript: Transcript) -> Transcript:
         if len(transcript) <= self._steps:
@@ -261,8 +236,6 @@ def _trial(record: Record, answers: int, reasons: int, beside: Beside) -> dict[s
             for grade, marks in zip(record.checks, marked_checks(record, answers), strict=True)
         ],
     }
-    if judged := beside.judged(record):
-        data["judged"] = judged
     if record.activity:
         data["activity"] = _activity(record.activity)
     if record.files:
@@ -312,15 +285,6 @@ def _opened_in(record: Record) -> int | None:
     names = ("SKILL.md", record.skill)
     calls = (turn for turn in record.transcript if turn.kind == "call")
     return next((turn.reply for turn in calls if any(name in turn.text for name in names)), None)
-
-
-def criteria_of(record: Record) -> dict[int, str]:
-    """What the judge was asked, by the number of the check."""
-    return {
-        at: harmless(grade.asks)
-        for at, grade in enumerate(record.checks)
-        if grade.check == JUDGE.name and 0 < len(grade.asks) <= _LONGEST_CRITERION
-    }
 
 
 def _activity(activity: Activity) -> dict[str, Any]:

@@ -55,7 +55,7 @@ const ACTIONS = {
 };
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest?.("input, select, textarea, [contenteditable]");
+  const typing = event.target.closest?.("input, select, [contenteditable]");
   if (typing || help.open || event.isComposing || event.ctrlKey || event.altKey || event.metaKey) return;
   const key = event.shiftKey ? event.key : event.key.toLowerCase();
   if (!Object.hasOwn(ACTIONS, key)) return;

@@ -28,19 +28,13 @@ from .trigger_section import trigger_section
 _MOST: Final = 900_000  # characters of the file
 _SCRIPTS: Final = (
     *("dom.js", "address.js", "data.js", "diff.js", "marks.js", "markdown.js", "agent.js"),
-    *("case.js", "skill.js", "compare.js", "notes.js"),
+    *("case.js", "skill.js", "compare.js"),
     *("filters.js", "table.js", "grid.js", "keys.js", "bar.js"),
 )
 _UNKNOWN: Final = "–"
 _OF_AGENTS: Final = (
     " Opened: the trials with the skill in which the agent opened it. That is the agent's choice, "
     "so a lift where opened tells where to look, and no verdict goes by it."
-)
-_NOTES: Final = (
-    '<section id="notes"><h2>Notes</h2><p class="note">Open a case to write a note on it, or to '
-    "mark a grade as right or wrong. Notes stay in this browser and are sent nowhere. "
-    "<code>pytest-upskill judge</code> reads those that you download, to measure "
-    'a judge by the grades that you marked.</p><div id="notes-panel"></div></section>'
 )
 
 
@@ -55,7 +49,6 @@ def html_report(
     rows, style = rows_of(results, changed), resource("overview.css") + resource("opened.css")
     style += resource("neighbours.css") if results.matrices or results.parts else ""
     style += resource("changes.css") if changed else ""
-    style += resource("notes.css") if _has_cases(results) else ""
     if not _has_cases(results):  # which all of the script is for
         body = _body(results, rows, notes, Fitted("", 0, 0), changed)
         return shell(_title(results), body, style=style)
@@ -108,7 +101,7 @@ def _body(
             trigger_section(results.trigger_summaries),
             _part("parts", parts_sections(results.parts), *map(curve_section, results.parts)),
             _part("neighbours", neighbour_sections(results.matrices)),
-            f"{_cases(content)}{_NOTES}" if _has_cases(results) else "",
+            _cases(content) if _has_cases(results) else "",
             "</main>",
             _foot(results, notes),
         ]
