@@ -13,8 +13,10 @@ import pytest
 
 from pytest_upskill.models.prices import Price
 from pytest_upskill.plugin import status_line
-from pytest_upskill.plugin.status_line import GuardedFile, ProgressLine, Tally, can_draw
+from pytest_upskill.plugin.spending import Spending
+from pytest_upskill.plugin.status_line import GuardedFile, ProgressLine, can_draw
 from pytest_upskill.reports.terminal.live import Progress
+from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from support.kit import case, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
@@ -25,7 +27,7 @@ HALF: Final = Progress(34, 1200, 16, 12, 41200, 0.123, 100)
 CASES: Final = [case(f"Question {number}?", "yes", id=f"case-{number}") for number in range(3)]
 
 
-def test_the_tally_counts_each_reply_once() -> None:
+def test_each_reply_is_counted_once() -> None:
     replies = [
         ("m", Answer("yes", Usage(10, 5, 0))),
         ("m", Answer("yes", Usage(10, 5, 0), stored=True)),
@@ -40,12 +42,13 @@ def test_the_tally_counts_each_reply_once() -> None:
         opening=["m"],
         waiting=[],
     )
-    tally = Tally(engine, lambda _: Price(1e6, 1e6, 1e6), lambda model: f"loading {model}")
+    price = Price(1e6, 1e6, 1e6)
+    spending = Spending(engine, lambda _: price, Settings(), lambda model: f"loading {model}")
     expected = Progress(3, 9, 2, 1, 15, 15.0, None, 4, 1, 7, "loading m")
-    assert tally.progress() == expected
-    assert tally.progress() == expected
+    assert spending.progress() == expected
+    assert spending.progress() == expected
     replies += replies[:1] * 2
-    progress = tally.progress()
+    progress = spending.progress()
     assert (progress.done, progress.tokens, progress.cost) == (5, 45, 45.0)
     assert progress.seconds_left is not None
 
@@ -231,7 +234,7 @@ def test_other_tests_are_named_in_a_log_before_they_run(pytester: pytest.Pyteste
     assert run.result.outlines[-1].startswith("test_crash.py::test_crash")
 
 
-class FakeTally:
+class FakeSpending:
     """Counts how often it is asked, so that a test can wait for that and not for a time."""
 
     def __init__(self) -> None:
@@ -267,13 +270,13 @@ class FakeConfig:
 
 def test_nothing_is_shown_while_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status_line, "LOG_EVERY", 0.001)
-    config, tally = FakeConfig(), FakeTally()
+    config, spending = FakeConfig(), FakeSpending()
     written = config.writer._file
-    line = ProgressLine(config, tally, {})  # type: ignore[arg-type]
-    tally.wait(3)
+    line = ProgressLine(config, spending, {})  # type: ignore[arg-type]
+    spending.wait(3)
     assert written.getvalue() == ""
     with line.waiting():
-        tally.wait(3)  # the second at the latest is written before the third is asked
+        spending.wait(3)  # the second at the latest is written before the third is asked
     assert "34 of 1,200 answers" in written.getvalue()
     line.close()
     assert config.writer._file is written

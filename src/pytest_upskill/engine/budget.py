@@ -304,7 +304,7 @@ class Budget:
         usd = 0.0
         if self._most_cost is not None:  # looking up prices is slow
             usd = cost(self._price_of(question.model), usage) or 0.0
-        return _Amount(question.model, (usage.input or 0) + (usage.output or 0), usd)
+        return _Amount(question.model, usage.tokens, usd)
 
     @property
     def _is_mostly_unspent(self) -> bool:

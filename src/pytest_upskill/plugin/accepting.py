@@ -8,7 +8,6 @@ from typing import Final
 
 import pytest
 
-from .._util.credentials import shown_command
 from .._util.texts import counted, harmless, one_line
 from ..errors import InputError, shown
 from ..reports.writers import Writer
@@ -247,8 +246,8 @@ def _accepted(group: _Group, folder: Path, dropped: Sequence[str]) -> str:
     return text + (f"; dropped: {_names(dropped)}" if dropped else "")
 
 
-def acceptance_notes(results: RunResults, config: pytest.Config) -> list[str]:
-    """How the results compare with the accepted ones, and how to accept them."""
+def acceptance_notes(results: RunResults) -> list[str]:
+    """How the results compare with the accepted ones."""
     lines = run_notes(results, spell)
     for comparison in results.comparisons:
         place = (comparison.pair, comparison.of_triggers)
@@ -263,17 +262,15 @@ def acceptance_notes(results: RunResults, config: pytest.Config) -> list[str]:
         if unknown:
             names = _names([case.test.case for case in unknown])
             lines.append(f"{comparison.pair}: no accepted result yet: {names}.")
-    return [*lines, *how_to_accept(results, config)]
+    return lines
 
 
-def how_to_accept(results: RunResults, config: pytest.Config) -> list[str]:
-    """The command, if there is something to accept and no regression."""
+def something_to_accept(results: RunResults) -> bool:
+    """Whether results are new or better, and none regressed."""
     comparisons = results.comparisons
     news = any(comparison.of_kind("better") or comparison.unknown for comparison in comparisons)
     unmatched = judged(results.unmatched, results.all_tests)
-    if (not news and not unmatched) or any(comparison.reasons for comparison in comparisons):
-        return []
-    return [f"To accept: {command_that_accepts(config)}"]
+    return bool(news or unmatched) and not any(comparison.reasons for comparison in comparisons)
 
 
 def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:
@@ -295,10 +292,6 @@ def _descriptions(cases: Sequence[Compared]) -> str:
 def _names(cases: Sequence[str]) -> str:
     others_note = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
     return ", ".join([*(one_line(case, 60) for case in cases[:_MOST_NAMES]), *others_note])
-
-
-def command_that_accepts(config: pytest.Config) -> str:
-    return shown_command(["pytest", *map(str, config.invocation_params.args), "--skill-accept"])
 
 
 def fail_late(ledger: Ledger, config: pytest.Config) -> None:

@@ -8,7 +8,6 @@ from typing import Final
 import pytest
 from _pytest.junitxml import xml_key
 
-from .._util.credentials import shown_command
 from .._util.files import reason_of, resolved, why_unwritable
 from .._util.keys import without_keys
 from .._util.texts import one_line
@@ -111,19 +110,6 @@ def recording_writer(
             return [file]
 
         yield "record_file", write
-
-
-def command_that_records(config: pytest.Config, file: Path | None) -> str:
-    """The command line of this run, with the file recorded instead of replayed."""
-    replay, record = FLAGS["replay_file"], FLAGS["record_file"]
-    args = iter(map(str, config.invocation_params.args))
-    words = []
-    for arg in args:
-        if arg == replay:
-            next(args, None)
-        elif not arg.startswith(f"{replay}="):
-            words.append(arg)
-    return shown_command(["pytest", *words, record, shown(file or Path())])
 
 
 def keep_in_history(settings: Settings, results: RunResults, root: Path) -> str | None:

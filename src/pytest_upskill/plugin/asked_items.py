@@ -41,8 +41,8 @@ from .items import (
     is_expected_to_fail,
     judge_present,
 )
+from .next_command import rerun_of
 from .paths import relative
-from .run_settings import rerun_of
 
 
 class AskedItem(ItemOfFile):

@@ -18,7 +18,8 @@ from ..errors import UpskillError
 from ..trials.answer import NoAnswer, Reply
 from ..trials.plan import Plan
 from ..trials.trial import Question
-from .status_line import ProgressLine, Tally
+from .spending import Spending
+from .status_line import ProgressLine
 
 _LINK: Final = "upskill_link"
 _NO_ENGINE: Final = "not asked: this xdist worker is not connected to the engine"
@@ -85,12 +86,12 @@ class Asking:
                 return self.ask(questions)
 
     @contextmanager
-    def progress_shown(self, tally_of: Callable[[Engine], Tally]) -> Iterator[None]:
+    def progress_shown(self, spending: Spending | None) -> Iterator[None]:
         """Show the progress of the run, in the process that has the engine."""
-        if not self.engine or not self._config.pluginmanager.hasplugin("terminalreporter"):
+        if not spending or not self._config.pluginmanager.hasplugin("terminalreporter"):
             yield
             return
-        self._progress = ProgressLine(self._config, tally_of(self.engine), os.environ)
+        self._progress = ProgressLine(self._config, spending, os.environ)
         try:
             # xdist's controller does nothing but wait; without xdist, `ask` waits.
             with self._progress.waiting() if self._link else nullcontext():

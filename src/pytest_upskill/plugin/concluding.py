@@ -1,28 +1,34 @@
-"""The results of a run: judged, written and shown after the last answer."""
+"""The results of a run: judged and written after the last answer, then shown."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from .._util.texts import counted, dollars, harmless, printed
+from .._util.credentials import shown_command, shown_words
+from .._util.texts import harmless, one_line, printed
 from ..engine import Engine
-from ..engine.budget import UnansweredCall
-from ..errors import InputError
+from ..engine.batches import Waiting
+from ..engine.lane import GOES_ON, STOPPED
+from ..errors import InputError, shown
 from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
-from ..models.prices import PriceOf, cost
 from ..reports.markdown import markdown_summary
-from ..reports.terminal.layout import TerminalLook
+from ..reports.terminal.closing_lines import Ending, closing_lines, spent_words
+from ..reports.terminal.layout import TerminalLook, wrapped
 from ..reports.terminal.summary_text import results_lines
 from ..reports.writers import Finished, report_paths, report_writers, write_all, written_line
 from ..results.causes import cause_lines
-from ..results.run import RunResults
+from ..results.run import NOTHING_TESTED, RunResults
+from ..results.run_notes import untested_notes
 from ..settings import Gates, Settings
+from ..trials.answer import NoAnswer
 from ..trials.plan import SkillInfo
-from .accepting import acceptance_notes, acceptance_writer, how_to_accept, worse_notes
+from .accepting import acceptance_notes, acceptance_writer, something_to_accept, worse_notes
 from .artifacts import (
     add_to_suite,
     keep_in_history,
@@ -30,19 +36,36 @@ from .artifacts import (
     run_before,
     write_job_summary,
 )
+from .asked_items import link_to
 from .display import screen_of
 from .hooks import call_finished
-from .last_lines import Ended, is_unsettled, saved_by_caches, write_closing
 from .ledger import Ledger
-from .pytest_options import cli_gates, message_of
-from .run_settings import rerun_of
+from .next_command import (
+    accepting,
+    listing,
+    only_failures,
+    opener,
+    rerun_of,
+    same_command,
+    with_page,
+)
+from .pytest_options import FLAGS, cli_gates, message_of
 from .run_subjects import RunSubjects
+from .spending import Spending, batches_of
+
+TRY_LATER: Final = 75  # the exit status of a run whose batches have not ended: EX_TEMPFAIL
+_MOST_REASONS: Final = 3
+_KEPT: Final = "all answers so far are kept: the same command continues"
+_IN_BATCH: Final = "the batch goes on at the provider: the same command collects its answers"
+_IN_ANOTHER: Final = "the same command submits again what failed in its batch"
+_FIX: Final = "fix the errors, then the same command asks only what is missing"
+_NOT_KEPT: Final = "the same command starts over: answers of scripted models are not kept"
+_FIX_FIRST: Final = "fix the errors, then the same command starts"
+_HELPS: Final = "to have later runs fail if it gets worse, accept these results:"
 
 
 class Conclusion:
     """The results of a run, None until ``draw``, and notes on them."""
-
-    results: RunResults | None
 
     def __init__(
         self,
@@ -50,13 +73,16 @@ class Conclusion:
         subjects: RunSubjects,
         ledger: Ledger,
         engine: Engine,
+        spending: Spending,
     ) -> None:
+        self.results: RunResults | None = None
         self._config = config
         self._subjects = subjects
         self._ledger = ledger
         self._engine = engine
-        self.results = None
-        self.problems: list[str] = []
+        self._spending = spending
+        self._stopped: str | None = None  # why the run ended early
+        self._problems: list[str] = []
         self._accepted: list[str] = []
         self._lines: list[str] = []  # of finished hooks, and of a damaged history
         self._written: list[Path] = []
@@ -68,20 +94,20 @@ class Conclusion:
     def draw(self, session: pytest.Session, stopped: str | None) -> bool:
         """Judge and write the results; whether the run may pass."""
         settings, ledger, root = self._settings, self._ledger, self._config.rootpath
+        self._stopped = stopped
         try:
-            self.results = results = self._final_results(session, stopped)
+            self.results = results = self._final_results(session)
             add_to_suite(results, self._config)
         except InputError as error:
-            self.problems.append(message_of(error, self._config))
+            self._problems.append(message_of(error, self._config))
             return False
         writes = [write_all(acceptance_writer(settings, ledger, self._accepted))]
 
         @cache
         def text() -> str:
-            notes = [*acceptance_notes(results, self._config), *self._accepted]
-            return markdown_summary(results, notes, session.testsfailed)
+            return markdown_summary(results, self._acceptance(results), session.testsfailed)
 
-        notes_of_run = self._notes(results)
+        notes_of_run = self._notes(results, self._acceptance(results))
         earlier, damaged = run_before(settings, results, root)
         self._lines += damaged
         workspaces = ledger.workspaces(self._engine)
@@ -90,120 +116,201 @@ class Conclusion:
         writes.append(write_all(recording_writer(settings, ledger, self._engine, root)))
         self._written = [path for write in writes for path in write.paths]
         problems = [problem for write in writes for problem in write.problems]
-        self.problems += [message_of(problem, self._config) for problem in problems]
+        self._problems += [message_of(problem, self._config) for problem in problems]
         if results.verdicts or results.triggers:
-            self.problems += write_job_summary(text)
+            self._problems += write_job_summary(text)
         if problem := keep_in_history(settings, results, root):
-            self.problems.append(problem)
+            self._problems.append(problem)
         good = not (problems or results.gate.reasons or results.lost)
         if not ledger.has_plan:
             return good
         lines, errors = call_finished(self._config, results)
         self._lines += lines
-        self.problems += errors
+        self._problems += errors
         return good and not errors
 
-    def _final_results(self, session: pytest.Session, stopped: str | None) -> RunResults:
+    def _final_results(self, session: pytest.Session) -> RunResults:
         settings, ledger = self._settings, self._ledger
         if not ledger.concerns_skills and not cli_gates(self._config):
             settings = replace(settings, gates=Gates())  # those of an ini file are for its skills
         stop = ledger.lost and (session.shouldfail or session.shouldstop)
-        interrupted = stopped or (str(stop) if stop else None)
+        interrupted = self._stopped or (str(stop) if stop else None)
         results = ledger.results(settings, self._config.rootpath, interrupted)
-        models = self._subjects.models
-        by_agent = {name: models.roster.agent(name).bundled for name in self._subjects.agents}
+        roster = self._subjects.models.roster
+        by_agent = {name: roster.agent(name).bundled for name in self._subjects.agents}
         return replace(
             results,
             bundled={name: skills for name, skills in by_agent.items() if skills},
             rerun=rerun_of(self._config),
-            prompt_cache_saved=saved_by_caches(self._engine, cache(models.price_of)),
+            prompt_cache_saved=self._spending.saved,
         )
 
-    def _notes(self, results: RunResults, *, brief: bool = False) -> list[str]:
-        """Notes below the summary; only possible problems if ``brief``."""
-        settings, ledger, engine = self._settings, self._ledger, self._engine
-        price_of = self._subjects.models.price_of
-        trouble = [
-            *cause_lines(results.causes),
-            *_retry_notes(engine.retries()),
-            *([engine.agents_note] if engine.agents_note else []),
-            *_unanswered_notes(engine.budget.unanswered, price_of),
-            *self._lines,
-        ]
-        if brief:
-            return [*worse_notes(results.comparisons), *self._accepted, *trouble]
+    # Notes.
+
+    def _acceptance(self, results: RunResults) -> list[str]:
+        """The results beside the accepted ones, and how to accept them."""
+        notes = acceptance_notes(results)
+        if something_to_accept(results):
+            notes.append(f"To accept: {shown_command(accepting(self._config))}")
+        return [*notes, *self._accepted]
+
+    def _notes(self, results: RunResults, acceptance: Sequence[str]) -> list[str]:
+        """Notes below the summary."""
+        settings, ledger = self._settings, self._ledger
         return [
-            *acceptance_notes(results, self._config),
-            *self._accepted,
+            *acceptance,
             *([] if settings.replay_file else ledger.stored_notes()),
-            *ledger.judge_notes(settings.judge, engine),
+            *ledger.judge_notes(settings.judge, self._engine),
             *_new_skill_notes(ledger.skills, settings.against),
-            *trouble,
+            *self._trouble(results),
             *_small_model_notes(self._subjects.specs.values()),
         ]
+
+    def _trouble(self, results: RunResults) -> Iterator[str]:
+        """Possible problems."""
+        yield from cause_lines(results.causes)
+        yield from self._spending.notes()
+        yield from [self._engine.agents_note] if self._engine.agents_note else []
+        yield from self._lines
+
+    # The summary.
 
     def write_summary(self, reporter: pytest.TerminalReporter, session: pytest.Session) -> None:
         """Tables, notes, and which files were written."""
         results = self.results
         if not results:
             return
-        notes = self._notes(results)
-        if not is_unsettled(session, self._ledger):
-            acceptance = how_to_accept(results, self._config)
-            notes = [note for note in notes if note not in acceptance]  # it is the next command
-        _write_tables(reporter, self._config, results, notes)
-        if not results.verdicts and not results.triggers:  # nothing was asked
+        # How to accept is the next command, unless something failed or is missing.
+        unsettled = session.testsfailed or self._ledger.has_errors
+        shorter = [*acceptance_notes(results), *self._accepted]
+        notes = self._notes(results, self._acceptance(results) if unsettled else shorter)
+        if results.verdicts or results.triggers:
+            reporter.write_sep("=", "skills")
+            for line in results_lines(results, self._look, notes):
+                reporter.write_line(printed(line))
+        else:  # nothing was asked
             for line in self._accepted:
                 reporter.write_line(line)
         files = [path for path in self._written if path != self._settings.html_file]
         if files:  # the page comes at the very end
             reporter.write_line(f"upskill: {written_line(files)}")
 
+    @property
+    def _look(self) -> TerminalLook:
+        screen, writer = screen_of(self._config), self._config.get_terminal_writer()
+        verbosity = self._config.get_verbosity()
+        return TerminalLook(screen.width, screen.marks, writer.markup, verbosity)
+
+    # The end, after pytest's own last line.
+
     def write_closing(
-        self,
-        session: pytest.Session,
-        stopped: str | None,
-        problems: Sequence[str],
-        selected: Sequence[str],
+        self, session: pytest.Session, problems: Sequence[str], selected: Sequence[str]
     ) -> None:
-        """The last lines; ``problems`` are earlier ones, ``selected`` the names of skills."""
-        results, specs = self.results, self._subjects.specs
-        write_closing(
-            Ended(
-                config=self._config,
-                session=session,
-                settings=self._settings,
-                results=results,
-                ledger=self._ledger,
-                engine=self._engine,
-                stopped=stopped,
-                problems=[*problems, *self.problems],
-                notes=self._notes(results, brief=True) if results else [],
-                written=self._written,
-                selected=selected,
-                accept=bool(results and how_to_accept(results, self._config)),
-                telling=not _small_model_notes(specs.values()),
-                stored=any(spec.provider.identity(spec) for spec in specs.values()),
-                price_of=cache(self._subjects.models.price_of),
-            )
+        """Write the last lines; ``problems`` are earlier ones, ``selected`` the names of skills."""
+        problems = [*problems, *self._problems]
+        gate = self.results.gate.reasons if self.results else ()
+        stopped_early = self._stopped and selected
+        concerned = self._ledger.concerns_skills or gate or problems or stopped_early
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if not reporter or not concerned:
+            return
+        ending = self._ending(session, problems, selected)
+        for line in closing_lines(self.results, ending, self._look):
+            reporter.write_line(printed(line))
+
+    def _ending(
+        self, session: pytest.Session, problems: Sequence[str], selected: Sequence[str]
+    ) -> Ending:
+        results, config = self.results, self._config
+        failed = session.exitstatus not in (
+            pytest.ExitCode.OK,
+            pytest.ExitCode.NO_TESTS_COLLECTED,
+        )
+        if self._stopped and not self._ledger.has_plan:
+            problems = [*problems, f"nothing was asked: {self._stopped}"]
+        quiet = bool(config.get_verbosity() < 0 or config.option.no_summary)
+        notes = list[str]()
+        if results and not results.verdicts and not results.triggers and not failed:
+            notes += untested_notes(results) or [NOTHING_TESTED]
+        if results and quiet:
+            notes += [*worse_notes(results.comparisons), *self._accepted, *self._trouble(results)]
+        hint, command = self._next(session, failed=failed)
+        return Ending(
+            failed=failed,
+            problems=problems,
+            not_reached=self._not_reached(selected),
+            notes=notes,
+            page=self._page(failed=failed),
+            spent=self._spending.total(),
+            before_next=hint,
+            next=shown_words(command) if command else (),
         )
 
+    def _not_reached(self, selected: Sequence[str]) -> list[str]:
+        """Skills of an interrupted run that have no answer."""
+        results = self.results
+        if not results or not results.interrupted or not self._ledger.has_plan:
+            return []
+        names = dict.fromkeys([*selected, *(skill.name for skill in results.skills)])
+        reached = {record.skill for record in results.all_records}
+        planned = {test.skill for test in results.all_tests}
+        return [name for name in names if name in planned and name not in reached]
 
-def _write_tables(
-    reporter: pytest.TerminalReporter,
-    config: pytest.Config,
-    results: RunResults,
-    notes: Sequence[str],
-) -> None:
-    """The tables of a run; with -q there are none."""
-    if not results.verdicts and not results.triggers:
-        return
-    writer = config.get_terminal_writer()
-    screen = screen_of(config)
-    look = TerminalLook(screen.width, screen.marks, writer.markup, config.get_verbosity())
-    reporter.write_sep("=", "skills")
-    for line in results_lines(results, look, notes):
-        reporter.write_line(printed(line))
+    def _page(self, *, failed: bool) -> str:
+        """Where the HTML page is: at the first failed case, if there is one."""
+        file = self._settings.html_file
+        if not file or file not in self._written:
+            return ""
+        tests = self.results.failed if self.results else []
+        if first := next((test for test in tests if test.should_trigger is None), None):
+            return link_to(first, self._settings)
+        return "" if not failed and opener(os.environ) else shown(file)
+
+    def _next(self, session: pytest.Session, *, failed: bool) -> tuple[str, list[str]]:
+        """A hint about the next command, and its words."""
+        config, settings = self._config, self._settings
+        results, ledger = self.results, self._ledger
+        specs = self._subjects.specs.values()
+        stored = any(spec.provider.identity(spec) for spec in specs)
+        if self._stopped and not ledger.has_plan:
+            return _FIX_FIRST if session.testsfailed else "", same_command(config)
+        if results and results.interrupted and not session.shouldfail:
+            hint = _IN_BATCH if self._engine.waiting else _KEPT if stored else _NOT_KEPT
+            return "" if settings.replay_file else hint, same_command(config)
+        if ledger.has_errors and not session.shouldfail:
+            if self._engine.budget.refused:
+                return _raise_budget(settings, stored=stored), []
+            missing = [r for _, r in self._engine.settled() if isinstance(r, NoAnswer)]
+            if missing and len(missing) == self._engine.failed_in_batches:
+                return _IN_ANOTHER, same_command(config)
+            return _FIX if stored else _FIX_FIRST, same_command(config)
+        if session.testsfailed:
+            cached = config.pluginmanager.hasplugin("lfplugin")
+            return "", only_failures(config) if cached else same_command(config, "-vv")
+        if results and something_to_accept(results):
+            return "", accepting(config)
+        if not results or not results.all_records:
+            return "", listing(config)
+        if settings.html_file and settings.html_file in self._written:
+            command = opener(os.environ)
+            return "", [command, shown(settings.html_file)] if command else []
+        if not failed and not _small_model_notes(specs) and _worth_accepting(results, settings):
+            return _HELPS, accepting(config)
+        return "", with_page(config)
+
+
+def _raise_budget(settings: Settings, *, stored: bool) -> str:
+    """How to go on when the budget is used up: the same command would stop again."""
+    limits = {"max_cost": settings.max_cost, "max_tokens": settings.max_tokens}
+    flags = " or ".join(FLAGS[name] for name, limit in limits.items() if limit is not None)
+    outcome = "asks only what is missing" if stored else "starts over"
+    return f"next: raise {flags}; then the same command {outcome}"
+
+
+def _worth_accepting(results: RunResults, settings: Settings) -> bool:
+    """Whether every skill helps, and nothing has been accepted yet."""
+    is_first = not results.subsets and not results.comparisons and not settings.accept
+    return is_first and bool(results.verdicts) and all(v.word == "helps" for v in results.verdicts)
 
 
 def _new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[str]:
@@ -214,31 +321,6 @@ def _new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[s
     ]
 
 
-def _retry_notes(retries: Mapping[str, int]) -> list[str]:
-    return [
-        f"{harmless(model)}: {number:,} {'retry' if number == 1 else 'retries'} after rate limits "
-        "or errors."
-        for model, number in retries.items()
-        if number
-    ]
-
-
-def _unanswered_notes(unanswered: Sequence[UnansweredCall], price_of: PriceOf) -> list[str]:
-    """The cost of calls without an answer."""
-    notes = []
-    for model in dict.fromkeys(call.model for call in unanswered):
-        calls = [call for call in unanswered if call.model == model]
-        tokens = sum((call.usage.input or 0) + (call.usage.output or 0) for call in calls)
-        usd = sum(cost(price_of(model), call.usage) or 0.0 for call in calls)
-        about = "" if all(call.counted for call in calls) else "about "
-        price = f" ({dollars(usd)})" if usd else ""
-        notes.append(
-            f"{harmless(model)}: {counted(len(calls), 'call')} without an answer used {about}"
-            f"{counted(tokens, 'token')}{price}; not in the table."
-        )
-    return notes
-
-
 def _small_model_notes(specs: Iterable[ModelSpec]) -> list[str]:
     """A warning that the numbers of the embedded model mean little."""
     return [
@@ -246,3 +328,36 @@ def _small_model_notes(specs: Iterable[ModelSpec]) -> list[str]:
         for spec in specs
         if isinstance(spec.provider, LocalProvider) and not spec.file
     ]
+
+
+# Runs without results.
+
+
+def write_problems(config: pytest.Config, problems: Iterable[str]) -> None:
+    """All problems of a run that asks nothing: nothing else shows them."""
+    if reporter := config.pluginmanager.getplugin("terminalreporter"):
+        for problem in problems:
+            reporter.write_line(f"upskill: {harmless(problem)}", red=True)
+
+
+def write_submitted(
+    config: pytest.Config,
+    waiting: Waiting,
+    engine: Engine,
+    spending: Spending,
+    problems: Sequence[str],
+) -> None:
+    """The last lines of a run that only submits: there is nothing to report yet."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if not reporter:
+        return
+    replies = [reply for _, reply in engine.settled() if isinstance(reply, NoAnswer)]
+    failed = (reply.reason for reply in replies if reply.reason not in (STOPPED, GOES_ON))
+    reasons = list(dict.fromkeys(one_line(harmless(reason), 500) for reason in failed))
+    write_problems(config, [*problems, *reasons[:_MOST_REASONS]])
+    if (spent := spending.total()) and spent.calls:
+        reporter.write_line(spent_words(spent))
+    text = f"upskill: {batches_of(waiting)}: nothing is tested yet, and the same command collects "
+    text += f"the answers (exit status {TRY_LATER})"
+    for line in wrapped(harmless(text), screen_of(config).width, rest="  "):
+        reporter.write_line(line)

@@ -1,6 +1,6 @@
 """The settings of a run, read from options, ini keys and upskill's configuration.
 
-They must make sense together; and some of them have to be in a command that runs a test again.
+They must make sense together.
 """
 
 import os
@@ -11,12 +11,10 @@ from typing import Any, Final
 
 import pytest
 
-from .._util.credentials import masked_words
 from ..errors import InputError, Setting, SettingsError
-from ..results.run import Rerun
 from ..settings import Settings, settings_of
 from ..skills.upskill_config import read_config
-from .pytest_options import OPTIONS, cli_value, cli_words, is_of_ini_file, value_of
+from .pytest_options import OPTIONS, cli_value, is_of_ini_file, value_of
 from .skill_code import SkillCode
 
 _GATES_OF_TRIGGERS: Final[Mapping[str, Any]] = {"min_recall": None, "max_false_alarms": None}
@@ -126,29 +124,4 @@ def with_upskill_config(settings: Settings, folder: Path, code: SkillCode | None
         return settings
     return replace(
         settings, models=upskill.eval_models, models_folder=folder, models_file=upskill.file
-    )
-
-
-# Options that shape the answers and grades of a test; not those that choose tests, write files,
-# limit or judge the whole run.
-_OF_A_TEST: Final = (
-    *("base_url", "runs", "tests_file", "sandbox", "image", "with_skills", "noise", "trigger_runs"),
-    *("max_turns", "allow_network", "baseline", "references", "against", "max_output", "timeout"),
-    *("replay_file", "judge", "score", "case_threshold", "allow_code"),
-)
-_OF_PYTEST: Final = {"-c": "inifilename", "--rootdir": "rootdir", "-o": "override_ini"}
-
-
-def rerun_of(config: pytest.Config) -> Rerun:
-    """Only what the command line has: the ini file applies to the next run as well."""
-    options = cli_words(config, *_OF_A_TEST)
-    for flag, name in _OF_PYTEST.items():
-        value = getattr(config.option, name, None) or ()
-        for text in [value] if isinstance(value, str | Path) else value:
-            options += [flag, str(text)]
-    root = os.path.relpath(config.rootpath, config.invocation_params.dir)
-    return Rerun(
-        tuple(masked_words(options)),
-        tuple(masked_words([*cli_words(config, "models"), *cli_words(config, "agents")])),
-        "" if root == os.curdir else Path(root).as_posix(),
     )

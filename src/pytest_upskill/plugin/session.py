@@ -6,7 +6,7 @@ import signal
 import warnings
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Final
@@ -29,12 +29,11 @@ from .accepting import fail_late, unmatched_of
 from .artifacts import (
     add_to_test,
     annotation_lines,
-    command_that_records,
     require_outputs,
     require_own_paths,
 )
 from .asking import Asking
-from .concluding import Conclusion
+from .concluding import TRY_LATER, Conclusion, write_problems, write_submitted
 from .display import (
     batch_lines,
     header_lines,
@@ -48,8 +47,8 @@ from .functions import MarkedTests
 from .groups import Groups, looks_of
 from .item_lines import ItemLines, SameErrors, paint_failures
 from .items import BrokenCaseItem, NotAnswered, Unrunnable
-from .last_lines import TRY_LATER, spent_of, write_problems, write_submitted
 from .ledger import Ledger
+from .next_command import recording
 from .paths import Selected, ini_folder, lacking, select_skills
 from .planning import Announcement, lacking_lines, plan_of, untested
 from .pytest_options import cli_agent_flags, cli_value, message_of, spell
@@ -57,7 +56,7 @@ from .run_settings import read_settings, with_upskill_config
 from .run_subjects import RunSubjects
 from .skill_code import code_kept_out
 from .skill_files import SkillFile, SkillWarning, require_judge
-from .status_line import Tally
+from .spending import Spending
 
 _ENDING: Final = (
     b"\nupskill: the run is ending, which may take some seconds;"
@@ -92,6 +91,7 @@ class SkillSession:
         self._asking = Asking(config, None, self._begin)
         self._announcement: Announcement | None = None
         self._ledger: Ledger | None = None
+        self._spending: Spending | None = None
         self._required = False
         self._waiting: Waiting | None = None  # batches of a run that only submits
         self._problems: list[str] = []
@@ -141,12 +141,13 @@ class SkillSession:
             self._note,
             spell=spell,
             budget_hint="raise it, or select fewer tests with -k",
-            how_to_record=command_that_records(config, settings.replay_file),
+            how_to_record=recording(config, settings.replay_file),
         )
         self._asking = Asking(config, engine, self._begin)
         price_of = subjects.models.price_of
+        self._spending = Spending(engine, price_of, settings, subjects.models.opening)
         self._ledger = ledger = Ledger(subjects.model_ids, price_of, looks_of(settings))
-        self._conclusion = Conclusion(config, subjects, ledger, engine)
+        self._conclusion = Conclusion(config, subjects, ledger, engine, self._spending)
         lines = ItemLines(config, settings.against)
         config.pluginmanager.register(lines, "upskill-item-lines")
         config.pluginmanager.register(self._announcement, "upskill-announcement")
@@ -294,10 +295,7 @@ class SkillSession:
                 self._begin(plan)
                 if self.settings.batch == "submit":
                     self._waiting = self._asking.step()
-        models = self.subjects.models
-        with self._asking.progress_shown(
-            lambda engine: Tally(engine, cache(models.price_of), models.opening)
-        ):
+        with self._asking.progress_shown(self._spending):
             result = yield
         if self._ledger:
             fail_late(self._ledger, self._config)
@@ -421,16 +419,14 @@ class SkillSession:
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Write the last lines, also without a summary."""
-        engine = self._asking.engine
-        if not (self._conclusion and engine and self._session):
+        engine, spending = self._asking.engine, self._spending
+        if not (self._conclusion and engine and spending and self._session):
             write_problems(config, self._problems)
         elif self._waiting:
-            price_of = cache(self.subjects.models.price_of)
-            spent = spent_of(engine, price_of, self.settings)
-            write_submitted(config, self._waiting, engine, spent, self._problems)
+            write_submitted(config, self._waiting, engine, spending, self._problems)
         else:
             selected = [source.label for source in self._selected.sources]
-            self._conclusion.write_closing(self._session, self._stopped, self._problems, selected)
+            self._conclusion.write_closing(self._session, self._problems, selected)
 
 
 def _stop_on_second_interrupt(config: pytest.Config) -> None:

@@ -8,88 +8,23 @@ writer.
 
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, TextIO
 
 import pytest
 
-from .._util.texts import counted, one_line
-from ..engine import Engine
-from ..engine.batches import Waiting
-from ..models.prices import PriceOf, cost
-from ..reports.terminal.live import Progress, progress_line
-from ..trials.answer import Answer
+from ..reports.terminal.live import progress_line
 from .planning import planned_of
+from .spending import Spending
 
 DRAW_EVERY: Final = 0.25
 LOG_EVERY: Final = 30.0
-_ENOUGH_TO_GUESS: Final = 3
 _MOST_SKIPPED: Final = 20  # identical lines of a log
 
 # Add a line below (index, cursor up), save the cursor, go down and clear; then back.
 _BELOW: Final = "\x1bD\x1b[1A\x1b7\x1b[1B\r\x1b[2K"
 _BACK: Final = "\x1b8"
-
-
-def batches_of(waiting: Waiting) -> str:
-    """``120 questions in 2 batches, 45 done, since 14:05``."""
-    began = time.localtime(waiting.since)
-    today = began[:3] == time.localtime()[:3]
-    since = time.strftime("%H:%M" if today else "%Y-%m-%d %H:%M", began)
-    batches = "a batch" if waiting.batches == 1 else f"{waiting.batches:,} batches"
-    questions = f"{counted(waiting.questions, 'question')} in {batches}"
-    trouble = f" ({one_line(waiting.trouble, 100)})" if waiting.trouble else ""
-    return f"{questions}, {waiting.done:,} done, since {since}{trouble}"
-
-
-class Tally:
-    """Counts the replies of the engine."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        price_of: PriceOf,
-        opening: Callable[[str], str],  # what a model needs before it can be asked
-    ) -> None:
-        self._engine = engine
-        self._price_of = price_of
-        self._opening = opening
-        self._started = time.monotonic()
-        self._seen = self._reused = self._asked = self._tokens = 0
-        self._cost: float | None = 0.0
-
-    def progress(self) -> Progress:
-        for model, reply in self._engine.settled(self._seen):
-            self._seen += 1
-            if not isinstance(reply, Answer):
-                continue
-            if reply.stored:
-                self._reused += 1
-                continue
-            self._asked += 1
-            self._tokens += (reply.usage.input or 0) + (reply.usage.output or 0)
-            usd = cost(self._price_of(model), reply.usage)
-            self._cost = None if usd is None or self._cost is None else self._cost + usd
-        total = self._engine.questions
-        seconds_left, waiting = None, self._engine.waiting
-        if self._asked >= _ENOUGH_TO_GUESS and not waiting:
-            elapsed = time.monotonic() - self._started
-            seconds_left = elapsed / self._asked * (total - self._seen)
-        return Progress(
-            self._seen,
-            total,
-            self._engine.in_flight,
-            self._reused,
-            self._tokens,
-            self._cost or None,  # not shown for local models
-            seconds_left,
-            self._engine.pausing,
-            *self._engine.agents_at_work,
-            ", ".join(dict.fromkeys(map(self._opening, self._engine.opening))),
-            batches_of(waiting) if waiting else "",
-        )
 
 
 class GuardedFile:
@@ -149,13 +84,15 @@ class GuardedFile:
 class ProgressLine:
     """Shows the progress of a run while something waits, until ``close``."""
 
-    def __init__(self, config: pytest.Config, tally: Tally, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, config: pytest.Config, spending: Spending, environ: Mapping[str, str]
+    ) -> None:
         self._writer = config.get_terminal_writer()
         self._file = GuardedFile(self._writer._file)
         self._writer._file = self._file
         capture = config.pluginmanager.getplugin("capturemanager")
         self._uncaptured = capture.global_and_fixture_disabled if capture else nullcontext
-        self._tally = tally
+        self._spending = spending
         self._in_place = can_draw(self._file.file, environ)
         self._waiting = False
         self._manager = config.pluginmanager
@@ -197,7 +134,7 @@ class ProgressLine:
     def _work(self) -> None:
         logged, skipped = "", 0
         while not self._closing.wait(DRAW_EVERY if self._in_place else LOG_EVERY):
-            progress = self._tally.progress()
+            progress = self._spending.progress()
             with self._file.lock:
                 if not self._waiting or progress.done == progress.all:
                     self._file.wipe()

@@ -58,6 +58,11 @@ class Usage:
                 object.__setattr__(self, name, whole_number(value))
         object.__setattr__(self, "batch", self.batch is True)
 
+    @property
+    def tokens(self) -> int:
+        """Of the question and the answer, as far as they are known."""
+        return (self.input or 0) + (self.output or 0)
+
 
 _COUNTS: Final = ("input", "output", "cached", "written", "hour")
 

@@ -98,7 +98,7 @@ class Responses(Protocol):
                 "input_tokens_details": {"cached_tokens": usage.cached or 0},
                 "output_tokens": usage.output or 0,
                 "output_tokens_details": {"reasoning_tokens": 0},
-                "total_tokens": (usage.input or 0) + (usage.output or 0),
+                "total_tokens": usage.tokens,
             },
         }
 

@@ -188,7 +188,7 @@ class ClusterTrials:
     def _count(self, question: Question, outcome: Outcome, trial: DispatchedTrial) -> None:
         """Count all that was paid, also by a lost worker."""
         lost = trial.lost if outcome.reply else [*trial.lost, *trial.spent]
-        tokens = outcome.tokens + sum((usage.input or 0) + (usage.output or 0) for usage in lost)
+        tokens = outcome.tokens + sum(usage.tokens for usage in lost)
         usd = outcome.usd + self._budget.price(question, lost)
         unanswered, exceeded = outcome.unanswered, outcome.exceeded
         self._budget.spend(question, tokens, usd, unanswered, exceeded=exceeded)

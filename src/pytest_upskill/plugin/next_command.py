@@ -1,0 +1,123 @@
+"""Commands that a run suggests: itself again, with something added or left out."""
+
+import os
+import shutil
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from .._util.credentials import masked_words, shown_command
+from ..errors import shown
+from ..results.run import Rerun
+from .pytest_options import FLAGS, OPTIONS, cli_words
+
+_WITH_VALUE: Final = {
+    *(option.flag for option in OPTIONS.values() if option.kind.constant is None),
+    *("--junitxml", "--junit-xml", "-k", "-m"),
+}
+# Not for a part of the tests: these write reports of all of them, decide gates or spend more.
+_OF_ALL: Final = {
+    *(option.flag for option in OPTIONS.values() if option.group in ("gates", "output")),
+    *(FLAGS["record_file"], FLAGS["fresh"], "--junitxml", "--junit-xml"),
+} - {FLAGS["history"], FLAGS["runs_folder"]}
+_LF: Final = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first")
+_PAGE: Final = "skills.html"
+
+
+def same_command(config: pytest.Config, *options: str) -> list[str]:
+    """The same command, which finds the answers of this run in the cache."""
+    return ["pytest", *_without(_args(config), {FLAGS["fresh"]}), *options]
+
+
+def only_failures(config: pytest.Config) -> list[str]:
+    """Run the failed tests again, with more of their answers."""
+    words = _without(_args(config), {*_OF_ALL, *_LF, "--no-summary"})
+    verbose = [word for word in words if word == "--verbose" or _is_short(word, "v")]
+    words = [word for word in words if word not in verbose and not _is_quiet(word)]
+    return ["pytest", "--lf", "-vv" if verbose else "-v", *words]
+
+
+def with_page(config: pytest.Config) -> list[str]:
+    """Write the same as a page, without accepting again."""
+    return [*_without(same_command(config), {FLAGS["accept"]}), FLAGS["html_file"], _PAGE]
+
+
+def listing(config: pytest.Config) -> list[str]:
+    """List what can be selected, if nothing was."""
+    return [*_without(same_command(config), {"-k", "-m"}), "--collect-only", "-q"]
+
+
+def accepting(config: pytest.Config) -> list[str]:
+    return same_command(config, FLAGS["accept"])
+
+
+def recording(config: pytest.Config, file: Path | None) -> str:
+    """For a shell: record the file that this run replays."""
+    words = _without(_args(config), {FLAGS["replay_file"]})
+    return shown_command(["pytest", *words, FLAGS["record_file"], shown(file or Path())])
+
+
+def opener(environ: Mapping[str, str]) -> str:
+    """The command that opens a file in a browser; empty if there is none, as in CI."""
+    if environ.get("CI"):
+        return ""
+    if sys.platform in ("darwin", "win32"):
+        return "open" if sys.platform == "darwin" else "start"
+    shows = environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")
+    return "xdg-open" if shows and shutil.which("xdg-open") else ""
+
+
+def _args(config: pytest.Config) -> list[str]:
+    return [str(word) for word in config.invocation_params.args]
+
+
+def _without(args: Iterable[str], flags: Collection[str]) -> list[str]:
+    return [word for flag, words in _grouped(args) if flag not in flags for word in words]
+
+
+def _grouped(args: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Each option with its value, by its flag; other words by themselves."""
+    words = iter(args)
+    for word in words:
+        flag, equals, _ = word.partition("=")
+        takes_value = flag in _WITH_VALUE and not equals
+        if takes_value and (following := next(words, None)) is not None:
+            yield flag, (word, following)
+        else:
+            yield flag, (word,)
+
+
+def _is_quiet(word: str) -> bool:
+    return word == "--quiet" or _is_short(word, "q")
+
+
+def _is_short(word: str, letter: str) -> bool:
+    return word.startswith("-") and set(word[1:]) == {letter}
+
+
+# Options that shape the answers and grades of a test; not those that choose tests, write files,
+# limit or judge the whole run.
+_OF_A_TEST: Final = (
+    *("base_url", "runs", "tests_file", "sandbox", "image", "with_skills", "noise", "trigger_runs"),
+    *("max_turns", "allow_network", "baseline", "references", "against", "max_output", "timeout"),
+    *("replay_file", "judge", "score", "case_threshold", "allow_code"),
+)
+_OF_PYTEST: Final = {"-c": "inifilename", "--rootdir": "rootdir", "-o": "override_ini"}
+
+
+def rerun_of(config: pytest.Config) -> Rerun:
+    """Only what the command line has: the ini file applies to the next run as well."""
+    options = cli_words(config, *_OF_A_TEST)
+    for flag, name in _OF_PYTEST.items():
+        value = getattr(config.option, name, None) or ()
+        for text in [value] if isinstance(value, str | Path) else value:
+            options += [flag, str(text)]
+    root = os.path.relpath(config.rootpath, config.invocation_params.dir)
+    return Rerun(
+        tuple(masked_words(options)),
+        tuple(masked_words([*cli_words(config, "models"), *cli_words(config, "agents")])),
+        "" if root == os.curdir else Path(root).as_posix(),
+    )
