@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     )
     from .teach.described import Described
     from .teach.outcome import Taught
-    from .teach.trigger_set import TriggerSet
+    from .teach.query_writing import TriggerSet
     from .trials.answer import Answer, AnswerFile, Usage
     from .trials.records import Grade, Record
     from .trials.tools import ToolCall
@@ -101,7 +101,7 @@ _HOMES: Final = {
     "skills.case": ["Case"],
     "teach.described": ["Described"],
     "teach.outcome": ["Taught"],
-    "teach.trigger_set": ["TriggerSet"],
+    "teach.query_writing": ["TriggerSet"],
     "trials.answer": ["Answer", "AnswerFile", "Usage"],
     "trials.records": ["Grade", "Record"],
     "trials.tools": ["ToolCall"],

@@ -1,6 +1,7 @@
 """Cases by a model: tried before they count, replaced if rejected, split, saved."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from pytest_upskill.checks import KINDS, parse_checks
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.case_loading import load_cases
 from pytest_upskill.teach.case_file import held_out, ids_held_out
-from pytest_upskill.teach.case_writing import UsableCase, try_cases
-from pytest_upskill.teach.replies import OFFERED, cases_schema, described_checks, offered
+from pytest_upskill.teach.case_writing import CaseTrial, UsableCase
+from pytest_upskill.teach.replies import OFFERED, NotUsable, cases_schema, described_checks, offered
 from pytest_upskill.trials.answer import Reply
 from pytest_upskill.trials.trial import Question
 from support.fake_models import (
@@ -33,20 +34,26 @@ from support.kit import write_skill
 from support.loopback import Asked
 
 
-def nobody(questions: list[Question]) -> list[Reply]:
-    raise AssertionError(f"nobody is to be asked, least of all {questions}")
+def nobody(questions: Sequence[Question]) -> list[Reply]:
+    assert not questions, "nobody is to be asked"
+    return []
 
 
 def tried(
-    tmp_path: Path, *replies: Any, kept: tuple[UsableCase, ...] = ()
-) -> tuple[list[str], list[str]]:
-    """The ids of those that hold, and why the others fell."""
+    tmp_path: Path, *replies: Any, kept: tuple[UsableCase, ...] = (), agents: bool = False
+) -> tuple[list[UsableCase], list[str]]:
+    """Those that hold, and why the others fell."""
+    trial, usable, problems = CaseTrial(tmp_path, nobody, agents=agents), list(kept), list[str]()
+    for reply in replies:
+        try:
+            usable.append(trial.tried(reply, usable))
+        except NotUsable as error:
+            problems.append(str(error))
+    return usable[len(kept) :], problems
 
-    def ask(questions: Any) -> list[Reply]:
-        return nobody(questions) if questions else []
 
-    good, fallen = try_cases(replies, kept, tmp_path, ask, None)
-    return [one.case.id for one in good], [one.reason for one in fallen]
+def ids(cases: Sequence[UsableCase]) -> list[str]:
+    return [usable.case.id for usable in cases]
 
 
 @pytest.mark.parametrize(
@@ -73,30 +80,29 @@ def test_a_case_that_does_not_tell_right_from_wrong_is_rejected(
     tmp_path: Path, change: dict[str, Any], why: str
 ) -> None:
     good, fallen = tried(tmp_path, case("red", **change), case("blue"))
-    assert good == ["colour-blue"]
+    assert ids(good) == ["colour-blue"]
     assert why in fallen[0]
 
 
 def test_garbage_is_rejected_and_spoils_no_other_case(tmp_path: Path) -> None:
     good, fallen = tried(tmp_path, "red", None, 3, [], case("red"))
-    assert (good, len(fallen)) == (["colour-red"], 4)
+    assert (ids(good), len(fallen)) == (["colour-red"], 4)
 
 
 def test_near_duplicates_are_rejected_also_of_known_cases(tmp_path: Path) -> None:
     question = "Which lamp command makes everything in the whole big house {} at once tonight?"
     one, two, three = (case(c, input=question.format(c)) for c in ("red", "blue", "pink"))
     good, fallen = tried(tmp_path, one, two)
-    assert (good, fallen) == (["colour-red"], ["it asks nearly the same as another case"])
-    (kept,), _ = try_cases([one], (), tmp_path, lambda _: [], None)
-    assert tried(tmp_path, three, kept=(kept,))[0] == []
+    assert (ids(good), fallen) == (["colour-red"], ["it asks nearly the same as another one"])
+    assert tried(tmp_path, three, kept=tuple(good))[0] == []
 
 
 def test_ids_are_made_unique_and_reserved_tags_are_dropped(tmp_path: Path) -> None:
     replies = [case("red", id="Same One!"), case("blue", id="same one"), case("pink", id="")]
     replies[0]["tags"] = ["holdout", "Learn", "big deal", "skip"]
-    good, _ = try_cases(replies, (), tmp_path, lambda _: [], None)
-    ids = ["same-one", "same-one--2", "switch-over-to-pink-give-the-whole-line"]
-    assert [one.case.id for one in good] == ids
+    good, _ = tried(tmp_path, *replies)
+    names = ["same-one", "same-one--2", "switch-over-to-pink-give-the-whole-line"]
+    assert ids(good) == names
     assert good[0].case.tags == ("big-deal",)
 
 
@@ -104,9 +110,7 @@ def test_empty_checks_count_as_not_written(
     tmp_path: Path,
 ) -> None:
     empty = {name: type(example)() for name, example in OFFERED.items() if name != "contains"}
-    good, _ = try_cases(
-        [case("red", expected={**empty, "contains": ["zorp"]})], (), tmp_path, lambda _: [], None
-    )
+    good, _ = tried(tmp_path, case("red", expected={**empty, "contains": ["zorp"]}))
     assert good[0].data["expected"] == {"contains": ["zorp"]}
 
 
@@ -135,7 +139,7 @@ def test_rejected_cases_are_replaced(project: Project) -> None:
     fake = FakeModels(cases=[first, again])
     status, shown, _ = project.generate(fake)
     assert status == 0
-    assert "Generating cases… 12 kept, 3 replaced" in lines(shown)
+    assert "Generating cases… 12 kept, 3 rejected" in lines(shown)
     assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 12
     _, second = fake.of("author")
     assert "rejected because the expected text 'zorp' is in the question itself" in second.question
@@ -387,17 +391,17 @@ def test_cases_for_agents_are_tried_with_the_files_that_they_leave(
     tmp_path: Path, change: dict[str, Any], why: str | None
 ) -> None:
     written = case("red", **{**LEFT, **change})
-    good, fallen = try_cases([written], (), tmp_path, lambda _: [], None, agents=True)
+    good, fallen = tried(tmp_path, written, agents=True)
     if why is None:
         asked = {"files": {"lamp.txt": {"contains": ["zorp"], "not_contains": ["sudo"]}}}
         assert [one.data["expected"] for one in good] == [asked]
     else:
         assert not good
-        assert why in fallen[0].reason
+        assert why in fallen[0]
 
 
 def test_cases_for_agents_are_not_for_plain_questions(tmp_path: Path) -> None:
-    good, fallen = try_cases([case("red", **LEFT)], (), tmp_path, lambda _: [], None)
+    good, fallen = tried(tmp_path, case("red", **LEFT))
     assert (good, len(fallen)) == ([], 1)
     assert "leaves" in cases_schema(False, agents=True)
     assert "leaves" not in cases_schema(False)

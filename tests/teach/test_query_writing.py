@@ -4,13 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.teach.query_writing import LONGEST_QUERY, QueryRules, alike, words_of
+from pytest_upskill.teach.query_writing import query_problems
 
 DESCRIPTION = (
     "Fill in PDF forms and read their fields. Use when someone wants a form to be completed, or "
     "asks which values a form contains."
 )
-RULES = QueryRules(("pdf-forms", "form-filler"), DESCRIPTION)
+NAMES = ("pdf-forms", "form-filler")
+
+
+def problems(query: str) -> str:
+    return "; ".join(query_problems(query, NAMES, DESCRIPTION))
+
+
 GOOD = (
     "my landlord sent me this lease (lease_2024.pdf), can u put my adress into the boxes on page 3",
     "Which of the 40 applications in ~/Desktop/apply still lack a date of birth?",
@@ -21,8 +27,7 @@ GOOD = (
 
 @pytest.mark.parametrize("query", GOOD)
 def test_real_queries_are_kept(query: str) -> None:
-    others = [one for one in GOOD if one != query]
-    assert RULES.problem(query, others) is None
+    assert not problems(query)
 
 
 @pytest.mark.parametrize(
@@ -42,17 +47,18 @@ def test_real_queries_are_kept(query: str) -> None:
     ],
 )
 def test_a_query_that_names_the_skill_is_rejected(named: str) -> None:
-    problem = RULES.problem(f"please use {named} on the file in my downloads", ())
-    assert problem
+    problem = problems(f"please use {named} on the file in my downloads")
     assert "names the skill (pdf-forms)" in problem
 
 
 def test_a_part_of_a_longer_word_is_no_name() -> None:
-    rules = QueryRules(("wick",), "Deploys.")
-    assert rules.problem("a wicked bug in Warwick, quick fix please", ()) is None
-    assert rules.problem("undo what wick did", ())
-    assert rules.problem("two wicks are up", ())
-    assert rules.problem("open wick.log and tell me", ())
+    def names(query: str) -> bool:
+        return any(query_problems(query, ["wick"], "Deploys."))
+
+    assert not names("a wicked bug in Warwick, quick fix please")
+    assert names("undo what wick did")
+    assert names("two wicks are up")
+    assert names("open wick.log and tell me")
 
 
 @pytest.mark.parametrize(
@@ -64,19 +70,12 @@ def test_a_part_of_a_longer_word_is_no_name() -> None:
     ],
 )
 def test_a_copied_description_is_rejected(query: str) -> None:
-    assert "copies the description" in (RULES.problem(query, ()) or "")
-
-
-def test_near_duplicates_are_rejected() -> None:
-    for again in (GOOD[0], GOOD[0].upper(), GOOD[0].replace("can u", "can you"), f"{GOOD[0]}!!"):
-        assert "nearly the same" in (RULES.problem(again, GOOD[:1]) or "")
+    assert "copies the description" in problems(query)
 
 
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        ("x" * (LONGEST_QUERY + 1), "characters"),
-        ("word " * 20_000, "100,000 characters"),
         ("", "too short"),
         ("do it", "too short"),
         ("look at \x1b[31mthis file please", "invisible"),
@@ -85,17 +84,9 @@ def test_near_duplicates_are_rejected() -> None:
     ],
 )
 def test_what_no_user_types_is_rejected(query: str, why: str) -> None:
-    assert why in (RULES.problem(query, GOOD) or "")
+    assert why in problems(query)
 
 
-@given(st.text(max_size=300), st.lists(st.text(max_size=100), max_size=3))
-def test_any_text_gets_an_answer(query: str, others: list[str]) -> None:
-    problem = RULES.problem(query, others)
-    assert problem is None or problem
-    if query.strip() and words_of(query):
-        assert RULES.problem(query, [*others, query]) is not None
-
-
-@given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=60))
-def test_words_are_alike_themselves(words: list[str]) -> None:
-    assert alike(words, words)
+@given(st.text(max_size=300))
+def test_any_text_gets_an_answer(query: str) -> None:
+    assert all(map(str.strip, query_problems(query, NAMES, DESCRIPTION)))

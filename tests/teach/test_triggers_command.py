@@ -123,7 +123,7 @@ def test_queries_that_name_the_skill_are_asked_for_again_with_the_reason(project
     for reason in (
         "names the skill (lamp-colours)",
         "copies the description",
-        "nearly the same as another query",
+        "nearly the same as another",
         "too short",
         "it has 100,000 characters (limit 2,000)",
         "it is no object with",
@@ -138,9 +138,8 @@ def test_all_of_one_kind_is_no_set(project: Project) -> None:
     status, _, _ = run(project, fake)
     assert status == 0
     assert kinds(folder) == (10, 10)
-    second, third = (asked.question for asked in fake.of("query author")[1:])
-    assert "Write 0 with should_trigger true and 10 with should_trigger false" in second
-    assert "only queries with should_trigger false are missing" in third
+    for asked in fake.of("query author")[1:]:
+        assert "Write 0 with should_trigger true and 10 with should_trigger false" in asked.question
 
 
 def test_what_there_is_is_saved_if_the_teacher_cant_fill_the_set(project: Project) -> None:
@@ -235,18 +234,6 @@ def test_a_file_that_cant_be_completed_stays(project: Project, content: str, tol
     assert told in error
     assert (folder / "evals/triggers.json").read_text() == content
     assert fake.asked == []
-
-
-def test_a_file_of_another_form_stays_and_gets_a_second_one(project: Project) -> None:
-    folder = skill(project)
-    (folder / "evals").mkdir()
-    mine = json.dumps({"cases": [entry("what I ask all day long", True)], "status": "not measured"})
-    (folder / "evals/triggers.json").write_text(mine)
-    status, output, error = run(project, FakeModels(queries=[reply(9, 10)]))
-    assert (status, error) == (0, "")
-    assert "evals/more-triggers.json" in output
-    assert (folder / "evals/triggers.json").read_text() == mine
-    assert len(load_triggers(folder).triggers) == 20
 
 
 def test_an_empty_list_is_completed(project: Project) -> None:

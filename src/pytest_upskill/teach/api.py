@@ -23,10 +23,10 @@ from .described import Described
 from .describing import describe_task, improve_description
 from .outcome import Taught
 from .progress_lines import ProgressScreen
+from .query_writing import TriggerSet, trigger_task, write_triggers
 from .teach_models import TeachModels
 from .teach_run import TeachContext, open_models
 from .teach_settings import DEFAULT_CASES, DEFAULT_QUERIES, KINDS, TeachCommand, TeachSettings
-from .trigger_set import TriggerSet, trigger_task, write_triggers
 from .workflow import add_cases, refine_skill, write_skill
 
 Params = ParamSpec("Params")

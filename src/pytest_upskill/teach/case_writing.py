@@ -1,11 +1,12 @@
-"""Cases written by a model: each is tried before it counts, and replaced if it fails."""
+"""Cases and queries by a model: each is tried before it counts, and replaced if it fails."""
 
 import json
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,7 +16,7 @@ from ..checks import AnyCheck, grade, load_checked_cases, rubric_of, why_agent
 from ..checks.final_workspace import Workspace
 from ..checks.grading import rubric_for
 from ..checks.judging import Ask, judge
-from ..errors import CasesError, CheckError
+from ..errors import BudgetError, CasesError, CheckError, UnusableError
 from ..lint.check_rules import leaked_texts, written_checks
 from ..lint.question_rules import near_duplicates
 from ..skills.case import Case
@@ -24,14 +25,12 @@ from ..trials.answer import Answer, AnswerFile, Usage
 from ..trials.task import start_files
 from ..trials.transcript import Activity
 from ..trials.trial import Question, user_text
-from .prompts import cases_prompt, replace_prompt
+from .prompts import cases_prompt
 from .replies import (
-    Authored,
     CaseReply,
     LeftFileForm,
     NotUsable,
     QuestionFileForm,
-    Rejected,
     TeachRequest,
     ask_for,
     cases_schema,
@@ -52,9 +51,11 @@ _OFF_TOPIC: Final = (
 )
 _TAG: Final[TypeAdapter[str]] = TypeAdapter(CaseTag)
 _SHOWN: Final = 300
+_MOST_MASKED: Final = 4_000  # characters of a rejected text
 _MOST_TAGS: Final = 3
-CASE_BATCH: Final = 12  # replies with more cases get cut off
 _ROUNDS: Final = 2  # of replacing rejected cases
+_MOST_READ: Final = 3  # times as many as fit into a reply
+_MOST_REJECTED: Final = 20  # that the author is told of
 _LONGEST_QUESTION: Final = 20_000  # characters, with its files: it is asked and paid for often
 
 
@@ -65,77 +66,280 @@ class UsableCase:
     data: dict[str, Any]
     case: Case
     checks: tuple[AnyCheck, ...]
-    reference: str = ""
 
 
-def try_cases(
-    replies: Sequence[Any],
-    existing: Sequence[UsableCase],
-    scratch: Path,
-    ask: Ask,
-    judge_name: str | None,
-    *,
-    agents: bool = False,
-) -> tuple[list[UsableCase], list[Rejected]]:
-    """Try each case that an author wrote; none may ask the same as the ``existing`` ones.
+@dataclass(frozen=True)
+class Rejected:
+    """A case or a query that can't be used, and why."""
 
-    ``agents``: whether they may look at the files that an agent leaves.
-    """
-    usable, rejected = list[UsableCase](), list[Rejected]()
-    for reply in replies:
-        question = one_line(str(reply.get("input", "")), _SHOWN) if isinstance(reply, dict) else ""
-        taken = [*existing, *usable]
+    text: str  # of the question, shortened
+    reason: str
+
+
+@dataclass
+class Authored:
+    """What an author wrote, and why it ended early ("" if it did not)."""
+
+    usable: list[UsableCase] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    stop: str = ""
+
+
+@dataclass(frozen=True)
+class Author(ABC):
+    """A model that writes what a skill is tested by."""
+
+    run: TeachRun
+    model: str
+
+    key: ClassVar[str]  # of the list in its replies
+    question: ClassVar[str]  # the key of a question in that list
+    batch: ClassVar[int]  # replies with more get cut off
+
+    @abstractmethod
+    def missing(self, cases: Sequence[UsableCase], total: int) -> tuple[int, ...]:
+        """How many of each kind are missing, for ``total`` in all."""
+
+    def kind_of(self, _: UsableCase) -> int:
+        """Its place in what is missing."""
+        return 0
+
+    @abstractmethod
+    def request(
+        self,
+        missing: tuple[int, ...],
+        existing: Sequence[UsableCase],
+        rejected: Sequence[Rejected],
+    ) -> tuple[str, str, str]:
+        """The system text, the prompt and the schema."""
+
+    @abstractmethod
+    def tried(self, reply: Any, existing: Sequence[UsableCase]) -> UsableCase:
+        """The case of a reply; NotUsable if it tests nothing, or the same as an existing one."""
+
+    def write(self, number: int, existing: Sequence[UsableCase] = ()) -> Authored:
+        """Up to ``number`` cases that differ from the ``existing`` ones."""
+        batches = -(-number // self.batch)
+        return self._write(number, existing, (), batches + _ROUNDS)
+
+    def replace(
+        self, rejected: Sequence[Rejected], existing: Sequence[UsableCase]
+    ) -> list[UsableCase]:
+        """Replacements for cases that were rejected later; those that are usable at once."""
+        return self._write(len(rejected), existing, rejected, 1).usable
+
+    def _write(
+        self,
+        number: int,
+        existing: Sequence[UsableCase],
+        rejected: Sequence[Rejected],
+        rounds: int,
+    ) -> Authored:
+        written, total = Authored(), len(existing) + number
+        for _ in range(rounds):
+            missing = self.missing([*existing, *written.usable], total)
+            if not any(missing):
+                break
+            try:
+                replies = self._ask(
+                    _batch_of(missing, self.batch), [*existing, *written.usable], rejected
+                )
+            except (BudgetError, UnusableError) as error:
+                if not written.usable:
+                    raise
+                ended = isinstance(error, BudgetError)
+                written.stop = (
+                    f"another round {self.run.models.past_budget()}"
+                    if ended
+                    else str(error).splitlines()[0].rstrip(":")
+                )
+                return written
+            rejected = self._add(written, replies, existing, total)
+        if len(written.usable) < number:
+            written.stop = f"{self.model} wrote too few that can be used"
+        return written
+
+    def _ask(
+        self,
+        missing: tuple[int, ...],
+        existing: Sequence[UsableCase],
+        rejected: Sequence[Rejected],
+    ) -> list[Any]:
+        system, prompt, schema = self.request(missing, existing, rejected[-_MOST_REJECTED:])
+        request = TeachRequest(self.model, system, prompt, schema, self.run.state.session)
+        return ask_for(
+            self.run.models, request, lambda text: read_entries(text, self.key, self.question)
+        )
+
+    def _add(
+        self, written: Authored, replies: Sequence[Any], existing: Sequence[UsableCase], total: int
+    ) -> list[Rejected]:
+        """Add what can be used and is missing; return what was rejected of this reply."""
+        rejected = list[Rejected]()
+        for reply in replies[: _MOST_READ * self.batch]:
+            cases = [*existing, *written.usable]
+            missing = self.missing(cases, total)
+            if not any(missing):
+                break
+            try:
+                usable = self.tried(reply, cases)
+            except NotUsable as error:
+                text = str(reply.get(self.question) if isinstance(reply, dict) else reply)
+                text = one_line(masked(text[:_MOST_MASKED]), _SHOWN)
+                reason = one_line("; ".join(error.problems), _SHOWN)
+                rejected.append(Rejected(text, reason))
+                continue
+            written.usable += [usable] if missing[self.kind_of(usable)] else []
+        written.rejected += rejected
+        return rejected
+
+
+def _batch_of(missing: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """As many as one reply can hold, of each kind its share."""
+    total = sum(missing)
+    if total <= most:
+        return missing
+    others = [most * number // total for number in missing[1:]]
+    return (most - sum(others), *others)
+
+
+@dataclass(frozen=True)
+class CaseAuthor(Author):
+    """Writes cases for a skill, in the part that ``system`` gives it."""
+
+    system: str
+    body: str  # of the skill
+
+    key = "cases"
+    question = "input"
+    batch = 12
+
+    def missing(self, cases: Sequence[UsableCase], total: int) -> tuple[int, ...]:
+        return (max(0, total - len(cases)),)
+
+    def request(
+        self,
+        missing: tuple[int, ...],
+        existing: Sequence[UsableCase],
+        rejected: Sequence[Rejected],
+    ) -> tuple[str, str, str]:
+        judged, agents = self.run.models.judge is not None, self.run.settings.only_agents
+        prompt = cases_prompt(
+            self.run.settings.task,
+            self.run.material.text,
+            self.body,
+            sum(missing),
+            [usable.case.input for usable in existing],
+            [(case.text, case.reason) for case in rejected],
+            judge=judged,
+            agents=agents,
+        )
+        return self.system, prompt, cases_schema(judged, agents=agents)
+
+    def tried(self, reply: Any, existing: Sequence[UsableCase]) -> UsableCase:
+        models = self.run.models
+        trial = CaseTrial(
+            self.run.state.folder, models.ask, models.judge, self.run.settings.only_agents
+        )
+        return trial.tried(reply, existing)
+
+
+@dataclass(frozen=True)
+class CaseTrial:
+    """Tries a case that an author wrote; ``agents``: it may look at the files they leave."""
+
+    scratch: Path
+    ask: Ask
+    judge: str | None = None
+    agents: bool = False
+
+    def tried(self, reply: Any, existing: Sequence[UsableCase]) -> UsableCase:
+        """The case of a reply; NotUsable if it does not tell right answers from wrong ones."""
+        form = read_reply(json.dumps(reply), CaseReply)
+        form = form if self.agents else form.model_copy(update={"leaves": []})
+        new = self._parsed(form, {usable.case.id for usable in existing})
+        for problem in self._problems(new, form):
+            raise NotUsable([problem])
+        require_different(new, existing)
+        return new
+
+    def _parsed(self, form: CaseReply, taken: set[str]) -> UsableCase:
+        """The case as it is read from a file; NotUsable if it is not valid there."""
+        size = len(form.input) + sum(len(file.text) for file in form.files)
+        if size > _LONGEST_QUESTION:
+            raise NotUsable([f"the question has {size:,} characters (limit {_LONGEST_QUESTION:,})"])
+        data = _as_saved(form, taken)
+        allowed = offered(self.judge is not None)
+        names = [check.name for check in written_checks(data["expected"])]
+        if unknown := [name for name in names if name not in allowed]:
+            raise NotUsable([f"unknown check {unknown[0]!r}; use only the checks listed"])
+        if form.leaves:
+            data["expected"]["files"] = {file.path: _file_checks(file) for file in form.leaves}
         try:
-            form = read_reply(json.dumps(reply), CaseReply)
-            form = form if agents else form.model_copy(update={"leaves": []})
-            new = _parsed(form, {usable.case.id for usable in taken}, scratch, judge_name)
-            for problem in _problems(new, form, ask, judge_name):
-                raise NotUsable([problem])
-            twins = list(near_duplicates([usable.case for usable in (*taken, new)]))
-            if any(second is new.case for _, second in twins):
-                raise NotUsable(["it asks nearly the same as another case"])
-        except NotUsable as error:
-            rejected.append(Rejected(question, one_line("; ".join(error.problems), _SHOWN)))
-        else:
-            usable.append(new)
-    return usable, rejected
+            with tempfile.TemporaryDirectory(prefix="tmp-", dir=self.scratch) as folder:
+                file = Path(folder, "skill_meta.json")
+                file.write_text(json.dumps({"cases": [data]}), encoding="utf-8")
+                [(case, checks)] = load_checked_cases(file).require_all()
+            start_files(case)
+        except ValueError as error:
+            raise NotUsable([str(error)]) from None
+        except CasesError as error:
+            raise NotUsable(
+                [f"{json_path(place[2:])}: {problem}" for place, problem in error.problems]
+                or [error.problem]
+            ) from None
+        return UsableCase(data, case, checks)
+
+    def _problems(self, usable: UsableCase, form: CaseReply) -> Iterator[str]:
+        """Why a case does not tell right answers from wrong ones, the cheapest reason first."""
+        for text, _ in leaked_texts(usable.case):
+            yield f"the expected text {one_line(text, 60)!r} is in the question itself"
+        reason = self._why_failed(usable, form.reference, form.reference_files)
+        if reason is not None:
+            yield f"its reference answer fails: {reason}"
+        for kind, text in (("a bare Okay", _NOTHING_SAID), ("an off-topic answer", _OFF_TOPIC)):
+            if self._why_failed(usable, text) is None:
+                yield f"{kind} passes its checks"
+        if not form.wrong.strip():
+            yield "it has no wrong answer"
+        elif self._why_failed(usable, form.wrong, form.wrong_files) is None:
+            yield f"its wrong answer passes: {one_line(form.wrong, 100)!r}"
+
+    def _why_failed(
+        self, usable: UsableCase, text: str, files: Sequence[QuestionFileForm] = ()
+    ) -> str | None:
+        """Why an answer fails; None if it passes. The judge is asked only if all rules pass."""
+        written = tuple(AnswerFile.of(file.name, file.text.encode()) for file in files)
+        activity = Activity(turns=1) if why_agent(usable.case, usable.checks) else None
+        usage = Usage(1, max(1, len(text.split())), 0)
+        answer = Answer(text, usage, files=written, activity=activity)
+        space = Workspace(answer, start_files(usable.case))
+        plain = [check for check in usable.checks if not rubric_of([check]).texts]
+        try:
+            for grading in grade(plain, answer, case=usable.case, workspace=space):
+                if grading.required and not grading.passed:
+                    return grading.reason
+            if len(plain) == len(usable.checks):
+                return None
+            if text == _NOTHING_SAID:
+                return "no rubric is met by it"
+            rubric = rubric_for(usable.checks, self.judge)
+            assert rubric is not None, "a rubric without a judge is not offered"
+            question = Question("", "", (("user", user_text(usable.case)),), 0, 1)
+            (ruled,) = judge(self.ask, [(rubric, question, answer)])
+            if ruled.problem:
+                return masked(ruled.problem)
+            graded = grade(usable.checks, answer, ruled.by_text, usable.case, space)
+            return next((g.reason for g in graded if g.required and not g.passed), None)
+        except CheckError as error:
+            return str(error)
 
 
-def _parsed(form: CaseReply, taken: set[str], scratch: Path, judge_name: str | None) -> UsableCase:
-    """The case as it is read from a file; NotUsable if it is not valid there."""
-    size = len(form.input) + sum(len(file.text) for file in form.files)
-    if size > _LONGEST_QUESTION:
-        raise NotUsable([f"the question has {size:,} characters (limit {_LONGEST_QUESTION:,})"])
-    data = _as_saved(form, taken)
-    allowed = offered(judge_name is not None)
-    unknown = [
-        check.name for check in written_checks(data["expected"]) if check.name not in allowed
-    ]
-    if unknown:
-        raise NotUsable([f"unknown check {unknown[0]!r}; use only the checks listed"])
-    if form.leaves:
-        data["expected"]["files"] = {file.path: _file_checks(file) for file in form.leaves}
-    try:
-        [(case, checks)] = load_written([data], scratch)
-        start_files(case)
-    except ValueError as error:
-        raise NotUsable([str(error)]) from None
-    except CasesError as error:
-        raise NotUsable(
-            [f"{json_path(place[2:])}: {problem}" for place, problem in error.problems]
-            or [error.problem]
-        ) from None
-    return UsableCase(data, case, checks, form.reference)
-
-
-def load_written(
-    cases: Sequence[dict[str, Any]], scratch: Path
-) -> list[tuple[Case, tuple[AnyCheck, ...]]]:
-    """Cases, read as those of a skill are."""
-    with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
-        file = Path(folder, "skill_meta.json")
-        file.write_text(json.dumps({"cases": list(cases)}), encoding="utf-8")
-        return load_checked_cases(file).require_all()
+def require_different(new: UsableCase, existing: Sequence[UsableCase]) -> None:
+    """NotUsable if it asks nearly the same as another."""
+    cases = [usable.case for usable in (*existing, new)]
+    if any(second is new.case for _, second in near_duplicates(cases)):
+        raise NotUsable(["it asks nearly the same as another one"])
 
 
 def _as_saved(form: CaseReply, taken: set[str]) -> dict[str, Any]:
@@ -174,124 +378,3 @@ def _without_empty(expected: dict[str, Any]) -> dict[str, Any]:
     return {
         name: value for name, value in expected.items() if value not in (None, "", [], 0, False)
     }
-
-
-def _problems(
-    usable: UsableCase, form: CaseReply, ask: Ask, judge_name: str | None
-) -> Iterator[str]:
-    """Why a case does not tell right answers from wrong ones, the cheapest reason first."""
-    wrong = form.wrong
-    for text, _ in leaked_texts(usable.case):
-        yield f"the expected text {one_line(text, 60)!r} is in the question itself"
-    reason = _why_failed(usable, usable.reference, ask, judge_name, form.reference_files)
-    if reason is not None:
-        yield f"its reference answer fails: {reason}"
-    for kind, text in (("a bare Okay", _NOTHING_SAID), ("an off-topic answer", _OFF_TOPIC)):
-        if _why_failed(usable, text, ask, judge_name) is None:
-            yield f"{kind} passes its checks"
-    if not wrong.strip():
-        yield "it has no wrong answer"
-    elif _why_failed(usable, wrong, ask, judge_name, form.wrong_files) is None:
-        yield f"its wrong answer passes: {one_line(wrong, 100)!r}"
-
-
-def _why_failed(
-    usable: UsableCase,
-    text: str,
-    ask: Ask,
-    judge_name: str | None,
-    files: Sequence[QuestionFileForm] = (),
-) -> str | None:
-    """Why an answer fails; None if it passes. The judge is asked only if all rules pass."""
-    written = tuple(AnswerFile.of(file.name, file.text.encode()) for file in files)
-    activity = Activity(turns=1) if why_agent(usable.case, usable.checks) else None
-    usage = Usage(1, max(1, len(text.split())), 0)
-    answer = Answer(text, usage, files=written, activity=activity)
-    space = Workspace(answer, start_files(usable.case))
-    plain = [check for check in usable.checks if not rubric_of([check]).texts]
-    try:
-        for grading in grade(plain, answer, case=usable.case, workspace=space):
-            if grading.required and not grading.passed:
-                return grading.reason
-        if len(plain) == len(usable.checks):
-            return None
-        if text == _NOTHING_SAID:
-            return "no rubric is met by it"
-        rubric = rubric_for(usable.checks, judge_name)
-        assert rubric is not None, "a rubric without a judge is not offered"
-        question = Question("", "", (("user", user_text(usable.case)),), 0, 1)
-        (ruled,) = judge(ask, [(rubric, question, answer)])
-        if ruled.problem:
-            return masked(ruled.problem)
-        graded = grade(usable.checks, answer, ruled.by_text, usable.case, space)
-        return next((g.reason for g in graded if g.required and not g.passed), None)
-    except CheckError as error:
-        return str(error)
-
-
-@dataclass(frozen=True)
-class Author:
-    """A model that writes cases for a skill."""
-
-    run: TeachRun
-    model: str
-    system: str
-    body: str  # of the skill
-
-    def write(self, number: int, existing: Sequence[UsableCase] = ()) -> Authored[UsableCase]:
-        """Up to ``number`` cases that differ from the ``existing`` ones."""
-        written = Authored[UsableCase]()
-        while len(written.usable) + len(written.rejected) < number:
-            batch = min(CASE_BATCH, number - len(written.usable) - len(written.rejected))
-            before = len(written.usable) + len(written.rejected)
-            self._add(written, self._prompt(batch, [*existing, *written.usable]), batch, existing)
-            if len(written.usable) + len(written.rejected) == before:
-                break
-        for _ in range(_ROUNDS):
-            if (missing := number - len(written.usable)) <= 0:
-                break
-            self._replace(written, missing, existing)
-        return written
-
-    def replace(
-        self, rejected: Sequence[Rejected], existing: Sequence[UsableCase]
-    ) -> list[UsableCase]:
-        """Replacements for cases that were rejected later; those that are usable at once."""
-        written = Authored[UsableCase](rejected=list(rejected))
-        self._replace(written, len(rejected), existing)
-        return written.usable
-
-    def _replace(
-        self, written: Authored[UsableCase], missing: int, existing: Sequence[UsableCase]
-    ) -> None:
-        reasons = [(case.text, case.reason) for case in written.rejected]
-        prompt = self._prompt(missing, [*existing, *written.usable])
-        number = len(written.usable)
-        self._add(written, replace_prompt(missing, reasons, prompt), missing, existing)
-        written.replaced += len(written.usable) - number
-
-    def _add(
-        self, written: Authored[UsableCase], prompt: str, most: int, existing: Sequence[UsableCase]
-    ) -> None:
-        models, state, agents = self.run.models, self.run.state, self.run.settings.only_agents
-        schema = cases_schema(models.judge is not None, agents=agents)
-        request = TeachRequest(self.model, self.system, prompt, schema, state.session)
-        replies = ask_for(models, request, lambda text: read_entries(text, "cases", "input"))
-        replies = replies[:most]
-        existing = [*existing, *written.usable]
-        usable, rejected = try_cases(
-            replies, existing, state.folder, models.ask, models.judge, agents=agents
-        )
-        written.usable += usable
-        written.rejected += rejected
-
-    def _prompt(self, number: int, existing: Sequence[UsableCase]) -> str:
-        return cases_prompt(
-            self.run.settings.task,
-            self.run.material.text,
-            self.body,
-            number,
-            [usable.case.input for usable in existing],
-            judge=self.run.models.judge is not None,
-            agents=self.run.settings.only_agents,
-        )

@@ -16,12 +16,12 @@ from .described import Described, MeasuredWording, version_text
 from .drafts import draft_of, require_writable
 from .improvement import Improvement
 from .prompts import DESCRIBER, Tried, description_prompt, fenced
+from .query_writing import read_queries
 from .replies import DESCRIPTION_SCHEMA, TeachRequest, ask_for
 from .sources import Material, size_of
 from .teach_costs import estimate_descriptions, too_few_queries
 from .teach_run import TeachContext, TeachRun, open_models, require_unfinished, start_run
 from .teach_settings import TeachSettings, check
-from .trigger_set import read_queries
 from .wordings import (
     MOST_BODY,
     Wording,

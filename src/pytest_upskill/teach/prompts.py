@@ -208,10 +208,12 @@ def cases_prompt(
     body: str,
     number: int,
     asked: Sequence[str],
+    rejected: Sequence[tuple[str, str]],
     *,
     judge: bool,
     agents: bool = False,
 ) -> str:
+    """``rejected``: questions of an earlier reply that can't be used, and why."""
     questions = "\n".join(f"- {question}" for question in asked)
     return joined(
         [
@@ -221,23 +223,16 @@ def cases_prompt(
             f"Asked already, so ask something else:\n{fenced('questions', questions)}"
             if questions
             else "",
+            _rejected(rejected),
             f"Write {number} cases. {_case_rules(judge, agents=agents)}",
         ]
     )
 
 
-def replace_prompt(number: int, rejected: Sequence[tuple[str, str]], before: str) -> str:
-    """Asks to replace rejected cases; each is a question and a reason."""
-    reasons = "\n".join(
-        f"- {question}\n  rejected because {reason}" for question, reason in rejected
-    )
-    return joined(
-        [
-            before,
-            f"You wrote cases for this before. These were rejected:\n{fenced('rejected', reasons)}",
-            f"Write {number} others in their place, in the same form.",
-        ]
-    )
+def _rejected(rejected: Sequence[tuple[str, str]]) -> str:
+    reasons = "\n".join(f"- {text}\n  rejected because {reason}" for text, reason in rejected)
+    before = "You wrote these before. They were rejected, so write others in their place"
+    return f"{before}:\n{fenced('rejected', reasons)}" if reasons else ""
 
 
 def _case_rules(judge: bool, *, agents: bool) -> str:
@@ -266,13 +261,12 @@ def queries_prompt(
     skill: str,
     messages: Sequence[str],
     existing: Sequence[tuple[str, bool]],
-    missing: tuple[int, int],
+    missing: Sequence[int],
     rejected: Sequence[tuple[str, str]],
 ) -> str:
     """``missing``: how many that should open the skill, and that should not."""
     queries = "\n".join(f"- {'yes' if should else 'no'}: {query}" for query, should in existing)
     user_messages = "\n".join(f"- {text}" for text in messages)
-    reasons = "\n".join(f"- {query}\n  rejected because {reason}" for query, reason in rejected)
     parts = [
         f"The skill is called {name}. This is its SKILL.md:\n{fenced('skill', skill)}",
         "What users of this project asked. Take their tone and their tasks; a message that fits "
@@ -283,9 +277,7 @@ def queries_prompt(
         f"{fenced('queries', queries)}"
         if queries
         else "",
-        f"You wrote these before. They were rejected:\n{fenced('rejected', reasons)}"
-        if reasons
-        else "",
+        _rejected(rejected),
         f"Write {missing[0]} with should_trigger true and {missing[1]} with should_trigger false.\n"
         f"{_QUERY_RULES}",
         _QUERIES_FORM,

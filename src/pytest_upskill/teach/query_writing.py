@@ -1,131 +1,48 @@
-"""Queries of a trigger set, written by a model: each is checked, and replaced if rejected.
+"""Queries that should, or should not, open a skill, written by a model to a skill's trigger set.
 
 A query that names the skill tests nothing: any agent opens a skill that it is told to open.
 """
 
+import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
-from itertools import islice
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from .._util.texts import one_line, visible
-from ..errors import BudgetError, UnusableError
+from .._util.files import resolved, save_file, why_unwritable
+from .._util.json_forms import read_json
+from .._util.texts import counted, visible
+from ..errors import CasesError, InputError, Setting, TeachError
+from ..skills.case import Case
+from ..skills.folder import SKILL_NAMES, read_text, skill_file
+from ..skills.skill import Skill, fields_of, load_skill
+from ..skills.trigger_loading import TRIGGERS_NAME, Trigger, load_triggers
+from .case_writing import Author, Rejected, UsableCase, require_different
+from .drafts import draft_of
+from .progress_lines import as_sentence, wrapped
 from .prompts import QUERY_AUTHOR, queries_prompt
-from .replies import (
-    QUERIES_SCHEMA,
-    Authored,
-    NotUsable,
-    Rejected,
-    TeachRequest,
-    ask_for,
-    read_entries,
-)
+from .replies import QUERIES_SCHEMA, NotUsable
 from .secrets import masked
-from .teach_models import TeachModels
+from .sources import Material, UserMessages, read_user_messages, size_of, trace_budget
+from .teach_costs import estimate_queries
+from .teach_run import TeachContext, open_models, require_unfinished, start_run
+from .teach_settings import TeachSettings, check
 
+OPENS: Final = "opens"
+STAYS_CLOSED: Final = "stays-closed"
 LONGEST_QUERY: Final = 2_000  # characters: it is asked and paid for often
 _SHORTEST: Final = 8
 _WORDS: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
-_MORE_WORDS: Final = 2  # in a query than in the name: "p d f forms" is "pdf-forms", too
 _QUOTED: Final = 7  # words in a row that are copied, whatever is around them
 _COPIED: Final = 0.75  # share of a query's words that stand in the description, in order
 _FEW: Final = 4  # words that any two texts may have in common
-_ALIKE: Final = 0.85  # share of words that near duplicates have in common, in order
-
-QUERY_BATCH: Final = 30  # replies with more queries get cut off
-_ROUNDS: Final = 3  # of replacing rejected queries
-_MOST_REJECTED: Final = 20  # that the author is told of
-_MOST_READ: Final = 3  # times as many as were asked for
-_SHOWN: Final = 200
-
-
-@dataclass(frozen=True)
-class QueryRules:
-    """What the queries of a skill must not say: its names, and the words of its description."""
-
-    names: tuple[str, ...]
-    description: str
-
-    def problem(self, query: str, existing: Iterable[str]) -> str | None:
-        """Why a query can't be used beside the existing ones; None if it can."""
-        return next(self._problems(query, existing), None)
-
-    def _problems(self, query: str, existing: Iterable[str]) -> Iterator[str]:
-        if len(query) > LONGEST_QUERY:
-            yield f"it has {len(query):,} characters (limit {LONGEST_QUERY:,})"
-            return
-        if visible(query) != query:
-            yield "it has control or invisible characters"
-        if len(query) < _SHORTEST:
-            yield "it is too short for a real query"
-        words = words_of(query)
-        if any(_names(words, name) for name in self._names):
-            yield f"it names the skill ({self.names[0]}): a user does not know that name"
-        if _copies(words, self._words):
-            yield "it copies the description: say what the user wants, in other words"
-        if any(alike(words, words_of(text)) for text in existing):
-            yield "it asks nearly the same as another query"
-
-    @cached_property
-    def _words(self) -> list[str]:
-        return words_of(self.description)
-
-    @cached_property
-    def _names(self) -> list[list[str]]:
-        return [words for words in map(words_of, self.names) if words]
-
-
-def words_of(text: str) -> list[str]:
-    """Words in lower case, each Chinese or Japanese character by itself."""
-    folded = unicodedata.normalize("NFKD", text).casefold()
-    visible_chars = (char for char in folded if unicodedata.category(char) not in ("Mn", "Cf"))
-    return _WORDS.findall("".join(visible_chars))
-
-
-def _names(words: Sequence[str], name: Sequence[str]) -> bool:
-    """Whether the words of a name stand in a row, joined or split, in the singular or plural."""
-    forms = {"".join(name), "".join(map(_singular, name)), _singular("".join(name))}
-    longest = max(map(len, forms)) + len(name) * 2  # with plurals
-    for start in range(len(words)):
-        for end in range(start + 1, min(len(words), start + len(name) + _MORE_WORDS) + 1):
-            row = words[start:end]
-            joined = "".join(row)
-            if len(joined) > longest:
-                break
-            if forms & {joined, _singular(joined), "".join(map(_singular, row))}:
-                return True
-    return False
-
-
-def _singular(word: str) -> str:
-    for end, instead in (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("s", "")):
-        if word.endswith(end) and len(word) - len(end) >= 2 and not word.endswith("ss"):
-            return word[: -len(end)] + instead
-    return word
-
-
-def _copies(words: Sequence[str], description: Sequence[str]) -> bool:
-    matcher = SequenceMatcher(None, words, description, autojunk=False)
-    rows = [block.size for block in matcher.get_matching_blocks()]
-    if max(rows) >= _QUOTED:
-        return True
-    shared = sum(size for size in rows if size > 1)
-    return shared > _FEW and shared >= _COPIED * len(words)
-
-
-def alike(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether two queries are nearly the same, by their words."""
-    if not first or not second:
-        return list(first) == list(second)
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
-    quick = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
-    return all(ratio() >= _ALIKE for ratio in quick)
+_MOST_SKILL: Final = 40_000  # characters of SKILL.md that the author is shown
+_FORM: Final = 'Make it a list of {"query": "…", "should_trigger": true}, or remove it.'
 
 
 @dataclass(frozen=True)
@@ -136,123 +53,246 @@ class Query:
     should_trigger: bool
 
 
-_QUERY: Final = TypeAdapter(Query)
+@dataclass(frozen=True)
+class TriggerSet:
+    """The queries of a skill after a run of ``triggers``."""
+
+    name: str  # of the skill
+    file: Path  # where the new ones are
+    old: tuple[Query, ...]
+    new: tuple[Query, ...]
+    total: int  # that was asked for
+    rejected: tuple[Rejected, ...] = ()
+    stop: str = ""  # why there are fewer
+    notes: tuple[str, ...] = ()
+    cost: float | None = None
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return (*self.old, *self.new)
 
 
-def missing_of(queries: Sequence[Query], total: int) -> tuple[int, int]:
-    """How many of each kind are missing in a set of ``total``, as balanced as it can be."""
-    old_should = sum(query.should_trigger for query in queries)
-    missing = max(0, total - len(queries))
-    should = min(missing, max(0, (len(queries) + missing + 1) // 2 - old_should))
-    return should, missing - should
+def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -> TriggerSet:
+    """Add queries to a skill's set until it has as many as asked for, half of each kind."""
+    check(settings)
+    skill = load_skill(skill_file(path))
+    folder = skill.file.parent
+    file = _growable_file(folder)
+    entries = _entries(file)
+    triggers = read_queries(folder) if entries or not file.exists() else ()
+    old = [_usable(Query(trigger.query, trigger.should_trigger)) for trigger in triggers]
+    number = settings.queries - len(old)
+    with open_models(settings, context) as models:
+        messages = read_user_messages(settings.traces, trace_budget(models.provider) // 2)
+        material = _material(skill, messages)
+        require_unfinished(settings, context, material)
+        if number <= 0:
+            raise _complete(file, [_query_of(usable) for usable in old])
+        estimate = estimate_queries(settings, models, material, number)
+        run = start_run(settings, context, models, material, estimate, skill.name)
+        context.screen.begin(f"Generating queries with {models.author}…")
+        written = QueryAuthor(run, models.author, skill, messages.texts).write(number, old)
+        kept, rejected = len(written.usable), len(written.rejected)
+        counts = [f"{kept} kept"] + ([f"{rejected} rejected"] if rejected else [])
+        counts += [f"{number - kept} given up"] if kept < number else []
+        context.screen.done(", ".join(counts))
+        if not written.usable:
+            reasons = "; ".join(f"{one.text!r}: {one.reason}" for one in written.rejected[-3:])
+            raise TeachError(
+                f"{models.author}: no query could be used. Rejected: {reasons}\n"
+                "  Try a stronger model."
+            )
+        new = [usable.data for usable in written.usable]
+        text = json.dumps([*_entries(file), *new], indent=2, ensure_ascii=False)
+        save_file(file, f"{text}\n")
+        spent = models.spent()
+        run.mark_saved(folder, spent)
+        return TriggerSet(
+            skill.name,
+            file,
+            tuple(map(_query_of, old)),
+            tuple(map(_query_of, written.usable)),
+            settings.queries,
+            tuple(written.rejected),
+            written.stop,
+            run.final_notes(),
+            spent,
+        )
+
+
+def trigger_task(skill: Skill) -> str:
+    """Tells the run from those of other commands when it is resumed."""
+    return f"queries for {skill.name}: {skill.description}"
+
+
+def _usable(query: Query) -> UsableCase:
+    tag = OPENS if query.should_trigger else STAYS_CLOSED
+    case = Case(query.query, query.query, tags=(tag,))
+    return UsableCase({"query": query.query, "should_trigger": query.should_trigger}, case, ())
+
+
+def _query_of(usable: UsableCase) -> Query:
+    return Query(usable.case.input, OPENS in usable.case.tags)
 
 
 @dataclass(frozen=True)
-class QueryAuthor:
-    """The model that writes queries, and what it knows of the skill."""
+class QueryAuthor(Author):
+    """Writes queries for a skill; ``messages`` show how its users ask."""
 
-    models: TeachModels
-    name: str
-    skill: str  # its SKILL.md
-    messages: Sequence[str]  # of users
-    rules: QueryRules
-    session: int
+    skill: Skill
+    messages: Sequence[str]
 
-    def write(self, total: int, old: Sequence[Query]) -> Authored[Query]:
-        """The queries that are missing; fewer if the model can't write them in some rounds."""
-        written, rejected = Authored[Query](), list[Rejected]()
-        batches = -(-sum(missing_of(old, total)) // QUERY_BATCH)
-        for _ in range(batches + _ROUNDS):
-            queries = [*old, *written.usable]
-            missing = missing_of(queries, total)
-            if not any(missing):
-                return written
-            try:
-                replies = ask_for(
-                    self.models, self._request(queries, missing, rejected), _read_queries
-                )
-            except UnusableError as error:
-                if not written.usable:
-                    raise
-                written.stop = str(error).splitlines()[0].rstrip(":")
-                return written
-            except BudgetError:
-                if not written.usable:
-                    raise
-                written.stop = f"another round {self.models.past_budget()}"
-                return written
-            rejected = self._add(written, replies, missing, old)
-        if any(missing_of([*old, *written.usable], total)):
-            written.stop = f"{self.models.author} wrote too few that can be used"
-        return written
+    key = "queries"
+    question = "query"
+    batch = 30
 
-    def _request(
+    def missing(self, cases: Sequence[UsableCase], total: int) -> tuple[int, ...]:
+        """Those that should open the skill and those that should not, balanced if possible."""
+        missing = max(0, total - len(cases))
+        opening = sum(not self.kind_of(usable) for usable in cases)
+        should = min(missing, max(0, (total + 1) // 2 - opening))
+        return should, missing - should
+
+    def kind_of(self, usable: UsableCase) -> int:
+        return int(OPENS not in usable.case.tags)
+
+    def request(
         self,
-        queries: Sequence[Query],
-        missing: tuple[int, int],
+        missing: tuple[int, ...],
+        existing: Sequence[UsableCase],
         rejected: Sequence[Rejected],
-    ) -> TeachRequest:
+    ) -> tuple[str, str, str]:
         prompt = queries_prompt(
-            self.name,
-            self.skill,
+            self.skill.name,
+            read_text(self.skill.file)[:_MOST_SKILL],
             self.messages,
-            [(query.query, query.should_trigger) for query in queries],
-            _batch_of(missing),
-            [(query.text, query.reason) for query in rejected[-_MOST_REJECTED:]],
+            [(usable.case.input, not self.kind_of(usable)) for usable in existing],
+            missing,
+            [(query.text, query.reason) for query in rejected],
         )
-        return TeachRequest(self.models.author, QUERY_AUTHOR, prompt, QUERIES_SCHEMA, self.session)
+        return QUERY_AUTHOR, prompt, QUERIES_SCHEMA
 
-    def _add(
-        self,
-        written: Authored[Query],
-        replies: Sequence[Any],
-        missing: tuple[int, int],
-        old: Sequence[Query],
-    ) -> list[Rejected]:
-        """Add what can be used; return what was rejected of this reply."""
-        to_add = dict(zip((True, False), missing, strict=True))
-        rejected = list[Rejected]()
-        for reply in islice(replies, _MOST_READ * QUERY_BATCH):
-            existing = [query.query for query in (*old, *written.usable)]
-            try:
-                query = self._checked(reply, existing, missing)
-            except NotUsable as error:
-                text = str(reply.get("query") if isinstance(reply, dict) else reply)
-                text = one_line(masked(text[: LONGEST_QUERY * 2]), _SHOWN)
-                rejected.append(Rejected(text, str(error)))
-                continue
-            if to_add[query.should_trigger]:
-                to_add[query.should_trigger] -= 1
-                written.usable.append(query)
-        written.rejected += rejected
-        return rejected
-
-    def _checked(self, reply: Any, existing: Sequence[str], missing: tuple[int, int]) -> Query:
-        """The query of a reply; NotUsable if it can't be in the set."""
+    def tried(self, reply: Any, existing: Sequence[UsableCase]) -> UsableCase:
         try:
-            query = _QUERY.validate_python(reply)
+            query = TypeAdapter(Query).validate_python(reply)
         except ValidationError:
             problem = 'it is no object with a text "query" and a true or false "should_trigger"'
             raise NotUsable([problem]) from None
-        text, should = query.query, query.should_trigger
-        if len(text) <= LONGEST_QUERY:  # a longer one is rejected, and takes long to be masked
-            text = " ".join(masked(text).split())
-        problem = self.rules.problem(text, existing) or ""
-        if not problem and not missing[not should]:
-            problem = f"only queries with should_trigger {str(not should).lower()} are missing"
-        if problem:
+        if len(query.query) > LONGEST_QUERY:  # it would take long to be masked
+            size = len(query.query)
+            raise NotUsable([f"it has {size:,} characters (limit {LONGEST_QUERY:,})"])
+        text = " ".join(masked(query.query).split())
+        names = dict.fromkeys((self.skill.name, self.skill.file.absolute().parent.name))
+        for problem in query_problems(text, tuple(names), self.skill.description):
             raise NotUsable([problem])
-        return Query(text, should)
+        usable = _usable(Query(text, query.should_trigger))
+        require_different(usable, existing)
+        return usable
 
 
-def _batch_of(missing: tuple[int, int]) -> tuple[int, int]:
-    """As many as one reply can hold, of each kind its share."""
-    total = sum(missing)
-    if total <= QUERY_BATCH:
-        return missing
-    first = round(QUERY_BATCH * missing[0] / total)
-    return first, QUERY_BATCH - first
+def query_problems(query: str, names: Sequence[str], description: str) -> Iterator[str]:
+    """Why a query tests nothing: it has the names of the skill, or the words of its description."""
+    if visible(query) != query:
+        yield "it has control or invisible characters"
+    if len(query) < _SHORTEST:
+        yield "it is too short for a real query"
+    words = _words_of(query)
+    if any(_names(words, name) for name in names):
+        yield f"it names the skill ({names[0]}): a user does not know that name"
+    if _copies(words, _words_of(description)):
+        yield "it copies the description: say what the user wants, in other words"
 
 
-def _read_queries(text: str) -> list[Any]:
-    return read_entries(text, "queries", "query")
+def _words_of(text: str) -> list[str]:
+    """Words in lower case, each Chinese or Japanese character by itself."""
+    folded = unicodedata.normalize("NFKD", text).casefold()
+    visible_chars = (char for char in folded if unicodedata.category(char) not in ("Mn", "Cf"))
+    return _WORDS.findall("".join(visible_chars))
+
+
+def _names(words: Sequence[str], name: str) -> bool:
+    """Whether the words of a name stand in a row, joined or split, in the singular or plural."""
+    singular = (word.removesuffix("s") for word in _words_of(name))
+    letters = ("[ ]?".join(map(re.escape, word)) for word in singular)
+    pattern = "(?:e?s)?[ ]?(?:s[ ])?".join(letters)
+    return bool(pattern) and re.search(rf"\b{pattern}(?:[ ]?e?s)?\b", " ".join(words)) is not None
+
+
+def _copies(words: Sequence[str], description: Sequence[str]) -> bool:
+    matcher = SequenceMatcher(None, words, description, autojunk=False)
+    rows = [block.size for block in matcher.get_matching_blocks()]
+    shared = sum(size for size in rows if size > 1)
+    return max(rows) >= _QUOTED or (shared > _FEW and shared >= _COPIED * len(words))
+
+
+def trigger_set_lines(triggers: TriggerSet, width: int) -> list[str]:
+    return wrapped(sentences(triggers), width)
+
+
+def sentences(triggers: TriggerSet) -> list[str]:
+    """What to know before the queries are used."""
+    total, number = triggers.total, len(triggers.queries)
+    texts = [f"{_kinds(triggers.queries)}; {len(triggers.new):,} of them new."]
+    if number < total:
+        texts.append(
+            f"{counted(total - number, 'query')} fewer than the {total} asked for: "
+            f"{triggers.stop}. Run it again to complete the set."
+        )
+    texts.append("Read them before you use them: one of the wrong kind counts against the skill.")
+    return [*texts, *map(as_sentence, triggers.notes)]
+
+
+def trigger_set_data(triggers: TriggerSet) -> dict[str, Any]:
+    """The result as JSON."""
+    data = TypeAdapter(TriggerSet).dump_python(triggers, mode="json")
+    return {"schema": 1, **data, "sentences": sentences(triggers)}
+
+
+def _kinds(queries: Sequence[Query]) -> str:
+    should = sum(query.should_trigger for query in queries)
+    return f"{counted(should, 'query')} should open the skill, {len(queries) - should:,} should not"
+
+
+def _complete(file: Path, queries: Sequence[Query]) -> InputError:
+    total = len(queries)
+    return CasesError(
+        file,
+        f"this skill has {counted(total, 'query')} already ({_kinds(queries)})",
+        ("Ask for more with ", Setting("queries"), f" {total + 2}."),
+    )
+
+
+def _material(skill: Skill, messages: UserMessages) -> Material:
+    """What is sent: the skill, and what users said."""
+    asked_before = messages.material
+    start = draft_of(skill, fields_of(skill.file))
+    text = masked(read_text(skill.file)[:_MOST_SKILL])
+    sent = (size_of(SKILL_NAMES[0], text), *asked_before.sent)
+    return Material(asked_before.text, start=start, sent=sent, unsent=asked_before.unsent)
+
+
+def read_queries(folder: Path) -> tuple[Trigger, ...]:
+    """All queries of a skill, wherever they are; CasesError if one can't be read."""
+    loaded = load_triggers(folder)
+    for broken in loaded.broken:
+        raise broken.error
+    return loaded.triggers
+
+
+def _growable_file(folder: Path) -> Path:
+    """The file that queries are added to; InputError if they can't be."""
+    file = folder / TRIGGERS_NAME
+    if not resolved(file).is_relative_to(resolved(folder)):
+        raise InputError(file, "this is a link out of the skill's folder", "Remove the link.")
+    if problem := why_unwritable(file):
+        raise InputError(file, problem, "Check the file and its folder.")
+    return file
+
+
+def _entries(file: Path) -> list[Any]:
+    if not file.exists():
+        return []
+    data = read_json(file, CasesError, _FORM)[1]
+    if not isinstance(data, list):
+        raise CasesError(file, "queries can only be added to a list", _FORM)
+    return data

@@ -8,8 +8,8 @@ support send.
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -182,24 +182,6 @@ class NotUsable(Exception):
         self.problems = list(problems)
         self.value = value
         super().__init__("; ".join(self.problems))
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """A case or a query that can't be used, and why."""
-
-    text: str  # of the question, shortened
-    reason: str
-
-
-@dataclass
-class Authored(Generic[Value]):
-    """What an author wrote, and why it ended early ("" if it did not)."""
-
-    usable: list[Value] = field(default_factory=list)
-    rejected: list[Rejected] = field(default_factory=list)
-    replaced: int = 0  # usable ones that take the place of rejected ones
-    stop: str = ""
 
 
 @dataclass(frozen=True)

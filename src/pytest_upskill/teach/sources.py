@@ -25,7 +25,6 @@ from ..skills.folder import (
 from ..skills.skill import estimated_tokens, fields_of, load_skill
 from .drafts import Draft, draft_of
 from .prompts import fenced
-from .query_writing import words_of
 from .secrets import masked
 from .teach_settings import TeachSettings
 from .traces import Condensed, condensed, read_trace
@@ -308,7 +307,7 @@ def read_user_messages(paths: Sequence[Path], most_tokens: int) -> UserMessages:
     budget, earlier = most_tokens, set[tuple[str, ...]]()
     for row in zip_longest(*([(file, text) for text in by_file[file]] for file in by_file)):
         for file, text in filter(None, row):
-            words = tuple(words_of(text))
+            words = tuple(text.casefold().split())
             if words and words not in earlier and estimated_tokens(text) <= budget:
                 earlier.add(words)
                 budget -= estimated_tokens(text)

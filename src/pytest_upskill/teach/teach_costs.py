@@ -20,8 +20,7 @@ from ..trials.answer import Usage
 from ..trials.subject import Subject
 from .attempts import MOST_TRACES
 from .case_file import held_out, tagged_ids
-from .case_writing import CASE_BATCH, UsableCase
-from .query_writing import QUERY_BATCH
+from .case_writing import CaseAuthor, UsableCase
 from .sources import Material
 from .teach_models import TeachModels
 from .teach_settings import TeachSettings
@@ -33,6 +32,7 @@ _DRAFT: Final = 1_200
 _CASE: Final = 250
 _FAILURES: Final = 1_500
 _QUERY: Final = 60
+_QUERY_BATCH: Final = 30
 _DESCRIPTION: Final = 300
 _LISTED_SKILL: Final = 100
 _CHOICE: Final = 100
@@ -75,8 +75,8 @@ def estimate_teaching(
     prompt = estimated_tokens(material.text) + _PROMPT
     answer = min(ANSWER, models.settings.answer_output)
     costs.add(models.teacher, int(drafts), prompt, _DRAFT)
-    batches = -(-new_cases // CASE_BATCH)
-    costs.add(models.author, batches, prompt + SKILL, _CASE * min(new_cases, CASE_BATCH))
+    batches = -(-new_cases // CaseAuthor.batch)
+    costs.add(models.author, batches, prompt + SKILL, _CASE * min(new_cases, CaseAuthor.batch))
     costs.add(models.author, int(batches > 0), prompt + SKILL, _CASE * 3)
     if models.adversary:
         costs.add(models.adversary, 1, prompt + SKILL, _CASE * 3)
@@ -114,8 +114,8 @@ def estimate_queries(
     costs = _Costs(settings, models)
     start = material.start.text if material.start else ""
     prompt = _PROMPT + estimated_tokens(material.text) + estimated_tokens(start) + _QUERY * queries
-    replies = -(-queries // QUERY_BATCH) + 1
-    costs.add(models.author, replies, prompt, _QUERY * min(queries, QUERY_BATCH))
+    replies = -(-queries // _QUERY_BATCH) + 1
+    costs.add(models.author, replies, prompt, _QUERY * min(queries, _QUERY_BATCH))
     return costs.estimate
 
 

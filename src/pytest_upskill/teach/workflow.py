@@ -22,7 +22,7 @@ from .case_file import (
     require_growable,
     require_judge,
 )
-from .case_writing import LEARN, Author, UsableCase
+from .case_writing import LEARN, Author, CaseAuthor, Rejected, UsableCase
 from .drafts import (
     Draft,
     DraftSpec,
@@ -37,7 +37,6 @@ from .drafts import (
 from .outcome import Taught
 from .progress_lines import cells_of
 from .prompts import ADVERSARY, AUTHOR, draft_prompt
-from .replies import Rejected
 from .secrets import masked
 from .sources import Material, gather, size_of
 from .teach_costs import estimate_teaching, too_few_cases
@@ -262,13 +261,13 @@ class _Steps:
         screen.begin("Generating cases…")
         author = self._author(models.author, AUTHOR, draft)
         written = author.write(number, old)
-        cases, replaced = written.usable[:number], written.replaced
+        cases, rejected = written.usable, len(written.rejected)
         no_signal: set[str] = set()
         if models.students and cases:
             with suppress(BudgetError):  # the attempts will report it, and the cases are usable
                 cases, no_signal, exchanged = self._with_signal(author, draft, cases, old)
-                replaced += exchanged
-        counts = f"{len(cases)} kept" + (f", {replaced} replaced" if replaced else "")
+                rejected += exchanged
+        counts = f"{len(cases)} kept" + (f", {rejected} rejected" if rejected else "")
         if len(cases) < number:
             counts += f", {number - len(cases)} given up"
         screen.done(counts)
@@ -289,7 +288,7 @@ class _Steps:
         self.run.screen.begin(f"Generating adversarial cases with {adversary}…")
         number = max(2, round(self.run.settings.cases / 4))
         written = self._author(adversary, ADVERSARY, draft).write(number, old)
-        cases = [_with_tags(usable, "adversary", LEARN) for usable in written.usable[:number]]
+        cases = [_with_tags(usable, "adversary", LEARN) for usable in written.usable]
         self.run.screen.done(f"{len(cases)} kept")
         return cases
 
@@ -375,7 +374,7 @@ class _Steps:
         return DraftSpec(settings.max_skill_tokens, self.run.state.folder, fallback, start, name)
 
     def _author(self, model: str, system: str, draft: Draft) -> Author:
-        return Author(self.run, model, system, draft.body)
+        return CaseAuthor(self.run, model, system, draft.body)
 
 
 def _with_tags(usable: UsableCase, *added: str) -> UsableCase:

@@ -20,15 +20,15 @@ from ...teach.described import Described, described_data, described_lines
 from ...teach.described import status_of as described_status
 from ...teach.describing import describe_task, improve_description
 from ...teach.outcome import Taught, report_lines, taught_data
-from ...teach.teach_run import AlreadyFinished, Declined, TeachContext
-from ...teach.teach_settings import TeachCommand, TeachSettings
-from ...teach.trigger_set import (
+from ...teach.query_writing import (
     TriggerSet,
     trigger_set_data,
     trigger_set_lines,
     trigger_task,
     write_triggers,
 )
+from ...teach.teach_run import AlreadyFinished, Declined, TeachContext
+from ...teach.teach_settings import TeachCommand, TeachSettings
 from ...teach.workflow import add_cases, refine_skill
 from ..command_options import Groups, add_options, add_skill, option_values
 from ..output import terminal_width, write
