@@ -17,7 +17,6 @@ def batch_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
     """It answers in capitals."""
     monkeypatch.setattr(batches, "_FIRST_POLL", 0.01)
     monkeypatch.setattr(batches, "_GATHERING", 0.01)
-    monkeypatch.setattr(batches, "_LISTED", 0.0)
     monkeypatch.setattr(batches, "pause", lambda *_: 0.01)
     with BatchServer(lambda asked: Reply(asked.question.upper())) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)

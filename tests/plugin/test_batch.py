@@ -12,7 +12,7 @@ import pytest
 from support.batch_server import BatchServer
 from support.judges import judge_says
 from support.kit import case, write_script, write_skill
-from support.loopback import Asked, Fault, Reply
+from support.loopback import Asked, Reply
 from support.runs import SkillRun, run_skills
 from support.shell import started
 from support.waiting import wait_until
@@ -250,22 +250,6 @@ def test_a_run_that_is_killed_while_it_waits_pays_nothing_twice(
     assert len(server.batches) == 1
     assert set(server.submitted.values()) == {1}
     assert not server.asked or all(record["batch"] for record in finished.records)
-
-
-@pytest.mark.nightly
-def test_a_run_that_is_killed_in_the_moment_of_submitting_pays_nothing_twice(
-    server: BatchServer, run: Run, model: str
-) -> None:
-    def trouble(method: str, path: str) -> Fault | str | None:
-        if method == "GET":
-            return Fault("hang")
-        return "lost" if path.endswith("/batches") else None
-
-    server.trouble = trouble
-    kill_when(lambda: bool(server.batches), model)
-    server.trouble = lambda _method, _path: None
-    assert run().outcomes == {"passed": 2}
-    assert set(server.submitted.values()) == {1}
 
 
 @pytest.mark.nightly

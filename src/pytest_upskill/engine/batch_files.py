@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Annotated, Final
@@ -28,7 +28,6 @@ _DAY: Final = 86_400.0
 # Both providers keep results for about a month; older ones can't be collected any more.
 _MAX_AGE: Final = 30 * _DAY
 _PAUSE: Final = 0.5  # seconds, while another run submits
-_DIGITS: Final = 40  # of a key
 
 
 @dataclass(eq=False)
@@ -36,18 +35,12 @@ class SavedBatch:
     """A batch, perhaps submitted: ``id`` is empty as long as that is not known."""
 
     file: Annotated[Path, Field(exclude=True)]
-    mark: Annotated[str, Field(min_length=1)]
     model: str  # its name in the run
     address: str
     created: float  # time.time()
     number: int  # of its requests
-    keys: dict[str, str]  # of answers that were not collected, by the ids of their requests
+    keys: list[str]  # of answers that were not collected; they are the ids of their requests
     id: str = ""
-    confirmed: bool = True  # whether the batch with this id is certainly this one
-    excluded_ids: list[str] = field(default_factory=list)  # of batches that are not this one
-
-    def request_id(self, key: str) -> str:
-        return f"{self.mark}-{key[:_DIGITS]}"
 
 
 class BatchFiles:
@@ -59,7 +52,7 @@ class BatchFiles:
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """Let no two runs submit at once: one would take the other's batch for a lost one.
+        """Let no two runs submit at once: both would submit the same questions.
 
         SQLite's locks end with their process.
         """
@@ -109,12 +102,10 @@ class BatchFiles:
 
     def begin(self, model: str, address: str, keys: Iterable[str]) -> SavedBatch:
         """Save a batch that is about to be submitted; ModelError if that fails."""
-        mark, now = token_hex(6), time.time()
+        keys, now = list(keys), time.time()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
-        file = self._folder / f"{stamp}-{mark}.json"
-        batch = SavedBatch(file, mark, model, address, now, 0, {})
-        batch.keys = {batch.request_id(key): key for key in keys}
-        batch.number = len(batch.keys)
+        file = self._folder / f"{stamp}-{token_hex(6)}.json"
+        batch = SavedBatch(file, model, address, now, len(keys), keys)
         self.save(batch)
         return batch
 

@@ -1,13 +1,15 @@
 """Questions that go by batch: gathered, submitted, waited for, collected.
 
 What is submitted is saved on disk first, so that any later run can collect it: a question that is
-in a saved batch is never submitted again. While something else is being asked, questions are
-gathered, as a judge's questions follow from answers.
+in a saved batch is never submitted again, even if it is not known whether the server has the batch.
+While something else is being asked, questions are gathered, as a judge's questions follow from
+answers.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, NamedTuple, cast
@@ -41,9 +43,9 @@ _MOST_INCOMPLETE: Final = 3  # times that results are fetched if some are missin
 _FIRST_POLL: Final = 1.0  # seconds
 _LAST_POLL: Final = 60.0
 _GROWTH: Final = 1.5
-_LISTED: Final = 30.0  # seconds after which a server lists a batch that it got
 _SILENCE: Final = 3600.0  # seconds that a server may be out of reach
 _DELETE: Final = "Delete the file to submit its questions again"
+_UNKNOWN: Final = "it is not known whether this batch was submitted"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class _Submitted:
 
     lane: Lane
     saved: SavedBatch
-    jobs: dict[str, Job]  # by the ids of their requests
+    jobs: dict[str, Job]  # by the keys of their answers, which are the ids of their requests
     state: BatchState | None = None
     trouble: str = ""
     pending: bool = False  # looked at, and not ended
@@ -176,15 +178,12 @@ class Batches:
                     if reply := self.answers.get(job.question):
                         self._settle(keys.pop(key), reply)
                 for saved in self.options.files.all():
-                    in_batch = {id_: keys[key] for id_, key in saved.keys.items() if key in keys}
-                    if not in_batch:
-                        continue
-                    if not (saved.id or await self._look_for(lane, saved, saved.created)):
-                        self.options.files.forget(saved)
-                    else:
+                    in_batch = {key: keys.pop(key) for key in saved.keys if key in keys}
+                    if in_batch and not saved.id:
+                        self._give_up(lane, in_batch.values(), _unknown(saved, _UNKNOWN))
+                    elif in_batch:
                         started.append(_Submitted(lane, saved, in_batch))
                         for job in in_batch.values():
-                            keys.pop(self.answers.key_of(job.question) or "", None)
                             self.budget.hold_paid(job.question)
                 if keys and (problem := self.options.files.unreadable):
                     hint = "Restore it, or delete it to submit its questions again"
@@ -198,32 +197,6 @@ class Batches:
         assert self._start
         for batch in started:
             self._start(self._watch(batch))
-
-    async def _look_for(self, lane: Lane, saved: SavedBatch, since: float) -> bool:
-        """Look for a batch that the server may have got then; it lists batches a little later."""
-        for attempt in range(1, _MOST_ATTEMPTS + 1):
-            try:
-                if await self._find(lane, saved):
-                    return True
-            except ModelError as error:
-                if not error.transient or attempt == _MOST_ATTEMPTS:
-                    raise
-                await asyncio.sleep(pause(attempt, error.retry_after, self._random))
-                continue
-            remaining = since + _LISTED - time.time()
-            if remaining <= 0:
-                break
-            await asyncio.sleep(min(remaining, _LISTED / 3))
-        return False
-
-    async def _find(self, lane: Lane, saved: SavedBatch) -> bool:
-        all_saved = self.options.files.all()
-        excluded = {*saved.excluded_ids, *(each.id for each in all_saved if each.confirmed)}
-        match = await _port(lane).find(saved.mark, saved.number, saved.created, excluded - {""})
-        if match:
-            saved.id, saved.confirmed = match
-            self.options.files.save(saved)
-        return bool(match)
 
     async def _submit(self, lane: Lane, jobs: dict[str, Job], started: list[_Submitted]) -> None:
         port, affordable = _port(lane), dict[str, Job]()
@@ -242,9 +215,9 @@ class Batches:
             for part in batches_of(requests, port.limits):
                 keys = [request.id for request in part]
                 saved = self.options.files.begin(lane.name, lane.model.address, keys)
-                in_batch = {saved.request_id(key): affordable.pop(key) for key in keys}
+                in_batch = {key: affordable.pop(key) for key in keys}
                 try:
-                    saved.id, saved.confirmed = await self._id_of(lane, saved, part)
+                    saved.id = await self._id_of(lane, saved, part)
                 except ModelError as error:
                     self._release(in_batch.values())
                     self._give_up(lane, in_batch.values(), error)
@@ -259,26 +232,25 @@ class Batches:
         for job in jobs:
             self.budget.settle(job.question, None)
 
-    async def _id_of(
-        self, lane: Lane, saved: SavedBatch, part: Sequence[BatchRequest]
-    ) -> tuple[str, bool]:
-        """Submit a batch, once: after an error, the server may have it all the same."""
-        port, attempt, lost = _port(lane), 0, 0.0
-        requests = [replace(request, id=saved.request_id(request.id)) for request in part]
+    async def _id_of(self, lane: Lane, saved: SavedBatch, requests: Sequence[BatchRequest]) -> str:
+        """Submit a batch; again only if the server has certainly refused it."""
+        attempt = 0
         while True:
             attempt += 1
-            if lost and await self._look_for(lane, saved, lost):
-                return saved.id, saved.confirmed
+            submitting = asyncio.ensure_future(_port(lane).submit(requests))
             try:
-                return await port.submit(requests, saved.mark), True
+                return await asyncio.shield(submitting)
+            except asyncio.CancelledError:  # the run is stopped: later ones need the id
+                with suppress(ModelError):
+                    saved.id = await submitting
+                    self.options.files.save(saved)
+                raise
             except ModelError as error:
-                refused = error.rate_limited or error.unreachable or not error.transient
-                if not refused or error.paid is not None:
-                    lost = time.time()
+                if error.paid is not None:
+                    raise _unknown(saved, f"{error.problem}: {_UNKNOWN}") from None
                 wait = pause(attempt, error.retry_after, self._random)
                 if not error.transient or attempt == _MOST_ATTEMPTS or wait > PATIENCE:
-                    if not lost:
-                        self.options.files.forget(saved)
+                    self.options.files.forget(saved)
                     if _is_unknown(error):
                         hint = ("If this server has no batches, drop ", Setting("batch"))
                         raise ModelError(error.problem, hint, fatal=True) from None
@@ -324,45 +296,33 @@ class Batches:
 
     async def _collect(self, batch: _Submitted) -> None:
         """Take the results; ModelError if some are missing, after the others were taken."""
-        saved, port, state = batch.saved, _port(batch.lane), batch.state
-        is_ours, has_foreign, number = saved.confirmed, False, 0
+        saved, port, state, number = batch.saved, _port(batch.lane), batch.state, 0
         assert state
         try:
             async for result in first_results(port.results(saved.id, saved.number)):
-                has_mark = result.id.startswith(f"{saved.mark}-")
-                number += has_mark
-                is_ours = is_ours or has_mark
-                has_foreign = has_foreign or bool(result.id and not has_mark)
+                number += 1
                 job = batch.jobs.pop(result.id, None)
                 if job and await self._take(batch.lane, job, result):
-                    saved.keys.pop(result.id, None)
+                    saved.keys.remove(result.id)
         except ModelError as error:
             if not (state.problem and _is_unknown(error)):
                 raise
-        explained = (state.problem and number >= state.done) or (has_foreign and not is_ours)
-        if batch.jobs and not explained:
-            self._note_incomplete(batch, is_ours=is_ours)
-        if not is_ours:  # another batch of the same size, from the same time
-            saved.excluded_ids.append(saved.id)
-            saved.id, saved.confirmed = "", True
+        if batch.jobs and not (state.problem and number >= state.done):
+            self._note_incomplete(batch)
         missing, batch.jobs = batch.jobs, {}
-        for request_id, job in missing.items():
-            if is_ours:
-                problem = state.problem or "its batch has no result for it"
-                saved.keys.pop(request_id, None)
-                await self._take(batch.lane, job, BatchResult(request_id, problem=problem))
-            else:
-                self.budget.settle(job.question, None)
-                self._gather(batch.lane, job)
+        for key, job in missing.items():
+            problem = state.problem or "its batch has no result for it"
+            saved.keys.remove(key)
+            await self._take(batch.lane, job, BatchResult(key, problem=problem))
         self.options.files.save(saved)
         self.submitted.remove(batch)
 
-    def _note_incomplete(self, batch: _Submitted, *, is_ours: bool) -> None:
+    def _note_incomplete(self, batch: _Submitted) -> None:
         """The missing results may have been cut off, and are paid for: fetch them again."""
         self.options.files.save(batch.saved)
         batch.incomplete += 1
         may_retry = batch.incomplete < _MOST_INCOMPLETE
-        if may_retry or not (is_ours and self.options.fallback):
+        if may_retry or not self.options.fallback:
             results = counted(len(batch.jobs), "answer")
             problem = f"the batch has ended, but its results lack {results}"
             raise ModelError(problem, _DELETE, transient=may_retry)
@@ -431,6 +391,12 @@ class Batches:
 
 def _jobs_of(batches: Iterable[_Submitted]) -> set[Job]:
     return {job for batch in batches for job in batch.jobs.values()}
+
+
+def _unknown(saved: SavedBatch, problem: str) -> ModelError:
+    number = counted(saved.number, "question")
+    hint = f"Look for a batch of {number} at the provider. {_DELETE}"
+    return ModelError(f"{problem} (saved as {shown(saved.file)})", hint)
 
 
 def _is_unknown(error: ModelError) -> bool:

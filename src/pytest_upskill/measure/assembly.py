@@ -264,7 +264,7 @@ class Assembly:
         collects = settings.batch or not settings.fresh
         if not collects or settings.replay_file or not files.any():
             return 0
-        keys = {key for batch in files.all() for key in batch.keys.values()}
+        keys = {key for batch in files.all() for key in batch.keys}
         answers = self._answers(settings, root, lambda _: None, "")
         try:
             questions = {trial.question.key: trial.question for trial in trials}.values()

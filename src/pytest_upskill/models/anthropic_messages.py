@@ -10,7 +10,7 @@ from ..trials.answer import Answer, Usage
 from ..trials.number_types import whole_number
 from ..trials.tools import Step, ToolCall
 from ..trials.trial import Question, Shared
-from .batching import Batching
+from .batching import AnthropicBatches
 from .model import ModelSpec
 from .sdk import NO_KEY, SdkModel, answer_of, stop_word
 from .sdk_errors import not_a_reply
@@ -106,10 +106,8 @@ class AnthropicModel(SdkModel):
             _mark(body, question.shared)
         return body
 
-    def batches(self) -> Batching:
+    def batches(self) -> AnthropicBatches:
         """Its batches: they ask the very same, at half the price."""
-        from .sdk_batches import AnthropicBatches
-
         return AnthropicBatches(self)
 
     def request_for(self, question: Question) -> tuple[str, dict[str, Any]]:
