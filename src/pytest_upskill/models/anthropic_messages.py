@@ -1,9 +1,7 @@
 """Claude, or any server that speaks the Messages protocol, through the official SDK."""
 
 import json
-from collections.abc import Collection, Iterator
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Collection
 from typing import Any, Final
 
 from ..trials.answer import Answer, Usage
@@ -12,8 +10,8 @@ from ..trials.tools import Step, ToolCall
 from ..trials.trial import Question, Shared
 from .batching import AnthropicBatches
 from .model import ModelSpec
-from .sdk import NO_KEY, SdkModel, answer_of, stop_word
-from .sdk_errors import not_a_reply
+from .sdk import NO_KEY, Request, SdkModel, answer_of, stop_word
+from .sdk_errors import not_a_reply, refuses_schema
 from .tool_turns import ToolTurn, calls_from, dicts_in, dumped, loaded, name_of, object_of
 
 STOPS: Final = {
@@ -32,7 +30,6 @@ class AnthropicModel(SdkModel):
     def __init__(self, spec: ModelSpec, timeout: float) -> None:
         import anthropic  # takes seconds, so only when it is needed
 
-        self._takes_marks = True  # a proxy may refuse them
         super().__init__(anthropic, spec, timeout)
 
     def _connect(self, options: dict[str, Any]) -> Any:
@@ -45,7 +42,7 @@ class AnthropicModel(SdkModel):
 
     async def ask(self, question: Question) -> Answer:
         with self.translated(tools=bool(question.tools)) as usages:
-            return self._answer_in(await self._create(question), question, usages)
+            return self._answer_in(await self._send(question), question, usages)
 
     def _answer_in(self, reply: Any, question: Question, usages: list[Usage]) -> Answer:
         usages.append(usage := usage_of(reply.get("usage") if isinstance(reply, dict) else None))
@@ -57,29 +54,7 @@ class AnthropicModel(SdkModel):
         turn = _turn(blocks, question) if question.tools else None
         return answer_of(text, usage, stop, turn)
 
-    async def _create(self, question: Question) -> Any:
-        """If a server refuses the schema or cache marks, ask without them, now and later."""
-        marks = bool(question.shared) and self._takes_marks
-        schema = question.schema if self._takes_schemas else None
-        refusals = (self.sdk.BadRequestError, self.sdk.UnprocessableEntityError)
-        try:
-            return await self._send(question, marks=marks)
-        except refusals:
-            # Servers refuse in many words. Any other cause fails again.
-            for with_marks, with_schema in _fallbacks(schema, marks=marks):
-                with suppress(*refusals):
-                    changed = replace(question, schema=with_schema)
-                    reply = await self._send(changed, marks=with_marks)
-                    self._takes_marks &= with_marks or not marks
-                    self._takes_schemas &= with_schema == schema
-                    return reply
-            raise
-
-    async def _send(self, question: Question, *, marks: bool) -> Any:
-        body = self._body(question, marks=marks)
-        return await self.client.post(MESSAGES_PATH, body=body, cast_to=object)
-
-    def _body(self, question: Question, *, marks: bool) -> dict[str, Any]:
+    def _request(self, question: Question, left_out: frozenset[str]) -> Request:
         body: dict[str, Any] = {
             "model": self.spec.model_id,
             "max_tokens": question.max_output,
@@ -89,7 +64,7 @@ class AnthropicModel(SdkModel):
         config: dict[str, Any] = {}
         if self.spec.effort:
             config["effort"] = self.spec.effort
-        if question.schema and self._takes_schemas:
+        if question.schema and "schema" not in left_out:
             config["format"] = {"type": "json_schema", "schema": json.loads(question.schema)}
         if config:
             body["output_config"] = config
@@ -102,23 +77,18 @@ class AnthropicModel(SdkModel):
                 }
                 for tool in question.tools
             ]
-        if marks:
+        if question.shared and "cache" not in left_out:
             _mark(body, question.shared)
-        return body
+        return MESSAGES_PATH, body
+
+    def _refused_in(self, message: str, question: Question) -> str:  # noqa: ARG002
+        if "cache_control" in message:
+            return "cache"
+        return "schema" if refuses_schema(message) else ""
 
     def batches(self) -> AnthropicBatches:
         """Its batches: they ask the very same, at half the price."""
         return AnthropicBatches(self)
-
-    def request_for(self, question: Question) -> tuple[str, dict[str, Any]]:
-        marks = bool(question.shared) and self._takes_marks
-        return MESSAGES_PATH, self._body(question, marks=marks)
-
-    def adapts(self, question: Question, message: str) -> bool:
-        if self._takes_marks and "cache_control" in message:
-            self._takes_marks = False
-            return True
-        return super().adapts(question, message)
 
 
 def _messages(question: Question) -> list[dict[str, Any]]:
@@ -155,16 +125,6 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
         "name": name_of(call),
         "input": object_of(call.arguments),
     }
-
-
-def _fallbacks(schema: str | None, *, marks: bool) -> Iterator[tuple[bool, str | None]]:
-    """What to try after a refusal: without marks, without the schema, without both."""
-    if marks:
-        yield False, schema
-    if schema:
-        yield marks, None
-    if marks and schema:
-        yield False, None
 
 
 def _mark(body: dict[str, Any], shared: Collection[Shared]) -> None:

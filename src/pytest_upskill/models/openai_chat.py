@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from .._util.texts import digest
 from ..errors import ModelError
@@ -14,8 +14,8 @@ from ..trials.trial import Question
 from . import openai_responses
 from .batching import OpenAIBatches
 from .model import ModelSpec
-from .sdk import NO_KEY, SdkModel, answer_of, stop_word
-from .sdk_errors import clean, error_text, not_a_reply
+from .sdk import NO_KEY, Request, SdkModel, answer_of, stop_word
+from .sdk_errors import clean, not_a_reply, refuses_schema
 from .tool_turns import ToolTurn, calls_from, dicts_in, dumped, loaded, name_of, object_text
 
 STOPS: Final = {
@@ -51,70 +51,35 @@ class OpenAIModel(SdkModel):
         super().__init__(openai, spec, timeout)
         self.most_in_flight = most_in_flight
         new_limit = spec.provider.name in ("openai", "azure") and _NEW_LIMIT.match(spec.model_id)
-        self._limit = _LIMITS[bool(new_limit)]
-        self._refused_limits = set[str]()
+        self._limits = _LIMITS[::-1] if new_limit else _LIMITS  # the likelier name first
         self._caches = spec.provider.caches_from(spec) is not None
-        # Some servers take tools, or all questions, only in Responses.
-        self._tools_in_responses = False
-        self._only_responses = bool(
-            spec.provider.name == "openai" and _ONLY_RESPONSES.search(spec.model_id)
-        )
-        self._send_thoughts: Literal["as they came", "never", "always"] = "as they came"
+        if spec.provider.name == "openai" and _ONLY_RESPONSES.search(spec.model_id):
+            self._left_out = frozenset({"chat"})
 
     def _connect(self, options: dict[str, Any]) -> Any:
         return self.sdk.AsyncOpenAI(api_key=self._key or NO_KEY, **options)
 
     async def ask(self, question: Question) -> Answer:
         with self.translated(tools=bool(question.tools)) as usages:
-            if self._uses_responses(question):
-                return await self._respond(question, usages)
-            try:
-                completion = await self._create(question)
-            except (self.sdk.BadRequestError, self.sdk.NotFoundError) as error:
-                if not self._turns_to_responses(question, error_text(error, self.secrets)):
-                    raise
-                return await self._respond(question, usages)
-            return self._answer_in(completion, question, usages)
-
-    def _uses_responses(self, question: Question) -> bool:
-        return self._only_responses or (bool(question.tools) and self._tools_in_responses)
-
-    def _turns_to_responses(self, question: Question, message: str) -> bool:
-        """Whether an error says that the server takes a question only there; if so, go there."""
-        if openai_responses.PATH not in message or self._uses_responses(question):
-            return False
-        self._tools_in_responses = True
-        self._only_responses = not question.tools
-        return True
+            return self._answer_in(await self._send(question), question, usages)
 
     def batches(self) -> OpenAIBatches:
         """Its batches: they ask the very same, at half the price."""
         return OpenAIBatches(self)
 
-    def request_for(self, question: Question) -> tuple[str, dict[str, Any]]:
-        cache = self._cache_key(question)
-        if self._uses_responses(question):
-            body = openai_responses.request_for(question, self.spec)
-            return openai_responses.PATH, {**body, **cache}
-        return _CHAT, self._body(question, cache)
-
-    def adapts(self, question: Question, message: str) -> bool:
-        if self._turns_to_responses(question, message):
-            return True
-        if self._limit in message and self._limit not in self._refused_limits:
-            self._use_other_limit(self._limit)
-            return True
-        if self._caches and _CACHE in message:
-            self._caches = False
-            return True
-        return super().adapts(question, message)
-
-    def _use_other_limit(self, refused: str) -> None:
-        self._refused_limits.add(refused)
-        self._limit = _LIMITS[refused == _LIMITS[0]]
+    def _refused_in(self, message: str, question: Question) -> str:
+        if openai_responses.PATH in message:  # some take tools, or all questions, only there
+            return "tools in chat" if question.tools else "chat"
+        if any(limit in message for limit in self._limits):
+            return "limit"
+        if _CACHE in message:
+            return "cache"
+        if question.steps and _THOUGHTS.search(message):
+            return "lack of thoughts" if _MISSING.search(message) else "thoughts"
+        return "schema" if refuses_schema(message) else ""
 
     def _answer_in(self, reply: Any, question: Question, usages: list[Usage]) -> Answer:
-        if isinstance(reply, dict) and reply.get("object") == "response":
+        if isinstance(reply, dict) and (reply.get("object") == "response" or "output" in reply):
             return self._response_in(reply, question, usages)
         usages.append(usage := usage_of(reply.get("usage") if isinstance(reply, dict) else None))
         if not (isinstance(reply, dict) and reply.get("choices")):
@@ -127,21 +92,9 @@ class OpenAIModel(SdkModel):
         turn = _turn(message, question) if question.tools else None
         return answer_of(text, usage, stop, turn)
 
-    async def _respond(self, question: Question, usages: list[Usage]) -> Answer:
-        body = openai_responses.request_for(question, self.spec)
-        cache = self._cache_key(question)
-        try:
-            reply: Any = await self._post_response({**body, **cache})
-        except (self.sdk.BadRequestError, self.sdk.UnprocessableEntityError) as refusal:
-            if not cache or _CACHE not in error_text(refusal, self.secrets):
-                raise
-            self._caches = False
-            reply = await self._post_response(body)
-        return self._response_in(reply, question, usages)
-
-    def _response_in(self, reply: Any, question: Question, usages: list[Usage]) -> Answer:
-        if not isinstance(reply, dict):
-            raise not_a_reply(self.spec, reply)
+    def _response_in(
+        self, reply: dict[str, Any], question: Question, usages: list[Usage]
+    ) -> Answer:
         usages.append(usage := openai_responses.usage_in(reply))
         if error := openai_responses.failure_in(reply):
             raise ModelError(f"the server failed: {clean(error, self.secrets)}", transient=True)
@@ -149,46 +102,23 @@ class OpenAIModel(SdkModel):
             raise not_a_reply(self.spec)
         return openai_responses.answer_in(reply, usage, question)
 
-    async def _post_response(self, body: dict[str, Any]) -> Any:
-        return await self.client.post(openai_responses.PATH, body=body, cast_to=object)
+    def _request(self, question: Question, left_out: frozenset[str]) -> Request:
+        if "schema" in left_out:
+            question = replace(question, schema=None)
+        cache = {} if "cache" in left_out else self._cache_key(question)
+        if "chat" in left_out or ("tools in chat" in left_out and question.tools):
+            body = openai_responses.request_for(question, self.spec)
+            return openai_responses.PATH, {**body, **cache}
+        return _CHAT, self._body(question, cache, left_out)
 
-    async def _create(self, question: Question) -> Any:
-        """Servers differ in what they accept: drop what one refuses, now and later."""
-        while True:
-            limit, schemas, thoughts = self._limit, self._takes_schemas, self._send_thoughts
-            cache = self._cache_key(question)
-            try:
-                return await self.client.post(
-                    _CHAT, body=self._body(question, cache), cast_to=object
-                )
-            except (self.sdk.BadRequestError, self.sdk.UnprocessableEntityError) as error:
-                message = error_text(error, self.secrets)
-                if limit in message and limit not in self._refused_limits:
-                    self._use_other_limit(limit)
-                elif cache and _CACHE in message:
-                    self._caches = False
-                elif question.steps and thoughts == "as they came" and _THOUGHTS.search(message):
-                    self._send_thoughts = "always" if _MISSING.search(message) else "never"
-                elif cache and openai_responses.PATH not in message:
-                    # Some servers only say that a field is unknown.
-                    completion = await self._create(replace(question, shared=()))
-                    if self._takes_schemas == schemas:  # else the schema was refused
-                        self._caches = False
-                    return completion
-                elif question.schema and schemas:
-                    # Servers refuse schemas in many words. Any other cause fails again.
-                    completion = await self._create(replace(question, schema=None))
-                    self._takes_schemas = False
-                    return completion
-                else:
-                    raise
-
-    def _body(self, question: Question, cache: dict[str, Any]) -> dict[str, Any]:
+    def _body(
+        self, question: Question, cache: dict[str, Any], left_out: frozenset[str]
+    ) -> dict[str, Any]:
         roles = [("system", question.system), *question.messages]
         body: dict[str, Any] = {
             "model": self.spec.model_id,
             "messages": [{"role": role, "content": text} for role, text in roles],
-            self._limit: question.max_output,
+            self._limits["limit" in left_out]: question.max_output,
             **self.extra(question),
             **cache,
         }
@@ -197,26 +127,15 @@ class OpenAIModel(SdkModel):
             if question.shared == ("system",):  # else the question is cached, at a higher price
                 body["prompt_cache_options"] = {"mode": "explicit"}
         for step in question.steps:
-            body["messages"] += [self._message(step), *map(_result, step.results)]
+            body["messages"] += [_message(step, left_out), *map(_result, step.results)]
         if question.tools:
             body["tools"] = list(map(_function, question.tools))
-        if question.schema and self._takes_schemas:
+        if question.schema:
             form = {"name": "reply", "strict": True, "schema": json.loads(question.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         if self.spec.effort:
             body["reasoning_effort"] = self.spec.effort
         return body
-
-    def _message(self, step: Step) -> dict[str, Any]:
-        """A turn as it came, with its thinking; else made of text and calls."""
-        message: dict[str, Any] = loaded(step, dict) or {}
-        ids = [call.id for call in step.calls]
-        if ids != [call.get("id") for call in message.get("tool_calls") or ()]:
-            calls = list(map(_tool_call, step.calls))
-            message = {"role": "assistant", "content": step.text or None, "tool_calls": calls}
-        if self._send_thoughts == "never":
-            return {key: value for key, value in message.items() if not _THOUGHTS.match(key)}
-        return {_THINKING[0]: "", **message} if self._send_thoughts == "always" else message
 
     def extra(self, question: Question) -> dict[str, Any]:  # noqa: ARG002
         """More parameters, for adapters that know their server."""
@@ -233,6 +152,18 @@ class OpenAIModel(SdkModel):
         if "system" not in question.shared or "steps" in question.shared:
             start += [text for _, text in question.messages]
         return {"prompt_cache_key": digest(*start)[:32]}
+
+
+def _message(step: Step, left_out: frozenset[str]) -> dict[str, Any]:
+    """A turn as it came, with its thinking; else made of text and calls."""
+    message: dict[str, Any] = loaded(step, dict) or {}
+    ids = [call.id for call in step.calls]
+    if ids != [call.get("id") for call in message.get("tool_calls") or ()]:
+        calls = list(map(_tool_call, step.calls))
+        message = {"role": "assistant", "content": step.text or None, "tool_calls": calls}
+    if "thoughts" in left_out:
+        return {key: value for key, value in message.items() if not _THOUGHTS.match(key)}
+    return {_THINKING[0]: "", **message} if "lack of thoughts" in left_out else message
 
 
 def _function(tool: Tool) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ..trials.answer import Answer, Usage
 from ..trials.trial import Question
 from .model import ModelSpec, basic_auth
 from .reply_size import limit_size
-from .sdk_errors import Secrets, empty_reply, refuses_schema, secrets_of, translated_errors
+from .sdk_errors import Secrets, empty_reply, error_text, secrets_of, translated_errors
 from .tool_turns import ToolTurn, stop_with
 
 # A server that accepts no connection within this many seconds is asked again; the answer itself
@@ -24,7 +24,10 @@ CONNECT_SECONDS: Final = 10.0
 NO_KEY: Final = "no-key"
 _LARGE: Final = 1_000_000  # bytes
 _SDK_HEADERS: Final = ("accept", "content-type", "user-agent", "x-stainless", "anthropic-version")
+# Parts of a request that servers refuse without naming them, as they are tried.
+_UNNAMED: Final = ({"cache"}, {"schema"}, {"cache", "schema"})
 OnRefusal = Callable[[int, str], None]  # called with the status and the message
+Request = tuple[str, dict[str, Any]]  # path and body
 
 
 async def _send_in_parts(request: Any) -> None:
@@ -99,7 +102,7 @@ class SdkModel(ABC):
         self.sdk, self.spec = sdk, spec
         self._variable, self._key = spec.provider.key_in(os.environ) or ("", "")
         self.secrets = secrets_of(spec, self._key)
-        self._takes_schemas = True
+        self._left_out = frozenset[str]()  # parts of requests that the server refuses
         self.client = self._connect(client_options(sdk, spec, timeout))
         keep_to_its_provider(self.client, sdk, spec)
 
@@ -128,9 +131,45 @@ class SdkModel(ABC):
     @abstractmethod
     async def ask(self, question: Question) -> Answer: ...
 
-    @abstractmethod
-    def request_for(self, question: Question) -> tuple[str, dict[str, Any]]:
+    def request_for(self, question: Question) -> Request:
         """The path and body of a question."""
+        return self._request(question, self._left_out)
+
+    @abstractmethod
+    def _request(self, question: Question, left_out: frozenset[str]) -> Request:
+        """The same without some parts."""
+
+    @abstractmethod
+    def _refused_in(self, message: str, question: Question) -> str:
+        """The part that an error says the server refuses; empty if it says nothing of that."""
+
+    async def _send(self, question: Question) -> Any:
+        """The reply to a question. What a server refuses is left out, now and later.
+
+        Servers refuse in many words, or none. Any other cause fails again.
+        """
+        sdk, tried = self.sdk, list[Request]()
+        refusals = (sdk.BadRequestError, sdk.UnprocessableEntityError, sdk.NotFoundError)
+        named = left_out = self._left_out
+        while True:
+            path, body = request = self._request(question, left_out)
+            tried.append(request)
+            try:
+                reply = await self.client.post(path, body=body, cast_to=object)
+            except refusals as error:
+                named |= {self._refused_in(error_text(error, self.secrets), question)}
+                sets = [named]
+                if not isinstance(error, sdk.NotFoundError):
+                    sets += (
+                        named | guess for guess in ({"cache"}, {"schema"}, {"cache", "schema"})
+                    )
+                untried = (less for less in sets if self._request(question, less) not in tried)
+                if (less := next(untried, None)) is None:
+                    raise
+                left_out = less
+            else:
+                self._left_out |= left_out
+                return reply
 
     def read(self, reply: Any, question: Question) -> Answer:
         """The answer in a reply that did not come through the client."""
@@ -142,9 +181,10 @@ class SdkModel(ABC):
 
     def adapts(self, question: Question, message: str) -> bool:
         """Whether to ask again without what an error says that the server refuses."""
-        refused = bool(question.schema and self._takes_schemas and refuses_schema(message))
-        self._takes_schemas &= not refused
-        return refused
+        less = self._left_out | {self._refused_in(message, question)}
+        is_other = self._request(question, less) != self.request_for(question)
+        self._left_out = less if is_other else self._left_out
+        return is_other
 
 
 @runtime_checkable
