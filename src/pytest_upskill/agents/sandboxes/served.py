@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from .hosts import AskedHosts
 from .inside import FRAME, PART, packed, unpacked
 from .sandbox import (
     WORKSPACE,
@@ -37,13 +36,8 @@ class ServedSandbox(Sandbox):
     """Requests are sent in order; replies arrive in any order."""
 
     def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        channel: socket.socket,
-        limits: SandboxLimits,
-        hosts: AskedHosts | None = None,
+        self, process: subprocess.Popen[bytes], channel: socket.socket, limits: SandboxLimits
     ) -> None:
-        self._hosts = hosts
         self._process = process
         self._channel = channel
         self._limits = limits
@@ -57,10 +51,6 @@ class ServedSandbox(Sandbox):
         self._broken: str | None = None
         channel.setblocking(False)
         self._loop.add_reader(channel.fileno(), self._receive)
-
-    @property
-    def findings(self) -> tuple[str, ...]:
-        return self._hosts.findings if self._hosts else ()
 
     async def start(self, code: bytes, folders: Sequence[str], env: Mapping[str, str]) -> None:
         """Send the helper its code and limits; SandboxError if it does not start."""
@@ -147,9 +137,6 @@ class ServedSandbox(Sandbox):
 
     async def close(self) -> None:
         self._break("it is closed")
-        hosts, self._hosts = self._hosts, None
-        if hosts:
-            await hosts.close()
         # The helper, the first process, ends as its socket is closed, and all others with it.
         waiting = asyncio.ensure_future(asyncio.to_thread(self._end))
         try:
