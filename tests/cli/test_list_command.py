@@ -334,7 +334,7 @@ def test_the_default_folder_is_that_of_the_ini_file_then_upskill_then_the_curren
     assert paths() == ["theirs/gate"]
     (tmp_path / "pytest.ini").write_text("[pytest]\nskill_paths = ours here\n")
     assert paths() == ["ours/gate", "here"]
-    assert [skill["path"] for skill in listed_data(capsys, "-d", "theirs")] == ["theirs/gate"]
+    assert [skill["path"] for skill in listed_data(capsys, "theirs")] == ["theirs/gate"]
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def test_another_model_can_write_the_cases(project: Project) -> None:
     fake = FakeModels()
     project.generate(fake, "--test-model", "tester")
     assert [asked.model for asked in fake.of("author")] == ["tester"]
-    project.generate(fake, "--test-gen-model", "other", "--force")
+    project.generate(fake, "--test-model", "other", "--force")
     assert fake.of("author")[-1].model == "other"
 
 

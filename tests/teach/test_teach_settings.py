@@ -76,8 +76,7 @@ def test_the_types_and_repeats_of_options() -> None:
     assert parsed("generate", *words) == TeachSettings(
         "x", examples=("a -> b", "c -> d"), source=Path("trace.md"), target=0.5, force=True
     )
-    assert parsed("cases", "--test-gen-model", "y").author == "y"
-    assert parsed("refine", "--test-gen-model", "y") == TeachSettings("x")
+    assert parsed("cases", "--test-model", "y").author == "y"
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,6 @@ COMMANDS: Final = (
         "test a skill with pytest, using upskill's flags",
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",
         _PYTEST,
-        module="upskill_commands",
         runs_pytest=True,
     ),
     Subcommand(
@@ -98,7 +97,7 @@ COMMANDS: Final = (
         "compare models on a skill with pytest",
         "pytest-upskill benchmark skills/wick -m haiku -m sonnet",
         _PYTEST,
-        module="upskill_commands",
+        module="eval",
         runs_pytest=True,
     ),
     Subcommand(
@@ -164,10 +163,6 @@ COMMANDS: Final = (
     ),
 )
 BY_NAME: Final = {command.name: command for command in COMMANDS}
-ONLY_UPSKILL: Final = {  # commands without a counterpart, and what to do instead
-    "delete": "Delete the folder of the skill.",
-    "ci": "Run pytest in the job, with gates or --skill-against REF: see docs/ci.md.",
-}
 
 
 def make_parser(names: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentParser:

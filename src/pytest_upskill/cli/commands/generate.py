@@ -23,7 +23,6 @@ from ...teach.workflow import write_skill
 from ..output import ask
 from ..project import config_here
 from .teach_commands import Report, add_teach_arguments, run_teaching, taught_report, teach_settings
-from .upskill_commands import FLAGS_OF_GENERATE, add_refused_flags, refuse
 
 _PREVIEWED: Final = 12  # lines
 _WORTH_CUTTING: Final = 3  # lines; cutting fewer saves no space
@@ -34,16 +33,9 @@ def add_generate_arguments(parser: argparse.ArgumentParser) -> None:
     groups["runs and attempts"].add_argument(
         "--no-eval", action="store_true", help="write a draft and cases, and measure nothing"
     )
-    # upskill's: all that was asked is kept anyway.
-    parser.add_argument("--runs-dir", help=argparse.SUPPRESS)
-    parser.add_argument("--log-runs", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--no-log-runs", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--trace", dest="source", type=Path, help=argparse.SUPPRESS)  # of its 0.1
-    add_refused_flags(parser, FLAGS_OF_GENERATE)
 
 
 def run_generate(args: argparse.Namespace) -> tuple[str, int]:
-    refuse(args, FLAGS_OF_GENERATE)
     unmeasured = {"students": ()} if args.no_eval else {}
     config = config_here()
     settings = teach_settings(args, args.task, config, **unmeasured)

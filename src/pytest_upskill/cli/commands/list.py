@@ -29,9 +29,6 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
         "skills_dir of upskill.config.yaml, else the current folder)",
     )
     parser.add_argument(
-        *("-d", "--dir"), type=Path, action="append", metavar="DIR", help=argparse.SUPPRESS
-    )
-    parser.add_argument(
         "-v",
         "--verbose",
         action="store_true",
@@ -41,7 +38,7 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_list(args: argparse.Namespace) -> tuple[str, int]:
-    named = [*args.folders, *(args.dir or ())] or default_folders()
+    named = args.folders or default_folders()
     folders = [Path(os.path.abspath(folder)) for folder in named]  # noqa: PTH100
     last_runs = newest(runs_folder(None, Path.cwd()))
     groups, left_out = list[tuple[Path, list[SkillOverview]]](), list[SkippedFolder]()

@@ -23,11 +23,10 @@ from ...reports.terminal.run_lines import comparison_lines, run_lines
 from ...reports.terminal.trend import history_lines, plot_lines
 from ...reports.writers import require_apart
 from ...results.case_changes import Earlier
-from ...results.history import KeptRun, find, short_ids
+from ...results.history import KeptRun, find, runs, short_ids
 from ...results.run_comparison import RunComparison, compare_runs
 from ...results.run_file import read_run, unpacked
 from ...results.run_notes import run_notes
-from ...results.upskill_runs import UpskillFolder, all_runs, upskill_runs
 from ...settings import Settings
 from ..command_options import add_options
 from ..command_table import USAGE, Subcommand, add_command
@@ -39,7 +38,6 @@ _NONE: Final = (
     "No runs yet. Make one: pytest --skill PATH --model NAME\n"
     "(looked for in .upskill/runs, here and in parent folders; --dir names another folder)"
 )
-_OF_UPSKILL: Final = "The folder runs has runs of upskill: pytest-upskill runs --dir runs"
 _ID_HELP: Final = "the start or end of a run's id, or last, last~1, or a file of results"
 _METRICS_OF_UPSKILL: Final = {"success": "pass-rate"}
 _NO_MATCH: Final = "No run matches. pytest-upskill runs lists them all."
@@ -83,15 +81,14 @@ def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_runs(args: argparse.Namespace) -> tuple[str, int]:
     require_apart({"html": args.html, "csv": args.csv})
-    history = all_runs(runs_folder(args.runs_folder, Path.cwd()))
+    history = runs(runs_folder(args.runs_folder, Path.cwd()))
     look = stdout_look()
     if args.what == "show":
         return _show(args, history, look)
     if args.what == "compare":
         return _compare(args, history, look)
     if not history and not args.json:
-        text = f"{_NONE}\n{_OF_UPSKILL}" if upskill_runs(Path("runs")) else _NONE
-        return text, 1 if args.html or args.csv else 0
+        return _NONE, 1 if args.html or args.csv else 0
     damaged: list[str] = []
     matches = _entries(args, history, damaged)
     limit = args.limit or (None if args.json or args.html or args.csv else _ROWS)
@@ -194,9 +191,6 @@ def _file_of(text: str, history: Sequence[KeptRun]) -> tuple[str, Path]:
         if path.is_file():
             return path.name, path
         raise
-    if isinstance(run, UpskillFolder):
-        problem = "a run of upskill, which has only totals"
-        raise ResultsError(run.id, problem, "List them with `pytest-upskill runs`.")
     return run.id, run.path
 
 

@@ -56,10 +56,6 @@ def add_teach_arguments(parser: argparse.ArgumentParser, command: TeachCommand) 
     groups = add_options(parser, command, TeachSettings, Settings)
     groups["output"].add_argument("-y", "--yes", action="store_true", help="spend without asking")
     groups["output"].add_argument("--json", action="store_true", help="print the result as JSON")
-    if command in ("generate", "cases", "refine"):
-        # The first is upskill's name for it; refine writes no cases, and takes both all the same.
-        hidden = ["--test-gen-model"] + (["--test-model"] if command == "refine" else [])
-        parser.add_argument(*hidden, dest="author", help=argparse.SUPPRESS)
     return groups
 
 

@@ -1,14 +1,13 @@
-"""Commands of upskill that run pytest, and what to use instead of flags that are not supported."""
+"""``pytest-upskill eval`` and ``benchmark``: upskill's commands, which run pytest."""
 
 import argparse
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Final
 
 from ..._util.credentials import shown_command
-from ...errors import InputError
 from ...options import PYTEST, options_of
 from ...settings import Settings
 from ...skills.upskill_config import read_config
@@ -16,34 +15,6 @@ from ..command_options import add_options, add_skill, option_values
 from ..ini_file import require_ini_outside
 from ..output import forget_output, write
 from ..project import find_skill
-
-_JOBS: Final = "Runs are local; with -- -n 4, pytest-xdist grades answers in four processes."
-_PROVIDER: Final = "Put it into the model's name: {option} openai:ID, {option} ollama:NAME."
-
-_JOB_SWITCHES: Final = ("--wait", "--no-wait")
-_JOB_FLAGS: Final = (
-    *("--executor", "--artifact-repo", "--jobs-timeout", "--jobs-flavor", "--jobs-secrets"),
-    *("--jobs-namespace", *_JOB_SWITCHES),
-)
-FLAGS_OF_EVAL: Final = {
-    "--test-gen-model": "Write cases first: pytest-upskill cases SKILL.",
-    "--provider": _PROVIDER.format(option="-m"),
-    **dict.fromkeys(_JOB_FLAGS, _JOBS),
-}
-FLAGS_OF_GENERATE: Final = {
-    "--eval-provider": _PROVIDER.format(option="--eval-model"),
-    "--max-parallel": "Fewer calls are made at once while a server is busy.",
-    **dict.fromkeys(_JOB_FLAGS, _JOBS),
-}
-
-
-def add_eval_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_arguments(parser, "eval")
-    parser.add_argument("--log-runs", action="store_true", help=argparse.SUPPRESS)
-
-
-def add_benchmark_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_arguments(parser, "benchmark")
 
 
 def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
@@ -54,7 +25,10 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
     groups["output"].add_argument(
         "-v", "--verbose", action="store_true", help="print a line for every case"
     )
-    add_refused_flags(parser, FLAGS_OF_EVAL)
+
+
+add_eval_arguments = partial(_add_arguments, command="eval")
+add_benchmark_arguments = partial(_add_arguments, command="benchmark")
 
 
 def run_eval(args: argparse.Namespace) -> tuple[str, int]:
@@ -66,7 +40,6 @@ run_benchmark = run_eval
 
 def pytest_arguments(args: argparse.Namespace, env: Mapping[str, str]) -> list[str]:
     """The same as arguments of pytest."""
-    refuse(args, FLAGS_OF_EVAL)
     here = Path.cwd()
     config = read_config(here, env)
     skill = find_skill(args.skill, env)
@@ -94,20 +67,3 @@ def _run_pytest(arguments: list[str]) -> int:
         forget_output()
         status = int(pytest.ExitCode.TESTS_FAILED)
     return status
-
-
-def add_refused_flags(parser: argparse.ArgumentParser, flags: dict[str, str]) -> None:
-    """Let the parser know them, so that ``refuse`` can say what to use instead."""
-    for flag in flags:
-        if flag in _JOB_SWITCHES:
-            parser.add_argument(flag, action="store_const", const="", help=argparse.SUPPRESS)
-        else:
-            parser.add_argument(flag, help=argparse.SUPPRESS)
-
-
-def refuse(args: argparse.Namespace, flags: dict[str, str]) -> None:
-    """InputError for the first of these flags that was given, unless it changes nothing."""
-    for flag, hint in flags.items():
-        value = getattr(args, flag.strip("-").replace("-", "_"))
-        if value is not None and (flag, value) != ("--executor", "local"):
-            raise InputError(flag, "not supported by pytest-upskill", hint)
