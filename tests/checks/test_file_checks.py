@@ -9,6 +9,7 @@ import pytest
 
 from pytest_upskill.checks import (
     KINDS,
+    CheckContext,
     checks_of,
     function_kind,
     grade,
@@ -279,8 +280,9 @@ def test_a_file_to_compare_with_that_can_not_be_read_breaks_the_case(
         load_checked_cases(file, folder=folder).require_all()
 
 
-def is_long(answer: Answer, value: dict[str, Any]) -> tuple[bool, str]:
-    return len(answer.text) >= value["least"], answer.text
+def is_long(context: CheckContext) -> tuple[bool, str]:
+    text = context.answer.text
+    return len(text) >= context.value["least"], text
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from pathlib import Path
 class Limit:
     most: int = 20
 
-def short(answer):
-    return len(answer.text) <= Limit().most, "short"
+def short(context):
+    return len(context.answer.text) <= Limit().most, "short"
 
-def wrong(answer):
-    assert "door" in answer.text, "no door"
+def wrong(context):
+    assert "door" in context.answer.text, "no door"
 
 number = 3
 Path(__file__).with_name("run").touch()

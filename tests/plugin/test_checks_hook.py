@@ -11,24 +11,25 @@ from pytest_upskill.plugin.hooks import registered_checks
 from support.hook_runs import PAGE, example, records, run, run_case
 
 CONFTEST = """
-    def short(answer, most):
-        return len(answer.text) <= most, f"{len(answer.text)} of {most} characters"
+    def short(context):
+        length = len(context.answer.text)
+        return length <= context.value, f"{length} of {context.value} characters"
 
-    def kind(answer, value):
-        assert value in answer.text, "not kind"
+    def kind(context):
+        assert context.value in context.answer.text, "not kind"
         return True
 
-    def yes(answer, value):
-        return "gate" in answer.text
+    def yes(context):
+        return "gate" in context.answer.text
 
-    def broken(answer, value):
+    def broken(context):
         raise KeyError("oops\\n\\x1b[31m")
 
-    def silent(answer, value):
+    def silent(context):
         pass
 
-    def validated(answer, value):
-        return value == {"least": 1, "output_file": "a.py"}, repr(value)
+    def validated(context):
+        return context.value == {"least": 1, "output_file": "a.py"}, repr(context.value)
 
     def of_case(context):
         return context.case.id == context.value, f"{context.answer.text} {context.case.input}"
@@ -68,7 +69,7 @@ def test_registered_checks_are_used_by_their_names(pytester: pytest.Pytester) ->
     assert (baseline["score"], skill["score"]) == (pytest.approx(1 / 3), 1)
 
 
-def test_a_check_with_one_parameter_gets_a_context(pytester: pytest.Pytester) -> None:
+def test_a_check_knows_the_case(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(CONFTEST)
     run_case(pytester, {"of_case": "open"}, id="open").assert_outcomes(passed=1)
     assert records(pytester)[1]["checks"][0]["reason"] == "Type gate up. q"

@@ -104,10 +104,10 @@ def test_a_case_with_its_own_number_of_runs_keeps_it(pytester: pytest.Pytester) 
         """
         from pathlib import Path
 
-        def noted(answer, value):
+        def noted(context):
             with Path(__file__).with_name("noted.txt").open("a") as file:
                 file.write("x")
-            return answer.text == "yes"
+            return context.answer.text == "yes"
 
         def pytest_upskill_checks():
             return {"noted": noted}

@@ -65,7 +65,7 @@ class CheckContext:
 
 
 Evaluate = Callable[[CheckContext], Iterable[Result]]
-Find = Callable[[str, Any, bool], Iterable[Span | None]]  # answer, value, case_sensitive
+Find = Callable[[str, Any, bool], Iterable[Span]]  # answer, value, case_sensitive
 
 
 @dataclass(frozen=True)
@@ -233,8 +233,7 @@ def _found_spans(
             for unwanted, plain in _located(part):
                 if plain.kind.find:
                     for span in plain.kind.find(text, plain.argument, plain.case_sensitive):
-                        if span:
-                            yield span, at, unwanted
+                        yield span, at, unwanted
         first += number
 
 

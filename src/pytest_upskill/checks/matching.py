@@ -7,10 +7,10 @@ author can hang a run.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from ..trials.records import Span
 from .time_budget import OutOfTimeError, seconds_left
@@ -106,83 +106,57 @@ def _time_for_pattern() -> float:
 # Where in an answer something was found, to highlight it.
 
 
-class _Folded(NamedTuple):
-    """``starts`` and ``stops`` map each folded character back to the original text."""
-
-    text: str
-    starts: Sequence[int]
-    stops: Sequence[int]
-
-    def span(self, start: int, stop: int) -> Span | None:
-        """A part of the folded text in the original; None if it is empty."""
-        return (self.starts[start], self.stops[stop - 1]) if start < stop else None
-
-
 @lru_cache(maxsize=2)
-def _folded_with_places(answer: str, case_sensitive: bool) -> _Folded:
-    """A folded answer with its places; only the beginning of a very long one."""
+def _placed(answer: str, case_sensitive: bool) -> str:
+    """The beginning of an answer, folded as far as each character stays in its place."""
     text = answer[:_MAX_SEARCHED]
-    all_folded = folded(text, case_sensitive)
-    if text.isascii():
-        return _Folded(all_folded, range(len(text)), range(1, len(text) + 1))
-    pieces, starts, stops, start = list[str](), list[int](), list[int](), 0
-    for stop in range(1, len(text) + 1):
-        if stop < len(text) and unicodedata.combining(text[stop]):
-            continue  # it belongs to the letter before it
-        piece = folded.__wrapped__(text[start:stop], case_sensitive)
-        pieces.append(piece)
-        starts += [start] * len(piece)
-        stops += [stop] * len(piece)
-        start = stop
-    if "".join(pieces) != all_folded:  # letters that combine into one, as in Korean
-        return _Folded("", [], [])
-    return _Folded(all_folded, starts, stops)
+    if case_sensitive:
+        return text
+    return "".join(same if len(same := letter.casefold()) == 1 else letter for letter in text)
 
 
-def find_texts(answer: str, texts: list[str], case_sensitive: bool) -> Iterator[Span | None]:
-    folded_answer = _folded_with_places(answer, case_sensitive)
+def find_texts(answer: str, texts: list[str], case_sensitive: bool) -> Iterator[Span]:
+    placed = _placed(answer, case_sensitive)
     for text in texts:
         part, start = folded(text, case_sensitive), 0
         for _ in range(_MAX_SPANS):
-            start = folded_answer.text.find(part, start)
+            start = placed.find(part, start)
             if start < 0:
                 break
-            yield folded_answer.span(start, start + len(part))
+            yield start, start + len(part)
             start += len(part)
 
 
-def find_words(answer: str, texts: list[str], case_sensitive: bool) -> Iterator[Span | None]:
+def find_words(answer: str, texts: list[str], case_sensitive: bool) -> Iterator[Span]:
     for text in texts:
         pattern = word_pattern(folded(text, case_sensitive))
-        yield from _matches(pattern, _folded_with_places(answer, case_sensitive))
+        yield from _matches(pattern, _placed(answer, case_sensitive))
 
 
-def find_patterns(answer: str, patterns: list[Any], case_sensitive: bool) -> Iterator[Span | None]:
+def find_patterns(answer: str, patterns: list[Any], case_sensitive: bool) -> Iterator[Span]:
     for _, pattern in patterns:
-        yield from _matches(pattern[case_sensitive], _folded_with_places(answer, True))
+        yield from _matches(pattern[case_sensitive], _placed(answer, True))
 
 
-def find_start(answer: str, text: str, case_sensitive: bool) -> Iterator[Span | None]:
-    folded_answer = _folded_with_places(answer, case_sensitive)
-    part = folded(text, case_sensitive).strip()
-    at = len(folded_answer.text) - len(folded_answer.text.lstrip())
-    if folded_answer.text.startswith(part, at):
-        yield folded_answer.span(at, at + len(part))
+def find_start(answer: str, text: str, case_sensitive: bool) -> Iterator[Span]:
+    placed, part = _placed(answer, case_sensitive), folded(text, case_sensitive).strip()
+    at = len(placed) - len(placed.lstrip())
+    if placed.startswith(part, at):
+        yield at, at + len(part)
 
 
-def find_end(answer: str, text: str, case_sensitive: bool) -> Iterator[Span | None]:
-    folded_answer = _folded_with_places(answer, case_sensitive)
-    part = folded(text, case_sensitive).strip()
-    stop = len(folded_answer.text.rstrip())
-    if len(answer) <= _MAX_SEARCHED and folded_answer.text.endswith(part, 0, stop):
-        yield folded_answer.span(stop - len(part), stop)
+def find_end(answer: str, text: str, case_sensitive: bool) -> Iterator[Span]:
+    placed, part = _placed(answer, case_sensitive), folded(text, case_sensitive).strip()
+    stop = len(placed.rstrip())
+    if len(answer) <= _MAX_SEARCHED and placed.endswith(part, 0, stop):
+        yield stop - len(part), stop
 
 
-def _matches(pattern: "regex.Pattern[str]", folded_answer: _Folded) -> Iterator[Span | None]:
+def _matches(pattern: "regex.Pattern[str]", placed: str) -> Iterator[Span]:
     try:
-        matches = pattern.finditer(folded_answer.text, timeout=_time_for_pattern())
-        for match in islice(matches, _MAX_SPANS):
+        for match in islice(pattern.finditer(placed, timeout=_time_for_pattern()), _MAX_SPANS):
             seconds_left()
-            yield folded_answer.span(match.start(), match.end())
+            if match.start() < match.end():
+                yield match.start(), match.end()
     except TimeoutError:
         raise OutOfTimeError from None
