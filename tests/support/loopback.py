@@ -154,10 +154,6 @@ class LoopbackServer:
             protocol = "responses"
         if "/v1beta/models/" in path:
             protocol = "gemini"
-        if method == "POST" and path.endswith(":countTokens"):
-            return answer(json.dumps({"totalTokens": 4711}).encode())
-        if method == "POST" and path.endswith("/v1/messages/count_tokens"):
-            return answer(json.dumps({"input_tokens": 4711}).encode())
         if method == "POST" and path == "/token":
             token = {"access_token": GOOGLE_TOKEN, "expires_in": 3600, "token_type": "Bearer"}
             return answer(json.dumps(token).encode())

@@ -15,7 +15,7 @@ from .sdk import answer_of
 from .tool_turns import ToolTurn, calls_from, dicts_in, dumped, loaded, name_of, object_text
 
 PATH: Final = "/responses"
-_STOPS: Final = {"max_output_tokens": "length", "content_filter": "refusal"}
+STOPS: Final = {"max_output_tokens": "length", "content_filter": "refusal"}
 
 
 def request_for(question: Question, spec: ModelSpec) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def answer_in(reply: dict[str, Any], usage: Usage, question: Question) -> Answer
     thinking = "\n\n".join(_texts(reply["output"], "reasoning", "summary", "text"))
     details = reply.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
-    stop = "refusal" if refusal else _STOPS.get(str(reason), "end")
+    stop = "refusal" if refusal else STOPS.get(str(reason), "end")
     turn = ToolTurn(tuple(calls), thinking, dumped(items)) if question.tools else None
     return answer_of(text or refusal, usage, stop, turn)
 

@@ -245,16 +245,11 @@ def test_google_says_how_long_to_wait() -> None:
     at_endpoint(test, lambda _: Fault("status", 429, details=details))
 
 
-def test_tokens_are_counted_by_the_server_once_it_is_known() -> None:
+def test_tokens_are_estimated_without_the_server() -> None:
     async def test(opened: Opened) -> None:
-        counting = {"generateContentRequest": {"model": "models/other", **ASKED}}
-        assert 0 < (await post(opened, counting, "countTokens"))["totalTokens"] < 1000
-        await ask(opened, False)
-        for body in (ASKED, counting):
-            assert (await post(opened, body, "countTokens"))["totalTokens"] == 4711
-        assert opened.answer().activity.turns == 1  # type: ignore[union-attr]
+        assert 0 < (await post(opened, ASKED, "countTokens"))["totalTokens"] < 1000
 
-    at_endpoint(test)
+    assert not at_endpoint(test).asked
 
 
 def test_the_models_are_the_one_of_the_trial() -> None:
@@ -330,12 +325,10 @@ def test_a_provider_fetches_nothing_for_an_agent() -> None:
     async def test(opened: Opened) -> None:
         for part in PARTS:
             asked: Any = {"contents": [{"role": "user", "parts": [{"text": "Look."}, part]}]}
-            counted = {"generateContentRequest": asked}
-            for body, verb in ((asked, "generateContent"), (counted, "countTokens")):
-                with pytest.raises(Refused, match="there is no network"):
-                    await post(opened, body, verb)
+            with pytest.raises(Refused, match="there is no network"):
+                await post(opened, asked)
         assert opened.findings == (
-            "asked the provider to fetch https://evil.example/?q=1 (6 times)",
+            "asked the provider to fetch https://evil.example/?q=1 (3 times)",
         )
 
     assert not at_endpoint(test).asked
@@ -361,7 +354,6 @@ ELSEWHERE = [
     ("model-1/../other", "generateContent", ""),
     ("other", "generateContent", ""),
     ("other", "streamGenerateContent", "alt=sse"),
-    ("other", "countTokens", ""),
     ("tunedModels/model-1", "generateContent", ""),
 ]
 

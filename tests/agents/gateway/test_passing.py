@@ -262,18 +262,15 @@ def test_other_errors_are_told_so_that_agents_do_not_ask_again(way: str, status:
         asyncio.run(run(server.url))
 
 
-def test_tokens_are_counted_by_the_server_once_it_is_known() -> None:
+def test_tokens_are_estimated_without_the_server() -> None:
     async def run(url: str) -> None:
         async with open_endpoint(spec_of("anthropic", url)) as opened, claude(opened) as client:
             said: Any = {"model": "m", "messages": [{"role": "user", "content": "a" * 400}]}
-            before = await client.messages.count_tokens(**said)
-            assert 100 <= before.input_tokens < 200
-            await messages(opened, False)
-            assert (await client.messages.count_tokens(**said)).input_tokens == 4711
-            assert opened.answer().activity.turns == 1  # type: ignore[union-attr]
+            assert 100 <= (await client.messages.count_tokens(**said)).input_tokens < 200
 
     with LoopbackServer(lambda _: Reply("Done.")) as server:
         asyncio.run(run(server.url))
+    assert not server.asked
 
 
 def test_the_models_are_the_one_of_the_trial() -> None:
@@ -301,23 +298,6 @@ def test_the_effort_of_the_models_name_is_asked_for(way: str) -> None:
         asyncio.run(run(server.url))
     body = server.asked[0].body
     assert body.get("reasoning_effort", body.get("reasoning")) in ("low", {"effort": "low"})
-
-
-def test_a_server_that_tells_no_usage_of_streams() -> None:
-    """It refuses the wish for it, so it is asked without."""
-
-    def script(asked: Asked) -> Reply | Fault:
-        if "stream_options" in asked.body:
-            return Fault("status", 400, message="unknown field stream_options")
-        return Reply("Done.")
-
-    async def run(url: str) -> None:
-        async with open_endpoint(spec_of("openai", url)) as opened:
-            assert await completions(opened, True) == "Done."
-            assert opened.answer().usage.output is None
-
-    with LoopbackServer(script) as server:
-        asyncio.run(run(server.url))
 
 
 def test_a_reply_that_is_packed_is_unpacked() -> None:

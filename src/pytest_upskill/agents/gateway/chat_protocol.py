@@ -6,9 +6,10 @@ from typing import Final
 
 from ...models.openai_chat import STOPS, usage_of
 from ...models.sdk import stop_word
+from ...models.tool_turns import dicts_in
 from ...trials.answer import Answer
 from ...trials.tools import ToolCall
-from .http import Body, dict_of, dicts, json_text, limit_of, text_of, texts_in
+from .http import Body, dict_of, json_text, limit_of, text_of, texts_in
 from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
 
 _STOPPED: Final = {"length": "length", "refusal": "content_filter"}
@@ -21,8 +22,8 @@ class Chat(Protocol):
     def parse_request(self, body: Body) -> AgentRequest:
         if not isinstance(body.get("messages"), list):
             raise ValueError("messages: a list is required")
-        messages = dicts(body["messages"])
-        functions = [tool.get("function", tool) for tool in dicts(body.get("tools"))]
+        messages = dicts_in(body["messages"])
+        functions = [tool.get("function", tool) for tool in dicts_in(body.get("tools"))]
         return AgentRequest(
             text_of(body.get("model")),
             "\n\n".join(
@@ -33,7 +34,7 @@ class Chat(Protocol):
             ),
             tuple(
                 tool_of(message.get("name"), message.get("description"), message.get("parameters"))
-                for message in dicts(functions)
+                for message in dicts_in(functions)
             ),
             limit_of(body, "max_completion_tokens", "max_tokens"),
             body.get("stream") is True,
@@ -41,7 +42,7 @@ class Chat(Protocol):
         )
 
     def parse_reply(self, body: Body) -> ModelReply:
-        choices = dicts(body.get("choices"))
+        choices = dicts_in(body.get("choices"))
         choice = choices[0] if choices else {}
         message = dict_of(choice.get("message"))
         refusal = text_of(message.get("refusal"))
@@ -51,7 +52,7 @@ class Chat(Protocol):
             texts_in(message.get("content")) or refusal,
             usage_of(body.get("usage")),
             "refusal" if refusal else stop,
-            calls=tuple(map(_call, dicts(message.get("tool_calls")))),
+            calls=tuple(map(_call, dicts_in(message.get("tool_calls")))),
             thinking=thinking,
             id=text_of(body.get("id")),
         )
@@ -120,7 +121,7 @@ def _items(message: Body) -> list[Item]:
         case "tool":
             return [Item("result", text, text_of(message.get("tool_call_id")))]
         case "assistant":
-            calls = map(_call, dicts(message.get("tool_calls")))
+            calls = map(_call, dicts_in(message.get("tool_calls")))
             items = [Item("assistant", text)] if text else []
             return [*items, *(Item("call", call.arguments, call.id, call.name) for call in calls)]
         case _:
@@ -148,7 +149,7 @@ class ChatStream(ReplyStream):
         for name in ("id", "usage"):
             if event.get(name):
                 self._head[name] = event[name]
-        for choice in dicts(event.get("choices")):
+        for choice in dicts_in(event.get("choices")):
             if choice.get("index", 0) != 0:
                 continue
             if choice.get("finish_reason"):
@@ -157,7 +158,7 @@ class ChatStream(ReplyStream):
             for name in ("content", "refusal", "reasoning_content", "reasoning"):
                 if part := text_of(delta.get(name)):
                     self._parts.setdefault(name, []).append(part)
-            for tool in dicts(delta.get("tool_calls")):
+            for tool in dicts_in(delta.get("tool_calls")):
                 self._add_call(tool)
 
     def _add_call(self, tool: Body) -> None:

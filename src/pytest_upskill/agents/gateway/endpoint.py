@@ -20,7 +20,6 @@ from ..._util.texts import one_line
 from ...models import ModelSpec
 from ...models.model import ProtocolName
 from ...models.reply_size import TooLarge, check_values
-from ...models.sdk import Upstream
 from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.transcript import UNTOLD
 from ...trials.trial import Question
@@ -28,7 +27,7 @@ from ..agent import Call
 from ..recorder import Recorder
 from ..staging import InstalledSkill
 from .chat_protocol import Chat
-from .forwarding import ForwardedRequest, count
+from .forwarding import ForwardedRequest
 from .gemini_protocol import Gemini
 from .http import (
     Body,
@@ -107,7 +106,6 @@ class Endpoint:
         self._loop = asyncio.get_running_loop()
         self._findings = Counter[str]()
         self._requests = 0
-        self._upstream: Upstream | None = None  # known from the first call on
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._large_places = asyncio.Semaphore(_LARGE_AT_ONCE)
         self._calls = set[asyncio.Task[Reply]]()
@@ -197,6 +195,8 @@ class Endpoint:
         async with self._large_places if large else nullcontext():
             raw = await read(request, _MOST_BYTES, _IO_SECONDS)
             body = _loaded(raw)
+            if target.counts:
+                return answer(200, protocol.count_reply(max(1, len(raw) // 4)))  # about
             if self._unseen_names and self._names_skill(raw):
                 self._unseen_names = ()
             try:
@@ -206,8 +206,6 @@ class Endpoint:
                 if target.model:
                     parsed = replace(parsed, model=target.model, stream=target.stream)
                 self._check_body(protocol, body, parsed)
-                if target.counts:
-                    return await self._count(request, protocol, target, body, len(raw))
                 forwarded = self._forwarded(request, protocol, target, body, parsed)
             except (ValueError, RecursionError) as error:
                 raise Refusal(400, str(error), "sent a request of a wrong form") from None
@@ -253,38 +251,18 @@ class Endpoint:
             for name in protocol.strip_provider_tools(body):
                 name = one_line(name, 60)
                 self._add_finding(f"asked the provider for {name}, which was left out")
-        plain = _dumped({**body, "model": self.model})
+        asks_for_usage = "stream_options" in body
         protocol.prepare(body, self.model, self._spec.effort)
-        prepared = _dumped(body)
         return ForwardedRequest(
             self._session,
             protocol,
             target,
             parsed,
             question_of(parsed, self._question),
-            prepared,
-            self._headers(request),
-            without_usage=plain if "stream_options" in body and plain != prepared else None,
+            _dumped(body),
+            {name: request.headers[name] for name in _FORWARDED if name in request.headers},
+            hides_usage=not asks_for_usage,
         )
-
-    async def _count(
-        self, request: "BaseRequest", protocol: Protocol, target: Target, body: Body, size: int
-    ) -> "StreamResponse":
-        """How many tokens a request has, by the server if it knows, which is free of charge."""
-        tokens: int | None = None
-        if self._upstream:
-            for _ in protocol.strip_provider_tools(body):
-                pass
-            protocol.prepare(body, self.model, None)
-            url = protocol.url(self._upstream.url, target, self.model)
-            headers = {**self._headers(request), **protocol.headers(self._upstream.headers)}
-            reply = await count(self._session, url, _dumped(body), headers)
-            tokens = protocol.counted_tokens(reply)
-        return answer(200, protocol.count_reply(tokens or max(1, size // 4)))
-
-    def _headers(self, request: "BaseRequest") -> dict[str, str]:
-        headers = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
-        return {**headers, "Content-Type": "application/json"}
 
     def _check_decided(self, logged: LoggedRequest) -> None:
         """End a trigger's trial before the call that would show the skill."""
@@ -360,7 +338,6 @@ class Endpoint:
 
         def ended(task: "asyncio.Task[Reply]") -> None:
             self._calls.discard(task)
-            self._upstream = forwarded.upstream or self._upstream
             now = self._loop.time()
             self.log.end(logged, forwarded.reply, now - began, now)
             if not task.cancelled() and not task.exception():

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from aiohttp.web import BaseRequest, StreamResponse
 
 
-_COUNT_SECONDS: Final = 20.0
 _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
 # Passed on, as an agent can react to them, for example by a shorter request.
@@ -67,12 +66,11 @@ class ForwardedRequest:
         body: bytes,
         headers: Mapping[str, str],
         *,
-        without_usage: bytes | None = None,
+        hides_usage: bool,
     ) -> None:
-        """``without_usage``: the request without the option for usage, if we added that."""
+        """``hides_usage``: whether only we asked for the usage of a stream."""
         self.request = request
         self.question = question  # the same for the engine
-        self.upstream: Upstream | None = None
         self.reply: ModelReply | None = None  # as much as arrived
         self.broke_off = False  # whether a reply ended early, without an error
         self.parts: asyncio.Queue[Part] = asyncio.Queue()
@@ -81,9 +79,9 @@ class ForwardedRequest:
         self._session = session
         self._protocol = protocol
         self._body = body
-        self._headers = headers
+        self._headers = {**headers, "Content-Type": _JSON}
         self._target = target
-        self._without_usage = without_usage
+        self._hides_usage = hides_usage
         self._reply_begun = False  # whether the agent got a part of it
         self._error_passed = False  # whether the agent got an error by the stream
         self._sending: asyncio.Task[Answer] | None = None
@@ -121,7 +119,6 @@ class ForwardedRequest:
         if self.hung_up:
             raise ModelError("the agent hung up")
         if isinstance(upstream, Upstream):
-            self.upstream = upstream
             self._sending = asyncio.ensure_future(self._send(upstream))
         elif isinstance(model, Relays):
             self._sending = asyncio.ensure_future(self._relay(model))
@@ -186,16 +183,10 @@ class ForwardedRequest:
                 proxy=_proxy_for(upstream.url),
             ) as reply:
                 if reply.status != 200:
-                    error = await self._refused(reply, upstream)
-                    if not (self._without_usage and "stream_options" in error.problem):
-                        raise error
-                elif reply.content_type == _EVENTS:
+                    raise await self._refused(reply, upstream)
+                if reply.content_type == _EVENTS:
                     return await self._stream(reply, upstream)
-                else:
-                    return await self._read_whole(reply, upstream)
-            # An old server, which does not know that option.
-            self._body, self._without_usage = self._without_usage, None
-            return await self._send(upstream)
+                return await self._read_whole(reply, upstream)
         except (aiohttp.ClientError, TooLarge) as error:
             raise self._lost(connection_error(error, upstream.spec, upstream.secrets)) from None
         except ModelError as error:
@@ -247,7 +238,7 @@ class ForwardedRequest:
                             self.parts.put_nowait(_masked(event.raw))
                         raise _stream_error(event.data, upstream)
                     reading.add(event.data)
-                    if self._without_usage and self._protocol.is_added_usage(event.data):
+                    if self._hides_usage and self._protocol.is_added_usage(event.data):
                         continue
                 held.append(_masked(event.raw))
                 if not self._reply_begun:
@@ -268,25 +259,6 @@ class ForwardedRequest:
     def _answer(self) -> Answer:
         assert self.reply
         return self.reply
-
-
-async def count(
-    session: "ClientSession", url: str, body: bytes, headers: Mapping[str, str]
-) -> Body:
-    """The reply of a server that counts the tokens of a request; empty if it can't."""
-    import aiohttp
-
-    try:
-        async with (
-            asyncio.timeout(_COUNT_SECONDS),
-            session.post(
-                url, data=body, headers=headers, allow_redirects=False, proxy=_proxy_for(url)
-            ) as reply,
-        ):
-            body_read = _parsed(await _read(reply))
-            return body_read if isinstance(body_read, dict) and reply.status == 200 else {}
-    except (aiohttp.ClientError, TooLarge, TimeoutError):
-        return {}
 
 
 def _proxy_for(url: str) -> str | None:

@@ -9,11 +9,11 @@ from urllib.parse import quote, unquote
 
 from ..._util.texts import digest
 from ...models.sdk import stop_word
-from ...models.tool_turns import object_of
+from ...models.tool_turns import dicts_in, object_of
 from ...trials.answer import Answer, Usage
 from ...trials.number_types import whole_number
 from ...trials.tools import Tool, ToolCall
-from .http import Body, dict_of, dicts, limit_of, text_of
+from .http import Body, dict_of, limit_of, text_of
 from .protocol import (
     AgentRequest,
     Item,
@@ -76,23 +76,21 @@ class Gemini(Protocol):
         return converted
 
     def parse_request(self, body: Body) -> AgentRequest:
-        inner = _get(body, "generateContentRequest")  # only where tokens are counted
-        body = inner if isinstance(inner, dict) and "contents" not in body else body
         if not isinstance(body.get("contents"), list):
             raise ValueError("contents: a list is required")
         config = dict_of(_get(body, "generationConfig"))
-        declared = (_get(tool, "functionDeclarations") for tool in dicts(body.get("tools")))
+        declared = (_get(tool, "functionDeclarations") for tool in dicts_in(body.get("tools")))
         return AgentRequest(
             "",
             "\n\n".join(text for text, _ in _texts(_get(body, "systemInstruction"))),
             tuple(_items(body["contents"])),
-            tuple(_tool(function) for functions in declared for function in dicts(functions)),
+            tuple(_tool(function) for functions in declared for function in dicts_in(functions)),
             limit_of(config, "maxOutputTokens", "max_output_tokens"),
             stream=False,
         )
 
     def parse_reply(self, body: Body) -> ModelReply:
-        candidates = dicts(body.get("candidates"))
+        candidates = dicts_in(body.get("candidates"))
         first = candidates[0] if candidates else {}
         parts = _parts(first.get("content"))
         texts = list(_texts(first.get("content")))
@@ -143,9 +141,6 @@ class Gemini(Protocol):
     def count_reply(self, tokens: int) -> Body:
         return {"totalTokens": tokens}
 
-    def counted_tokens(self, reply: Body) -> int | None:
-        return whole_number(reply.get("totalTokens"))
-
     def models(self, model: str) -> Body:
         return {"models": [self.model(model)]}
 
@@ -159,12 +154,7 @@ class Gemini(Protocol):
 
     def prepare(self, body: Body, model: str, effort: str | None) -> None:
         """Its path names the model."""
-        for part in (body, _get(body, "generateContentRequest")):
-            if isinstance(part, dict):
-                part.pop("model", None)
-        inner = _get(body, "generateContentRequest")
-        if isinstance(inner, dict):
-            inner["model"] = f"models/{model}"
+        body.pop("model", None)
         if not effort:
             return
         config = body.pop("generation_config", None) or body.get("generationConfig")
@@ -184,7 +174,7 @@ class Gemini(Protocol):
         if body.get("tools") is None:
             return
         tools = list[Body]()
-        for tool in dicts(body["tools"]):
+        for tool in dicts_in(body["tools"]):
             yield from (_camel(key) for key in tool if _camel(key) not in _OWN_TOOLS)
             allowed = {key: value for key, value in tool.items() if _camel(key) in _OWN_TOOLS}
             tools += [allowed] if allowed else []
@@ -195,18 +185,15 @@ class Gemini(Protocol):
 
     def remote_files(self, body: Body) -> Iterator[str]:
         """Files that a request only names: Google would fetch them, or has stored them before."""
-        inner = _get(body, "generateContentRequest")
-        bodies = [body, inner] if isinstance(inner, dict) else [body]
-        for part_body in bodies:
-            contents = [*dicts(part_body.get("contents")), _get(part_body, "systemInstruction")]
-            parts = [part for content in contents for part in _parts(content)]
-            for part in parts:
-                response = _get(part, "functionResponse")
-                if isinstance(response, dict):
-                    parts += dicts(response.get("parts"))
-                if file := _get(part, "fileData"):
-                    uri = _get(file, "fileUri") if isinstance(file, dict) else None
-                    yield text_of(uri) or "a file"
+        contents = [*dicts_in(body.get("contents")), _get(body, "systemInstruction")]
+        parts = [part for content in contents for part in _parts(content)]
+        for part in parts:
+            response = _get(part, "functionResponse")
+            if isinstance(response, dict):
+                parts += dicts_in(response.get("parts"))
+            if file := _get(part, "fileData"):
+                uri = _get(file, "fileUri") if isinstance(file, dict) else None
+                yield text_of(uri) or "a file"
 
 
 def usage_of(usage: object) -> Usage:
@@ -245,9 +232,9 @@ def _parts(content: object) -> list[Body]:
     if isinstance(content, str):
         return [{"text": content}]
     if isinstance(content, list):
-        return dicts(content)
+        return dicts_in(content)
     parts = content.get("parts") if isinstance(content, dict) else None
-    return [parts] if isinstance(parts, dict) else dicts(parts)
+    return [parts] if isinstance(parts, dict) else dicts_in(parts)
 
 
 def _texts(content: object) -> Iterator[tuple[str, bool]]:
@@ -264,7 +251,7 @@ def _tool(function: Body) -> Tool:
 
 def _items(contents: list[Any]) -> Iterator[Item]:
     waiting = list[tuple[object, ToolCall]]()  # calls without a result, and their own ids
-    for content in dicts(contents):
+    for content in dicts_in(contents):
         kind: ItemKind = "assistant" if content.get("role") == "model" else "user"
         # Results first: some agents put a message before them.
         for part in sorted(_parts(content), key=lambda part: not _get(part, "functionResponse")):
@@ -332,7 +319,7 @@ class GeminiStream(ReplyStream):
             if event.get(name):
                 self._body[name] = event[name]
         self.ended = self.ended or _blocked(event)
-        for candidate in dicts(event.get("candidates"))[:1]:
+        for candidate in dicts_in(event.get("candidates"))[:1]:
             for part in _parts(candidate.get("content")):
                 self._add_part(part)
             if candidate.get("finishReason"):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..._util.texts import one_line
 from ...models.sdk import CONNECT_SECONDS
+from ...models.tool_turns import dicts_in
 from ...trials.number_types import whole_number
 
 if TYPE_CHECKING:
@@ -228,11 +229,6 @@ def limit_of(body: Body, *names: str) -> int | None:
     return next((limit for limit in limits if limit is not None and limit <= _MOST_OUTPUT), None)
 
 
-def dicts(value: object) -> list[Body]:
-    """The objects in what should be a list of objects."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def dict_of(value: object) -> Body:
     """An object of JSON, or an empty one."""
     return value if isinstance(value, dict) else {}
@@ -251,4 +247,4 @@ def texts_in(content: object) -> str:
     """The text of a message: a string, or a list of blocks with texts."""
     if isinstance(content, str):
         return content
-    return "\n".join(filter(None, (text_of(part.get("text")) for part in dicts(content))))
+    return "\n".join(filter(None, (text_of(part.get("text")) for part in dicts_in(content))))

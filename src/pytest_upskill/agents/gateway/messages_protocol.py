@@ -7,10 +7,10 @@ from typing import Final
 
 from ...models.anthropic_messages import STOPS, usage_of
 from ...models.sdk import stop_word
-from ...models.tool_turns import object_of
+from ...models.tool_turns import dicts_in, object_of
 from ...trials.answer import Answer
 from ...trials.tools import ToolCall
-from .http import Body, dict_of, dicts, json_text, limit_of, text_of, texts_in
+from .http import Body, dict_of, json_text, limit_of, text_of, texts_in
 from .protocol import (
     AgentRequest,
     Item,
@@ -43,10 +43,10 @@ class Messages(Protocol):
         return AgentRequest(
             text_of(body.get("model")),
             texts_in(body.get("system")),
-            tuple(item for message in dicts(body["messages"]) for item in _items(message)),
+            tuple(item for message in dicts_in(body["messages"]) for item in _items(message)),
             tuple(
                 tool_of(tool.get("name"), tool.get("description"), tool.get("input_schema"))
-                for tool in dicts(body.get("tools"))
+                for tool in dicts_in(body.get("tools"))
             ),
             limit_of(body, "max_tokens"),
             body.get("stream") is True,
@@ -54,7 +54,7 @@ class Messages(Protocol):
         )
 
     def parse_reply(self, body: Body) -> ModelReply:
-        blocks = dicts(body.get("content"))
+        blocks = dicts_in(body.get("content"))
         return ModelReply(
             "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text"),
             usage_of(body.get("usage")),
@@ -98,7 +98,7 @@ class Messages(Protocol):
 
     def events(self, body: Body) -> Iterator[Body]:
         yield {"type": "message_start", "message": {**body, "content": [], "stop_reason": None}}
-        for index, block in enumerate(dicts(body["content"])):
+        for index, block in enumerate(dicts_in(body["content"])):
             start, deltas = _in_parts(block)
             yield {"type": "content_block_start", "index": index, "content_block": start}
             for delta in deltas:
@@ -135,7 +135,7 @@ def _items(message: Body) -> list[Item]:
     if isinstance(content, str):
         return [Item(kind, content)] if content else []
     items = list[Item]()
-    for block in dicts(content):
+    for block in dicts_in(content):
         match block.get("type"):
             case "text":
                 items.append(Item(kind, text_of(block.get("text"))))

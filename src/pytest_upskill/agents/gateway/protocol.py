@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from ...models.tool_turns import dicts_in
 from ...skills.case import Role
 from ...trials.answer import Answer
-from ...trials.number_types import whole_number
 from ...trials.tools import Step, Tool, ToolCall, ToolResult
 from ...trials.trial import Question
-from .http import Body, dicts, text_of
+from .http import Body, text_of
 
 ItemKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
 _OPENAI_ERRORS: Final = {401: "authentication_error", 403: "permission_error"}
@@ -142,10 +142,6 @@ class Protocol(ABC):
         """The reply to a request for the number of tokens."""
         return {"input_tokens": tokens}
 
-    def counted_tokens(self, reply: Body) -> int | None:
-        """The number of tokens in such a reply."""
-        return whole_number(reply.get("input_tokens"))
-
     def models(self, model: str) -> Body:
         """The list of the only model."""
         ends = {"first_id": model, "last_id": model, "has_more": False}
@@ -174,7 +170,7 @@ class Protocol(ABC):
         for key in _PROVIDER_KEYS:
             if body.pop(key, None):
                 yield key
-        places = (body, *dicts(body.get("input")))
+        places = (body, *dicts_in(body.get("input")))
         kinds = [kind for place in places for kind in _strip_tools(place)]
         yield from dict.fromkeys(kinds)
         choice = body.get("tool_choice")
@@ -205,7 +201,7 @@ def _strip_tools(place: Body, depth: int = 5) -> Iterator[str]:
         return
     place["tools"] = [tool for tool in tools if not _is_provider_tool(tool)]
     yield from (str(tool["type"]) for tool in tools if _is_provider_tool(tool))
-    for tool in dicts(place["tools"]):
+    for tool in dicts_in(place["tools"]):
         yield from _strip_tools(tool, depth - 1)
 
 

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from secrets import token_hex
 from typing import Final
 
+from ...models.openai_responses import STOPS, usage_in
 from ...models.sdk import stop_word
-from ...trials.answer import Answer, Usage
+from ...models.tool_turns import dicts_in
+from ...trials.answer import Answer
 from ...trials.tools import ToolCall
-from .http import Body, dict_of, dicts, limit_of, text_of, texts_in
+from .http import Body, dict_of, limit_of, text_of, texts_in
 from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
 
-_STOPS: Final = {"max_output_tokens": "length", "content_filter": "refusal"}
 _NO_SPACE: Final = "functions"  # the group of the tools that are in none
 _ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
 
@@ -25,7 +26,7 @@ class Responses(Protocol):
             raise ValueError("input: a text or a list is required")
         if isinstance(content, str):
             content = [{"role": "user", "content": content}]
-        items = dicts(content)
+        items = dicts_in(content)
         tools = [(name, tool) for place in (body, *items) for name, tool in _tools_in(place)]
         system = [text_of(body.get("instructions"))]
         system += [texts_in(item.get("content")) for item in items if _is_system(item)]
@@ -47,10 +48,10 @@ class Responses(Protocol):
 
     def parse_reply(self, body: Body) -> ModelReply:
         texts, thoughts, calls, refused = list[str](), list[str](), list[ToolCall](), False
-        for item in dicts(body.get("output")):
+        for item in dicts_in(body.get("output")):
             kind = text_of(item.get("type"))
             if kind == "message":
-                for part in dicts(item.get("content")):
+                for part in dicts_in(item.get("content")):
                     texts.append(text_of(part.get("text")) or text_of(part.get("refusal")))
                     refused = refused or part.get("type") == "refusal"
             elif kind == "reasoning":
@@ -60,10 +61,10 @@ class Responses(Protocol):
         reason = dict_of(body.get("incomplete_details")).get("reason")
         if body.get("status") == "failed":
             reason = "error"
-        stop = "tools" if calls else stop_word(reason, _STOPS)
+        stop = "tools" if calls else stop_word(reason, STOPS)
         return ModelReply(
             "".join(texts),
-            _usage(body.get("usage")),
+            usage_in(body),
             "refusal" if refused else stop,
             calls=tuple(calls),
             thinking="\n".join(filter(None, thoughts)),
@@ -144,21 +145,9 @@ def _events(body: Body) -> Iterator[Body]:
     yield {"type": f"response.{body['status']}", "response": body}
 
 
-def _usage(usage: object) -> Usage:
-    if not isinstance(usage, dict):
-        return Usage()
-    details = dict_of(usage.get("input_tokens_details"))
-    return Usage(
-        usage.get("input_tokens"),
-        usage.get("output_tokens"),
-        details.get("cached_tokens", 0),
-        details.get("cache_write_tokens") or 0,
-    )
-
-
 def _tools_in(place: Body, space: str = "") -> Iterator[tuple[str, Body]]:
     """Tools with their names. They may be in groups, and in items of the input."""
-    for tool in dicts(place.get("tools")):
+    for tool in dicts_in(place.get("tools")):
         name = text_of(tool.get("name")) or text_of(tool.get("type"))
         if tool.get("type") == "namespace" and not space:
             yield from _tools_in(tool, name)
