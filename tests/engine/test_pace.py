@@ -93,31 +93,11 @@ def test_limit_stays_between_one_and_the_maximum(events: list[str], most: int) -
 
 def test_first_call_goes_alone_until_it_is_answered_or_taken() -> None:
     pace = Pace()
-    number = pace.start(10.0)
+    pace.start(10.0)
     assert pace.opens_at == 10.0 + ALONE
     assert pace.lets_in(1)
-    pace.answered(number)
+    pace.answered()
     assert pace.opens_at == 0.0
-
-
-def test_refusals_in_a_row_wait_for_more_and_more_answers() -> None:
-    pace = Pace()
-    pace.alone = False
-    for _ in range(20):
-        pace.start(0.0)
-    needed = []
-    assert not pace.refused_again(20)
-    for _ in range(4):
-        assert pace.lets_in(19)
-        assert pace.refused_again(pace.start(0.0))
-        needed.append(0)
-        while not pace.lets_in(19):
-            pace.answered(1)
-            needed[-1] += 1
-    assert needed == [1, 3, 7, 15]
-    pace.answered(pace.start(0.0))
-    assert not pace.refused_again(pace.start(0.0))
-    assert pace.lets_in(19)
 
 
 def test_server_that_takes_nothing_is_asked_by_one_call_after_the_other() -> None:
@@ -128,8 +108,8 @@ def test_server_that_takes_nothing_is_asked_by_one_call_after_the_other() -> Non
         now = pace.opens_at
         pace.start(now)
     assert now <= PATIENCE
-    assert 10 < len(waits) < 50
-    assert max(waits) <= 20
+    assert 10 < len(waits) < 60
+    assert max(waits) <= 8
 
 
 def test_calls_go_alone_for_longer_if_refusals_are_slow() -> None:

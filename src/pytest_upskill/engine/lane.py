@@ -61,7 +61,6 @@ class Job:
     refused: int = 0
     spent: float = 0.0  # seconds of attempts, and of the pauses after them
     started_at: float = 0.0  # of the last attempt
-    call: int = 0  # its number in the lane
     paid: Usage | None = None  # for the last attempt; None is nothing
     send: Send | None = None  # asks in place of the model's ``ask``
     of_trial: bool = False  # a call of an agent's trial, whose number it has
@@ -168,7 +167,7 @@ class Lane:
         job = self.drop()
         job.started_at = now
         job.attempts += 1
-        job.call = self._pace.start(now)
+        self._pace.start(now)
         if job.prefix_use:
             job.shared = self.prefixes.start(job.prefix_use, now)
         return job
@@ -221,7 +220,7 @@ class Lane:
         self.answered = True
         self.fatal = 0
         self.limit.answered()
-        self._pace.answered(job.call)
+        self._pace.answered()
         if job.prefix_use:
             self.prefixes.answered(job.prefix_use, job.started_at)
 
@@ -247,8 +246,7 @@ class Lane:
         job.refused += 1
         if job.prefix_use:
             self.prefixes.refused(job.prefix_use)
-        if not self._pace.refused_again(job.call):
-            self.limit.refused()
+        self.limit.refused()
         if self.in_flight > 1:
             return True
         closed = self._pace.close(now, now - job.started_at, error.retry_after, random)

@@ -16,10 +16,7 @@ _GROWTH: Final = 8
 _SHORTEST_ROUND: Final = 4
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 20.0
-_MOST_SKIPPED: Final = 32
-# A server that took calls after several waits refuses at random: wait more often, but not as long.
-_RANDOM_AFTER: Final = 2  # waits
-_MOST_STEPS: Final = 4
+_MOST_STEPS: Final = 5  # pauses that double
 PATIENCE: Final = 300.0  # seconds without any call taken before the model is given up
 LONG: Final = 5.0  # seconds after which the limit is unknown
 
@@ -81,48 +78,27 @@ class Pace:
         self.opens_at = 0.0
         self.alone = True  # whether the next call must succeed before others start
         self.sent = 0
-        self._sent_before = 0  # calls sent when the last one was refused
-        self._in_a_row = 0  # consecutive refusals
-        self._skip = 0  # answers to wait for
         self._waits = 0  # consecutive
-        self._most_waits = 0  # consecutive, until a call was taken
         self._nothing_since: float | None = None
         self._seconds_alone = ALONE
 
     def lets_in(self, in_flight: int) -> bool:
         """Whether another call may be in flight, once it is time."""
-        return not (in_flight and (self.alone or self._skip))
+        return not (in_flight and self.alone)
 
-    def start(self, now: float) -> int:
-        """A call starts; returns its number."""
+    def start(self, now: float) -> None:
+        """A call starts."""
         self.sent += 1
         if self.alone:
             self.alone = False
             self.opens_at = now + self._seconds_alone
-        return self.sent
 
-    def answered(self, number: int) -> None:
+    def answered(self) -> None:
         """The server answered, and so takes calls."""
         self.opens_at = 0.0
         self.alone = False
-        self._skip = max(0, self._skip - 1)
-        self._most_waits = max(self._most_waits, self._waits)
         self._waits = 0
         self._nothing_since = None
-        if number > self._sent_before:
-            self._in_a_row = 0
-
-    def refused_again(self, number: int) -> bool:
-        """Note a refusal; returns whether the call before it was refused as well.
-
-        Then one call less in flight doesn't help: let one, three, seven others be answered first.
-        """
-        consecutive = number == self.sent == self._sent_before + 1
-        if number > self._sent_before:
-            self._in_a_row = self._in_a_row + 1 if consecutive else 0
-            self._skip = min(_MOST_SKIPPED, 2**self._in_a_row) - 1
-        self._sent_before = self.sent
-        return consecutive
 
     def close(self, now: float, delay: float, retry_after: float | None, random: Random) -> float:
         """A call was refused, after a ``delay``, and none is in flight: wait.
@@ -132,12 +108,10 @@ class Pace:
         self._waits += 1
         if self._nothing_since is None:
             self._nothing_since = now
-        at_random = self._most_waits >= _RANDOM_AFTER
-        steps = min(self._waits, _MOST_STEPS) if at_random else self._waits
-        wait = pause(steps, retry_after, random)
-        self.opens_at = now + wait
+        # Without a word from the server, it may refuse at random: try more often.
+        waits = min(self._waits, _MOST_STEPS) if retry_after is None else self._waits
+        self.opens_at = now + pause(waits, retry_after, random)
         self.alone = True
-        self._in_a_row = self._skip = 0
         # Some servers are slow to refuse.
         self._seconds_alone = min(_LONGEST_ALONE, max(ALONE, 1.5 * delay))
         return self.opens_at - self._nothing_since
