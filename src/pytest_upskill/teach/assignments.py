@@ -16,14 +16,15 @@ _PASSWORDS: Final = (
     *("pass", "pwd", "pw", "psk", "mnemonic", "seed_phrase", "seed phrase", "contraseña", "senha"),
     *("contrasena", "пароль", "hasło", "lösenord", "密码", "密碼", "パスワード", "비밀번호"),
 )
-_TOKENS: Final = (
-    *("secret", "token", "apikey", "key", "key_id", "key-id", "keyid", "credential", "credentials"),
+_KEYS: Final = ("key", "key_id", "key-id", "keyid")  # most keys open nothing
+_STEMS: Final = (
+    *(*_PASSWORDS, *_KEYS, "secret", "token", "apikey", "credential", "credentials"),
     *("auth", "sig", "bearer", "dockerconfigjson", "dockercfg", "_session", "sonar.login"),
     *("secret_id", "secretid", "secret id", "token_id"),
     *("signature", "sessionid", "session_id", "jsessionid", "phpsessid", "connectionstring"),
     *("assertion", "code_verifier", "data-key", "key-data", "otp", "nonce_secret"),
 )
-_STEMS: Final = (*_PASSWORDS, *_TOKENS)
+_WITHIN_WORDS: Final = ("pass", "auth", "sig", "otp", "pw")
 _SUFFIX: Final = (
     r"(?:word|wd|phrase|code|wort|e)?(?:[_-]?(?:prod|production|dev|staging|test|live|default|plain"
     r"|current|base|base64|b64|value|text|string|hash|private|\d{1,3})|[ ]\d)?"
@@ -33,20 +34,25 @@ _VALUE_KEY: Final = (
     r"[\"']?\s{0,20}[,{]?\s{0,20}[\"']?(?:value|default|defaultValue|content)[\"']?\s{0,3}[:=]"
 )
 _ASSIGNED: Final = re.compile(
-    rf"(?i:{_SUFFIX})(?![a-z0-9])"
+    rf"(?i:{_SUFFIX})(?![a-z0-9])(?:"
     # Not [ \t]: JSON in JSON has \n and \" as text.
-    rf"(?P<sep>(?i:{_VALUE_KEY})\s{{0,3}}"
+    rf"(?P<assigned>(?i:{_VALUE_KEY})\s{{0,3}}"
     r"|\\*[\"'`]?\]?\)?[ \t]{0,12}(?::=|=>|\?=|\|\|=|[=:](?![=:]))"
-    r"(?:[ ]{4,24}|(?:\s|\\n){0,3})"
-    r"|[ ](?:(?:for|of|on|to)[ ](?:[\w@.-]{1,30}[ ]){1,4}?)?(?:is|was|=|ist|-|has[ ]been)"
+    r"(?:[ ]{4,24}|(?:\s|\\n){0,3})|\([ ]?(?=\\*[\"']))"
+    r"|(?P<prose>[ ](?:(?:for|of|on|to)[ ](?:[\w@.-]{1,30}[ ]){1,4}?)?(?:is|was|=|ist|-|has[ ]been)"
     r"(?:[ ](?:set|now|changed|reset|updated)[ ]to)?:?(?:\s|\\n){1,3}"
-    r"|[ ]for[ ][\w@.'-]{1,40}:[ ]{1,3}"
-    r"|[ \t]{1,8}|\\*[\"']?[ ]?/?>|\([ ]?|\\*[\"'](?:,[ ]{0,3}|[ ])(?=\\*[\"']))"
+    r"|[ ]for[ ][\w@.'-]{1,40}:[ ]{1,3})"
+    r"|(?P<element>\\*[\"']?[ ]?/?>)"
+    r"|(?P<listed>\\*[\"'](?:,[ ]{0,3}|[ ])(?=\\*[\"']))"
+    r"|[ \t]{1,8})"
     r"(?:[bru]{1,2}(?=[\"']))?(?P<quote>\\*[\"'`])?"
 )
-_QUOTED: Final = re.compile(r"[^\"'`\\\n]{1,300}+")
-_PLAIN: Final = re.compile(r"[^\s\"'`\\<>;,(){}\[\]|&]{1,300}+")
+_QUOTED: Final = re.compile(r"[^\"'`\\\n]{3,300}+")
+_PLAIN: Final = re.compile(r"[^\s\"'`\\<>;,(){}\[\]|&]{3,300}+")
 _LINE: Final = re.compile(r"[^\n\\\"'<>]{1,200}")
+_FLAG: Final = re.compile(
+    r"(?:^|[\s\"'\[,])-{1,2}[\w-]{0,24}\Z|(?:^|\s)(?:ENV|ARG|setx|set|setenv|put)\s+[\w.:/-]{0,30}\Z"
+)
 _KEY_OF: Final = (
     *("unseal", "instrumentation", "product", "recovery"),
     *("secret", "api", "access", "private", "auth", "signing", "encryption", "account", "master"),
@@ -73,7 +79,7 @@ _TEMPLATE: Final = re.compile(
     r"|(?i:(?:\A|[-_ ])(?:your|example|placeholder|dummy|fake|insert|replace|change)[-_ ])"
     r"|x{4,}|X{4,}|•{2,}|\[(?i:redacted|masked|hidden|secret|filtered)"
 )
-_RANDOM: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w+/=~.:@!#%^*?$-]{12,}")
+_RANDOM: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w+/=~.:@!#%^*?$-]{8,}")
 MIXED: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z]).{6,}")
 _LONG: Final = re.compile(
     r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z+/=_-]{24,}|[a-z]{24,}|[A-Z]{24,}"
@@ -108,6 +114,8 @@ _WORDS: Final = frozenset(
         "limit limits budget id ids index usd exchange refresh access api private public client",
     )
 )
+_JOINED: Final = re.compile(r"[^\W_]\Z|[_.-]\Z")
+_ONE_WORD: Final = re.compile(r"[A-Za-z][a-z]{3,}|[A-Z]{4,}")
 _NAMED: Final = re.compile(r"(?i)pass(?:word|wd|phrase|code|wort)|PASS=")
 _NAME_PARTS: Final = re.compile(
     r"(?i)pass|pwd|secret|token|cred|param|value|input|env|conf|user|field|hash"
@@ -124,21 +132,35 @@ def masked_assignments(text: str) -> str:
     lower = text.lower() if text.isascii() else re.sub("[A-Z]+", lambda m: m[0].lower(), text)
     parts, end, repeated = list[str](), 0, set[str]()
     for place, stem in _places(lower):
-        if place < end:
-            continue
-        match = _ASSIGNED.match(text, place + len(stem))
+        match = _ASSIGNED.match(text, place + len(stem)) if place >= end else None
         span = _secret_span(text, place, stem, match) if match else None
         if span:
-            is_password = stem in _PASSWORDS
             value = text[span[0] : span[1]]
-            parts += text[end : span[0]], PASSWORD if is_password else SECRET
+            parts += text[end : span[0]], PASSWORD if stem in _PASSWORDS else SECRET
             end = span[1]
-            if _RANDOM.fullmatch(value):
-                repeated.add(value)
+            repeated |= {value} if len(value) >= 12 and _RANDOM.fullmatch(value) else set()
     text = "".join([*parts, text[end:]])
     for value in sorted(repeated, key=len, reverse=True)[:1000]:
         text = text.replace(value, SECRET)
     return text
+
+
+def _opens_something(name: str) -> bool:
+    """Whether a key of this name may be a secret: an API key, or any in capitals, as FOO_KEY."""
+    word = name.rstrip("_ -.").lower()
+    if word.endswith(_NO_KEY_OF):
+        return False
+    loud = name[-1:] == "_" and (name[-2:-1].isupper() or name[-2:-1].isdigit())
+    return loud or word.endswith(_KEY_OF)
+
+
+def _is_phrase(value: str, fewest: int) -> bool:
+    """Whether words are a passphrase, and neither prose nor a text of a screen."""
+    words = value.split()
+    is_prose = sum(word.lower() in _WORDS for word in words) * 2 > len(words)
+    if not _PHRASE.fullmatch(value) or _UI.search(value) or is_prose:
+        return False
+    return len(words) >= fewest
 
 
 def _places(lower: str) -> list[tuple[int, str]]:
@@ -153,179 +175,72 @@ def _places(lower: str) -> list[tuple[int, str]]:
 
 def _secret_span(text: str, place: int, stem: str, match: re.Match[str]) -> tuple[int, int] | None:
     """Where the secret is that a name is given; None for a word, or code that fetches one."""
-    start, quote, sep = match.end(), match["quote"], match["sep"]
-    literal = (_QUOTED if quote else _PLAIN).match(text, start)
-    if not literal or len(literal[0]) < 3:
+    start, quote = match.end(), match["quote"]
+    value = (_QUOTED if quote else _PLAIN).match(text, start)
+    if not value:
         return None
-    value = literal[0]
-    closed = bool(quote) and text.startswith(quote[-1], literal.end() + len(quote) - 1)
-    if quote and not closed and (plain := _PLAIN.match(text, start)):
-        value = plain[0]  # a quote that ends elsewhere
-    name = _name_before(text, place)
-    if stem in _PASSWORDS and not quote and sep.strip() in (":", "="):
-        line = _LINE.match(text, start)
-        phrase = line[0].strip() if line else ""
-        if " " in phrase and _is_phrase(phrase, stem, name):
+    closed = bool(quote) and text.startswith(quote[-1], value.end() + len(quote) - 1)
+    if quote and not closed:  # it ends elsewhere
+        value = _PLAIN.match(text, start) or value
+    before = text[max(0, place - 48) : place].rpartition("\n")[2]
+    line = _LINE.match(text, start)
+    if line and not quote and match["assigned"] and stem in _PASSWORDS:
+        phrase = line[0].strip()
+        fewest = 2 if before[-1:] == "_" and before.isupper() else 3 if stem == "pass" else 6
+        if " " in phrase and _is_phrase(phrase, fewest):
             return start, start + len(phrase)
-    after = text[start + len(value) : start + len(value) + 2]
-    if not quote and after[:1] in ("(", "["):
-        return None  # a call
-    if not quote and sep.strip() == "=" != sep and after[:1] == " " and after[1:].isalpha():
-        return None  # an expression
-    if _is_secret(stem, name, sep, value, quoted=closed, text=text, place=place):
-        return start, start + len(value)
+    after = text[value.end() : value.end() + 2]
+    sep = match["assigned"] or ""
+    is_sum = sep.strip() == "=" != sep and after[:1] == " " and after[1:].isalpha()
+    is_code = after[:1] in ("(", "[") or after == " =" or is_sum  # a call, a type, an expression
+    if (is_code and not quote) or (match["element"] and after != "</"):
+        return None
+    if _is_secret(value[0], stem, text[place : place + 20], before, match, quoted=closed):
+        return value.span()
     return None
 
 
-def _name_before(text: str, place: int) -> str:
-    """What stands directly before the stem, on the same line."""
-    return text[max(0, place - 24) : place].rpartition("\n")[2]
-
-
-def _opens_something(name: str) -> bool:
-    """Whether a key of this name may be a secret: an API key, or any in capitals, as FOO_KEY."""
-    word = name.rstrip("_ -.").lower()
-    if word.endswith(_NO_KEY_OF):
-        return False
-    loud = name[-1:] == "_" and (name[-2:-1].isupper() or name[-2:-1].isdigit())
-    return loud or word.endswith(_KEY_OF)
-
-
-def _is_phrase(value: str, stem: str, name: str) -> bool:
-    """Whether words are a passphrase, and neither prose nor a text of a screen."""
-    if not _PHRASE.fullmatch(value) or _UI.search(value):
-        return False
-    words = value.split()
-    if sum(word.lower() in _WORDS for word in words) * 2 > len(words):
-        return False
-    return len(words) >= (3 if stem == "pass" else 6) or (name[-1:] == "_" and name.isupper())
-
-
 def _is_secret(
-    stem: str, name: str, sep: str, value: str, *, quoted: bool, text: str, place: int
+    value: str, stem: str, name: str, before: str, match: re.Match[str], *, quoted: bool
 ) -> bool:
+    """``name`` begins with the stem, and ``before`` is what the line has before it."""
+    word = value.lower().rstrip(".,:;!? ")
+    if len(word) < 3 or word in _WORDS or value.startswith("-"):
+        return False
     if _PATH.fullmatch(value) or _TEMPLATE.search(value) or _VERSION.fullmatch(value):
         return False
-    if sep.endswith(">") and "=" not in sep:  # <password>…</password>, and no placeholder of ours
-        after = text[text.index(value, place) + len(value) :][:2]
-        if after != "</":
-            return False
-    if sep.strip().endswith((",", '"', "'")):  # ("password", "hunter2")
-        form = MIXED if stem in _PASSWORDS else _RANDOM
-        return quoted and " " not in value and form.fullmatch(value) is not None
-    if sep.strip() == "" or sep.strip() == "(":
-        return _is_spoken_or_flagged(stem, name, sep, value, quoted=quoted, text=text, place=place)
-    if stem in ("key", "key_id", "key-id", "keyid") and not _opens_something(name):
+    is_flag = _FLAG.search(before) is not None
+    if stem in _KEYS and not is_flag and not _opens_something(before):
         return False  # keys of maps, of caches, of keyboards
-    if stem == "pw" and (name[-1:].isalnum() or not MIXED.fullmatch(value)):
-        return False
-    if stem in ("pass", "auth", "sig", "otp") and name[-1:].islower() and text[place].islower():
+    if stem in _WITHIN_WORDS and before[-1:].islower() and name[0].islower():
         return False  # bypass, oauth, config
-    alone = stem == "pass" and (
-        name.endswith("\\n") or not (name[-1:].isalnum() or name[-1:] in ("_", "-", "."))
-    )
-    if alone and not _NAMED.match(text, place):
-        # PASS: test_x, and perhaps "pass: hunter2"
-        plain = text[place].islower() and " " not in value
-        word = _CODE.fullmatch(value) and not MIXED.fullmatch(value)
-        return plain and not word
-    prose = re.search(r"(?:is|was|ist|been|to|-):?\Z|\Afor ", sep.strip()) is not None
-    in_capitals = text[place].isupper() and text[place + 1].isupper()
-    loud = in_capitals and ("=" in sep or (stem == "secret" and sep.strip() == ":"))
-    if stem in _PASSWORDS:
-        at = text.find(value, place)
-        if (
-            sep.strip() == ":"
-            and _CODE.fullmatch(value)
-            and text[at + len(value) :][:1] in ("", "\n")
-        ):
-            name_like = _NAME_PARTS.search(value) and not (in_capitals and value.isalpha())
-            loud = _DOTTED.fullmatch(value) is None and not name_like
-        return _is_password(value, quoted=quoted, loud=loud, prose=prose, stem=stem)
-    if value.lower().rstrip(".:") in _WORDS or " " in value:
-        return False
-    if quoted and not prose and " " not in value and len(value) >= 6 and stem == "secret":
-        return not _DOTTED.fullmatch(value) and not _NAME_PARTS.search(value)
-    if loud and stem == "secret":
-        return len(value) >= (5 if "=" in sep else 8) and not _DOTTED.fullmatch(value)
-    if loud and len(value) >= 8 and stem not in ("key", "sig", "auth"):
-        return not _CODE.fullmatch(value) or len(value) >= 16 or value.islower()
-    if _CODE.fullmatch(value) and not MIXED.fullmatch(value):
-        return _LONG.fullmatch(value) is not None and not {"_", "."} & {*value}
-    if _DOTTED.fullmatch(value) and not quoted:
-        return False
-    strong = stem in ("secret", "token", "apikey", "auth", "signature", "sig", "credential", "key")
-    shortest = 8 if strong and (quoted or loud) else 10 if strong and not prose else 12
-    if len(value) < shortest:
-        return False
-    random = _RANDOM.fullmatch(value) or (len(value) < 12 and MIXED.fullmatch(value))
-    return random is not None or _LONG.fullmatch(value) is not None
-
-
-def _is_password(value: str, *, quoted: bool, loud: bool, prose: bool, stem: str) -> bool:
-    word = value.lower().rstrip(".,:!?")
-    if word in _WORDS or len(word) < 3:
-        return False
+    is_assigned = bool(match["assigned"] or match["element"] or is_flag)
+    is_loud = is_assigned and name[:2].isupper()
+    is_spoken = not is_assigned and not match["prose"] and not match["listed"]
+    is_mixed, is_code = MIXED.fullmatch(value) is not None, _CODE.fullmatch(value) is not None
+    if stem not in _PASSWORDS:
+        may_be_word = is_assigned and (is_loud or (quoted and stem == "secret"))
+        if may_be_word and stem in ("secret", "token") and " " not in value:
+            shortest = 5 if stem == "secret" else 8
+            is_code = bool(_DOTTED.fullmatch(value) or _NAME_PARTS.search(value))
+            return len(value) >= shortest and not is_code
+        if _LONG.fullmatch(value):
+            return not {"_", "."} & {*value}
+        shortest = 20 if is_spoken else 8 if quoted or is_loud or is_flag else 12
+        is_odd = len(value) >= 12 and (is_assigned or match["prose"]) and not is_code
+        is_random = len(value) >= shortest and _RANDOM.fullmatch(value)
+        return " " not in value and bool(is_random or is_odd)
+    if stem in _WITHIN_WORDS and not _NAMED.match(name) and not _JOINED.search(before):
+        is_odd = " " not in value and (is_mixed or not is_code)
+        return is_odd and not is_spoken and name[0].islower()  # PASS: test_1
     if " " in value:
-        return quoted and not prose and _is_phrase(value, "pass", "PASS_")
-    if prose:
-        return MIXED.fullmatch(value) is not None or (quoted and len(value) >= 6)
-    if quoted:
-        return len(value) >= 4 and not _DOTTED.fullmatch(value)
-    if loud:
+        return quoted and is_assigned and _is_phrase(value, 2)
+    if is_mixed and (quoted or not _DOTTED.fullmatch(value)):
         return True
-    if not _CODE.fullmatch(value):
-        return True
+    if match["prose"]:
+        return quoted and len(value) >= 6
+    if not is_assigned or _DOTTED.fullmatch(value):
+        return False
     # A word, or a name in a program: password=pw_of(user), password: newPassword
-    if (
-        _NAME_PARTS.search(value)
-        or {"_", "."} & {*value}
-        or not (value.islower() or value.isupper())
-    ):
-        return MIXED.fullmatch(value) is not None and not {"_", "."} & {*value}
-    return len(value) >= 4 or stem == "psk"
-
-
-def _is_spoken_or_flagged(
-    stem: str, name: str, sep: str, value: str, *, quoted: bool, text: str, place: int
-) -> bool:
-    """``--password x``, ``ENV DB_PASSWORD x``, ``set aws_secret_access_key x``."""
-    before = text[max(0, place - 48) : place].rpartition("\n")[2]
-    flag = re.search(r"(?:^|[\s\"'\[,])-{1,2}[\w-]{0,24}\Z", before) is not None
-    command = re.search(r"(?:^|\s)(?:ENV|ARG|setx|set|setenv|put)\s+[\w.:/-]{0,30}\Z", before)
-    called = sep.strip() == "("
-    if called and not (quoted and (stem in ("secret", "token", "apikey") or stem in _PASSWORDS)):
-        return False
-    if not (flag or command or called):
-        return _is_spoken(stem, name, value, text[place : place + 20], quoted=quoted)
-    if value.startswith("-"):
-        return False
-    if stem == "key" and not flag and not _opens_something(name):
-        return False
-    if value.lower() in _WORDS:
-        return False
-    if stem in _PASSWORDS and called:
-        return _is_password(value, quoted=True, loud=False, prose=False, stem=stem)
-    if stem in _PASSWORDS:
-        return " " not in value or _is_phrase(value, "pass", "PASS_")
-    shortest = 8 if stem in ("secret", "token", "apikey") else 12
-    return (
-        len(value) >= shortest
-        and (MIXED.fullmatch(value) is not None or _LONG.fullmatch(value) is not None)
-        and _PATH.fullmatch(value) is None
-    )
-
-
-def _is_spoken(stem: str, name: str, value: str, text: str, *, quoted: bool) -> bool:
-    """``use the password Dr4gon!9``, ``token 0a1b…``: only what no word looks like."""
-    value = value.rstrip(".,:;!?")
-    if stem == "pass":
-        if not MIXED.fullmatch(value) or not _NAMED.match(text):
-            return False
-        if quoted and name[-1:].islower():  # storePassword 'hunter22'
-            return " " not in value
-        return not _CODE.fullmatch(value) or re.search("[a-z][A-Z]|[A-Z][a-z]", value) is not None
-    if stem not in ("token", "secret", "apikey") and not (stem == "key" and _opens_something(name)):
-        return False
-    digits = sum(map(str.isdigit, value))
-    return len(value) >= 20 and digits > 2 and _RANDOM.fullmatch(value) is not None
+    is_name = is_code and not _ONE_WORD.fullmatch(value)
+    return quoted or is_loud or is_flag or not (is_name or _NAME_PARTS.search(value))

@@ -26,7 +26,7 @@ _HEADERS: Final = (
     (r"earer(?:\s{1,3}|%20|\+)(?=[A-Za-z._~+/=-]*+\d)⟦[A-Za-z0-9._~+/=-]{12,}⟧", "<TOKEN>"),
     (
         rf"(?i:uthorization)\\*[\"']?\s?[:=]\s?\\*[\"']?(?:(?i:{_SCHEMES})\s{{1,3}})?"
-        r"(?![$<{%]|(?i:basic|bearer|token|digest)\b)⟦[^\s\"'\\,;(){}<>\[\]`$|]{6,}⟧",
+        r"(?![$<{%]|(?i:basic|bearer|token|digest)\b)⟦[^\s\"'\\,;(){}<>\[\]`$|]{6,}+⟧(?![(])",
         "<TOKEN>",
     ),
 )
