@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.checks import load_checked_cases
+from pytest_upskill.measure.arm_maker import ArmMaker
 from pytest_upskill.measure.evaluate import evaluate_cases
-from pytest_upskill.measure.outfits import Outfits
 from pytest_upskill.models.prices import Price
 from pytest_upskill.settings import Score, Settings
 from pytest_upskill.skills.case_loading import find_cases
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage
+from pytest_upskill.trials.arm import arms_of
 from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.transcript import Activity
 from pytest_upskill.trials.trial import Question
@@ -50,7 +51,7 @@ def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequenc
         Settings(runs=2),
         ask,
         {"haiku": Price(1, 1, 1)}.get,
-        arms,
+        [arm for arm in arms_of(skill, Settings()) if arm.name in arms],
     )
     assert [(test.case, test.label) for test in results.tests] == [
         ("how", "haiku"),
@@ -87,7 +88,7 @@ def test_the_form_of_the_cases_decides_what_is_scored(
     file.write_text(json.dumps(written))
     cases = load_checked_cases(file).require_all()
     nobody = Settings(score=chosen)
-    results = evaluate_cases(skill, cases, {}, nobody, lambda _: [], lambda _: None)
+    results = evaluate_cases(skill, cases, {}, nobody, lambda _: [], lambda _: None, ())
     assert [info.score for info in results.skills] == [score]
 
 
@@ -107,7 +108,6 @@ def test_agents_get_tasks_and_a_plain_question_none_of_their_cases(tmp_path: Pat
             for question in questions
         ]
 
-    outfits = Outfits(Settings, lambda _: "1")
     results = evaluate_cases(
         skill,
         load_checked_cases(folder / "skill_meta.json").require_all(),
@@ -115,7 +115,7 @@ def test_agents_get_tasks_and_a_plain_question_none_of_their_cases(tmp_path: Pat
         Settings(),
         ask,
         lambda _: Price(1, 1, 1),
-        outfit_of=outfits.of,
+        ArmMaker(Settings()).arms(skill, agents=True),
     )
     tests = [(test.case, test.label) for test in results.tests]
     assert tests == [("how", "haiku"), ("how", "loop/haiku"), ("left", "loop/haiku")]

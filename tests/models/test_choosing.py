@@ -12,13 +12,21 @@ from pytest_upskill.engine.store import Store, StoredAnswers
 from pytest_upskill.models import Model
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.trigger_loading import Trigger
-from pytest_upskill.trials.choice import BY_JSON, Choice, Listed
+from pytest_upskill.trials.arm import Arm, SkillCopy
+from pytest_upskill.trials.choice import BY_JSON
 from pytest_upskill.trials.records import Record
+from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.trigger_trials import trigger_record, trigger_trials
 from support.endpoints import KEY, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
-CHOICE = Choice("pdf", (Listed("docs", "Writes docs."), Listed("pdf", "Fills in PDF forms.")))
+DESCRIPTIONS = {"docs": "Writes docs.", "pdf": "Fills in PDF forms."}
+COPIES = tuple(
+    SkillCopy.bundled(name, f"---\nname: {name}\ndescription: {text}\n---\nDo it.\n")
+    for name, text in DESCRIPTIONS.items()
+)
+ARM = Arm("skill", skills=COPIES, tested="pdf")
+SUBJECT = Subject(CHAT, "m")
 PDF = ("skill", {"name": "pdf"})
 Script = Callable[[Asked], Reply | Fault]
 REFUSALS = [
@@ -49,7 +57,9 @@ def chosen(
 ) -> tuple[list[Record], list[Asked]]:
     """The records of queries that should open the skill, asked one after another."""
     trials = [
-        trigger_trials("pdf", Trigger(query, query, True, Path()), "m", Settings(), CHOICE, 1)[0]
+        trigger_trials(
+            "pdf", Trigger(query, query, True, Path()), SUBJECT, [ARM], Settings(), runs=1
+        )[0]
         for query in queries
     ]
     with LoopbackServer(script) as server:

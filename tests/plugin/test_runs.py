@@ -14,8 +14,10 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.stats import look_plan, paired_lift, plan_level
+from pytest_upskill.trials.arm import arms_of
 from pytest_upskill.trials.plan import Plan, PlannedCase
-from pytest_upskill.trials.trial import open_trials, trials_of
+from pytest_upskill.trials.subject import CHAT, Subject
+from pytest_upskill.trials.trial import trials_of
 from support.kit import BODY, case, write_script, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.runs import SkillRun, run_skills
@@ -178,8 +180,9 @@ def test_the_ini_file_may_have_a_range(pytester: pytest.Pytester) -> None:
 def test_only_the_first_runs_are_asked_from_the_start(tmp_path: Path) -> None:
     skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
     settings = Settings(runs=8, first_runs=2)
+    arms = arms_of(skill, settings)
     planned = [
-        trials_of("gate", skill, Case(id, "How?", runs=runs), "m", settings)
+        trials_of("gate", Case(id, "How?", runs=runs), Subject(CHAT, "m"), arms, settings)
         for id, runs in (("a", None), ("b", 5))
     ]
     assert list(map(len, planned)) == [16, 10]
@@ -187,7 +190,9 @@ def test_only_the_first_runs_are_asked_from_the_start(tmp_path: Path) -> None:
     tests = [PlannedCase(own[0].case, "gate", own[0].case, "m", tuple(own)) for own in planned]
     plan = Plan((), tuple(tests))
     assert len(list(plan.questions())) == 4 + 10
-    assert len(open_trials("gate", skill, "c", "m", settings)) == 4
+    in_python = trials_of("gate", Case("c", ""), Subject(CHAT, "m"), arms, settings, runs=(1, 2))
+    assert len(in_python) == 4
+    assert all(trial.is_open and not trial.later for trial in in_python)
 
 
 def test_a_case_that_always_goes_the_same_way_is_not_asked_to_the_end(

@@ -11,6 +11,8 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.context import load_for_run, require_ref
 from pytest_upskill.skills.skill import Skill
+from pytest_upskill.trials.arm import arms_of
+from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.trial import trials_of
 from support.kit import BODY, commit_all, skill_with_a_past, write_skill
 
@@ -74,7 +76,9 @@ def test_the_arms_differ_by_the_text_of_the_skill_only(tmp_path: Path) -> None:
     folder = skill_with_a_past(tmp_path, old=OLD)
     skill = at("main", folder)
     assert (skill.previous, at(None, folder).previous) == (OLD, None)
-    baseline, previous, new = trials_of("gate", skill, CASE, "haiku", Settings())
+    arms = arms_of(skill, Settings())
+    trials = trials_of("gate", CASE, Subject(CHAT, "haiku"), arms, Settings())
+    baseline, previous, new = trials
     assert (baseline.arm, previous.arm, new.arm) == ("baseline", "previous", "skill")
     assert previous.question.system == new.question.system.replace(BODY, OLD)
     assert previous.question.messages == new.question.messages

@@ -11,6 +11,8 @@ from pytest_upskill.settings import MOST_REFERENCE_TOKENS, Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.context import load_for_run, require_ref
 from pytest_upskill.skills.skill import Skill, UnseenFile
+from pytest_upskill.trials.arm import arms_of
+from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.trial import trials_of
 from support.kit import commit_all, write_skill
 
@@ -58,9 +60,10 @@ def test_references_are_put_in_context_in_the_order_of_the_text(tmp_path: Path) 
 def test_the_arms_differ_by_that_text_only(tmp_path: Path) -> None:
     """Byte for byte, in every part of a question."""
     folder = write_all(tmp_path / "gate")
-    plain = trials_of("gate", loaded(folder), CASE, "haiku", Settings())
+    subject, settings = Subject(CHAT, "haiku"), Settings(references=True)
+    plain = trials_of("gate", CASE, subject, arms_of(loaded(folder), Settings()), Settings())
     skill = loaded(folder, references=True)
-    baseline, full = trials_of("gate", skill, CASE, "haiku", Settings(references=True))
+    baseline, full = trials_of("gate", CASE, subject, arms_of(skill, settings), settings)
     assert baseline.question == plain[0].question
     assert full.question.system == plain[1].question.system.replace(BODY, skill.text)
     assert full.question.system.count(KEYS.strip()) == 1

@@ -11,8 +11,9 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials import arm
-from pytest_upskill.trials.arm import SkillCopy
-from pytest_upskill.trials.task import Outfit
+from pytest_upskill.trials.arm import SkillCopy, arms_of
+from pytest_upskill.trials.subject import Subject
+from pytest_upskill.trials.task import task_of
 from pytest_upskill.trials.trial import trials_of
 from support.kit import commit_all, write_skill
 
@@ -81,8 +82,8 @@ def test_files_of_a_case_cross_to_another_process_once(tmp_path: Path) -> None:
     skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
     settings = Settings(runs=5)
     case = Case("one", "Go.", files=(("data.txt", "x" * 100_000),))
-    outfit = Outfit.of("loop", "1", skill, settings)
-    trials = trials_of("gate", skill, case, "m", settings, outfit=outfit)
+    arms = arms_of(skill, settings, agents=True)
+    trials = trials_of("gate", case, Subject("loop", "m"), arms, settings)
     assert len(trials) == 10
     assert len(pickle.dumps(trials)) < 200_000
 
@@ -90,24 +91,24 @@ def test_files_of_a_case_cross_to_another_process_once(tmp_path: Path) -> None:
 def test_arms_differ_by_the_tested_skill_alone(tmp_path: Path) -> None:
     skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
     case = Case("one", "Go.", files=(("data.txt", "x"),), setup="make it")
-    outfit = Outfit.of("loop", "1", skill, Settings())
-    base, own = outfit.tasks(case)["baseline"], outfit.tasks(case)["skill"]
+    arms = arms_of(skill, Settings(), agents=True)
+    base, own = (task_of(case, "loop", arm, Settings()) for arm in arms)
     assert (base.tested, own.tested) == ("", "gate")
     assert replace(own, skills=(), tested="") == base
 
 
 def test_a_trial_without_a_sandbox_is_not_taken_for_one_in_a_sandbox(tmp_path: Path) -> None:
     skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
-    kinds = ("auto", "bwrap", "none")
-    outfits = [Outfit.of("loop", "1", skill, Settings(sandbox=kind)) for kind in kinds]
-    auto, bwrap, none = (outfit.tasks(Case("one", "Go.")) for outfit in outfits)
-    for name, unconfined in none.items():
-        assert auto[name].content == bwrap[name].content != unconfined.content
+    for each in arms_of(skill, Settings(), agents=True):
+        case, kinds = Case("one", "Go."), ("auto", "bwrap", "none")
+        tasks = [task_of(case, "loop", each, Settings(sandbox=kind)) for kind in kinds]
+        auto, bwrap, none = (task.content for task in tasks)
+        assert auto == bwrap != none
 
 
 def test_the_tested_skill_has_no_better_place_than_others(tmp_path: Path) -> None:
     skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
     others = tuple(SkillCopy.of(name, write_skill(tmp_path / name)) for name in ("lamp", "boat"))
-    tasks = Outfit.of("loop", "1", skill, Settings(), others).tasks(Case("one", "Go."))
-    assert [one.name for one in tasks["baseline"].skills] == ["boat", "lamp"]
-    assert [one.name for one in tasks["skill"].skills] == ["boat", "gate", "lamp"]
+    baseline, with_skill = arms_of(skill, Settings(), others, agents=True)
+    assert [copy.name for copy in baseline.skills] == ["boat", "lamp"]
+    assert [copy.name for copy in with_skill.skills] == ["boat", "gate", "lamp"]

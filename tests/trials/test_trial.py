@@ -13,9 +13,10 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case, WorkspaceFile
 from pytest_upskill.skills.skill import Skill, load_skill
 from pytest_upskill.trials.answer import Answer
-from pytest_upskill.trials.arm import SkillCopy
+from pytest_upskill.trials.arm import Arm, SkillCopy, arms_of
 from pytest_upskill.trials.choice import Choice
 from pytest_upskill.trials.plan import Plan, PlannedCase
+from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.task import Needs, Task
 from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question, Trial, skill_system, trials_of, user_text
@@ -31,7 +32,9 @@ def skill(tmp_path: Path) -> Skill:
 
 
 def trials(skill: Skill, case: Case = CASE, **options: Any) -> list[Trial]:
-    return trials_of("gatekeeper", skill, case, "haiku", Settings(**options))
+    settings = Settings(**options)
+    arms = arms_of(skill, settings)
+    return trials_of("gatekeeper", case, Subject(CHAT, "haiku"), arms, settings)
 
 
 def test_arms_differ_only_in_the_system_text(skill: Skill) -> None:
@@ -182,6 +185,16 @@ def test_keys_of_stored_answers_never_change() -> None:
         "11ec4502037752ddf6216aafa536a303ae67515c58eaf142dac950ba8969e96b",
         "f8437878c53bb9b065cae1e6fb2bba3f7eac2a199de3e581238d8154629c30af",
     ]
+
+
+@pytest.mark.parametrize("agent", [CHAT, "loop"])
+def test_the_name_of_an_arm_is_not_in_the_key(agent: str) -> None:
+    """The baselines of two plans are the same question."""
+    copies = (SkillCopy("wick", "/wick", "d1"),)
+    arms = [Arm(name, "Trim it.", copies, "wick") for name in ("skill", "wick alone")]
+    both = trials_of("wick", CASE, Subject(agent, "haiku"), arms, Settings())
+    assert [trial.arm for trial in both] == ["skill", "wick alone"]
+    assert len({trial.question.key for trial in both}) == 1
 
 
 def test_equal_questions_have_equal_keys() -> None:

@@ -10,9 +10,8 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.skill import Skill, load_skill
 from pytest_upskill.skills.trigger_loading import Trigger
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
-from pytest_upskill.trials.arm import SkillCopy
-from pytest_upskill.trials.choice import Choice
-from pytest_upskill.trials.task import Outfit
+from pytest_upskill.trials.arm import SkillCopy, arms_of
+from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.transcript import GIVEN, UNTOLD, Activity
 from pytest_upskill.trials.trial import Trial
 from pytest_upskill.trials.trigger_trials import (
@@ -25,23 +24,29 @@ from support.kit import write_skill
 
 TRIGGER = Trigger("trigger-raise", "Raise the gate.", True, Path("triggers.json"))
 
+LOOP, MODEL = Subject("loop", "haiku"), Subject(CHAT, "haiku")
+
 
 def skill_in(folder: Path, name: str = "gate") -> Skill:
     return load_skill(write_skill(folder / name) / "SKILL.md")
 
 
+def copy_of(skill: Skill) -> SkillCopy:
+    return SkillCopy.of(skill.name, skill.file.parent)
+
+
 def agent_trial(folder: Path, max_turns: int = 30) -> Trial:
     given = Settings(max_turns=max_turns)
-    outfit = Outfit.of("loop", "1", skill_in(folder), given)
-    return trigger_trials("gate", TRIGGER, "haiku", given, outfit)[0]
+    arms = arms_of(skill_in(folder), given, agents=True)
+    return trigger_trials("gate", TRIGGER, LOOP, arms, given)[0]
 
 
 def test_an_agent_has_the_bare_query_the_skill_and_five_turns(tmp_path: Path) -> None:
     settings = Settings()
     skill, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
-    others = (SkillCopy.of(other.name, other.file.parent),)
-    outfit = Outfit.of("loop", "1", skill, settings, others)
-    trials = trigger_trials("the gate", TRIGGER, "haiku", settings, outfit, runs=4)
+    others = (copy_of(other),)
+    arms = arms_of(skill, settings, others, agents=True)
+    trials = trigger_trials("the gate", TRIGGER, LOOP, arms, settings, runs=4)
     assert [(one.run, one.question.run) for one in trials] == [(1, 1), (2, 2), (3, 3), (4, 4)]
     first = trials[0]
     assert (first.skill, first.case, first.arm) == ("the gate", "trigger-raise", "skill")
@@ -63,9 +68,10 @@ def test_fewer_turns_can_be_asked_for(tmp_path: Path) -> None:
 
 def test_without_an_agent_a_model_chooses(tmp_path: Path) -> None:
     skill, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
-    choice = choice_of(skill, [SkillCopy.of(other.name, other.file.parent)])
+    arms = arms_of(skill, Settings(), (copy_of(other),), agents=True)
+    choice = choice_of(arms[-1])
     assert choice.names == ("boat", "gate")
-    [first, _, _] = trigger_trials("gate", TRIGGER, "haiku", Settings(), choice)
+    [first, _, _] = trigger_trials("gate", TRIGGER, MODEL, arms, Settings())
     assert (first.label, first.agent) == ("haiku", "chat")
     question = first.question
     assert question.messages == (("user", "Raise the gate."),)
@@ -82,11 +88,16 @@ def test_without_an_agent_a_model_chooses(tmp_path: Path) -> None:
 
 def test_the_skill_under_test_is_part_of_the_key(tmp_path: Path) -> None:
     one, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
-    choices = [
-        choice_of(one, [SkillCopy.of(other.name, other.file.parent)]),
-        choice_of(other, [SkillCopy.of(one.name, one.file.parent)]),
+    asked = [
+        trigger_trials(
+            "x",
+            TRIGGER,
+            MODEL,
+            arms_of(tested, Settings(), (copy_of(beside),), agents=True),
+            Settings(),
+        )[0].question
+        for tested, beside in ((one, other), (other, one))
     ]
-    asked = [trigger_trials("x", TRIGGER, "m", Settings(), each)[0].question for each in choices]
     assert asked[0].system == asked[1].system
     assert asked[0].key != asked[1].key
 
@@ -168,9 +179,8 @@ def test_what_was_opened_before_the_time_was_up_is_opened(tmp_path: Path) -> Non
 
 
 def test_a_model_that_chose_is_graded_alike(tmp_path: Path) -> None:
-    choice = choice_of(skill_in(tmp_path))
-    assert isinstance(choice, Choice)
-    [trial, *_] = trigger_trials("gate", TRIGGER, "haiku", Settings(), choice)
+    arms = arms_of(skill_in(tmp_path), Settings(), agents=True)
+    [trial, *_] = trigger_trials("gate", TRIGGER, MODEL, arms, Settings())
     record = trigger_record(trial, Answer("", activity=Activity(1, 1, True, ("gate",))), True)
     assert (record.outcome, record.agent) == ("passed", "chat")
     assert record.checks[0].reason == "opened gate, as it should"

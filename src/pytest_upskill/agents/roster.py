@@ -88,7 +88,12 @@ class Roster:
     # Versions.
 
     def version(self, name: str) -> str:
-        """SettingsError if it is not installed, or not at the version that is asked for."""
+        """SettingsError if it is not installed, or not at the version that is asked for.
+
+        A plain completion has none.
+        """
+        if name == CHAT:
+            return ""
         self.look_up_versions([name])
         return self.versions[name]
 

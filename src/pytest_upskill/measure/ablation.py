@@ -22,7 +22,7 @@ from ..stats.descriptive import mean_and_spread
 from ..stats.intervals import half_width
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
-from .outfits import files_of_cases
+from .arm_maker import files_of_cases
 from .study import Contrast, SkillCases, Studied, Study, Variant
 
 _FULL: Final = "full"

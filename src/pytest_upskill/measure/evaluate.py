@@ -13,14 +13,11 @@ from ..models.prices import PriceOf, cost
 from ..results.accepted import planned_case
 from ..results.run import RunResults, versions
 from ..settings import Score, Settings
-from ..skills.case import Case
 from ..skills.skill import Skill
+from ..trials.arm import Arm
 from ..trials.plan import PlannedCase, SkillInfo, score_of
-from ..trials.subject import Subject
-from ..trials.task import Outfit
+from ..trials.subject import CHAT, Subject
 from ..trials.trial import trials_of, user_text
-
-OutfitOf = Callable[[str, Skill, Sequence[Case]], Outfit | None]  # of an agent, by its name
 
 
 def evaluate_cases(
@@ -30,38 +27,29 @@ def evaluate_cases(
     settings: Settings,
     ask: Ask,
     price_of: PriceOf,
-    arms: Sequence[str] | None = None,
-    outfit_of: OutfitOf = lambda _agent, _skill, _cases: None,
+    arms: Sequence[Arm],
+    version_of: Callable[[str], str] = lambda _agent: "",
 ) -> RunResults:
     """Ask everything at once and grade it; ``subjects`` have the ids of their models.
 
-    ``arms`` restricts those of the skill and the settings. Skipped cases, cases for other models,
-    and those of agents on a plain completion are left out.
+    Skipped cases, cases for other models, and those of agents on a plain completion are left out.
     """
     started, clock = datetime.now(UTC), monotonic()
     tests, to_grade = list[PlannedCase](), list[ToGrade]()
-    all_cases = [case for case, _ in cases]
-    info = _info(skill, score_of(settings.score, all_cases))
-    outfits = {each.agent: outfit_of(each.agent, skill, all_cases) for each in subjects}
+    info = _info(skill, score_of(settings.score, [case for case, _ in cases]))
     for case, checks in cases:
         rubric = rubric_for(checks, settings.judge, skill)
         for subject, model_id in subjects.items():
             if case.skip or not case.is_for(subject.label, subject.model, model_id):
                 continue
-            outfit = outfits[subject.agent]
-            if outfit is None and why_agent(case, checks):
+            if subject.agent == CHAT and why_agent(case, checks):
                 continue
-            trials = trials_of(
-                skill.name, skill, case, subject.model, settings, rubric, outfit=outfit
-            )
+            version = version_of(subject.agent)
+            trials = trials_of(skill.name, case, subject, arms, settings, rubric, version=version)
             nodeid = f"{info.path}::{case.id}[{subject.label}]"
             planned = planned_case(nodeid, case, trials, settings, compared=case.xfail is None)
             tests.append(replace(planned, trials=()))
-            to_grade += [
-                ToGrade(trial, case, checks)
-                for trial in trials
-                if arms is None or trial.arm in arms
-            ]
+            to_grade += [ToGrade(trial, case, checks) for trial in trials]
     records = records_of(to_grade, ask, settings.sandbox)
     prices = {subject.label: price_of(subject.model) for subject in subjects}
     return RunResults(

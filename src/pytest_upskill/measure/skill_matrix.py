@@ -17,7 +17,7 @@ from ..stats import Lift, cases_to_tell, family_level
 from ..trials.arm import SkillCopy
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
-from .outfits import files_of_cases
+from .arm_maker import files_of_cases
 from .study import Contrast, SkillCases, Studied, Study, Variant
 
 _ARMS: Final[tuple[str, ...]] = ("baseline", "skill")

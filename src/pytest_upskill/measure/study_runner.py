@@ -14,10 +14,10 @@ from ..settings import Settings
 from ..stats import Differences, Family, family_level
 from ..stats.power import fewest_cases
 from ..trials.records import Record
-from ..trials.subject import Subject
+from ..trials.subject import CHAT, Subject
 from ..trials.trial import Question, sample_of, trials_of
+from .arm_maker import ArmMaker
 from .estimate import Estimate, calls_of_trial, estimate_of
-from .outfits import Outfits
 from .study import Contrast, Scores, Studied, Study, Variant, scores_of
 
 
@@ -43,8 +43,8 @@ class StudyRunner:
         )
 
     @cached_property
-    def _outfits(self) -> Outfits:
-        return Outfits(lambda: self._settings, self.version_of)
+    def _maker(self) -> ArmMaker:
+        return ArmMaker(self._settings)
 
     def run(self, study: Study) -> Studied:
         """Ask look by look; variants whose contrasts are all settled are not asked again."""
@@ -111,22 +111,23 @@ class StudyRunner:
         return f"Too few cases: {most} can't show any difference ({fewest} needed)."
 
     def _trials(self, variant: Variant, subject: Subject, runs: range) -> list[ToGrade]:
-        cases = [case for case, _ in variant.cases]
-        outfit = self._outfits.of(subject.agent, variant.skill, cases, variant.neighbours)
+        cases, skill = [case for case, _ in variant.cases], variant.skill
+        agents = subject.agent != CHAT
+        arms = self._maker.arms(skill, cases, variant.neighbours, agents=agents)
         return [
             ToGrade(trial, case, checks)
             for case, checks in variant.cases
             for trial in trials_of(
-                variant.skill.name,
-                variant.skill,
+                skill.name,
                 case,
-                subject.model,
+                subject,
+                [arm for arm in arms if arm.name == variant.arm],
                 self._settings,
-                rubric_for(checks, self.settings.judge, variant.skill),
+                rubric_for(checks, self.settings.judge, skill),
                 variant.prompt,
-                outfit,
+                version=self.version_of(subject.agent),
             )
-            if trial.arm == variant.arm and trial.run in runs
+            if trial.run in runs
         ]
 
 

@@ -24,11 +24,10 @@ from ..settings import Settings
 from ..skills.case import Case
 from ..skills.skill import Skill
 from ..skills.trigger_loading import Trigger
-from ..trials.choice import Choice
+from ..trials.arm import Arm
 from ..trials.plan import PlannedCase
 from ..trials.records import Record, dump_records
 from ..trials.subject import CHAT, Subject
-from ..trials.task import Outfit
 from ..trials.trial import Prompt, Trial, trials_of
 from ..trials.trigger_trials import trigger_record, trigger_trials
 from .display import screen_of
@@ -111,7 +110,7 @@ class CaseItem(AskedItem):
         checks: tuple[AnyCheck, ...],
         subject: Subject,
         prompt: Prompt,
-        outfit: Outfit | None,
+        arms: Sequence[Arm],
     ) -> "CaseItem":
         name = f"{case.id}[{subject.label}]"
         # From a whole node id pytest parses the parameter in brackets, which --lf needs.
@@ -120,10 +119,11 @@ class CaseItem(AskedItem):
         item.place, item.line = case.place, case.line
         label, settings = parent.source.label, parent.run.settings
         rubric = rubric_for(checks, settings.judge, skill)
+        version = parent.run.subjects.version_of(subject.agent)
         item._planned = planned_case(
             item.nodeid,
             case,
-            trials_of(label, skill, case, subject.model, settings, rubric, prompt, outfit),
+            trials_of(label, case, subject, arms, settings, rubric, prompt, version=version),
             settings,
             folder=parent.source.folder,
             file=parent.cases_path,
@@ -221,7 +221,7 @@ class TriggerItem(AskedItem):
 
     @classmethod
     def make(
-        cls, parent: SkillNode, trigger: Trigger, subject: Subject, among: Outfit | Choice
+        cls, parent: SkillNode, trigger: Trigger, subject: Subject, arms: Sequence[Arm]
     ) -> "TriggerItem":
         name = f"{trigger.id}[{subject.label}]"
         item: TriggerItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
@@ -231,7 +231,13 @@ class TriggerItem(AskedItem):
             item.nodeid,
             trigger,
             trigger_trials(
-                source.label, trigger, subject.model, settings, among, settings.trigger_runs
+                source.label,
+                trigger,
+                subject,
+                arms,
+                settings,
+                version=parent.run.subjects.version_of(subject.agent),
+                runs=settings.trigger_runs,
             ),
             settings,
             folder=source.folder,

@@ -8,6 +8,7 @@ It runs during setup, so that a question without an answer is an error of the te
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -25,11 +26,12 @@ from ..skills.folder import is_skill, skill_file
 from ..skills.search import find_skills
 from ..skills.skill import Skill
 from ..trials.answer import Answer, AnswerFile, NoAnswer, joined
+from ..trials.arm import arms_of
 from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
-from ..trials.subject import Subject
+from ..trials.subject import CHAT, Subject
 from ..trials.transcript import Activity, Transcript
-from ..trials.trial import Prompt, Question, Trial, agent_questions, open_trials, user_text
+from ..trials.trial import Prompt, Question, Trial, question_of, trials_of
 from .asked_items import link_to, next_steps
 from .display import screen_of
 from .hooks import prompts
@@ -150,24 +152,24 @@ class Asker:
 
     def _question(self, case: Case, agent: str) -> Question:
         __tracebackhide__ = True
-        trial, settings = self._trial, self._run.settings
-        model = trial.model
+        trial, settings, subjects = self._trial, self._run.settings, self._run.subjects
         try:
-            self._run.subjects.require_fit(agent, model)
-            outfit = self._run.subjects.outfit_of(agent, self._skill)
-            if outfit:
+            subjects.require_fit(agent, trial.model)
+            subject = Subject(subjects.models.roster.parse(agent), trial.model)
+            if subject.agent != CHAT:
                 require_allowed({self.info.name: [self._needs]}, settings)
-                return agent_questions(outfit, case, model, settings, trial.run)[trial.arm]
-            if case.exact:
+            elif case.exact:
                 problem = f"{case.exact[0].path!r} is not text, so it needs an agent"
                 raise InputError("ask", problem, 'Add agent="loop".')
-            text = self._prompt(self._skill, trial.arm, case)
+            arms = subjects.arm_maker.arms(self._skill, agents=subject.agent != CHAT)
+            (arm,) = (arm for arm in arms if arm.name == trial.arm)
+            version = subjects.version_of(subject.agent)
+            question = question_of(case, subject, arm, settings, self._prompt, version)
         except InputError as error:
             raise AskFailed(message_of(error, self._config)) from None
         except ValueError as error:
             raise AskFailed(str(error)) from None
-        turns = (*case.earlier, ("user", user_text(case)))
-        return Question(model, text, turns, settings.answer_output, trial.run)
+        return replace(question, run=trial.run)
 
     def __repr__(self) -> str:
         return f"<ask {self._trial.label}, {self._trial.arm} arm of {self._trial.skill}>"
@@ -253,7 +255,7 @@ class MarkedTests:
             marked = self._skill_of(item)
             subject = self._run.subjects.by_label[spec.params[_MODEL]]
             planned = _planned(item, marked, subject, self._run.settings)
-            prompt = prompts(item.ihook, item.config)
+            prompt = prompts(item.ihook, item.config, marked.skill)
             item.stash[_ASKER] = Asker(self._run, marked, planned, prompt, item.config)
 
     @pytest.hookimpl(trylast=True)  # after its fixtures
@@ -325,12 +327,11 @@ def _planned(
     """Its digest is of its source."""
     path, line, _ = item.reportinfo()
     case = Case(_case_of(item, subject.label), "", line=(line or 0) + 1)
+    arms, runs = arms_of(marked.skill, settings), settings.first_runs or settings.runs
     return planned_case(
         item.nodeid,
         case,
-        open_trials(
-            marked.info.name, marked.skill, case.id, subject.model, settings, subject.agent
-        ),
+        trials_of(marked.info.name, case, subject, arms, settings, runs=range(1, runs + 1)),
         settings,
         digest=short_digest(inspect.getsource(item.function)),
         folder=marked.folder,

@@ -23,8 +23,9 @@ from ..models.providers import ALIASES, PROVIDERS
 from ..results.run import RunResults
 from ..skills.case import Case
 from ..skills.skill import Skill
+from ..trials.arm import Arm
 from ..trials.subject import CHAT
-from ..trials.trial import BASE_SYSTEM, Prompt, default_prompt, text_in_arm
+from ..trials.trial import BASE_SYSTEM, Prompt, default_prompt
 
 _CHECKS: Final = "pytest_upskill_checks"
 _MODELS: Final = "pytest_upskill_models"
@@ -163,18 +164,18 @@ def _provider(name: str, source: object) -> Provider:
     return _FunctionProvider(name, f"{name}:NAME", source, bare=True)
 
 
-def prompts(ihook: Any, config: pytest.Config) -> Prompt:
+def prompts(ihook: Any, config: pytest.Config, skill: Skill) -> Prompt:
     """The prompt of each arm, by the implementations of pytest_upskill_prompt that apply there."""
 
-    def prompt(skill: Skill, arm: str, case: Case) -> str:
-        skill_text, base = text_in_arm(skill, arm), case.system or BASE_SYSTEM
-        arguments = {"arm": arm, "skill": skill_text, "base": base, "case": case}
+    def prompt(arm: Arm, case: Case) -> str:
+        base = case.system or BASE_SYSTEM
+        arguments = {"arm": arm.name, "skill": arm.text, "base": base, "case": case}
         text = call(ihook.pytest_upskill_prompt, config=config, **arguments)
         if text is None:
-            return default_prompt(skill, arm, case)
+            return default_prompt(arm, case)
         if not isinstance(text, str) or not text.strip():
             raise _returned(_PROMPT, text, "the system text, or None")
-        if skill_text is None and any(part in text and part not in base for part in _parts(skill)):
+        if arm.text is None and any(part in text and part not in base for part in _parts(skill)):
             problem = f"put the text of {skill.name} into the baseline"
             raise InputError(_PROMPT, problem, "Return a text without it if skill is None.")
         return sys.intern(text)  # held once, not once for each case

@@ -9,17 +9,14 @@ import pytest
 
 from ..agents.roster import AGENTS, Roster, subjects_of
 from ..errors import InputError, SettingsError
+from ..measure.arm_maker import ArmMaker
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
-from ..measure.outfits import Outfits
 from ..models.prices import parse_prices
 from ..models.providers import PROVIDERS
 from ..settings import Settings
-from ..skills.case import Case, SandboxNeeds
+from ..skills.case import SandboxNeeds
 from ..skills.case_loading import load_cases
-from ..skills.skill import Skill
-from ..trials.choice import Choice
 from ..trials.subject import CHAT, Subject
-from ..trials.task import Outfit
 from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
 from .hooks import registered_agents, registered_providers
 from .paths import Selected, SkillSource
@@ -68,9 +65,9 @@ class RunSubjects:
         self.model_ids = {
             label: self.specs[subject.model].model_id for label, subject in self.by_label.items()
         }
-        self._outfits = Outfits(lambda: settings, self.version_of)
+        self.arm_maker = ArmMaker(settings)
         if self.has_other_skills:
-            self._outfits.require_apart(source.skill_file for source in selected.all)
+            self.arm_maker.require_apart(source.skill_file for source in selected.all)
 
     @property
     def agents(self) -> list[str]:
@@ -118,20 +115,6 @@ class RunSubjects:
         subject = Subject(roster.parse(agent), model)
         roster.require_fit(f'ask(agent="{agent}")', subject, self.models.specs[model])
 
-    # What agents have.
-
-    def outfit_of(
-        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
-    ) -> Outfit | None:
-        """What an agent has in the trials of a skill; None for a plain completion."""
-        return self._outfits.of(self.models.roster.parse(agent), skill, cases)
-
-    def among(
-        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
-    ) -> Outfit | Choice:
-        """What a query is decided among: by an agent, or by a model without one."""
-        return self._outfits.among(self.models.roster.parse(agent), skill, cases)
-
     def version_of(self, agent: str) -> str:
         """The version of an agent; empty if nothing is asked."""
         if not self._asks:
@@ -154,7 +137,7 @@ class RunSubjects:
             verbose = self._config.get_verbosity() > 0
             lines += unfit_lines([subject.label for subject in self.unfit], verbose=verbose)
         if self.has_other_skills:
-            lines += other_skill_lines(self._outfits.others, self.settings.noise)
+            lines += other_skill_lines(self.arm_maker.others, self.settings.noise)
         return lines
 
 

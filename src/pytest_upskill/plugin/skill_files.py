@@ -19,6 +19,7 @@ from ..skills.case_loading import broken_case
 from ..skills.context import load_for_run
 from ..skills.loaded_cases import BrokenCase, LoadedCases
 from ..skills.skill import Skill
+from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT
 from ..trials.task import start_files
@@ -124,11 +125,11 @@ class SkillFile(SkillNode):
         }
         for tag in sorted({tag for case, _ in cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: tag of skill cases.")
-        prompt = prompts(self.ihook, self.config)
-        agents = {subject.agent for subject in self.run.subjects.by_label.values()}
-        outfits = {agent: self.run.subjects.outfit_of(agent, skill, self.cases) for agent in agents}
+        prompt = prompts(self.ihook, self.config, skill)
+        subjects = self.run.subjects
+        arms = subjects.arm_maker.arms(skill, self.cases, agents=bool(subjects.agents))
         items: list[CaseItem | BrokenCaseItem] = [
-            CaseItem.make(self, skill, case, checks, subject, prompt, outfits[subject.agent])
+            CaseItem.make(self, skill, case, checks, subject, prompt, arms)
             for case, checks in cases
             for label, subject in self.run.subjects.by_label.items()
             if self.fits(case, label) and self.source.wants(case.id, label, self.run.subjects.usual)
@@ -151,12 +152,12 @@ class SkillFile(SkillNode):
             return []
         for warning in queries.warnings:
             self._warn(warning.file, [(warning.line, warning.message)])
-        among = {
-            subject.agent: self.run.subjects.among(subject.agent, skill, self.cases or None)
-            for subject in (labels.values() if queries.triggers else ())
-        }
+        arms = tuple[Arm, ...]()
+        if queries.triggers:
+            maker = self.run.subjects.arm_maker
+            arms = maker.arms(skill, self.cases or None, agents=True)
         items: list[pytest.Item] = [
-            TriggerItem.make(self, trigger, subject, among[subject.agent])
+            TriggerItem.make(self, trigger, subject, arms)
             for trigger in queries.triggers
             for label, subject in labels.items()
             if source.wants(trigger.id, label, self.run.subjects.usual)

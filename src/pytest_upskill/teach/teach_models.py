@@ -10,9 +10,9 @@ from .._util.texts import dollars, plain
 from ..agents.roster import subjects_of
 from ..checks import CheckedCase
 from ..errors import Setting, Spell
+from ..measure.arm_maker import ArmMaker
 from ..measure.assembly import Assembly, announced
 from ..measure.evaluate import evaluate_cases
-from ..measure.outfits import Outfits
 from ..measure.study_runner import StudyRunner
 from ..models.model import ModelName, NamedBy
 from ..models.prices import FREE, Price, cost
@@ -21,11 +21,12 @@ from ..settings import Settings
 from ..skills.skill import Skill
 from ..skills.trigger_loading import Trigger
 from ..trials.answer import Answer, Reply
-from ..trials.choice import Choice, Listed
+from ..trials.arm import SKILL
+from ..trials.choice import Listed
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Question
-from ..trials.trigger_trials import trigger_record, trigger_trials
+from ..trials.trigger_trials import choice_of, trigger_record, trigger_trials
 from .teach_settings import TeachSettings
 
 _TIMEOUT: Final = 600.0  # seconds: a teacher that writes a dozen cases takes minutes
@@ -73,7 +74,7 @@ class TeachModels:
         )
         if self.with_agents:
             self._require_agents()
-        self._outfits = Outfits(lambda: self.settings, self._models.roster.version)
+        self._maker = ArmMaker(self.settings)
         hint = ("raise ", Setting("max_cost"))
         self._engine = self._models.engine(
             self.settings, root, self.notes.append, spell=spell, budget_hint=hint
@@ -127,9 +128,15 @@ class TeachModels:
         arms: Sequence[str] | None = None,
     ) -> RunResults:
         """Measure a skill on some of the models."""
+        all_cases, agents = [case for case, _ in cases], any(s.agent != CHAT for s in subjects)
+        chosen = [
+            arm
+            for arm in self._maker.arms(skill, all_cases, agents=agents)
+            if arms is None or arm.name in arms
+        ]
         return evaluate_cases(
-            *(skill, cases, subjects, self.settings, self.ask, self.price_of, arms),
-            outfit_of=self._outfits.of,
+            *(skill, cases, subjects, self.settings, self.ask, self.price_of, chosen),
+            version_of=self._models.roster.version,
         )
 
     @cached_property
@@ -140,13 +147,19 @@ class TeachModels:
 
     def decide(self, skill: Skill, triggers: Sequence[Trigger]) -> list[tuple[Trigger, Record]]:
         """Ask every query on every student, and say of each trial whether it was decided right."""
+        arms = self._maker.arms(skill, (), agents=True)
         trials = [
             (trigger, trial)
             for subject in self.students
-            for among in [self._outfits.among(subject.agent, skill, ())]
             for trigger in triggers
             for trial in trigger_trials(
-                skill.name, trigger, subject.model, self.settings, among, self.settings.runs
+                skill.name,
+                trigger,
+                subject,
+                arms,
+                self.settings,
+                version=self._models.roster.version(subject.agent),
+                runs=self.settings.runs,
             )
         ]
         replies = self.ask([trial.question for _, trial in trials])
@@ -157,9 +170,8 @@ class TeachModels:
 
     def neighbours(self, skill: Skill) -> list[Listed]:
         """The skills that are installed beside one, with their descriptions."""
-        choice = self._outfits.among(CHAT, skill, ())
-        listed = choice.skills if isinstance(choice, Choice) else ()
-        return [entry for entry in listed if entry.name != skill.name]
+        (arm,) = (arm for arm in self._maker.arms(skill, (), agents=True) if arm.name == SKILL)
+        return [entry for entry in choice_of(arm).skills if entry.name != skill.name]
 
     def spent(self) -> float | None:
         """The cost of this run's new calls, answered or not; None if a price is not known."""

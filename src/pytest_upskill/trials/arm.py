@@ -14,6 +14,7 @@ from pydantic import StringConstraints
 from .._util.files import read_file, reason_of
 from .._util.texts import digest
 from ..errors import SkillError
+from ..settings import Settings
 from ..skills.case import WorkspaceFile
 from ..skills.context import files_at_ref
 from ..skills.folder import (
@@ -24,6 +25,7 @@ from ..skills.folder import (
     is_installed,
     is_taught,
 )
+from ..skills.skill import Skill
 
 # The arms of a run of tests, in this order. ``previous`` is the skill at a git ref; ``trace``, in
 # teach, is a trace in place of the skill's text.
@@ -85,6 +87,38 @@ class Arm:
     text: str | None = None  # in the context of a plain completion
     skills: tuple[SkillCopy, ...] = ()  # sorted by name, so the tested one has no better place
     tested: str = ""  # the name of the skill under test; empty where it is not there
+
+
+def arms_of(
+    skill: Skill,
+    settings: Settings,
+    others: tuple[SkillCopy, ...] = (),
+    without: tuple[str, ...] = (),
+    *,
+    agents: bool = False,
+) -> tuple[Arm, ...]:
+    """The arms of a run of tests, in the order in which they are asked.
+
+    Only where there are ``agents``, skills are installed: ``others`` in all arms, and the tested
+    one without the files of its cases. SkillError if it is too large.
+    """
+
+    def arm(name: str, text: str, ref: str | None = None) -> Arm:
+        if not agents:
+            return Arm(name, text, tested=skill.name)
+        copy = SkillCopy.of(skill.name, skill.file.parent, ref, without)
+        return Arm(name, text, _by_name(*others, copy), skill.name)
+
+    arms = [Arm(BASELINE, skills=_by_name(*others))] if settings.baseline else []
+    if skill.previous is not None:
+        arms.append(arm(PREVIOUS, skill.previous, settings.against))
+    if skill.trace is not None:
+        arms.append(Arm(TRACE, skill.trace))
+    return (*arms, arm(SKILL, skill.text))
+
+
+def _by_name(*skills: SkillCopy) -> tuple[SkillCopy, ...]:
+    return tuple(sorted(skills, key=lambda skill: skill.name))
 
 
 def digest_of_copy(files: Iterable[WorkspaceFile]) -> str:

@@ -1,7 +1,6 @@
 """What an agent gets besides its question: a workspace, copies of skills, limits."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
@@ -11,8 +10,7 @@ from .._util.texts import digest
 from ..settings import DEFAULT_MAX_TURNS, Settings
 from ..skills.case import Case, WorkspaceFile
 from ..skills.case_files import is_path
-from ..skills.skill import Skill
-from .arm import SkillCopy
+from .arm import Arm, SkillCopy
 
 MOST_FILES: Final = 5_000
 MOST_BYTES: Final = 200_000_000
@@ -63,63 +61,20 @@ class Task:
         )
 
 
-@dataclass(frozen=True)
-class Outfit:
-    """An agent with the skills that it has in each arm; its tasks differ in nothing else."""
-
-    agent: str
-    version: str
-    tested: str  # the name of the skill under test
-    skills: Mapping[str, tuple[SkillCopy, ...]]
-    max_turns: int
-    image: str
-    confined: bool = True
-
-    @classmethod
-    def of(
-        cls,
-        agent: str,
-        version: str,
-        skill: Skill,
-        settings: Settings,
-        others: tuple[SkillCopy, ...] = (),
-        without: tuple[str, ...] = (),
-    ) -> "Outfit":
-        """``others`` are in all arms; ``without`` are files of the skill's cases."""
-        folder = skill.file.parent
-        skills: dict[str, tuple[SkillCopy, ...]] = {
-            "baseline": _by_name(*others),
-            "skill": _by_name(SkillCopy.of(skill.name, folder, None, without), *others),
-        }
-        if skill.previous is not None:
-            previous = SkillCopy.of(skill.name, folder, settings.against, without)
-            skills["previous"] = _by_name(previous, *others)
-        image, confined = settings.image or "", settings.sandbox != "none"
-        return cls(agent, version, skill.name, skills, settings.max_turns, image, confined)
-
-    def tasks(self, case: Case) -> dict[str, Task]:
-        """The task of each arm; ValueError if a file of the case can't be in a workspace."""
-        files = start_files(case)  # held once
-        return {
-            arm: Task(
-                self.agent,
-                self.version,
-                files,
-                case.setup,
-                skills,
-                "" if arm == "baseline" else self.tested,
-                Needs(*case.sandbox),
-                self.max_turns,
-                self.image,
-                self.confined,
-            )
-            for arm, skills in self.skills.items()
-        }
-
-
-def _by_name(*skills: SkillCopy) -> tuple[SkillCopy, ...]:
-    """As agents list skills: the tested one has no better place than any other."""
-    return tuple(sorted(skills, key=lambda skill: skill.name))
+def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str = "") -> Task:
+    """The task of an arm; ValueError if a file of the case can't be in a workspace."""
+    return Task(
+        agent,
+        version,
+        start_files(case),
+        case.setup,
+        arm.skills,
+        arm.tested,
+        Needs(*case.sandbox),
+        settings.max_turns,
+        settings.image or "",
+        settings.sandbox != "none",
+    )
 
 
 def start_files(case: Case) -> tuple[WorkspaceFile, ...]:

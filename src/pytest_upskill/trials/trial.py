@@ -10,11 +10,10 @@ from .._util.keys import without_keys
 from .._util.texts import digest, named_fence
 from ..settings import Settings
 from ..skills.case import Case, Role
-from ..skills.skill import Skill
-from .arm import BASELINE, PREVIOUS, SKILL, TRACE
+from .arm import Arm
 from .choice import Choice
-from .subject import CHAT, WithSubject
-from .task import Outfit, Task
+from .subject import CHAT, Subject, WithSubject
+from .task import Task, task_of
 from .tools import Step, Tool
 
 Turns = tuple[tuple[Role, str], ...]
@@ -122,16 +121,10 @@ class Trial(WithSubject):
         return not self.question.messages
 
 
-def text_in_arm(skill: Skill, arm: str) -> str | None:
-    """The text that stands for the skill in an arm; None in the baseline."""
-    texts = {SKILL: skill.text, PREVIOUS: skill.previous, TRACE: skill.trace}
-    return texts.get(arm)
-
-
-def default_prompt(skill: Skill, arm: str, case: Case) -> str:
+def default_prompt(arm: Arm, case: Case) -> str:
     """The system text of an arm."""
-    text, base = text_in_arm(skill, arm), case.system or BASE_SYSTEM
-    return base if text is None else skill_system(text, base)
+    base = case.system or BASE_SYSTEM
+    return base if arm.text is None else skill_system(arm.text, base)
 
 
 @lru_cache(maxsize=64)  # the text is held once, not once for each of its cases
@@ -139,78 +132,71 @@ def skill_system(body: str, base: str = BASE_SYSTEM) -> str:
     return f"{base}\n\n{body}\n\n{FOLLOW_SKILL}"
 
 
-Prompt = Callable[[Skill, str, Case], str]
+Prompt = Callable[[Arm, Case], str]
 
 
 def trials_of(
     label: str,
-    skill: Skill,
     case: Case,
-    model: str,
+    subject: Subject,
+    arms: Iterable[Arm],
     settings: Settings,
     rubric: Rubric | None = None,
     prompt: Prompt = default_prompt,
-    outfit: Outfit | None = None,
+    *,
+    version: str = "",
+    runs: Iterable[int] | None = None,
 ) -> list[Trial]:
-    """The trials of a case on a model, run by run, so that the arms of a run go together.
+    """The trials of a case by a subject, run by run, so that the arms of a run go together.
 
-    With an outfit, an agent carries them out: it gets the bare question, and files as files.
+    ``version`` is that of an agent. ``runs`` are those of the case, or of the settings. A case
+    that has no question yet is one of a test in Python, which asks when it runs.
     """
-    arms, agent = _arms(skill, settings), outfit.agent if outfit else CHAT
-    if outfit:
-        of_agent = agent_questions(outfit, case, model, settings)
-        questions = {arm: of_agent[arm] for arm in arms}
-    else:
-        turns: Turns = (*case.earlier, ("user", user_text(case)))
-        questions = {
-            arm: Question(model, prompt(skill, arm, case), turns, settings.answer_output, 1)
-            for arm in arms
-        }
-    runs = case.runs or settings.runs
+    questions = {
+        arm.name: question_of(case, subject, arm, settings, prompt, version)
+        if case.input
+        else Question(subject.model, "", (), settings.answer_output, 1)
+        for arm in arms
+    }
     first = case.runs or settings.first_runs or settings.runs
+    if runs is None:
+        runs = range(1, (case.runs or settings.runs) + 1)
     return [
         Trial(
             label,
             case.id,
-            model,
+            subject.model,
             arm,
             run,
             question if run == 1 else replace(question, run=run),
             rubric,
             later=run > first,
-            agent=agent,
+            agent=subject.agent,
         )
-        for run in range(1, runs + 1)
+        for run in runs
         for arm, question in questions.items()
     ]
 
 
-def agent_questions(
-    outfit: Outfit, case: Case, model: str, settings: Settings, run: int = 1
-) -> dict[str, Question]:
-    """What an agent is asked in each arm: nothing is added to the question or a system text."""
-    turns: Turns = (*case.earlier, ("user", case.input))
-    return {
-        arm: Question(model, case.system or "", turns, settings.agent_output, run, task=task)
-        for arm, task in outfit.tasks(case).items()
-    }
+def question_of(
+    case: Case,
+    subject: Subject,
+    arm: Arm,
+    settings: Settings,
+    prompt: Prompt = default_prompt,
+    version: str = "",
+) -> Question:
+    """What is asked in an arm, in run 1. Nothing is added to what an agent is asked.
 
-
-def open_trials(
-    label: str, skill: Skill, case: str, model: str, settings: Settings, agent: str = CHAT
-) -> list[Trial]:
-    """The trials of a test whose questions are only known once it runs; none is ``later``."""
-    unknown = Question(model, "", (), settings.answer_output, 1)
-    return [
-        Trial(label, case, model, arm, run, unknown, agent=agent)
-        for run in range(1, (settings.first_runs or settings.runs) + 1)
-        for arm in _arms(skill, settings)
-    ]
-
-
-def _arms(skill: Skill, settings: Settings) -> list[str]:
-    with_text = [arm for arm in (PREVIOUS, TRACE, SKILL) if text_in_arm(skill, arm) is not None]
-    return [BASELINE, *with_text] if settings.baseline else with_text
+    ValueError if a file of the case can't be in an agent's workspace.
+    """
+    agent, model = subject
+    if agent == CHAT:
+        turns: Turns = (*case.earlier, ("user", user_text(case)))
+        return Question(model, prompt(arm, case), turns, settings.answer_output, 1)
+    turns = (*case.earlier, ("user", case.input))
+    task = task_of(case, agent, arm, settings, version)
+    return Question(model, case.system or "", turns, settings.agent_output, 1, task=task)
 
 
 def user_text(case: Case) -> str:

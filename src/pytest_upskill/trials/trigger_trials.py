@@ -1,6 +1,6 @@
 """Trials of triggers: is the skill opened for a query? An agent decides, or a model alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -9,53 +9,57 @@ from .._util.files import read_file
 from ..settings import DEFAULT_TRIGGER_RUNS, TRIGGER_TURNS, Settings
 from ..skills.case import Case
 from ..skills.folder import SKILL_NAMES
-from ..skills.skill import Skill, summary_of
+from ..skills.skill import summary_of
 from ..skills.trigger_loading import Trigger
 from .answer import Answer, NoAnswer, Reply
-from .arm import SkillCopy
+from .arm import SKILL, Arm, SkillCopy
 from .choice import Choice, Listed, skill_tool
 from .records import Grade, Record, errored_record, graded_record
-from .subject import CHAT
-from .task import Outfit
+from .subject import CHAT, Subject
 from .transcript import GIVEN, UNTOLD, Activity
-from .trial import BASE_SYSTEM, Question, Trial
+from .trial import BASE_SYSTEM, Question, Trial, question_of
 
 TRIGGER: Final = "trigger"  # the check of a query's record
 
 
-def choice_of(skill: Skill, neighbours: Sequence[SkillCopy] = ()) -> Choice:
-    """What a model without an agent chooses from: the skill and others, sorted by name."""
-    listed = [Listed(skill.name, skill.description)]
-    listed += [Listed(skill_beside.name, _description(skill_beside)) for skill_beside in neighbours]
-    return Choice(skill.name, tuple(sorted(listed, key=lambda entry: entry.name)))
+def choice_of(arm: Arm) -> Choice:
+    """What a model without an agent chooses from: the skills of an arm, one of them tested."""
+    listed = (Listed(skill.name, _description(skill)) for skill in arm.skills)
+    return Choice(arm.tested, tuple(listed))
 
 
 def trigger_trials(
     label: str,
     trigger: Trigger,
-    model: str,
+    subject: Subject,
+    arms: Iterable[Arm],
     settings: Settings,
-    among: Outfit | Choice,
+    *,
+    version: str = "",
     runs: int = DEFAULT_TRIGGER_RUNS,
 ) -> list[Trial]:
-    """The trials of a query on a model: by an agent with its outfit, or as a choice without one."""
-    agent = among.agent if isinstance(among, Outfit) else CHAT
-    if isinstance(among, Outfit):
-        question = _task_of(trigger, model, settings, among)
+    """The trials of a query in the skill arm: by an agent, or as a choice without one.
+
+    ``arms`` have the skills that are installed, also for a plain completion.
+    """
+    agent, model = subject
+    (arm,) = (arm for arm in arms if arm.name == SKILL)
+    if agent == CHAT:
+        question = choice_question(trigger.query, model, settings, choice_of(arm))
     else:
-        question = choice_question(trigger.query, model, settings, among)
+        case = Case(trigger.id, trigger.query)
+        question = until_opened(question_of(case, subject, arm, settings, version=version))
     return [
-        Trial(
-            label,
-            trigger.id,
-            model,
-            "skill",
-            run,
-            replace(question, run=run),
-            agent=agent,
-        )
+        Trial(label, trigger.id, model, arm.name, run, replace(question, run=run), agent=agent)
         for run in range(1, runs + 1)
     ]
+
+
+def until_opened(question: Question) -> Question:
+    """The same for an agent that is ended as soon as it is decided."""
+    assert question.task
+    turns = min(TRIGGER_TURNS, question.task.max_turns)
+    return replace(question, task=replace(question.task, max_turns=turns, until_opened=True))
 
 
 def choice_question(query: str, model: str, settings: Settings, choice: Choice) -> Question:
@@ -123,14 +127,6 @@ def _tested(question: Question) -> str:
     if question.choice:
         return question.choice.tested
     return (question.task and question.task.tested) or "the skill"
-
-
-def _task_of(trigger: Trigger, model: str, settings: Settings, outfit: Outfit) -> Question:
-    """The bare query in an empty workspace, until it is decided."""
-    task = outfit.tasks(Case(trigger.id, trigger.query))["skill"]
-    turns = min(TRIGGER_TURNS, task.max_turns)
-    task = replace(task, max_turns=turns, until_opened=True)
-    return Question(model, "", (("user", trigger.query),), settings.agent_output, 1, task=task)
 
 
 def _description(skill: SkillCopy) -> str:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pytest_upskill.measure.outfits import files_of_cases
+from pytest_upskill.measure.arm_maker import files_of_cases
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.context import load_for_run

@@ -1,6 +1,6 @@
-"""Outfits: the skills that agents have in the trials of a run, and what these need."""
+"""Makes the arms of a run: what all of them share, and what of a skill belongs to its cases."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from posixpath import normpath
@@ -16,36 +16,55 @@ from ..skills.folder import skill_file
 from ..skills.noise import noise_for
 from ..skills.search import find_skills
 from ..skills.skill import Skill, name_of
-from ..trials.arm import SkillCopy
-from ..trials.choice import Choice
-from ..trials.subject import CHAT
-from ..trials.task import Outfit
-from ..trials.trigger_trials import choice_of
+from ..trials.arm import Arm, SkillCopy, arms_of
 
 FIXTURES: Final = "fixtures"  # in a skill's folder: what cases start from, by its name
 _MAX_DEPTH: Final = 20  # of checks in which files are looked for
 
 
-class Outfits:
-    """The outfits of a run, each made once."""
+class ArmMaker:
+    """Makes the arms of a run, each set of them once."""
 
-    def __init__(self, settings: Callable[[], Settings], version_of: Callable[[str], str]) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._version_of = version_of
-        self._outfits: dict[tuple[object, ...], Outfit] = {}
+        self._made: dict[tuple[object, ...], tuple[Arm, ...]] = {}
 
     @cached_property
     def _in_all_arms(self) -> tuple[SkillCopy, ...]:
-        return _skills_with(self._settings().with_skills)
+        return _skills_with(self._settings.with_skills)
 
     @property
     def others(self) -> list[str]:
         """The names of the skills that are installed in all arms, without bundled ones."""
         return [skill.name for skill in self._in_all_arms]
 
-    def _beside(self, name: str, neighbours: tuple[SkillCopy, ...] = ()) -> tuple[SkillCopy, ...]:
+    def arms(
+        self,
+        skill: Skill,
+        cases: Sequence[Case] | None = None,
+        neighbours: tuple[SkillCopy, ...] = (),
+        *,
+        agents: bool = False,
+    ) -> tuple[Arm, ...]:
+        """The arms of a skill, for plain completions and, if there are any, for ``agents``.
+
+        ``cases`` are the skill's own by default: their files are not installed. ``neighbours``
+        are in all arms, like the skills of the settings.
+        """
+        if not agents:
+            return arms_of(skill, self._settings)
+        without = files_of_cases(skill, _own_cases(skill) if cases is None else cases)
+        key = skill.file, skill.digest, skill.previous, without, neighbours
+        if key not in self._made:
+            files = (skill_file(Path(neighbour.folder)) for neighbour in neighbours)
+            self.require_apart([skill.file, *files])
+            beside = self.beside(skill.name, neighbours)
+            self._made[key] = arms_of(skill, self._settings, beside, without, agents=True)
+        return self._made[key]
+
+    def beside(self, name: str, neighbours: tuple[SkillCopy, ...] = ()) -> tuple[SkillCopy, ...]:
         """All that is installed beside a skill; SettingsError if there is not enough noise."""
-        skills, number = (*self._in_all_arms, *neighbours), self._settings().noise
+        skills, number = (*self._in_all_arms, *neighbours), self._settings.noise
         if not number:
             return skills
         noise = noise_for(number, [name, *(skill.name for skill in skills)])
@@ -54,43 +73,11 @@ class Outfits:
             raise SettingsError("noise", problem, "Ask for fewer.", value=str(number))
         return (*skills, *(SkillCopy.bundled(skill.name, skill.text) for skill in noise))
 
-    def of(
-        self,
-        agent: str,
-        skill: Skill,
-        cases: Sequence[Case] | None = None,
-        neighbours: tuple[SkillCopy, ...] = (),
-    ) -> Outfit | None:
-        """None for a plain completion. ``cases`` are the skill's own by default.
-
-        ``neighbours`` are in all arms, like the skills of the settings.
-        """
-        if agent == CHAT:
-            return None
-        without = files_of_cases(skill, _own_cases(skill) if cases is None else cases)
-        key = agent, skill.file, without, neighbours
-        if key not in self._outfits:
-            files = (skill_file(Path(neighbour.folder)) for neighbour in neighbours)
-            self.require_apart([skill.file, *files])
-            version, beside = self._version_of(agent), self._beside(skill.name, neighbours)
-            outfit = Outfit.of(agent, version, skill, self._settings(), beside, without)
-            self._outfits[key] = outfit
-        return self._outfits[key]
-
-    def among(
-        self, agent: str, skill: Skill, cases: Sequence[Case] | None = None
-    ) -> Outfit | Choice:
-        """The skills that a trigger chooses from: an agent's, or a list for a plain completion."""
-        outfit = self.of(agent, skill, cases)
-        if outfit is None:
-            self.require_apart([skill.file])
-        return outfit or choice_of(skill, self._beside(skill.name))
-
     def require_apart(self, tested: Iterable[Path]) -> None:
         """SettingsError if a tested skill is also installed in the baseline."""
         for file in tested:
             name = name_of(file)
-            self._beside(name)
+            self.beside(name)
             for skill in self._in_all_arms:
                 folder = Path(skill.folder)
                 if resolved(folder) == resolved(file.parent):
