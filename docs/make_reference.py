@@ -73,7 +73,6 @@ _PAGES: Final = {
     "--skill-json": "reports.md#files-for-machines",
     "--skill-html": "reports.md#the-html-page",
     "--skill-markdown": "reports.md#a-comment-on-the-pull-request",
-    "--skill-benchmark": "reports.md#skill-creators-benchmark-layout",
     "--skill-transcripts": "agents.md#transcripts",
     "skill_prices": "models.md#prices",
     "skill_history_size": "history.md#size-and-location",

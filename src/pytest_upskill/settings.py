@@ -461,13 +461,12 @@ class Settings(CommonSettings):
         at(f"{_STUDIES} report", "--markdown"),
     )
     csv_file: Path | None = setting(
-        PATH, "output", "write a CSV row per answer", "--skill-csv", at("report", "--csv")
+        PATH, "output", "write a CSV row per answer", at("report", "--csv")
     )
     benchmark_folder: Path | None = setting(
         PATH,
         "output",
         "write the results in skill-creator's layout, to a new DIR/iteration-N",
-        "--skill-benchmark",
         at("report", "--benchmark"),
         metavar="DIR",
     )

@@ -64,7 +64,7 @@ def test_a_run_of_an_agent_is_reported_recorded_kept_and_stored(
     monkeypatch: pytest.MonkeyPatch,
     workers: str,
 ) -> None:
-    files = ["--skill-html", "r.html", "--skill-csv", "r.csv", "--skill-markdown", "r.md"]
+    files = ["--skill-html", "r.html", "--skill-markdown", "r.md"]
     files += ["--junitxml", "r.xml", "--skill-record", "r.jsonl"]
     first = run(pytester, server, *files, "--skill-runs", "2", "-n", workers)
     assert first.outcomes["passed"] == 1
@@ -76,7 +76,7 @@ def test_a_run_of_an_agent_is_reported_recorded_kept_and_stored(
     assert tried == [("loop", "m", arm, number, end) for number in (1, 2) for arm, end in arms]
     summary = first.summary
     assert (summary["agent"], summary["model"], summary["lift"]) == ("loop", "m", 1.0)
-    for name in ("r.html", "r.csv", "r.md", "r.xml"):
+    for name in ("r.html", "r.md", "r.xml"):
         assert "loop" in (pytester.path / name).read_text()
     assert len(list((pytester.path / ".upskill/runs").iterdir())) == 1
     asked = len(server.asked)

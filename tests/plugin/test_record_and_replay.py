@@ -113,9 +113,9 @@ def test_every_file_has_a_path_of_its_own(tmp_path: Path, name: str) -> None:
     [
         (["--junitxml", "./b.jsonl"], "--junitxml"),
         (["--log-file", "b.jsonl"], "--log-file"),
-        (["--skill-csv", "skills/gate/SKILL.md"], "the skill gate"),
-        (["--skill-csv", "skills/gate/skill_results.json"], "the skill gate"),
-        (["--skill-csv", ".upskill/answers.sqlite"], "the store of answers"),
+        (["--skill-markdown", "skills/gate/SKILL.md"], "the skill gate"),
+        (["--skill-markdown", "skills/gate/skill_results.json"], "the skill gate"),
+        (["--skill-markdown", ".upskill/answers.sqlite"], "the store of answers"),
     ],
 )
 def test_no_file_of_the_run_is_overwritten(

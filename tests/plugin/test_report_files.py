@@ -1,9 +1,6 @@
 """Options that write a report: what a run leaves in each file."""
 
-import csv
 import html
-import io
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -25,21 +22,12 @@ def test_every_option_writes_its_report(pytester: pytest.Pytester, workers: str)
     ]
     write_skill(pytester.path / "skills/gate", cases)
     model = write_script(pytester.path / "a.json", knows='Type "gate up",\nthen é.')
-    files = ["--skill-csv=out/r.csv", "--skill-markdown=out/r.md", "--skill-html=out/r.html"]
+    files = ["--skill-markdown=out/r.md", "--skill-html=out/r.html"]
     select = ["-k", "open or shut", "-n", workers]
-    run = run_skills(pytester, model, *files, "--skill-benchmark=bench", *select)
-    assert run.outcomes == {"passed": 1, "failed": 1, "deselected": 1}
+    run = run_skills(pytester, model, *files, *select)
+    assert (run.outcomes["passed"], run.outcomes["failed"]) == (1, 1)
     out = pytester.path / "out"
-    assert {path.name for path in out.iterdir()} == {"r.csv", "r.md", "r.html"}  # and no drafts
-
-    rows = list(csv.DictReader(io.StringIO((out / "r.csv").read_bytes().decode(), newline="")))
-    assert [(row["case"], row["arm"], row["outcome"]) for row in rows] == [
-        ("open", "baseline", "failed"),
-        ("open", "skill", "passed"),
-        ("shut", "baseline", "failed"),
-        ("shut", "skill", "failed"),
-    ]
-    assert rows[1]["answer"] == 'Type "gate up",\nthen é.'
+    assert {path.name for path in out.iterdir()} == {"r.md", "r.html"}  # and no drafts
 
     markdown = (out / "r.md").read_text("utf-8")
     assert markdown.startswith(f"{MARKER}\n")
@@ -52,23 +40,14 @@ def test_every_option_writes_its_report(pytester: pytest.Pytester, workers: str)
     answers = {trial["arm"]: trial["answer"][0] for trial in first["trials"]}
     assert answers == {"baseline": "No idea.", "skill": 'Type "gate up",\nthen é.'}
 
-    iteration = pytester.path / "bench/iteration-1"
-    metadata = [
-        (iteration / f"eval-{id}/eval_metadata.json").read_text() for id in ("open", "shut")
-    ]
-    assert [json.loads(text)["assertions"] for text in metadata] == [
-        ["contains: gate up", "contains: Type"],
-        ["contains: gate down"],
-    ]
-
 
 def test_a_report_that_cannot_be_written_does_not_stop_the_others(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
-    broken = ["--skill-json", "--skill-markdown", "--skill-csv"]
-    files = ["r.json", "r.md", "r.csv"]
+    broken = ["--skill-json", "--skill-markdown"]
+    files = ["r.json", "r.md"]
     replace_path: Callable[..., Path] = Path.replace
 
     def refuse(draft: Path, target: Path) -> Path:
@@ -78,14 +57,14 @@ def test_a_report_that_cannot_be_written_does_not_stop_the_others(
 
     monkeypatch.setattr(Path, "replace", refuse)
     given = [word for pair in zip(broken, files, strict=True) for word in pair]
-    given += ["--skill-benchmark", "bench", "--skill-record", "answers.jsonl"]
+    given += ["--skill-html", "page.html", "--skill-record", "answers.jsonl"]
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, *given)
     assert result.ret == 1
     result.assert_outcomes(passed=1)
     for flag, line in zip(broken, ending(result), strict=False):
         assert f" {flag} " in line
         assert "no space left" in line
-    assert (pytester.path / "bench/iteration-1/benchmark.json").is_file()
+    assert (pytester.path / "page.html").is_file()
     assert (pytester.path / "answers.jsonl").is_file()
     assert not list(pytester.path.glob(".r.*"))
 

@@ -183,12 +183,12 @@ def test_written_files_are_listed_and_problems_come_last(
         from pathlib import Path
 
         def pytest_collection_finish():
-            Path("nowhere/run.csv").mkdir(parents=True, exist_ok=True)  # after the check
+            Path("nowhere/run.md").mkdir(parents=True, exist_ok=True)  # after the check
         """
     )
-    run = run_skills(pytester, model, "--skill-csv", "nowhere/run.csv")
+    run = run_skills(pytester, model, "--skill-markdown", "nowhere/run.md")
     assert (run.status, run.outcomes) == (1, {"passed": 1})
     written = next(line for line in run.result.outlines if line.startswith("upskill: written: "))
     assert "report.json" in written
-    assert "run.csv" not in written
-    assert run.ending[0].startswith("✘ --skill-csv nowhere/run.csv: can't be written: ")
+    assert "run.md" not in written
+    assert run.ending[0].startswith("✘ --skill-markdown nowhere/run.md: can't be written: ")

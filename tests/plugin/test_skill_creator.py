@@ -1,4 +1,4 @@
-"""evals.json with an agent, as skill-creator means it, and --skill-benchmark for its programs."""
+"""evals.json with an agent, as skill-creator means it, and report --benchmark for its programs."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.cli import main
 from support.kit import write_skill
 from support.sandboxes import needs_bwrap
 from support.skill_creator import aggregated, read, viewed
@@ -79,11 +80,10 @@ JUDGED = [*RUN, "--skill-judge", "scripted:models.py:judge"]
 
 @pytest.mark.usefixtures("skill")
 def test_evals_run_with_their_files_and_are_shown_by_the_viewer(pytester: pytest.Pytester) -> None:
-    more = ["--skill-runs", "2", "--skill-benchmark", "gate-workspace"]
-    result = pytester.runpytest_inprocess(*JUDGED, *more)
+    result = pytester.runpytest_inprocess(*JUDGED, "--skill-runs", "2", "--skill-json", "r.json")
     result.assert_outcomes(passed=1)
+    assert main(["report", "r.json", "--benchmark", "gate-workspace"]) == 0
     iteration = pytester.path / "gate-workspace/iteration-1"
-    result.stdout.fnmatch_lines(["upskill: written: gate-workspace?iteration-1"])
 
     numbers = aggregated(iteration)
     assert {arm: found["pass_rate"] for arm, found in numbers.items()} == {
@@ -104,14 +104,10 @@ def test_evals_run_with_their_files_and_are_shown_by_the_viewer(pytester: pytest
     assert first["assertions"] == EVALS["evals"][0]["expectations"]
     assert first["outputs"] == {
         "answer.md": "The total is 19.",
-        "copy.pdf": PDF,  # binary, and whole
         "report.md": "Total: 19\n",
         "sub-page.html": "x\n",
     }
     assert last["outputs"]["report.md"] == "No idea\n"
-    transcript = (iteration / "eval-7/with_skill/run-1/transcript.md").read_text()
-    assert "wool,12" in transcript
-    assert "cp evals/files/scan.pdf" in transcript
 
     shown = (pytester.path / "shown.txt").read_text()
     assert "- made: copy.pdf (11 bytes)" in shown
@@ -121,15 +117,6 @@ def test_evals_run_with_their_files_and_are_shown_by_the_viewer(pytester: pytest
 
 @pytest.mark.usefixtures("skill")
 def test_without_a_judge_the_line_says_what_is_missing(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest_inprocess(*RUN, "--skill-benchmark", "out")
+    result = pytester.runpytest_inprocess(*RUN)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*evals.json:1: *--skill-judge*"])
-    assert not (pytester.path / "out").exists()
-
-
-@pytest.mark.usefixtures("skill")
-def test_a_benchmark_never_goes_into_a_skill(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest_inprocess(*JUDGED, "--skill-benchmark", "skills/gate/out")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = " ".join(result.stderr.str().split())
-    assert "--skill-benchmark skills/gate/out: inside the skill gate" in said

@@ -1,4 +1,4 @@
-"""--skill-benchmark: what skill-creator's aggregator and viewer need, and the guide's names."""
+"""report --benchmark: what skill-creator's aggregator and viewer need, and the guide's names."""
 
 import json
 import math
@@ -8,17 +8,17 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-import cmarkgfm
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.agents.snapshot import Link, Snapshot, pack
-from pytest_upskill.reports.export.benchmark_folder import benchmark_places, folder_names
-from pytest_upskill.reports.export.benchmark_run import output_names
+from pytest_upskill.reports.export.benchmark_folder import (
+    benchmark_places,
+    folder_names,
+    output_names,
+)
 from pytest_upskill.reports.writers import add_benchmark
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Grade
 from support.agent_runs import agent_run
@@ -47,7 +47,7 @@ def test_one_skill_on_one_model_has_no_subfolders(tmp_path: Path) -> None:
         )
     ]
     about = "iteration-1/eval-case-0/eval_metadata.json"
-    assert names == sorted([*one, about, "iteration-1/benchmark.json", "iteration-1/benchmark.md"])
+    assert names == sorted([*one, about, "iteration-1/benchmark.json"])
     assert read(iteration / "eval-case-0/eval_metadata.json") == {
         "eval_id": 1,
         "eval_name": "case-0",
@@ -227,7 +227,7 @@ def test_a_failed_write_leaves_nothing_behind(
     replace = Path.replace
 
     def full(draft: Path, target: Path) -> Path:
-        if target.name == "benchmark.md":
+        if target.name == "benchmark.json":
             raise OSError(28, "No space left on device")
         return replace(draft, target)
 
@@ -253,14 +253,11 @@ def test_any_text_makes_files_that_can_be_read(name: str, answer: str, reason: s
     (place,) = benchmark_places(made)
     files = dict(place.files)
     for path, text in files.items():
-        assert isinstance(text, str)
         assert not Path(path).is_absolute()
         assert ".." not in Path(path).parts
         if path.endswith(".json"):
             assert text.isascii()
             json.loads(text)
-    html: str = cmarkgfm.github_flavored_markdown_to_html(str(files["benchmark.md"]))
-    assert html.count("<table>") == 1
 
 
 def with_files(*files: AnswerFile, cases: int = 1) -> RunResults:
@@ -268,7 +265,7 @@ def with_files(*files: AnswerFile, cases: int = 1) -> RunResults:
     return replace(made, records=tuple(replace(one, files=files) for one in made.records))
 
 
-def test_an_agent_leaves_its_files_and_its_transcript(tmp_path: Path) -> None:
+def test_an_agent_leaves_its_files(tmp_path: Path) -> None:
     made = with_files(
         AnswerFile.of("answer.md", b"not the answer"),
         AnswerFile.of("../../up.md", b"up"),
@@ -284,47 +281,15 @@ def test_an_agent_leaves_its_files_and_its_transcript(tmp_path: Path) -> None:
         "data-metrics.json": "{}",
         "metrics-2.json": "{}",
     }
-    run = iteration / "eval-case-0/with_skill/run-1"
-    metrics = read(run / "grading.json")["execution_metrics"]
-    assert metrics["tool_calls"] == {"list": 1, "skill": 1, "bash": 2}
+    grading = read(iteration / "eval-case-0/with_skill/run-1/grading.json")
+    metrics = grading["execution_metrics"]
     assert (metrics["total_tool_calls"], metrics["total_steps"]) == (4, 5)
-    assert metrics["errors_encountered"] == 1
     (result,) = [
-        one["result"]
-        for one in read(iteration / "benchmark.json")["runs"]
-        if one["configuration"] == "with_skill"
+        run["result"]
+        for run in read(iteration / "benchmark.json")["runs"]
+        if run["configuration"] == "with_skill"
     ]
-    assert (result["tool_calls"], result["errors"]) == (4, 1)
-    made_files = ["answer.md", "../../up.md", "data/metrics.json", "metrics.json"]
-    assert read(run / "outputs/metrics.json") == {**metrics, "files_created": made_files}
-    transcript = (run / "transcript.md").read_text()
-    assert len(transcript) == metrics["transcript_chars"]
-    (prompt,) = re.findall(r"## Eval Prompt\n\n([\s\S]*?)(?=\n##|$)", transcript)
-    assert prompt == "How do I open case-0?\n"
-    assert "### Step 2: skill\n\nInput:\n```\n" in transcript
-    assert "Failed:\n```\nsum.py: no such file" in transcript
-    assert "You are an agent" not in transcript
-
-
-def test_files_come_whole_from_the_workspace(tmp_path: Path) -> None:
-    binary, large = bytes(range(256)), b"x" * 2_000_000
-    files = [
-        AnswerFile.of("out/report.docx", binary),
-        AnswerFile.of("large.csv", large),
-        AnswerFile("link.md", None, 11, ""),
-        AnswerFile("lost.bin", None, 10**9, "abc"),
-    ]
-    there = (WorkspaceFile("out/report.docx", binary), WorkspaceFile("large.csv", large))
-    kept = pack(Snapshot(there, (Link("link.md", "/etc/passwd"),)))
-    add_benchmark(tmp_path, with_files(*files), lambda _: kept)
-    outputs = viewed(tmp_path / "iteration-1")[0]["outputs"]
-    assert outputs["out-report.docx"] == binary
-    assert outputs["large.csv"] == large.decode()
-    assert outputs["link.md.txt"] == "A symbolic link to /etc/passwd\n"
-    assert "1,000,000,000 bytes" in outputs["lost.bin.txt"]
-    assert not any(path.is_symlink() for path in tmp_path.rglob("*"))
-    add_benchmark(tmp_path / "no", with_files(*files), lambda _: b"damaged")
-    assert "out-report.docx.txt" in viewed(tmp_path / "no/iteration-1")[0]["outputs"]
+    assert result["tool_calls"] == 4
 
 
 def test_nothing_ends_the_script_that_the_viewer_puts_texts_into(tmp_path: Path) -> None:

@@ -70,8 +70,8 @@ def test_a_failed_run_never_ends_on_a_tick_alone() -> None:
         "✘ failed: see above",
         f"✔ gate {HELPS} haiku +100 (+61 to +100)",
     ]
-    problem = shown(run, failed=True, problems=["--skill-csv x: can't be written"])
-    assert problem[0] == "✘ --skill-csv x: can't be written"
+    problem = shown(run, failed=True, problems=["--skill-markdown x: can't be written"])
+    assert problem[0] == "✘ --skill-markdown x: can't be written"
     assert len(problem) == 2
 
 

@@ -1,4 +1,4 @@
-"""--skill-csv: a row for each record, safe to open in a spreadsheet."""
+"""report --csv: a row for each record, safe to open in a spreadsheet."""
 
 import csv
 import io

@@ -156,7 +156,6 @@ def test_the_line_of_a_test_shows_checks_where_some_pass() -> None:
 def test_the_benchmark_has_the_share_and_the_verdict_on_it() -> None:
     (place,) = benchmark_places(CHECKS)
     benchmark = dict(place.files)["benchmark.json"]
-    assert isinstance(benchmark, str)
     assert f"{HELPS}: {CHECKS.verdicts[0].sentence}" in benchmark
     assert '"pass_rate": "+0.74"' in benchmark
     assert "shares of answers" not in benchmark  # the note on it is of them, too

@@ -67,8 +67,7 @@ def require_own_paths(
             if file and isinstance(file, str | Path):
                 other_files.append((flag, Path(os.path.expandvars(file)).expanduser()))
     for skill in skills:
-        for setting in ("transcripts_folder", "benchmark_folder"):
-            _require_outside(setting, getattr(settings, setting), skill)
+        _require_outside("transcripts_folder", settings.transcripts_folder, skill)
         accepted = skill.folder / RESULTS_NAME
         skill_files = [
             skill.skill_file,

@@ -110,8 +110,7 @@ class Conclusion:
         notes_of_run = self._notes(results, self._acceptance(results))
         earlier, damaged = run_before(settings, results, root)
         self._lines += damaged
-        workspaces = ledger.workspaces(self._engine)
-        run = Finished(results, text, [*notes_of_run, *damaged], workspaces, earlier)
+        run = Finished(results, text, [*notes_of_run, *damaged], earlier)
         writes.append(write_all(report_writers(run, report_paths(settings))))
         writes.append(write_all(recording_writer(settings, ledger, self._engine, root)))
         self._written = [path for write in writes for path in write.paths]

@@ -4,7 +4,7 @@ It is the same with and without xdist, since records ride on the reports of thei
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -331,26 +331,10 @@ class Ledger:
                     if isinstance(reply, Answer):
                         yield Recorded(trial, step, key, reply, folder)
 
-    def workspaces(self, engine: Engine) -> Callable[[Record], bytes]:
-        """The packed workspace of a trial; empty if unknown."""
-        trials = (trial for test in self._planned.values() for trial in test.trials)
-        keys = {_trial_key(trial): trial.question.key for trial in trials if not trial.is_open}
-
-        def workspace_of(record: Record) -> bytes:
-            reply = engine.known_reply(keys.get(_trial_key(record), ""))
-            return reply.workspace if isinstance(reply, Answer) else b""
-
-        return workspace_of
-
     def _open_keys(self, nodeid: str, trial: Trial) -> list[str]:
         """The keys of what a Python test asked in a trial."""
         place, entries = (trial.arm, trial.run), self._asked.get(nodeid, ())
         return [key for arm, run, key, _ in entries if (arm, run) == place]
-
-
-def _trial_key(trial: Trial | Record) -> tuple[str, str, str, str, int]:
-    """What a trial and its record have in common with no other."""
-    return trial.skill, trial.case, trial.label, trial.arm, trial.run
 
 
 def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:

@@ -18,7 +18,7 @@ from ..errors import InputError, Setting, SettingsError, shown
 from ..results.case_changes import Earlier
 from ..results.run import RunResults
 from ..results.run_file import results_bytes
-from .export.benchmark_folder import WorkspaceOf, benchmark_places, no_workspace
+from .export.benchmark_folder import benchmark_places
 from .export.record_files import csv_text, transcript_files
 
 # A setting, and a function that writes its report and returns the paths.
@@ -94,7 +94,6 @@ class Finished:
     results: RunResults
     markdown: Callable[[], str]
     notes: Sequence[str]
-    workspace_of: WorkspaceOf = no_workspace
     earlier: Earlier | None = None  # the run before, for the page
 
 
@@ -110,7 +109,7 @@ REPORTS: Final[Mapping[str, Callable[[Path, Finished], Sequence[Path]]]] = {
     "html_file": lambda file, run: write_report(file, _page(run)),
     "markdown_file": lambda file, run: write_report(file, run.markdown()),
     "csv_file": lambda file, run: write_report(file, csv_text(run.results)),
-    "benchmark_folder": lambda folder, run: add_benchmark(folder, run.results, run.workspace_of),
+    "benchmark_folder": lambda folder, run: add_benchmark(folder, run.results),
     "transcripts_folder": lambda folder, run: write_transcripts(folder, run.results),
 }
 
@@ -141,12 +140,9 @@ def write_transcripts(folder: Path, results: RunResults) -> list[Path]:
     return [folder] if written else []
 
 
-def add_benchmark(
-    folder: Path, results: RunResults, workspace_of: WorkspaceOf = no_workspace
-) -> list[Path]:
+def add_benchmark(folder: Path, results: RunResults) -> list[Path]:
     """Add an iteration, with the same number for all skills and models; overwrite none."""
-    places_found = benchmark_places(results, workspace_of)
-    places = {folder / place.folder: place.files for place in places_found}
+    places = {folder / place.folder: place.files for place in benchmark_places(results)}
     number = 1 + max(map(_last_iteration, places), default=0)
     for place, files in places.items():
         _add_folder(place / f"iteration-{number}", files)
@@ -159,7 +155,7 @@ def _last_iteration(place: Path) -> int:
     return max((int(match[1]) for match in matches if match), default=0)
 
 
-def _add_folder(folder: Path, files: Iterable[tuple[str, str | bytes]]) -> None:
+def _add_folder(folder: Path, files: Iterable[tuple[str, str]]) -> None:
     draft = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
         for name, content in files:

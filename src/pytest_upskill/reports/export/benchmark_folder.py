@@ -5,31 +5,24 @@
 `BenchmarkPlace` of its own.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from posixpath import splitext
 from statistics import fmean, stdev
 from typing import Any, Final
 
-from ..._util.texts import one_line, percent, seconds, slug, whole
+from ..._util.texts import one_line, slug
+from ...checks.judging import JUDGE
 from ...results.run import RunResults
 from ...results.verdict import Verdict, signal_lines
 from ...trials.records import Record
 from ...trials.subject import CHAT
-from ..markdown import escaped
-from .benchmark_run import (
-    File,
-    asked_of,
-    errors,
-    expectations,
-    json_text,
-    run_files,
-    summary,
-    tool_calls,
-)
+from .record_files import safe_name
 
-WorkspaceOf = Callable[[Record], bytes]  # what an agent left in a trial, packed
+File = tuple[str, str]  # path and content
 
 # Their viewer compares the first with the second.
 CONFIGURATIONS: Final[Mapping[str, str]] = {
@@ -39,6 +32,11 @@ CONFIGURATIONS: Final[Mapping[str, str]] = {
     "trace": "with_trace",
 }
 _MOST_ERRORS: Final = 10
+# Their viewer inlines texts into a script, which these would end or hide.
+_BREAKING: Final = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
+# pytest would run these.
+_TESTS: Final = re.compile(r"(?:.*[-/])?(?:test_[^/]*|[^/]*_test|conftest)\.py", re.DOTALL)
+_LONGEST_SUFFIX: Final = 20
 _NOTE: Final = (
     "Pass rates of this benchmark are shares of passed checks; those of the first note are shares "
     "of answers that pass all required checks."
@@ -53,13 +51,7 @@ class BenchmarkPlace:
     files: Iterator[File]
 
 
-def no_workspace(_: Record) -> bytes:
-    return b""
-
-
-def benchmark_places(
-    results: RunResults, workspace_of: WorkspaceOf = no_workspace
-) -> Iterator[BenchmarkPlace]:
+def benchmark_places(results: RunResults) -> Iterator[BenchmarkPlace]:
     """One for each skill and model with records."""
     skills = folder_names(summary.skill for summary in results.summaries)
     models = folder_names(summary.label for summary in results.summaries)
@@ -67,7 +59,7 @@ def benchmark_places(
         skill, model = verdict.summary.skill, verdict.summary.label
         parts = [skills[skill]] if len(skills) > 1 else []
         parts += [models[model]] if len(models) > 1 else []
-        yield BenchmarkPlace("/".join(parts), _files(results, verdict, workspace_of))
+        yield BenchmarkPlace("/".join(parts), _files(results, verdict))
 
 
 def folder_names(names: Iterable[str]) -> dict[str, str]:
@@ -83,8 +75,7 @@ def folder_names(names: Iterable[str]) -> dict[str, str]:
     return folders
 
 
-def _files(results: RunResults, verdict: Verdict, workspace_of: WorkspaceOf) -> Iterator[File]:
-    """Lazily: all outputs of a run may not fit into memory."""
+def _files(results: RunResults, verdict: Verdict) -> Iterator[File]:
     pair = verdict.summary.pair
     records = [record for record in results.records if record.pair == pair]
     folders, ids = folder_names(record.case for record in records), _eval_ids(records)
@@ -98,23 +89,21 @@ def _files(results: RunResults, verdict: Verdict, workspace_of: WorkspaceOf) -> 
             "eval_name": f"{case}: {one_line(prompt, 60)}" if case.isdecimal() else case,
             "prompt": prompt,
             "assertions": list(
-                dict.fromkeys(text for record in case_records for text in asked_of(record))
+                dict.fromkeys(text for record in case_records for text in _asked_of(record))
             ),
         }
-        yield f"eval-{folder}/eval_metadata.json", json_text(about)
+        yield f"eval-{folder}/eval_metadata.json", _json_text(about)
         for arm, name in names.items():
             of_arm = [record for record in case_records if record.arm == arm]
             if of_arm:
                 # Their aggregator looks for it next to the arms, their viewer next to the runs.
-                yield f"eval-{folder}/{name}/eval_metadata.json", json_text(about)
+                yield f"eval-{folder}/{name}/eval_metadata.json", _json_text(about)
             for record in sorted(of_arm, key=lambda record: record.run):
-                for path, content in run_files(record, prompt, workspace_of(record)):
+                for path, content in _run_files(record):
                     yield f"eval-{folder}/{name}/run-{record.run}/{path}", content
                 if record.outcome != "errored":
                     runs.append(_run(record, about, name))
-    benchmark = _benchmark(results, verdict, records, runs)
-    yield "benchmark.json", json_text(benchmark)
-    yield "benchmark.md", benchmark_markdown(benchmark)
+    yield "benchmark.json", _json_text(_benchmark(results, verdict, records, runs))
 
 
 def _eval_ids(records: Iterable[Record]) -> dict[str, int]:
@@ -146,12 +135,12 @@ def _run(record: Record, about: Mapping[str, Any], configuration: str) -> dict[s
         "configuration": configuration,
         "run_number": record.run,
         "result": {
-            **summary(record),
+            **_summary(record),
             **{name: value for name, value in measured.items() if value is not None},
-            "tool_calls": tool_calls(record),
-            "errors": errors(record),
+            "tool_calls": record.activity.tool_calls if record.activity else 0,
+            "errors": 0,  # those of tools are in transcripts, which results do not have
         },
-        "expectations": expectations(record),
+        "expectations": _expectations(record),
         "notes": list(record.activity.findings) if record.activity else [],
     }
 
@@ -230,33 +219,106 @@ def _notes(verdict: Verdict, records: Sequence[Record]) -> list[str]:
     return notes
 
 
-_METRICS: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
-    "pass_rate": ("Pass rate", percent),
-    "time_seconds": ("Time", lambda number: f"{seconds(number)} s"),
-    "tokens": ("Tokens", whole),
-}
+# The folder of a trial.
 
 
-def benchmark_markdown(benchmark: Mapping[str, Any]) -> str:
-    """benchmark.md: the numbers of benchmark.json for people."""
-    about, summary = benchmark["metadata"], benchmark["run_summary"]
-    names = [name for name in summary if name != "delta"]
-    titles = [name.replace("_", " ").capitalize() for name in names]
-    lines = [
-        f"# Benchmark of {escaped(about['skill_name'])}",
-        "",
-        f"{escaped(about['executor_model'])}, {about['timestamp']}, "
-        f"{len(about['evals_run'])} evals, up to {about['runs_per_configuration']} runs each.",
-        "",
-        f"| Metric | {' | '.join([*titles, 'Delta'])} |",
-        f"|{' --- |' * (len(names) + 2)}",
+def _run_files(record: Record) -> Iterator[File]:
+    """A trial without a grade has no grading.json, so that their aggregator skips it."""
+    if record.output is not None:
+        yield "outputs/answer.md", _unbroken(record.output)
+    texts = {file.path: file.text for file in record.files if file.text is not None}
+    for path, name in output_names(texts).items():
+        yield f"outputs/{name}", texts[path]
+    if record.outcome == "errored":
+        yield "outputs/error.txt", _unbroken(record.error or "")
+        return
+    expectations, activity = _expectations(record), record.activity
+    grading = {
+        "expectations": expectations,
+        "assertion_results": expectations,
+        "summary": _summary(record),
+        # Without timing, their aggregator reads timing.json, which has the tokens.
+        "execution_metrics": {
+            "total_tool_calls": activity.tool_calls if activity else 0,
+            "total_steps": activity.turns if activity else 1,
+            "errors_encountered": 0,
+        },
+    }
+    yield "grading.json", _json_text(grading)
+    yield "timing.json", _json_text(_timing(record))
+
+
+def _json_text(value: Any) -> str:
+    """ASCII, as their scripts read with the encoding of the system."""
+    return _BREAKING.sub(r"<\\\\", json.dumps(value, indent=2)) + "\n"
+
+
+def _unbroken(text: str) -> str:
+    """A text that their viewer can show."""
+    return _BREAKING.sub(r"<\\", text)
+
+
+def output_names(texts: Mapping[str, str]) -> dict[str, str]:
+    """A name for each path, side by side, since their viewer shows no folders.
+
+    The suffix stays, by which the viewer tells how to show a file, unless that would break it or
+    pytest would run the file.
+    """
+    names: dict[str, str] = {}
+    taken = {"answer.md", "error.txt", "metrics.json", "transcript.md", "user_notes.md"}
+    for path, text in texts.items():
+        stem, suffix = splitext(path)
+        if len(suffix) > _LONGEST_SUFFIX or not re.fullmatch(r"\.[A-Za-z0-9_]+", suffix):
+            stem, suffix = path, ""
+        if _BREAKING.search(text):
+            suffix += ".htm" if suffix == ".html" else ".bin"
+        elif _TESTS.fullmatch(path):
+            suffix += ".txt"
+        base = safe_name(stem).strip("-. ") or "unnamed"
+        name, number = f"{base}{suffix}", 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{base}-{number}{suffix}"
+        taken.add(name.casefold())
+        names[path] = name
+    return names
+
+
+def _timing(record: Record) -> dict[str, Any]:
+    times: dict[str, Any] = {}
+    if record.tokens is not None:
+        times["total_tokens"] = record.tokens
+    if record.seconds is not None:
+        times["duration_ms"] = round(1000 * record.seconds)
+        times["total_duration_seconds"] = round(record.seconds, 3)
+        times["executor_duration_seconds"] = times["total_duration_seconds"]
+    return times
+
+
+def _asked_of(record: Record) -> list[str]:
+    """What each check asks: the same in every run, and different for each check."""
+    texts: list[str] = []
+    for grade in record.checks:
+        text = f"{grade.check}: {grade.asks}" if grade.asks else grade.check
+        if grade.check == JUDGE.name and grade.asks:
+            text = grade.asks
+        base, number = text, 1
+        while text in texts:
+            number += 1
+            text = f"{base} ({number})"
+        texts.append(text)
+    return texts
+
+
+def _expectations(record: Record) -> list[dict[str, Any]]:
+    # Their viewer puts the evidence into an attribute, which a double quote would end.
+    return [
+        {"text": text, "passed": grade.passed, "evidence": grade.reason.replace('"', "'")}
+        for text, grade in zip(_asked_of(record), record.checks, strict=True)
     ]
-    for metric, (title, form) in _METRICS.items():
-        cells = [_cell(summary[name].get(metric), form) for name in names]
-        lines.append(f"| {title} | {' | '.join([*cells, summary['delta'].get(metric, '–')])} |")
-    notes = [f"- {escaped(note)}" for note in benchmark["notes"]]
-    return "\n".join([*lines, "", *notes]) + "\n"
 
 
-def _cell(stat: Mapping[str, float] | None, form: Callable[[float], str]) -> str:
-    return f"{form(stat['mean'])} ± {form(stat['stddev'])}" if stat else "–"
+def _summary(record: Record) -> dict[str, Any]:
+    passed, total = sum(grade.passed for grade in record.checks), len(record.checks)
+    rate = passed / total if total else float(record.outcome == "passed")
+    return {"passed": passed, "failed": total - passed, "total": total, "pass_rate": round(rate, 4)}
