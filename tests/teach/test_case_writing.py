@@ -15,7 +15,7 @@ from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.case_loading import load_cases
 from pytest_upskill.teach.case_file import held_out, ids_held_out
 from pytest_upskill.teach.case_writing import CaseTrial, UsableCase
-from pytest_upskill.teach.replies import OFFERED, NotUsable, cases_schema, described_checks, offered
+from pytest_upskill.teach.replies import NotUsable, cases_schema, described_checks, offered
 from pytest_upskill.trials.answer import Reply
 from pytest_upskill.trials.trial import Question
 from support.fake_models import (
@@ -109,7 +109,11 @@ def test_ids_are_made_unique_and_reserved_tags_are_dropped(tmp_path: Path) -> No
 def test_empty_checks_count_as_not_written(
     tmp_path: Path,
 ) -> None:
-    empty = {name: type(example)() for name, example in OFFERED.items() if name != "contains"}
+    empty = {
+        name: type(example)()
+        for name, (example, _) in offered(judge=False).items()
+        if name != "contains"
+    }
     good, _ = tried(tmp_path, case("red", expected={**empty, "contains": ["zorp"]}))
     assert good[0].data["expected"] == {"contains": ["zorp"]}
 

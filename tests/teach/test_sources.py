@@ -258,38 +258,14 @@ def test_a_judge_grades_cases(project: Project) -> None:
     assert "held out small 0% → 100% (+100)" in lines(shown)
 
 
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "arch": {"type": "string", "enum": ["h100", "a100"], "description": "The\n  GPU."},
-        "jobs": {"type": "integer", "default": 4},
-        "flags": {
-            "type": "array",
-            "items": {"type": "object", "properties": {"name": {"type": ["string", "null"]}}},
-        },
-    },
-    "required": ["arch"],
-}
-
-
+SCHEMA = {"type": "object", "properties": {"arch": {"type": "string"}}, "required": ["arch"]}
 MCP = {"name": "build", "description": "Builds a kernel.", "inputSchema": SCHEMA}
-
-
-TOLD = """\
-tool: build
-description: Builds a kernel.
-parameters:
-  - arch (string; required; one of "h100", "a100"): The GPU.
-  - jobs (integer; default 4)
-  - flags (array of object)
-    - name (string or null)"""
-
-
+OPENAI = {"name": "build", "description": "Builds a kernel.", "parameters": SCHEMA}
 FORMS = [
     {"tools": [MCP, {"name": "clean"}]},
     {"jsonrpc": "2.0", "result": {"tools": [MCP, {"name": "clean"}]}},
-    [{"type": "function", "function": {**MCP, "parameters": SCHEMA, "inputSchema": None}}],
-    [{"name": "build", "description": MCP["description"], "input_schema": SCHEMA}],
+    [{"type": "function", "function": OPENAI}],
+    [MCP, {"name": "clean"}],
     MCP,
 ]
 
@@ -298,15 +274,15 @@ FORMS = [
 def test_the_forms_of_a_tool(tmp_path: Path, form: Any) -> None:
     file = tmp_path / "a#b.json"
     file.write_text(json.dumps(form))
-    assert read_tool(f"{file}#build") == TOLD
+    assert json.loads(read_tool(f"{file}#build")) in (MCP, OPENAI)
 
 
 def test_the_name_of_a_single_tool_is_optional(tmp_path: Path) -> None:
     file = tmp_path / "a#b.json"
     file.write_text(json.dumps(MCP))
-    assert read_tool(str(file)) == TOLD
-    file.write_text('{"name": "x", "inputSchema": {}}')
-    assert read_tool(str(file)) == "tool: x\nparameters: none"
+    assert json.loads(read_tool(str(file))) == MCP
+    file.write_text(json.dumps({"name": "x", "description": "long " * 20_000}))
+    assert len(read_tool(str(file))) < 21_000
 
 
 @pytest.mark.parametrize(
@@ -346,12 +322,3 @@ def test_a_tool_file_that_is_no_json_is_rejected(
         read_tool(reference)
     assert str(caught.value).startswith(said)
     assert caught.value.hint
-
-
-def test_recursive_and_untyped_schemas_work(tmp_path: Path) -> None:
-    deep: dict[str, Any] = {"type": "object"}
-    for _ in range(50):
-        deep = {"properties": {"x": deep, "y": None, "z": {"items": 3}}, "required": "x"}
-    file = tmp_path / "f.json"
-    file.write_text(json.dumps({"name": "t", "inputSchema": deep, "description": ["?"]}))
-    assert read_tool(str(file)).count("- x") == 4

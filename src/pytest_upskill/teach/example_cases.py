@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any, Final
 
 from .._util.texts import harmless, one_line
@@ -18,7 +17,7 @@ from ..skills.skill import Skill
 
 _CASES: Final = 2
 _MOST_COMPARED: Final = 200  # sentences
-_ALIKE: Final = 0.8  # share of words in common from which lint may call it a duplicate
+_ALIKE: Final = 0.6  # share of words in common: lint may call it a duplicate
 _GAP: Final = "____"
 _ASKED: Final = "Complete this sentence about"
 _LONGEST_SENTENCE: Final = 250
@@ -38,12 +37,6 @@ class _Gap:
 
     question: str
     missing: str
-
-    def likeness(self, other: "_Gap") -> float:
-        """0 to 1: whether it asks for something else, in other words."""
-        same = self.missing.casefold() == other.missing.casefold()
-        words, other_words = (_WORD.findall(gap.question.casefold()) for gap in (self, other))
-        return 1.0 if same else SequenceMatcher(None, words, other_words, autojunk=False).ratio()
 
 
 def example_file(skill: Skill, schema: str) -> str:
@@ -89,12 +82,13 @@ def _empty_case(skill: Skill, number: int) -> dict[str, Any]:
 
 
 def _two_of(gaps: Sequence[_Gap]) -> list[_Gap]:
-    """The first sentence, and the one that has least in common with it."""
-    if not gaps:
-        return []
-    first, *candidates = gaps[:_MOST_COMPARED]
-    unlike = min(candidates, key=first.likeness, default=first)
-    return [first, unlike] if first.likeness(unlike) < _ALIKE else [first]
+    """The first sentence, and the next that asks for something else in other words."""
+    for gap in gaps[1:_MOST_COMPARED]:
+        words, first_words = (_WORD.findall(one.question.casefold()) for one in (gap, gaps[0]))
+        shared = len({*words} & {*first_words}) / len({*words} | {*first_words})
+        if gap.missing.casefold() != gaps[0].missing.casefold() and shared < _ALIKE:
+            return [gaps[0], gap]
+    return list(gaps[:1])
 
 
 def _gaps(skill: Skill) -> Iterator[_Gap]:

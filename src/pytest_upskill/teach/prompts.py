@@ -259,19 +259,18 @@ def _case_rules(judge: bool, *, agents: bool) -> str:
 def queries_prompt(
     name: str,
     skill: str,
-    messages: Sequence[str],
+    messages: str,
     existing: Sequence[tuple[str, bool]],
     missing: Sequence[int],
     rejected: Sequence[tuple[str, str]],
 ) -> str:
     """``missing``: how many that should open the skill, and that should not."""
     queries = "\n".join(f"- {'yes' if should else 'no'}: {query}" for query, should in existing)
-    user_messages = "\n".join(f"- {text}" for text in messages)
     parts = [
         f"The skill is called {name}. This is its SKILL.md:\n{fenced('skill', skill)}",
         "What users of this project asked. Take their tone and their tasks; a message that fits "
-        f"may become a query as it is:\n{fenced('messages', user_messages)}"
-        if user_messages
+        f"may become a query as it is:\n{fenced('messages', messages)}"
+        if messages
         else "",
         f"In the set already (yes: should open the skill), so write others:\n"
         f"{fenced('queries', queries)}"

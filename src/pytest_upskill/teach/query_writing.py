@@ -7,7 +7,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +28,7 @@ from .progress_lines import as_sentence, wrapped
 from .prompts import QUERY_AUTHOR, queries_prompt
 from .replies import QUERIES_SCHEMA, NotUsable
 from .secrets import masked
-from .sources import Material, UserMessages, read_user_messages, size_of, trace_budget
+from .sources import Material, read_user_messages, size_of, trace_budget
 from .teach_costs import estimate_queries
 from .teach_run import TeachContext, open_models, require_unfinished, start_run
 from .teach_settings import TeachSettings, check
@@ -91,7 +91,7 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
         estimate = estimate_queries(settings, models, material, number)
         run = start_run(settings, context, models, material, estimate, skill.name)
         context.screen.begin(f"Generating queries with {models.author}…")
-        written = QueryAuthor(run, models.author, skill, messages.texts).write(number, old)
+        written = QueryAuthor(run, models.author, skill, messages.text).write(number, old)
         kept, rejected = len(written.usable), len(written.rejected)
         counts = [f"{kept} kept"] + ([f"{rejected} rejected"] if rejected else [])
         counts += [f"{number - kept} given up"] if kept < number else []
@@ -140,7 +140,7 @@ class QueryAuthor(Author):
     """Writes queries for a skill; ``messages`` show how its users ask."""
 
     skill: Skill
-    messages: Sequence[str]
+    messages: str
 
     key = "queries"
     question = "query"
@@ -262,13 +262,12 @@ def _complete(file: Path, queries: Sequence[Query]) -> InputError:
     )
 
 
-def _material(skill: Skill, messages: UserMessages) -> Material:
+def _material(skill: Skill, messages: Material) -> Material:
     """What is sent: the skill, and what users said."""
-    asked_before = messages.material
     start = draft_of(skill, fields_of(skill.file))
     text = masked(read_text(skill.file)[:_MOST_SKILL])
-    sent = (size_of(SKILL_NAMES[0], text), *asked_before.sent)
-    return Material(asked_before.text, start=start, sent=sent, unsent=asked_before.unsent)
+    sent = (size_of(SKILL_NAMES[0], text), *messages.sent)
+    return replace(messages, start=start, sent=sent)
 
 
 def read_queries(folder: Path) -> tuple[Trigger, ...]:

@@ -14,7 +14,6 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .._util.texts import one_line, shortened
-from ..checks import KINDS
 from ..errors import BudgetError, TeachError, UnusableError
 from ..trials.answer import NoAnswer, Reply
 from ..trials.trial import Question
@@ -31,38 +30,26 @@ _MOST_SENT_BACK: Final = 60_000  # characters of a reply: more than a teacher ma
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _DECODER: Final = json.JSONDecoder(strict=False)  # small models put line breaks into strings
 
-# The checks that authors may use, each with an example: good for short answers, and none runs
-# code. An empty, 0 or false value counts as not written.
-OFFERED: Final[dict[str, Any]] = {
-    "contains": ["wick kindle"],
-    "contains_any": ["9.0", "sm_90"],
-    "not_contains": ["sudo"],
-    "words": ["api"],
-    "equals": "feat",
-    "starts_with": "fix(",
-    "ends_with": ".",
-    "regex": [r"v\d+\.\d+"],
-    "not_regex": [r"TODO|FIXME"],
-    "max_words": 60,
-    "json": True,
-    "defines": ["parse_date"],
+# The checks that authors may use, with an example and its meaning: good for short answers, and
+# none runs code. An empty, 0 or false value counts as not written.
+_OFFERED: Final[dict[str, tuple[Any, str]]] = {
+    "contains": (["wick kindle"], "every text is in the answer, in whatever case"),
+    "contains_any": (["9.0", "sm_90"], "one of them is"),
+    "not_contains": (["sudo"], "none of them is"),
+    "words": (["api"], "every text is there as whole words"),
+    "equals": ("feat", "the whole answer is this text"),
+    "starts_with": ("fix(", "the answer begins with it"),
+    "ends_with": (".", "the answer ends with it"),
+    "regex": ([r"v\d+\.\d+"], "every pattern fits somewhere"),
+    "not_regex": ([r"TODO|FIXME"], "none of them fits"),
+    "max_words": (60, "the answer has no more words"),
+    "json": (True, "the answer is JSON, or its first fence is"),
+    "defines": (["parse_date"], "a code fence of the answer defines these functions or classes"),
 }
-_MEANINGS: Final = {
-    "contains": "every text is in the answer, in whatever case",
-    "contains_any": "one of them is",
-    "not_contains": "none of them is",
-    "words": "every text is there as whole words",
-    "equals": "the whole answer is this text",
-    "starts_with": "the answer begins with it",
-    "ends_with": "the answer ends with it",
-    "regex": "every pattern fits somewhere",
-    "not_regex": "none of them fits",
-    "max_words": "the answer has no more words",
-    "json": "the answer is JSON, or its first fence is",
-    "defines": "a code fence of the answer defines these functions or classes",
-    "judge": "a judge reads the answer and says whether it meets each sentence",
-}
-_JUDGE_EXAMPLE: Final = ["It names the command before it explains it."]
+_JUDGE: Final = (
+    ["It names the command before it explains it."],
+    "a judge reads the answer and says whether it meets each sentence",
+)
 
 
 class Loose(BaseModel):
@@ -111,16 +98,16 @@ class CaseReply(Loose):
     wrong_files: list[QuestionFileForm] = Field(default_factory=list)
 
 
-def offered(judge: bool) -> dict[str, Any]:
-    return {**OFFERED, **({"judge": _JUDGE_EXAMPLE} if judge else {})}
+def offered(judge: bool) -> dict[str, tuple[Any, str]]:
+    """The checks that an author may use: an example of each, and its meaning."""
+    return {**_OFFERED, **({"judge": _JUDGE} if judge else {})}
 
 
 def described_checks(judge: bool) -> str:
     """The checks for a prompt: one a line, with an example."""
     return "\n".join(
-        f"- {json.dumps({name: example})}: {_MEANINGS[name]}"
-        for name, example in offered(judge).items()
-        if name in KINDS
+        f"- {json.dumps({name: example})}: {meaning}"
+        for name, (example, meaning) in offered(judge).items()
     )
 
 
@@ -153,7 +140,7 @@ DESCRIPTION_SCHEMA: Final = json.dumps(_object(description=_TEXT))
 
 def cases_schema(judge: bool, *, agents: bool = False) -> str:
     kinds = {list: _TEXTS, str: _TEXT, int: {"type": "integer"}, bool: {"type": "boolean"}}
-    expected = {name: kinds[type(example)] for name, example in offered(judge).items()}
+    expected = {name: kinds[type(example)] for name, (example, _) in offered(judge).items()}
     files = _list(_object(name=_TEXT, text=_TEXT))
     of_agents: dict[str, Any] = {}
     if agents:

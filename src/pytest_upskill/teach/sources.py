@@ -1,6 +1,7 @@
 """What a teacher gets besides the task: examples, a trace, a tool, a skill, what users asked."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any, Final
 from .._util.files import reason_of
 from .._util.git import ignored_in
 from .._util.json_forms import read_json
-from .._util.texts import counted, digest, guess, one_line
+from .._util.texts import counted, digest, guess, one_line, shortened
 from ..errors import InputError, SettingsError, TraceError, shown
 from ..skills.folder import (
     SKILL_NAMES,
@@ -35,8 +36,7 @@ _HOSTED_TOKENS: Final = 20_000
 _MOST_FILE_TOKENS: Final = 4_000  # of all files beside a SKILL.md
 _MOST_NAMES: Final = 500  # of those files that a teacher is told
 _MOST_UNSENT: Final = 10
-_LONGEST_DESCRIPTION: Final = 2000  # characters
-_DEEPEST_PARAMETER: Final = 4  # levels
+_LONGEST_TOOL: Final = 20_000  # characters
 _TOOL_FORMS: Final = (
     'Use JSON as an MCP server lists its tools, {"tools": [{"name", "description", '
     '"inputSchema"}]}, or the format of OpenAI or Anthropic.'
@@ -82,7 +82,7 @@ def gather(settings: TeachSettings, provider: str) -> Material:
         examples = "\n".join(f"- {example}" for example in settings.examples)
         parts.append(f"Examples of input -> output:\n{fenced('examples', masked(examples))}")
     if settings.tool:
-        tool = masked(read_tool(settings.tool))
+        tool = read_tool(settings.tool)
         parts.append(f"The skill is for using this tool:\n{fenced('tool', tool)}")
     trace, start, files = None, None, _Files()
     if settings.source is not None:
@@ -183,7 +183,7 @@ def _skill_parts(start: Draft, files: _Files) -> list[str]:
 
 
 def read_tool(reference: str) -> str:
-    """A tool's name, description and parameters as text, given FILE#NAME.
+    """The definition of a tool as JSON, masked, given FILE#NAME.
 
     The name is optional if the file has only one tool.
     """
@@ -206,7 +206,8 @@ def read_tool(reference: str) -> str:
             f"{shown(file)} has no tool {name!r}{guess(name, tools)}",
             f"It has: {', '.join(list(tools)[:20])}.",
         )
-    return masked("\n".join(_tool_lines(tools[name] if name else next(iter(tools.values())))))
+    tool = tools[name] if name else next(iter(tools.values()))
+    return shortened(masked(json.dumps(tool, indent=1, ensure_ascii=False)), _LONGEST_TOOL)
 
 
 def _file_and_name(reference: str) -> tuple[Path, str]:
@@ -236,89 +237,36 @@ def _tool_name(tool: Mapping[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _tool_lines(tool: Mapping[str, Any]) -> Iterator[str]:
-    yield f"tool: {_tool_name(tool)}"
-    if description := _description(tool.get("description")):
-        yield f"description: {description}"
-    schemas = (tool.get(key) for key in ("inputSchema", "input_schema", "parameters"))
-    schema = next((schema for schema in schemas if isinstance(schema, dict)), {})
-    parameters = list(_parameters(schema, 1))
-    yield from (["parameters:", *parameters] if parameters else ["parameters: none"])
-    for key in ("outputSchema", "output_schema"):
-        if isinstance(tool.get(key), dict):
-            yield "gives back:"
-            yield from _parameters(tool[key], 1)
+def read_user_messages(paths: Sequence[Path], most_tokens: int) -> Material:
+    """The user messages of traces, masked, as many as there is room for; an error if none.
 
-
-def _parameters(schema: Mapping[str, Any], level: int) -> Iterator[str]:
-    properties, required = schema.get("properties"), schema.get("required")
-    if not isinstance(properties, dict) or level > _DEEPEST_PARAMETER:
-        return
-    needed = required if isinstance(required, list) else []
-    for name, value in properties.items():
-        own = value if isinstance(value, dict) else {}
-        about = [_kind(own), *(["required"] if name in needed else [])]
-        about += [f"default {json.dumps(own['default'])}"] if "default" in own else []
-        if isinstance(own.get("enum"), list):
-            about.append("one of " + ", ".join(map(json.dumps, own["enum"][:30])))
-        description = _description(own.get("description"))
-        line = f"{'  ' * level}- {name} ({'; '.join(filter(None, about))})"
-        yield f"{line}: {description}" if description else line
-        items = own.get("items")
-        yield from _parameters(items if isinstance(items, dict) else own, level + 1)
-
-
-def _kind(schema: Mapping[str, Any]) -> str:
-    kind = schema.get("type")
-    kinds = kind if isinstance(kind, list) else [kind]
-    items = schema.get("items")
-    of = f" of {_kind(items)}" if isinstance(items, dict) and _kind(items) else ""
-    return " or ".join(str(name) for name in kinds if name) + of
-
-
-def _description(value: Any) -> str:
-    return " ".join(value.split())[:_LONGEST_DESCRIPTION] if isinstance(value, str) else ""
-
-
-@dataclass(frozen=True)
-class UserMessages:
-    """Masked messages, the first of each trace first, and what is sent of each file."""
-
-    texts: tuple[str, ...] = ()
-    material: Material = field(default_factory=Material)
-
-
-def read_user_messages(paths: Sequence[Path], most_tokens: int) -> UserMessages:
-    """The user messages of traces, as many as there is room for; an error if there are none."""
+    The first of each trace come first.
+    """
     by_file, unsent = dict[Path, list[str]](), list[tuple[str, str]]()
     for path in paths:
         files = _files_in(path)
         for file in files:
             try:
-                by_file[file] = _messages(file)
+                turns = read_trace(file)
             except TraceError as error:
                 if files == [path]:
                     raise
                 unsent.append((shown(file), error.problem))
+                continue
+            by_file[file] = [_short(turn.text) for turn in turns if turn.kind == "user"]
     if paths and not any(by_file.values()):
         problem = "no message of a user"
         raise SettingsError("traces", problem, "Name other traces.", value=shown(paths[0]))
-    sent, chosen = dict[Path, list[str]](), list[str]()
-    budget, earlier = most_tokens, set[tuple[str, ...]]()
+    chosen, sizes, budget = dict[str, str](), Counter[Path](), most_tokens
     for row in zip_longest(*([(file, text) for text in by_file[file]] for file in by_file)):
         for file, text in filter(None, row):
-            words = tuple(text.casefold().split())
-            if words and words not in earlier and estimated_tokens(text) <= budget:
-                earlier.add(words)
-                budget -= estimated_tokens(text)
-                sent.setdefault(file, []).append(text)
-                chosen.append(text)
-    sizes = [
-        size_of(f"{shown(file)}, its user messages", "\n".join(texts))
-        for file, texts in sent.items()
-    ]
-    material = Material("\n".join(chosen), sent=tuple(sizes), unsent=tuple(unsent))
-    return UserMessages(tuple(chosen), material)
+            tokens, key = estimated_tokens(text), text.casefold()
+            if text and key not in chosen and tokens <= budget:
+                chosen[key] = f"- {text}"
+                budget -= tokens
+                sizes[file] += len(text.encode("utf-8", "replace"))
+    sent = tuple((f"{shown(file)}, its user messages", size) for file, size in sizes.items())
+    return Material("\n".join(chosen.values()), sent=sent, unsent=tuple(unsent))
 
 
 def _files_in(path: Path) -> list[Path]:
@@ -332,11 +280,6 @@ def _files_in(path: Path) -> list[Path]:
         problem = "no trace in this folder"
         raise SettingsError("traces", problem, "Name the file of a trace.", value=shown(path))
     return sorted(files)[:_MOST_TRACES]
-
-
-def _messages(file: Path) -> list[str]:
-    texts = (turn.text for turn in read_trace(file) if turn.kind == "user")
-    return list(filter(None, map(_short, texts)))
 
 
 def _short(text: str) -> str:
