@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from pytest_upskill.results.effects import MARGIN
+from pytest_upskill.results.contrasts import MARGIN
 from pytest_upskill.stats import look_plan
 from support import simulated as choices
 from support.simulated import carry_out

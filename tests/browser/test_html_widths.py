@@ -9,13 +9,11 @@ import pytest
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.numbers import metrics
-from pytest_upskill.results.part_effects import Parts, ShorterVersion
-from pytest_upskill.stats import Lift
 from support.axe import violations
 from support.browser import Page
 from support.chromium import ChromiumPage
 from support.made import ENTRIES, made_run, made_triggers
-from support.made_studies import made_matrix, made_parts, part
+from support.made_studies import EVERY_WORD, made_contrast, made_study
 from support.pages import readable_run
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.nightly]
@@ -29,7 +27,6 @@ MODELS = (
     "loop/opus",
 )
 SKILLS = ("gate", "release-notes-for-libraries", "warehouse_sql_for_analysts")
-CHANGE = Lift(-0.2, -0.3, -0.1, 0.01)
 
 
 def many() -> str:
@@ -55,12 +52,16 @@ def many() -> str:
 
 
 def studies() -> str:
-    lifts = {120: 0.1, 260: 0.6, 400: 0.75}
-    versions = [ShorterVersion(n, Lift(v, v - 0.2, 1.0, 0.01), CHANGE) for n, v in lifts.items()]
-    curve = Parts("wick", MODELS[3], 800, Lift(0.8, 0.7, 0.9, 0.01), (), tuple(versions))
-    parts = made_parts(part("Commands of the warehouse", 120, CHANGE), part("b", 5, None))
+    long = made_contrast("without Commands of the warehouse for analysts", (-20, -30, -10), "shown")
+    many = [replace(EVERY_WORD[2], name=f"{skill} with {n}") for skill in SKILLS for n in range(9)]
     return html_report(
-        made_run(cases=0, parts=(parts, curve), matrices=(made_matrix(SKILLS, model=MODELS[1]),))
+        made_run(
+            cases=0,
+            studies=(
+                made_study([*EVERY_WORD, long], model=MODELS[3]),
+                made_study([*many, *EVERY_WORD], model=MODELS[1]),
+            ),
+        )
     )
 
 

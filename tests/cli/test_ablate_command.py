@@ -1,13 +1,15 @@
 """``pytest-upskill ablate``: which parts of a skill earn their tokens."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.results.effects import loss_standing
-from pytest_upskill.results.part_effects import Parts, ShorterVersion
+from pytest_upskill.measure.ablation import SHORTER, WHOLE
+from pytest_upskill.results.contrasts import Contrast
 from pytest_upskill.results.run_file import read_run
+from pytest_upskill.results.study import Study
 from pytest_upskill.skills.skill import load_skill
 from support.kit import case, write_skill
 from support.made_studies import BODY, MODEL, write_pages
@@ -29,30 +31,33 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def results() -> Parts:
-    (parts,) = read_run(Path("out.json")).parts
-    return parts
+def results() -> Study:
+    return read_run(Path("out.json")).studies[0]
 
 
-def standings() -> dict[str, str]:
-    return {part.name: part.standing(results().margin) for part in results().parts}
+def words() -> dict[str, str]:
+    """Of each part, what leaving it out does."""
+    contrasts = results().contrasts
+    return {c.name.removeprefix("without "): c.word for c in contrasts if c.name != WHOLE}
 
 
-def measured_version() -> tuple[ShorterVersion, str]:
-    (version,) = results().versions
-    return version, loss_standing(version.change, results().margin)
+def shorter() -> tuple[Contrast, str]:
+    """What the shorter skill loses, and what is said at last."""
+    study = read_run(Path("out.json")).studies[1]
+    return study.contrast(SHORTER), "\n".join(study.conclusions)
 
 
 def test_a_section_that_counts_and_others_that_do_not(project: Path, capsys: Output) -> None:
     assert main([*ARGS, "--html", "out.html", "--markdown", "out.md"]) == 0
     assert max(map(len, capsys.readouterr().out.split("\n"))) <= 80
-    assert standings() == {
+    assert words() == {
         "Pages": "no loss shown",
-        "Alignment": "loses",
+        "Alignment": "hurts",
         "Troubleshooting": "no loss shown",
         "Links": "no loss shown",
     }
-    assert {part.name for part in results().could_go} == {"Pages", "Troubleshooting", "Links"}
+    last = results().conclusions[-1]
+    assert last.startswith("Could go (each by itself): Troubleshooting, Pages, Links; ")
     for report in ("out.html", "out.md"):
         assert "Alignment" in Path(report).read_text()
     assert main(["report", "out.json"]) == 0
@@ -69,18 +74,18 @@ def test_the_page_shows_such_a_study(
     assert main(["ablate", "skills/pages", "--model", MODEL, "--runs", "1"]) == 0
     shown = capsys.readouterr().out
     page = (Path(__file__).parents[2] / "docs/parts.md").read_text(encoding="utf-8")
-    assert f"```text\n{shown[shown.index('Parts') :]}```" in page
+    assert f"```text\n{shown[shown.index('Parts of') :]}```" in page
 
 
 def test_references_in_context_are_parts() -> None:
     assert main([*ARGS, "--references"]) == 0
-    assert standings()["references/forms.md"] == "no loss shown"
+    assert words()["references/forms.md"] == "no loss shown"
 
 
 def test_paragraphs() -> None:
     assert main([*ARGS, "--by", "paragraph"]) == 0
-    found = standings()
-    assert found["Turn it LEFT."] == "loses"
+    found = words()
+    assert found["Turn it LEFT."] == "hurts"
     assert "If the printer stops, switch it off and on again:" in found
 
 
@@ -88,8 +93,8 @@ def test_few_cases_can_not_show_that_a_part_could_go(project: Path, capsys: Outp
     write_skill(project / "skills/few", [case(f"Page {n}?", "left") for n in range(8)], body=BODY)
     args = ["ablate", "skills/few", "--model", MODEL, "--runs", "1"]
     assert main([*args, "--json", "out.json"]) == 0
-    assert standings()["Alignment"] == "loses"
-    assert not results().could_go
+    assert words()["Alignment"] == "hurts"
+    assert "no loss shown" not in words().values()
     assert "8 cases may show that a part is missed" in flat(capsys.readouterr().out)
     assert main([*args, "--apply"]) == 2
     assert "too few cases to rule out a loss of 10 points" in flat(capsys.readouterr().err)
@@ -104,9 +109,10 @@ def test_apply_writes_a_shorter_skill_that_loses_nothing(project: Path) -> None:
     assert short.name == "pages-short"
     assert not [fault for fault in short.warnings if fault.level == "error"]
     assert {path: path.read_bytes() for path in before} == before
-    version, standing = measured_version()
-    assert version.folder == "skills/pages-short"
-    assert (version.cases, standing) == (18, "no loss shown")
+    contrast, said = shorter()
+    assert (contrast.cases, contrast.word) == (18, "no loss shown")
+    assert said.startswith("Without Troubleshooting, Pages, Links, on 18 held-out cases: no loss")
+    assert said.endswith("Written to skills/pages-short: a loss of 20 points or more is ruled out")
     # The next one goes beside it.
     assert main([*ARGS, "--apply"]) == 0
     assert (project / "skills/pages-short-2/SKILL.md").is_file()
@@ -124,9 +130,10 @@ def test_held_out_cases_are_not_seen_by_the_choice(project: Path) -> None:
         "    return word if word.upper() in question.system else 'no idea'\n"
     )
     assert main(["ablate", "skills/decks", *OPTIONS, "--apply"]) == 1
-    version, standing = measured_version()
-    assert "Decks" in version.parts
-    assert (version.cases, standing) == (30, "loses")
+    contrast, said = shorter()
+    assert (contrast.cases, contrast.word) == (30, "hurts")
+    assert re.search("^Without .*Decks.*: loses 100 points", said)
+    assert said.endswith("Not written: a loss is shown, if not of one part alone")
     assert not (project / "skills/decks-short").exists()
 
 
@@ -136,9 +143,9 @@ def test_too_few_held_out_cases_do_not_prove_anything(project: Path, capsys: Out
     write_skill(project / "skills/few", [*learn, *held], body=BODY)
     assert main(["ablate", "skills/few", *OPTIONS, "--apply"]) == 1
     assert "5 held-out cases can't show that nothing is lost" in flat(capsys.readouterr().out)
-    version, standing = measured_version()
-    assert (version.cases, standing) == (5, "not known")
-    assert version.folder == "skills/few-short"
+    contrast, said = shorter()
+    assert (contrast.cases, contrast.word) == (5, "not known")
+    assert said.endswith("Written to skills/few-short, but it is not shown that nothing is lost")
 
 
 def test_an_outage_is_incomplete_and_nothing_is_written(project: Path) -> None:
@@ -151,8 +158,9 @@ def test_an_outage_is_incomplete_and_nothing_is_written(project: Path) -> None:
         )
     )
     assert main([*ARGS, "--apply"]) == 1
-    assert standings()["Troubleshooting"] == "incomplete"
-    assert results().versions == ()
+    assert words()["Troubleshooting"] == "incomplete"
+    assert results().conclusions[-1] == "Nothing was written, as answers are missing"
+    assert len(read_run(Path("out.json")).studies) == 1
     assert not (project / "skills/pages-short").exists()
 
 
@@ -160,9 +168,9 @@ def test_an_agent_gets_each_file_left_out(tmp_path: Path, monkeypatch: pytest.Mo
     write_pages(tmp_path / "agent", 8)
     monkeypatch.chdir(tmp_path / "agent")
     assert main([*ARGS, "--agent", "loop", "--sandbox", "none"]) == 0
-    found = standings()
-    assert found["Alignment"] == "loses"
-    assert found["references/forms.md"] != "loses"
+    found = words()
+    assert found["Alignment"] == "hurts"
+    assert found["references/forms.md"] != "hurts"
 
 
 @pytest.mark.parametrize(

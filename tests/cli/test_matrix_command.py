@@ -25,9 +25,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def verdicts() -> dict[tuple[str, str | None], str]:
-    (matrix,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["matrices"]
-    return {(pair["skill"], pair["other"]): pair["verdict"] for pair in matrix["pairs"]}
+def verdicts() -> dict[str, str]:
+    (study,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["studies"]
+    return {contrast["name"]: contrast["word"] for contrast in study["contrasts"]}
 
 
 def test_a_neighbour_that_hurts_is_status_1_and_in_all_reports(
@@ -36,9 +36,9 @@ def test_a_neighbour_that_hurts_is_status_1_and_in_all_reports(
     write_neighbours(project)
     files = ["--html", "out.html", "--markdown", "out.md"]
     assert main([*PAIR, "--model", MODEL, *QUICK, *files]) == 1
-    assert verdicts() == {("pdf", "docs-writer"): "hurts"}
-    assert "Neighbours" in Path("out.html").read_text(encoding="utf-8")
-    assert "Neighbours" in Path("out.md").read_text(encoding="utf-8")
+    assert verdicts() == {"pdf with docs-writer": "hurts"}
+    assert "What skills do to each other" in Path("out.html").read_text(encoding="utf-8")
+    assert "What skills do to each other" in Path("out.md").read_text(encoding="utf-8")
     capsys.readouterr()
     assert main(["report", "out.json"]) == 0
     assert "docs-writer" in capsys.readouterr().out
@@ -50,7 +50,7 @@ def test_where_nothing_is_shown_the_status_is_0_and_a_skill_named_twice_counts_o
     write_neighbours(project, 4)
     words = ["skills/csv", "skills/pdf", "skills/csv"]
     assert main(["matrix", *words, "--model", MODEL, *QUICK]) == 0
-    assert verdicts() == {("csv", "pdf"): "unknown", ("pdf", "csv"): "unknown"}
+    assert verdicts() == {"csv with pdf": "no change shown", "pdf with csv": "no change shown"}
 
 
 def test_missing_answers_are_status_1(project: Path) -> None:
@@ -58,7 +58,7 @@ def test_missing_answers_are_status_1(project: Path) -> None:
     model = project / "model.py"
     model.write_text(f"{model.read_text()}\n\ndef broken(question):\n    raise OSError('down')\n")
     assert main([*PAIR, "--model", "scripted:model.py:broken", *QUICK]) == 1
-    assert verdicts() == {("pdf", "docs-writer"): "incomplete"}
+    assert verdicts() == {"pdf with docs-writer": "incomplete"}
 
 
 def error_of(capsys: Output, *args: Any) -> str:
@@ -86,13 +86,13 @@ def test_the_page_shows_such_a_study(project: Path, capsys: Output) -> None:
     shown = capsys.readouterr().out
     page = (Path(__file__).parents[2] / "docs/matrix.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"^```text\n(.*?)^```", page, re.S | re.M)
-    assert shown[shown.index("Neighbours") :] == f"{text}written: out.json\n"
+    assert shown[shown.index("What skills") :] == f"{text}written: out.json\n"
     assert verdicts() == {
-        ("csv", "docs-writer"): "unknown",
-        ("csv", "pdf"): "unknown",
-        ("csv", None): "unknown",
-        ("pdf", "csv"): "unknown",
-        ("pdf", "docs-writer"): "hurts",
-        ("pdf", None): "hurts",
+        "csv with docs-writer": "no change shown",
+        "csv with pdf": "no change shown",
+        "csv with all others": "no change shown",
+        "pdf with csv": "no change shown",
+        "pdf with docs-writer": "hurts",
+        "pdf with all others": "hurts",
     }
     assert main(words) == 1  # all of it is known

@@ -8,10 +8,9 @@ import pytest
 
 from pytest_upskill._util.texts import digest
 from pytest_upskill.errors import InputError
-from pytest_upskill.measure.ablation import NOT_IN_CONTEXT, Ablation, ablation_studies
-from pytest_upskill.measure.study import load_skill_cases
-from pytest_upskill.measure.study_runner import StudyRunner
-from pytest_upskill.results.part_effects import PartEffect, Parts, part_conclusions, part_sentence
+from pytest_upskill.measure.ablation import NOT_IN_CONTEXT, SHORTER, WHOLE, Ablation
+from pytest_upskill.measure.study_runner import StudyRunner, load_skill_cases
+from pytest_upskill.results.study import Study
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.subject import CHAT, Subject
@@ -76,68 +75,86 @@ def ablation(
     return replace(whole, **more)  # type: ignore[arg-type]
 
 
-def studied(one: Ablation, right: Answers, looks: tuple[int, ...] = (1,)) -> Parts:
+def studied(one: Ablation, right: Answers, looks: tuple[int, ...] = (1,)) -> Study:
     runner = StudyRunner(one.settings, looks, Model(right), lambda _agent: "1", lambda _model: None)
-    study = one.study()
-    found = study.conclude(runner.run(study))
-    assert isinstance(found, Parts)
-    return found
+    return runner.run(one.plan())
 
 
-def by_name(found: Parts) -> dict[str, PartEffect]:
-    return {part.name: part for part in found.parts}
+def going(one: Ablation, study: Study) -> list[str]:
+    return [part.name for part in one.could_go(study)]
 
 
 def test_what_is_missed_and_what_could_go(tmp_path: Path) -> None:
-    found = studied(ablation(tmp_path), needs_left)
-    assert found.lift is not None
-    assert found.lift.lift == pytest.approx(1.0)
-    parts = by_name(found)
-    assert list(parts) == ["Pages", "Alignment", "Troubleshooting", "Links"]
-    missed, idle = parts["Alignment"], parts["Troubleshooting"]
-    assert missed.change
-    assert missed.change.lift == pytest.approx(-0.8)
-    assert missed.effect.state == "shown"
-    assert not missed.could_go
-    assert idle.change
-    assert idle.change.lift == 0
-    assert idle.could_go
-    assert idle.change.low > -found.margin
-    assert [part.name for part in found.sorted][-1] == "Alignment"
+    one = ablation(tmp_path)
+    found = studied(one, needs_left)
+    assert list(one.parts) == [
+        "without Pages",
+        "without Alignment",
+        "without Troubleshooting",
+        "without Links",
+    ]
+    assert found.title == f"Parts of pages (about {one.source.skill.tokens} tokens)"
+    first, *_, last = found.contrasts
+    assert first.lift
+    assert (first.name, first.word) == (WHOLE, "helps")
+    assert first.lift.lift == pytest.approx(1.0)
+    assert last.lift
+    assert last.lift.lift == pytest.approx(-0.8)
+    assert (last.name, last.state, last.word) == ("without Alignment", "shown", "hurts")
+    idle = found.contrast("without Troubleshooting")
+    assert idle.lift
+    assert idle.lift.lift == 0
+    assert idle.lift.low > -one.margin
+    assert idle.word == "no loss shown"
     # As the model counts: "## Troubleshooting" and its text, in four characters per token.
-    assert idle.tokens == 14
-    assert idle.saved is not None
-    assert idle.saved.tokens == idle.tokens
-    assert part_sentence(missed, found.margin).startswith("Alignment (8 tokens): -80 (-")
-    assert part_sentence(idle, found.margin).startswith(
-        "Troubleshooting (14 tokens): no loss shown ("
+    assert idle.tokens == -14
+    assert going(one, found) == ["Links", "Troubleshooting", "Pages"]
+    assert found.conclusions[-1].startswith(
+        "Could go (each by itself): Links, Troubleshooting, Pages; about "
     )
-    assert part_conclusions(found)[-1].startswith("Could go (each by itself): ")
 
 
 def test_few_cases_never_show_that_a_part_could_go(tmp_path: Path) -> None:
-    found = studied(ablation(tmp_path, cases=12), needs_left)
-    idle = by_name(found)["Troubleshooting"]
-    assert not idle.could_go
-    needed = idle.effect.cases_needed
+    one = ablation(tmp_path, cases=12)
+    found = studied(one, needs_left)
+    assert not one.could_go(found)
+    idle = found.contrast("without Troubleshooting")
+    needed = idle.cases_needed
+    assert idle.word == "not known"
     assert needed is not None
     assert 40 < needed < 80
-    assert f"about {needed} cases would tell" in part_sentence(idle, found.margin)
-    assert part_conclusions(found)[-1].startswith("Nothing is shown to be free to go")
+    assert found.conclusions[-1].startswith("Nothing is shown to be free to go")
+    assert found.conclusions[-1].endswith(f"about {needed} would tell of one")
 
 
 def test_the_number_of_cases_that_would_tell_is_enough(tmp_path: Path) -> None:
     few = studied(ablation(tmp_path / "few", cases=12), needs_left)
-    needed = by_name(few)["Troubleshooting"].effect.cases_needed
+    needed = few.contrast("without Troubleshooting").cases_needed
     assert needed
-    enough = studied(ablation(tmp_path / "enough", cases=needed), needs_left)
-    assert by_name(enough)["Troubleshooting"].could_go
+    enough = ablation(tmp_path / "enough", cases=needed)
+    assert "Troubleshooting" in going(enough, studied(enough, needs_left))
 
 
 def test_nothing_could_go_if_the_cases_do_not_show_what_the_skill_is_for(tmp_path: Path) -> None:
-    found = studied(ablation(tmp_path), lambda _question, _number: True)
-    assert not any(part.could_go for part in found.parts)
-    assert part_conclusions(found)[-1].startswith("The skill itself is not shown to help")
+    one = ablation(tmp_path)
+    found = studied(one, lambda _question, _number: True)
+    assert found.contrast("without Links").word == "no loss shown"
+    assert not one.could_go(found)
+    assert found.conclusions[-1].startswith("The skill itself is not shown to help on these cases")
+    other = replace(one, folder=tmp_path / "other")
+    worse = studied(other, lambda question, _number: "skill above" not in question.system)
+    assert worse.conclusions[-1].startswith("The skill itself hurts on these cases (-100 points")
+
+
+def test_a_shorter_skill_is_compared_with_the_whole_one_on_other_cases(tmp_path: Path) -> None:
+    one = ablation(tmp_path, cases=40)
+    parts = [one.parts["without Alignment"], one.parts["without Links"]]
+    plan = one.shorter_plan(parts, one.cases[:30])
+    runner = StudyRunner(one.settings, (1,), Model(needs_left), str, lambda _model: None)
+    contrast = runner.run(plan).contrast(SHORTER)
+    assert (contrast.cases, contrast.word, contrast.margin) == (30, "hurts", one.margin)
+    assert contrast.words.startswith("loses 80 points (")
+    assert plan.title.startswith("pages, shorter (")
 
 
 def test_an_outage_is_no_loss(tmp_path: Path) -> None:
@@ -150,38 +167,36 @@ def test_an_outage_is_no_loss(tmp_path: Path) -> None:
             for asked in questions
         ]
 
-    study = one.study()
     runner = StudyRunner(one.settings, (1,), ask, lambda _agent: "1", lambda _model: None)
-    found = study.conclude(runner.run(study))
-    assert isinstance(found, Parts)
-    part = by_name(found)["Troubleshooting"]
-    assert part.standing(found.margin) == "incomplete"
-    assert not part.could_go
+    found = runner.run(one.plan())
+    assert found.contrast("without Troubleshooting").word == "incomplete"
+    assert not one.could_go(found)
     assert not found.complete
-    assert "Incomplete: 160 trials without an answer" in "\n".join(part_conclusions(found))
+    assert found.conclusions[-1] == "Incomplete: 160 trials without an answer: down"
 
 
 def test_files_count_where_a_model_can_see_them(tmp_path: Path) -> None:
     plain = ablation(tmp_path / "plain")
-    assert "references/forms.md" not in [part.name for part in plain.parts]
+    assert "without references/forms.md" not in plain.parts
     found = studied(plain, needs_left)
-    assert found.not_measured == dict.fromkeys(
-        ["references/forms.md", "references/more.md"], NOT_IN_CONTEXT
-    )
+    for name in ("references/forms.md", "references/more.md"):
+        assert f"{name} was not left out: {NOT_IN_CONTEXT}" in found.conclusions
     seen = ablation(tmp_path / "seen", references=True)
-    assert [part.name for part in seen.parts if part.kind == "file"] == [
+    assert [part.name for part in seen.parts.values() if part.kind == "file"] == [
         "references/forms.md",
         "references/more.md",
     ]
-    part = by_name(studied(seen, needs_left))["references/forms.md"]
-    assert 105 <= part.tokens <= 125
+    tokens = studied(seen, needs_left).contrast("without references/forms.md").tokens
+    assert tokens is not None
+    assert -125 <= tokens <= -105
+    assert 105 <= seen.tokens_of([seen.parts["without references/forms.md"]]) <= 125
     of_agent = ablation(tmp_path / "agent", subject=LOOP)
-    assert [part.kind for part in of_agent.parts].count("file") == 2
+    assert [part.kind for part in of_agent.parts.values()].count("file") == 2
 
 
 def test_an_agent_gets_a_folder_of_the_same_name_without_the_part(tmp_path: Path) -> None:
     one = ablation(tmp_path, cases=2, subject=LOOP)
-    study = one.study()
+    study = one.plan()
     runner = StudyRunner(
         one.settings, (1,), Model(needs_left), lambda _agent: "1", lambda _model: None
     )
@@ -195,22 +210,19 @@ def test_an_agent_gets_a_folder_of_the_same_name_without_the_part(tmp_path: Path
 def test_one_section_can_only_be_studied_by_paragraph(tmp_path: Path) -> None:
     one = ablation(tmp_path, body="# All\n\nOne.\n\nTwo LEFT.")
     with pytest.raises(InputError, match="only one section"):
-        one.study()
-    parts = studied(replace(one, by="paragraph"), needs_left)
-    assert list(by_name(parts)) == ["One.", "Two LEFT."]
-    silent = ablation_studies([one.source], {HAIKU: "m"}, tmp_path / "more", one.settings)
-    told = silent[0].conclude(
-        StudyRunner(one.settings, (1,), Model(needs_left), str, lambda _: None).run(silent[0])
-    )
-    assert isinstance(told, Parts)
-    assert "only one section" in part_conclusions(told)[-1]
+        one.plan()
+    found = studied(replace(one, by="paragraph"), needs_left)
+    assert {contrast.name for contrast in found.contrasts} == {
+        WHOLE,
+        "without One.",
+        "without Two LEFT.",
+    }
 
 
-def test_what_is_missing_is_said_in_a_whole_sentence(tmp_path: Path) -> None:
+def test_there_must_be_cases(tmp_path: Path) -> None:
     one = replace(ablation(tmp_path), cases=())
-    assert f"it can't be studied, as {one.problem}" == (
-        f"it can't be studied, as there are no cases for {HAIKU.label}"
-    )
+    with pytest.raises(InputError, match=f"there are no cases for {HAIKU.label}"):
+        one.plan()
 
 
 def test_runs_are_added_only_while_they_may_tell(tmp_path: Path) -> None:
@@ -218,7 +230,7 @@ def test_runs_are_added_only_while_they_may_tell(tmp_path: Path) -> None:
     one = ablation(tmp_path)
     model = Model(needs_left)
     runner = StudyRunner(one.settings, (2, 4, 8), model, lambda _agent: "1", lambda _model: None)
-    runner.run(one.study())
+    runner.run(one.plan())
     assert max(question.run for question in model.asked) == 2
 
 
@@ -231,8 +243,8 @@ def test_more_runs_may_show_that_less_than_the_margin_is_lost(tmp_path: Path) ->
         return "LEFT" in question.system and chance in "0123456789"
 
     one = ablation(tmp_path, cases=100)
-    early = by_name(studied(one, by_chance, (2,)))["Troubleshooting"]
-    late = by_name(studied(replace(one, folder=tmp_path / "late"), by_chance, (2, 4, 8, 16)))
-    assert not early.could_go
-    assert late["Troubleshooting"].effect.runs > 2
-    assert late["Troubleshooting"].could_go
+    name = "without Troubleshooting"
+    assert studied(one, by_chance, (2,)).contrast(name).word == "not known"
+    late = studied(replace(one, folder=tmp_path / "late"), by_chance, (2, 4, 8, 16)).contrast(name)
+    assert late.runs > 2
+    assert late.word == "no loss shown"

@@ -1,24 +1,17 @@
 """The matrix of neighbours as a study."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_upskill.errors import InputError, SettingsError
-from pytest_upskill.measure.skill_matrix import (
-    Member,
-    distinct,
-    listing_tokens,
-    matrix_studies,
-    study_of,
-)
-from pytest_upskill.measure.study import SkillCases, load_skill_cases
-from pytest_upskill.measure.study_runner import StudyRunner
-from pytest_upskill.results.neighbours import Matrix
+from pytest_upskill.measure.skill_matrix import distinct, listing_tokens, matrix_plans
+from pytest_upskill.measure.study_runner import SkillCases, StudyRunner, load_skill_cases
+from pytest_upskill.results.study import Study
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
-from pytest_upskill.trials.arm import SkillCopy
 from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.transcript import Activity, Turn
 from pytest_upskill.trials.trial import Question
@@ -33,13 +26,8 @@ def source(folder: Path, cases: int = 1) -> SkillCases:
     return load_skill_cases(folder / "SKILL.md", folder.name, Settings())
 
 
-def member(folder: Path, cases: int) -> Member:
-    own = source(folder, cases)
-    return Member(own, SkillCopy.of(own.skill.name, folder), own.cases)
-
-
-def members(folder: Path, **cases: int) -> list[Member]:
-    return [member(folder / name, number) for name, number in cases.items()]
+def sources(folder: Path, **cases: int) -> list[SkillCases]:
+    return [source(folder / name, number) for name, number in cases.items()]
 
 
 def spoiled_by(bad: str) -> "type[Answerer]":
@@ -78,20 +66,23 @@ class Answerer:
         )
 
 
-def studied(own: Sequence[Member], ask: Answerer, looks: tuple[int, ...] = (2,)) -> Matrix:
-    (study,) = matrix_studies([one.source for one in own], {LOOP: "id"}, looks)
+def studied(skills: Sequence[SkillCases], ask: Answerer, looks: tuple[int, ...] = (2,)) -> Study:
+    (plan,) = matrix_plans(skills, {LOOP: "id"})
     runner = StudyRunner(Settings(), looks, ask, lambda _agent: "1", lambda _model: None)
-    found = study.conclude(runner.run(study))
-    assert isinstance(found, Matrix)
-    return found
+    return runner.run(plan)
+
+
+def words_of(study: Study) -> dict[str, str]:
+    return {contrast.name: contrast.word for contrast in study.contrasts}
 
 
 def test_every_skill_with_cases_is_asked_alone_beside_each_other_and_beside_all(
     tmp_path: Path,
 ) -> None:
-    variants, contrasts = study_of(members(tmp_path, pdf=2, csv=1, docs=0))
+    (plan,) = matrix_plans(sources(tmp_path, pdf=2, csv=1, docs=0), {LOOP: "id"})
     others = {
-        (one.skill.name, one.arm, tuple(other.name for other in one.neighbours)) for one in variants
+        (one.skill.name, one.arm, tuple(other.name for other in one.neighbours))
+        for one in plan.variants
     }
     wanted = {
         ("pdf", (), ("csv",), ("docs",), ("csv", "docs")),
@@ -103,59 +94,78 @@ def test_every_skill_with_cases_is_asked_alone_beside_each_other_and_beside_all(
         for beside in besides
         for arm in ("baseline", "skill")
     }
-    assert len(variants) == len({one.name for one in variants}) == 16
-    assert [one.name for one in contrasts] == [
-        '"pdf" with "csv"',
-        '"pdf" with "docs"',
-        '"pdf" with all others',
-        '"csv" with "pdf"',
-        '"csv" with "docs"',
-        '"csv" with all others',
+    assert len(plan.variants) == len({one.name for one in plan.variants}) == 16
+    assert [one.name for one in plan.contrasts] == [
+        "pdf with csv",
+        "pdf with docs",
+        "pdf with all others",
+        "csv with docs",
+        "csv with pdf",
+        "csv with all others",
     ]
-    assert all(len(one.plus) == len(one.minus) == 2 for one in contrasts)
+    first = plan.contrasts[0]
+    assert first.plus == ("pdf with csv", "no skill, cases of pdf")
+    assert first.minus == ("csv without pdf", "pdf alone")
 
 
 def test_of_two_skills_all_others_are_the_other_one(tmp_path: Path) -> None:
-    own = members(tmp_path, pdf=2, csv=0)
-    _, contrasts = study_of(own)
-    assert [one.name for one in contrasts] == ['"pdf" with "csv"']
-    assert studied(own, Answerer()).columns == ("csv",)  # nothing is beside csv
+    (plan,) = matrix_plans(sources(tmp_path, pdf=2, csv=0), {LOOP: "id"})
+    assert [one.name for one in plan.contrasts] == ["pdf with csv"]  # nothing is beside csv
+
+
+def test_names_of_arms_never_collide(tmp_path: Path) -> None:
+    skills = sources(tmp_path, a=1, b=1, c=1, d=1)
+    names = ("a", "b with c", "a with b", "c")
+    named = [
+        replace(one, skill=replace(one.skill, name=name))
+        for one, name in zip(skills, names, strict=True)
+    ]
+    (plan,) = matrix_plans(named, {LOOP: "id"})
+    assert len({one.name for one in plan.variants}) == len(plan.variants) == 40
+    assert len({one.name for one in plan.contrasts}) == len(plan.contrasts) == 16
 
 
 def test_a_neighbour_that_is_opened_first_hurts(tmp_path: Path) -> None:
-    own = members(tmp_path, pdf=10, csv=8, docs=0)
-    matrix = studied(own, spoiled_by("docs")())
-    words = {(one.skill, one.other): one.verdict for one in matrix.pairs}
-    assert words == {
-        ("pdf", "csv"): "unknown",
-        ("pdf", "docs"): "hurts",
-        ("pdf", None): "hurts",
-        ("csv", "pdf"): "unknown",
-        ("csv", "docs"): "hurts",
-        ("csv", None): "hurts",
+    study = studied(sources(tmp_path, pdf=10, csv=8, docs=0), spoiled_by("docs")())
+    assert words_of(study) == {
+        "pdf with docs": "hurts",
+        "pdf with all others": "hurts",
+        "csv with docs": "hurts",
+        "csv with all others": "hurts",
+        "pdf with csv": "no change shown",
+        "csv with pdf": "no change shown",
     }
-    worst = matrix.pair("pdf", "docs")
-    assert worst
-    assert worst.effect.lift
-    assert worst.effect.lift.lift == -1
+    worst = study.contrasts[0]
     assert worst.lift
-    assert worst.lift.lift == 0
-    assert (worst.openings.trials, worst.openings.first) == (20, {"docs": 20})
-    assert worst.openings.opened == {"docs": 20, "pdf": 20}
-    alone = matrix.alone_of("pdf")
-    assert alone
-    assert alone.lift
-    assert (alone.lift.lift, alone.cases, alone.runs) == (1, 10, 2)
-    assert alone.openings.first == {"pdf": 20}
-    assert matrix.not_measured == {"docs": "no cases"}
+    assert (worst.name, worst.lift.lift, worst.tokens) == ("pdf with docs", -1, None)
+    arm, alone = study.arm("pdf with docs"), study.arm("pdf alone")
+    assert (arm.rate, arm.trials, arm.opened) == (0, 20, {"docs": 20, "pdf": 20})
+    assert (alone.rate, alone.trials, alone.opened) == (1, 20, {"pdf": 20})
+    assert study.conclusions[0].endswith(
+        "when docs is installed; it is opened in 20 of 20 trials (20 of 20 alone), docs in 20"
+    )
+    assert any("when both others are installed" in sentence for sentence in study.conclusions)
+    assert "docs is only a neighbour: no cases" in study.conclusions
+    assert study.conclusions[-1] == "Of 6 pairs: 4 hurt, 2 no change shown"
 
 
-def test_what_the_list_costs_is_estimated_and_compared(tmp_path: Path) -> None:
-    own = members(tmp_path, pdf=2, csv=0, writer=0)
-    matrix = studied(own, Answerer())
-    assert matrix.listing == {one.name: listing_tokens(one.source.skill) for one in own}
-    # Ten for each letter of a name; the fifty that come with any skill are not an entry's.
-    assert matrix.listing_seen == {"pdf": 30, "csv": 30, "writer": 60}
+def test_what_is_not_known_is_never_called_no_effect(tmp_path: Path) -> None:
+    study = studied(sources(tmp_path, pdf=6, csv=0), Answerer())
+    (contrast,) = study.contrasts
+    assert contrast.cases_needed
+    assert contrast.cases_needed > 6
+    assert study.conclusions[-1] == (
+        "The only pair is not shown to hurt or to help, which does not mean that nothing happens"
+    )
+
+
+def test_what_the_list_costs_is_estimated(tmp_path: Path) -> None:
+    skills = sources(tmp_path, pdf=2, csv=0, writer=0)
+    tokens = sum(listing_tokens(one.skill) for one in skills)
+    assert (
+        f"The list of 3 skills costs every request about {tokens} tokens"
+        in studied(skills, Answerer()).conclusions
+    )
 
 
 def test_a_missing_answer_leaves_a_pair_incomplete(tmp_path: Path) -> None:
@@ -165,10 +175,15 @@ def test_a_missing_answer_leaves_a_pair_incomplete(tmp_path: Path) -> None:
             names = [one.name for one in question.task.skills]
             return NoAnswer("down") if "docs" in names else super().reply(question)
 
-    matrix = studied(members(tmp_path, pdf=6, csv=0, docs=0), Broken())
-    words = {one.other: one.verdict for one in matrix.pairs}
-    assert words == {"csv": "unknown", "docs": "incomplete", None: "incomplete"}
-    assert (matrix.errored, matrix.error) == (48, "down")
+    study = studied(sources(tmp_path, pdf=6, csv=0, docs=0), Broken())
+    assert words_of(study) == {
+        "pdf with csv": "no change shown",
+        "pdf with docs": "incomplete",
+        "pdf with all others": "incomplete",
+    }
+    assert (study.errored, study.error) == (48, "down")
+    assert "48 trials without an answer: down" in study.conclusions
+    assert study.conclusions[-1].endswith("but answers are missing for 2")
 
 
 def test_a_skill_that_is_given_twice_counts_once_and_a_name_belongs_to_one(tmp_path: Path) -> None:
@@ -186,14 +201,14 @@ def test_some_skill_must_have_cases_and_no_subject_may_be_a_plain_completion(
 ) -> None:
     bare = [source(tmp_path / name, 0) for name in ("pdf", "csv")]
     with pytest.raises(InputError, match="none of these skills has cases"):
-        matrix_studies(bare, {LOOP: "id"}, (2,))
+        matrix_plans(bare, {LOOP: "id"})
     with pytest.raises(SettingsError, match="sees one skill only"):
-        matrix_studies(bare, {LOOP: "id", Subject(CHAT, "m"): "id"}, (2,))
+        matrix_plans(bare, {LOOP: "id", Subject(CHAT, "m"): "id"})
 
 
 def test_a_neighbour_may_not_be_installed_everywhere_as_well(tmp_path: Path) -> None:
     own = [source(tmp_path / name) for name in ("pdf", "csv")]
-    (study,) = matrix_studies(own, {LOOP: "id"}, (2,))
+    (study,) = matrix_plans(own, {LOOP: "id"})
     settings = Settings(with_skills=(tmp_path / "csv",))
     runner = StudyRunner(settings, (2,), Answerer(), lambda _agent: "1", lambda _model: None)
     with pytest.raises(SettingsError, match="this skill is tested"):
@@ -204,7 +219,7 @@ def test_files_of_a_neighbours_cases_are_not_installed(tmp_path: Path) -> None:
     own = [source(tmp_path / name) for name in ("pdf", "csv")]
     (tmp_path / "csv/fixtures").mkdir()
     (tmp_path / "csv/fixtures/answers.txt").write_text("right")
-    (study,) = matrix_studies(own, {LOOP: "id"}, (2,))
+    (study,) = matrix_plans(own, {LOOP: "id"})
     others = [other for variant in study.variants for other in variant.neighbours]
     assert {one.name for one in others} == {"pdf", "csv"}
     assert all("fixtures" in one.without for one in others)
@@ -215,9 +230,7 @@ def test_cases_for_other_models_leave_a_skill_a_neighbour(tmp_path: Path) -> Non
     only = [case("Question?", "right", models=["opus"])]
     write_skill(tmp_path / "csv", only)
     own[1] = load_skill_cases(tmp_path / "csv/SKILL.md", "csv", Settings())
-    (study,) = matrix_studies(own, {LOOP: "id"}, (1,))
+    (study,) = matrix_plans(own, {LOOP: "id"})
     assert {variant.skill.name for variant in study.variants} == {"pdf"}
     runner = StudyRunner(Settings(), (1,), Answerer(), lambda _agent: "1", lambda _model: None)
-    found = study.conclude(runner.run(study))
-    assert isinstance(found, Matrix)
-    assert found.not_measured == {"csv": "no cases for loop/m"}
+    assert "csv is only a neighbour: no cases for loop/m" in runner.run(study).conclusions

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.measure.study import (
-    Contrast,
+from pytest_upskill.measure.study_runner import (
     SkillCases,
-    Studied,
-    Study,
+    StudyPlan,
+    StudyRunner,
     Variant,
     load_skill_cases,
     scores_of,
 )
-from pytest_upskill.measure.study_runner import StudyRunner
 from pytest_upskill.models.prices import FREE, Price
-from pytest_upskill.results.part_effects import Parts
+from pytest_upskill.results.contrasts import Contrast
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
+from pytest_upskill.trials.arm import SKILL
+from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.trial import Question
 from support.kit import case, write_skill
@@ -58,7 +58,7 @@ def skill(folder: Path, cases: int) -> SkillCases:
     return load_skill_cases(folder / "gate" / "SKILL.md", "gate", Settings())
 
 
-def study(source: SkillCases, **texts: str) -> Study:
+def study(source: SkillCases, **texts: str) -> StudyPlan:
     """The skill, without it, and with other texts in its place."""
     asked = source.cases_for(MODEL, "m")
     changed = {name: replace(source.skill, body=text) for name, text in texts.items()}
@@ -68,8 +68,7 @@ def study(source: SkillCases, **texts: str) -> Study:
         *(Variant(name, own, asked) for name, own in changed.items()),
     ]
     contrasts = [Contrast(name, (name,), ("whole",)) for name in ("none", *texts)]
-    known = Parts("gate", "m", 1, None, ())
-    return Study(MODEL, tuple(variants), tuple(contrasts), lambda _: known)
+    return StudyPlan("Gates", "By points", MODEL, tuple(variants), tuple(contrasts))
 
 
 def runner(ask: Asker, looks: tuple[int, ...] = LOOKS, **more: object) -> StudyRunner:
@@ -89,7 +88,7 @@ def half(question: Question) -> str:
 def test_what_is_shown_at_the_first_look_is_asked_no_more(gate: SkillCases) -> None:
     ask = Asker(knows)
     found = runner(ask).run(study(gate, shorter="Type gate up."))
-    lost, same = found.effects["none"], found.effects["shorter"]
+    lost, same = found.contrast("none"), found.contrast("shorter")
     assert (lost.state, lost.runs, lost.cases) == ("shown", 2, 10)
     assert lost.lift
     assert lost.lift.lift == -1
@@ -109,12 +108,16 @@ def test_only_variants_of_open_contrasts_are_asked_on(gate: SkillCases) -> None:
 
     ask = Asker(answer)
     found = runner(ask).run(study(gate, perhaps="Perhaps gate up."))
-    assert found.effects["none"].state == "shown"
-    assert found.effects["none"].runs == 2
-    assert found.effects["perhaps"].runs > 2
-    runs = {name: max(one.run for one in own) for name, own in found.records.items()}
+    assert found.contrast("none").state == "shown"
+    assert found.contrast("none").runs == 2
+    assert found.contrast("perhaps").runs > 2
+    runs = {"none": 0, "perhaps": 0, "whole": 0}
+    for question in ask.asked.values():
+        text = question.system
+        name = "perhaps" if "Perhaps" in text else "whole" if "gate up" in text else "none"
+        runs[name] = max(runs[name], question.run)
     assert runs["none"] == 2
-    assert runs["whole"] == runs["perhaps"] == found.effects["perhaps"].runs
+    assert runs["whole"] == runs["perhaps"] == found.contrast("perhaps").runs
 
 
 def test_errors_make_their_contrasts_incomplete_and_no_others(gate: SkillCases) -> None:
@@ -123,8 +126,8 @@ def test_errors_make_their_contrasts_incomplete_and_no_others(gate: SkillCases) 
         return None if broken else knows(question)
 
     found = runner(Asker(answer)).run(study(gate, perhaps="Perhaps gate up."))
-    assert found.effects["none"].state == "shown"
-    effect = found.effects["perhaps"]
+    assert found.contrast("none").state == "shown"
+    effect = found.contrast("perhaps")
     assert (effect.state, effect.cases) == ("incomplete", 9)  # that case is left out
 
 
@@ -132,9 +135,8 @@ def test_a_contrast_without_any_answer_has_no_number(gate: SkillCases) -> None:
     found = runner(Asker(lambda one: knows(one) if "gate up" in one.system else None)).run(
         study(gate)
     )
-    effect = found.effects["none"]
+    effect = found.contrast("none")
     assert (effect.state, effect.lift, effect.cases) == ("incomplete", None, 0)
-    assert found.lift("whole", "none") is None
 
 
 def test_an_error_in_a_later_look_keeps_the_look_before(gate: SkillCases) -> None:
@@ -143,7 +145,7 @@ def test_an_error_in_a_later_look_keeps_the_look_before(gate: SkillCases) -> Non
 
     ask = Asker(answer)
     found = runner(ask).run(study(gate))
-    effect = found.effects["none"]
+    effect = found.contrast("none")
     if effect.state == "incomplete":
         assert (effect.runs, effect.cases) == (2, 10)
     else:  # dropped at the first look
@@ -155,7 +157,7 @@ def test_cases_that_ask_the_same_are_one_sample(tmp_path: Path) -> None:
     write_skill(tmp_path / "gate", asked)
     source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", Settings())
     found = runner(Asker(knows)).run(study(source))
-    effect = found.effects["none"]
+    effect = found.contrast("none")
     assert (effect.cases, effect.state) == (1, "dropped")
     assert effect.lift
     assert not effect.lift.shown
@@ -171,7 +173,7 @@ def test_scores_are_of_checks_if_the_variant_says_so(tmp_path: Path) -> None:
     variants = tuple(replace(one, score=source.score) for one in planned.variants)
     ask = Asker(lambda one: "gate up" if "gate up" in one.system else "gate")
     found = runner(ask).run(replace(planned, variants=variants))
-    effect = found.effects["none"]
+    effect = found.contrast("none")
     assert effect.lift
     assert effect.lift.lift == pytest.approx(-0.5)
 
@@ -190,8 +192,8 @@ def test_ctrl_c_reports_what_is_answered_so_far(gate: SkillCases) -> None:
         study(gate, perhaps="Perhaps gate up.")
     )
     assert found.interrupted
-    assert found.effects["perhaps"].state == "incomplete"
-    assert found.effects["none"].state == "shown"  # all of its answers were there
+    assert found.contrast("perhaps").state == "incomplete"
+    assert found.contrast("none").state == "shown"  # all of its answers were there
 
 
 def test_progress_counts_what_is_shown_open_and_incomplete(gate: SkillCases) -> None:
@@ -235,17 +237,10 @@ def test_estimate_warns_of_too_few_cases(tmp_path: Path) -> None:
 def test_fixed_runs_are_one_look(gate: SkillCases) -> None:
     ask = Asker(half)
     found = runner(ask, (3,)).run(study(gate))
-    assert found.effects["none"].runs == 3
-    assert found.effects["none"].state in ("none shown", "shown")
+    assert found.contrast("none").runs == 3
+    assert found.contrast("none").state in ("none shown", "shown")
     guess = runner(ask, (3,)).estimate([study(gate)], free=True)
     assert str(guess).startswith("up to about 60 calls, ")
-
-
-def test_lifts_describe_any_two_variants(gate: SkillCases) -> None:
-    found: Studied = runner(Asker(knows)).run(study(gate))
-    lift = found.lift("whole", "none")
-    assert lift
-    assert lift.lift == 1
 
 
 def test_a_sample_counts_only_if_all_of_its_cases_have_answers(tmp_path: Path) -> None:
@@ -253,8 +248,7 @@ def test_a_sample_counts_only_if_all_of_its_cases_have_answers(tmp_path: Path) -
     asked.append(case("How do I close it?", "up", id="other"))
     write_skill(tmp_path / "gate", asked)
     source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", Settings())
-    found = runner(Asker(knows), (1,)).run(study(source))
-    records = list(found.records["whole"])
+    records = [Record("gate", case.id, "m", SKILL, 1, "passed") for case, _ in source.cases]
     variant = study(source).variants[0]
     assert len(scores_of(variant, records)) == 2
     broken = [replace(one, outcome="errored") if one.case == "g1" else one for one in records]
@@ -271,3 +265,20 @@ def test_estimate_leaves_out_what_is_stored(gate: SkillCases) -> None:
     same = replace(runner(ask, (2,)), stored=own.stored).estimate([study(gate)], free=False)
     assert same.free
     assert str(same) == "no call (40 answers stored), 0 tokens, free"
+
+
+def test_arms_have_rates_and_tokens_and_contrasts_their_differences(gate: SkillCases) -> None:
+    def tokens(question: Question) -> Reply:
+        return Answer(knows(question), Usage(len(question.system), 10, 0))
+
+    def ask(questions: Sequence[Question]) -> list[Reply]:
+        return [tokens(question) for question in questions]
+
+    found = StudyRunner(Settings(), (1,), ask, lambda _: "1", lambda _: FREE).run(study(gate))
+    whole, none = found.arm("whole"), found.arm("none")
+    assert (whole.rate, none.rate) == (1, 0)
+    assert whole.tokens
+    assert none.tokens
+    assert none.tokens < whole.tokens
+    assert found.contrast("none").tokens == pytest.approx(none.tokens - whole.tokens)
+    assert (whole.trials, whole.opened) == (0, {})  # a plain completion opens nothing

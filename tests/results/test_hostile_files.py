@@ -21,9 +21,9 @@ from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.results.run_file import read_run, results_values
 from support.made import accepted_count, made_run
-from support.made_studies import made_matrix
+from support.made_studies import made_study
 
-RUN = made_run(cases=2, accepted={0: accepted_count(1, 2)}, looks=(1, 3), matrices=(made_matrix(),))
+RUN = made_run(cases=2, accepted={0: accepted_count(1, 2)}, looks=(1, 3), studies=(made_study(),))
 REPORT: dict[str, Any] = json.loads(json.dumps(results_values(RUN)))
 ACCEPTED: dict[str, Any] = {
     "schema": 1,

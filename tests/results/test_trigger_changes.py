@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.run_lines import comparison_lines
-from pytest_upskill.results.arm_comparison import points_words
+from pytest_upskill.results.contrasts import points_words
 from pytest_upskill.results.run_comparison import compare_runs
 from support.made import made_triggers
 

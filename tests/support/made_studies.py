@@ -1,76 +1,60 @@
-"""Studies of neighbours and of parts: made-up values, and skills on disk that give such studies."""
+"""Studies: made-up values, and skills on disk that give a matrix or an ablation."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_upskill.results.effects import Effect, State
-from pytest_upskill.results.neighbours import Alone, Matrix, Neighbour, Openings, pair_name
-from pytest_upskill.results.part_effects import PartEffect, Parts, SavedTokens
+from pytest_upskill.results.contrasts import Contrast, State
+from pytest_upskill.results.study import Study, StudyArm
 from pytest_upskill.stats import Lift
 
 from .kit import case, write_skill
 
 MODEL = "scripted:model.py:answer"  # of both kinds of skills on disk
-
-# Neighbours.
-
 LONG = "a-skill-with-a-name-that-is-as-long-as-a-name-may-ever-be-really"
-# Change in points, low, high, state, cases needed.
-Change = tuple[int, int, int, State, int | None]
-HURTS: Change = (-20, -35, -5, "shown", None)
-HELPS: Change = (15, 3, 27, "shown", None)
-UNKNOWN: Change = (3, -12, 18, "dropped", 120)
-TINY: Change = (0, -26, 26, "none shown", None)
-MISSING: Change = (-10, -40, 20, "incomplete", None)
 
 
-def lift(points: int, low: int, high: int) -> Lift:
-    return Lift(points / 100, low / 100, high / 100, 0.01)
+def made_contrast(
+    name: str,
+    change: tuple[int, int, int] | None,
+    state: State = "none shown",
+    needed: int | None = None,
+    margin: float | None = None,
+) -> Contrast:
+    """``change`` is in points, with its interval."""
+    lift = Lift(change[0] / 100, change[1] / 100, change[2] / 100, 0.01) if change else None
+    contrast = Contrast(name, (f"{name}: on",), (f"{name}: off",), margin)
+    return replace(
+        contrast, lift=lift, cases=10, runs=4, state=state, cases_needed=needed, tokens=-31.0
+    )
 
 
-def neighbour(
-    skill: str, other: str | None, change: Change, openings: Openings | None = None
-) -> Neighbour:
-    points, low, high, state, needed = change
-    effect = Effect(pair_name(skill, other), lift(points, low, high), 10, 4, state, needed)
-    first = {other or "csv": 6, skill: 4} if points < 0 else {skill: 10}
-    opened = Openings(10, {other or "csv": 6, skill: 9} if points < 0 else {skill: 10}, first)
-    tell = 4 if high - low <= 10 else 68
-    return Neighbour(skill, other, effect, lift(60 + points, 10, 90), openings or opened, tell)
+HURTS = made_contrast("pdf with docs-writer", (-20, -35, -5), "shown")
+HELPS = made_contrast("pdf with csv", (15, 3, 27), "shown")
+UNCHANGED = made_contrast("csv with pdf", (3, -12, 18), "dropped", 120)
+KEPT = made_contrast("without Links", (0, -4, 6), margin=0.1)
+UNKNOWN = made_contrast("without Pages", (0, -26, 26), needed=68, margin=0.1)
+MISSING = made_contrast("csv with all others", (-10, -40, 20), "incomplete")
+EVERY_WORD = (HURTS, HELPS, UNCHANGED, KEPT, UNKNOWN, MISSING)
 
 
-def made_matrix(
-    skills: Sequence[str] = ("pdf", "docs-writer", "csv"),
-    changes: Sequence[Change] = (HURTS, UNKNOWN, HELPS, TINY, MISSING),
-    bare: Sequence[str] = ("csv",),
-    **more: Any,
-) -> Matrix:
-    """The changes are used in turn, pair by pair; ``bare`` skills have no cases."""
-    tested = [one for one in skills if one not in bare]
-    columns = [*skills, None] if len(skills) > 2 else [*skills]
-    places = [(one, other) for one in tested for other in columns if other != one]
-    values: dict[str, Any] = {
-        "agent": "loop",
-        "model": "haiku",
-        "skills": tuple(skills),
-        "alone": tuple(
-            Alone(one, lift(60, 30, 90), 10, 4, Openings(10, {one: 9}, {one: 9})) for one in tested
-        ),
-        "pairs": tuple(
-            neighbour(one, other, changes[number % len(changes)])
-            for number, (one, other) in enumerate(places)
-        ),
-        "listing": {one: 40 + len(one) for one in skills},
-        "listing_seen": {one: 50 + len(one) for one in skills},
-        "not_measured": dict.fromkeys(bare, "no cases"),
-        "trials": 480,
-        "errored": 3,
-        "error": "haiku: 529 overloaded",
-        "most_runs": 8,
-        "cost": 1.234,
-    }
-    return Matrix(**{**values, **more})
+def made_study(contrasts: Sequence[Contrast] = EVERY_WORD, **changes: Any) -> Study:
+    names = [name for contrast in contrasts for name in (*contrast.plus, *contrast.minus)]
+    study = Study(
+        title="What skills do to each other",
+        legend="By how many points the lift changes",
+        agent="loop",
+        model="haiku",
+        arms=tuple(StudyArm(name, 0.8, 1131.4, 10, {"docs-writer": 6, "pdf": 9}) for name in names),
+        contrasts=tuple(contrasts),
+        conclusions=("pdf loses 20 points when docs-writer is installed", "Of 6 pairs: 1 hurts"),
+        trials=480,
+        errored=3,
+        error="haiku: 529 overloaded",
+        cost=1.234,
+    )
+    return replace(study, **changes)
 
 
 _NEIGHBOURS_MODEL = '''
@@ -157,22 +141,3 @@ def write_pages(folder: Path, cases: int = 45, body: str = BODY) -> Path:
     (skill / "references/forms.md").write_text("All forms are white. " * 10, encoding="utf-8")
     (folder / "model.py").write_text(_PAGES_MODEL, encoding="utf-8")
     return skill
-
-
-def part(
-    name: str,
-    tokens: int,
-    change: Lift | None,
-    state: State = "none shown",
-    needed: int | None = None,
-    *,
-    could_go: bool = False,
-) -> PartEffect:
-    cases = 20 if change else 0
-    saved = SavedTokens(float(tokens), tokens - 2.0, tokens + 2.5)
-    effect = Effect(name, change, cases, 2, state, needed)
-    return PartEffect(name, "section", 6, tokens, effect, could_go, saved)
-
-
-def made_parts(*parts: PartEffect) -> Parts:
-    return Parts("pages", "m", 100, Lift(0.6, 0.4, 0.8, 0.0), parts, trials=120)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pytest_upskill.measure.study import Contrast, differences
-from pytest_upskill.results.effects import MARGIN
+from pytest_upskill.measure.study_runner import differences
+from pytest_upskill.results.contrasts import MARGIN, Contrast
 from pytest_upskill.results.trigger_summary import QueryRate
 from pytest_upskill.stats import (
     Family,
@@ -177,15 +177,7 @@ def carry_out(draw: random.Random, study: Simulated, plan: tuple[int, ...]) -> O
             for name, cases in passed.items()
             if name in needed
         }
-        found = {
-            one.name: differences(
-                [scores[name] for name in one.plus],
-                [scores[name] for name in one.minus],
-                runs,
-                one.margin,
-            )
-            for one in open_ones
-        }
+        found = {one.name: differences(one, scores, runs) for one in open_ones}
         family.look({name: own for name, own in found.items() if own})
         if not family.open:
             break

@@ -16,14 +16,12 @@ from ..agents.roster import subjects_of
 from ..checks import rubric_of
 from ..errors import Setting, SettingsError, shown
 from ..measure.assembly import Assembly, announced
-from ..measure.study import SkillCases, Study, info_of, load_skill_cases
-from ..measure.study_runner import StudyRunner
+from ..measure.study_runner import SkillCases, StudyPlan, StudyRunner, load_skill_cases
 from ..models.prices import FREE
 from ..reports.terminal.study_lines import study_lines
 from ..reports.writers import report_paths, require_apart
-from ..results.neighbours import Matrix
-from ..results.part_effects import Parts
 from ..results.run import RunResults, versions
+from ..results.study import Study
 from ..settings import Settings, settings_of
 from ..skills.search import find_skills, labels_of
 from ..stats import look_plan
@@ -69,24 +67,18 @@ class StudySession:
     notes: list[str]  # trouble with the stored answers
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=monotonic)
-    interrupted: bool = False  # by Ctrl-C
-    complete: bool = True  # no answer is missing
 
-    def carry_out(self, studies: Iterable[Study]) -> list[Matrix | Parts]:
+    def carry_out(self, plans: Iterable[StudyPlan]) -> list[Study]:
         """All studies, one after the other, until Ctrl-C."""
-        conclusions = list[Matrix | Parts]()
-        for study in studies:
-            studied = self.runner.run(study)
-            conclusions.append(study.conclude(studied))
-            states = {effect.state for effect in studied.effects.values()}
-            self.complete &= "incomplete" not in states and not studied.interrupted
-            self.interrupted = studied.interrupted
-            if self.interrupted:
+        studies = list[Study]()
+        for plan in plans:
+            studies.append(self.runner.run(plan))
+            if studies[-1].interrupted:
                 break
-        return conclusions
+        return studies
 
-    def results(self, conclusions: Sequence[Matrix | Parts]) -> RunResults:
-        infos = [info_of(source, shown(source.skill.file.parent)) for source in self.sources]
+    def results(self, studies: Sequence[Study]) -> RunResults:
+        infos = [source.info(shown(source.skill.file.parent)) for source in self.sources]
         return RunResults(
             started=self.started,
             seconds=monotonic() - self.clock,
@@ -94,8 +86,7 @@ class StudySession:
             model_ids={subject.label: name for subject, name in self.subjects.items()},
             tests=(),
             records=(),
-            matrices=tuple(each for each in conclusions if isinstance(each, Matrix)),
-            parts=tuple(each for each in conclusions if isinstance(each, Parts)),
+            studies=tuple(studies),
             versions=versions(),
         )
 
@@ -103,18 +94,19 @@ class StudySession:
 class StudyCommand:
     """A command that plans studies and reports what came of them."""
 
-    def plan(self, session: StudySession) -> Sequence[Study]:
+    def plan(self, session: StudySession) -> Sequence[StudyPlan]:
         raise NotImplementedError
 
-    def follow_ups(self) -> Sequence[Study]:
-        """Like what ``conclude`` may ask, for the estimate."""
+    def follow_ups(self) -> Sequence[StudyPlan]:
+        """Like what ``follow_up`` may ask, for the estimate."""
         return ()
 
-    def conclude(self, session: StudySession, results: RunResults) -> RunResults:  # noqa: ARG002
-        """May ask more, and add to the results."""
-        return results
+    def follow_up(self, session: StudySession, studies: list[Study]) -> list[Study]:  # noqa: ARG002
+        """All studies, perhaps with more that follow from these."""
+        return studies
 
-    def status(self, results: RunResults) -> int:
+    def passes(self, studies: Sequence[Study]) -> bool:
+        """Whether the exit status is 0 if no answer is missing."""
         raise NotImplementedError
 
 
@@ -122,22 +114,22 @@ def run_studies(args: argparse.Namespace, command: StudyCommand) -> tuple[str, i
     """Plan, estimate, ask for consent, carry out, report."""
     require_apart(report_paths(args))
     with _session(args) as session:
-        studies = command.plan(session)
+        plans = command.plan(session)
         consent = Consent(args.yes, session.screen, sys.stdout)
-        planned = [*studies, *command.follow_ups()]
+        planned = [*plans, *command.follow_ups()]
         if not consent(session.runner.estimate(planned, free=session.free)):
             session.screen.line("Nothing was asked.")
             return "", 1
-        results = session.results(session.carry_out(studies))
-        complete = session.complete
-        if not session.interrupted:
-            results = command.conclude(session, results)
-    written, status = write_reports(args, results, session.notes)
-    lines = study_lines(results, stdout_look())[1:]
+        studies = session.carry_out(plans)
+        if not any(study.interrupted for study in studies):
+            studies = command.follow_up(session, studies)
+    written, status = write_reports(args, session.results(studies), session.notes)
+    lines = study_lines(studies, stdout_look())[1:]
     write("\n".join(["", *lines, *session.notes, *written]))
-    if session.interrupted:
+    if any(study.interrupted for study in studies):
         raise KeyboardInterrupt(_HOW_TO_CONTINUE)
-    return "", status or command.status(results) or int(not complete)
+    complete = all(study.complete for study in studies)
+    return "", status or int(not (complete and command.passes(studies)))
 
 
 @contextmanager

@@ -1,28 +1,31 @@
-"""The matrix of neighbours as a study: every skill alone, beside each other one, beside all."""
+"""The matrix of skills as a study: every skill alone, beside each other one, and beside all."""
 
+import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from statistics import median
 from typing import Final
 
 from .._util.files import resolved
-from .._util.texts import one_line
+from .._util.texts import counted, one_line
 from ..checks import CheckedCase
 from ..errors import InputError, SettingsError, shown
-from ..results.neighbours import MATTERS, Alone, Matrix, Neighbour, Openings, pair_name
+from ..results.contrasts import Contrast, gain_words
+from ..results.study import Study
 from ..skills.skill import Skill, estimated_tokens
-from ..stats import Lift, cases_to_tell, family_level
-from ..trials.arm import SkillCopy
-from ..trials.records import Record
+from ..trials.arm import BASELINE, SKILL, SkillCopy
 from ..trials.subject import CHAT, Subject
 from .arm_maker import files_of_cases
-from .study import Contrast, SkillCases, Studied, Study, Variant
+from .study_runner import SkillCases, StudyPlan, Variant
 
-_ARMS: Final[tuple[str, ...]] = ("baseline", "skill")
-
-NO_CASES: Final = "no cases"
+_ALL_OTHERS: Final = "all others"
+_LEGEND: Final = (
+    "By how many points the lift of a skill, on its own cases, changes when another is installed "
+    "as well"
+)
+_MOST_SENTENCES: Final = 12
 
 
 @dataclass(frozen=True)
@@ -32,40 +35,67 @@ class Member:
     source: SkillCases
     as_neighbour: SkillCopy
     cases: tuple[CheckedCase, ...] = ()
-    why_unmeasured: str = NO_CASES
 
     @property
     def name(self) -> str:
         return self.source.skill.name
 
 
-def matrix_studies(
-    sources: Sequence[SkillCases], subjects: Mapping[Subject, str], looks: tuple[int, ...]
-) -> list[Study]:
+@dataclass(frozen=True)
+class Pair:
+    """A tested skill beside others: four arms, with and without it, beside them and alone."""
+
+    tested: Member
+    others: str  # the name of one, or `_ALL_OTHERS`
+    beside: tuple[SkillCopy, ...]
+
+    @property
+    def contrast(self) -> Contrast:
+        """(with both - with the others) - (with the skill - with none)."""
+        alone = replace(self, others="", beside=())
+        name = self.arm(tested=True)
+        plus = (name, alone.arm(tested=False))
+        return Contrast(name, plus, (self.arm(tested=False), alone.arm(tested=True)))
+
+    @property
+    def variants(self) -> tuple[Variant, Variant]:
+        source, cases = self.tested.source, self.tested.cases
+        with_skill = Variant(
+            self.arm(tested=True), source.skill, cases, SKILL, self.beside, source.score
+        )
+        return with_skill, replace(with_skill, name=self.arm(tested=False), arm=BASELINE)
+
+    def arm(self, *, tested: bool) -> str:
+        """``pdf with csv``, ``csv without pdf``, ``pdf alone``, ``nothing for pdf``."""
+        name = _quoted(self.tested.name)
+        if tested:
+            return f"{name} with {self.others}" if self.others else f"{name} alone"
+        return f"{self.others} without {name}" if self.others else f"no skill, cases of {name}"
+
+
+def matrix_plans(sources: Sequence[SkillCases], subjects: Mapping[Subject, str]) -> list[StudyPlan]:
     """A study for each agent on a model; ``subjects`` have the ids of their models.
 
     InputError if there is nothing to compare.
     """
-    require_agents(subjects)
+    if any(subject.agent == CHAT for subject in subjects):
+        problem = "a plain completion sees one skill only, so no other can change its answers"
+        raise SettingsError("agents", problem, "Choose an agent, for example loop.", value=CHAT)
     skills = distinct(sources)
     if not any(source.cases for source in skills):
         names = ", ".join(one_line(source.skill.name, 60) for source in skills[:5])
         hint = "Write some: at least one of the skills is tested on its own cases."
         raise InputError(names, "none of these skills has cases", hint)
-    studies = []
+    plans = []
     for subject, model_id in subjects.items():
-        members = [_member(source, subject, model_id) for source in skills]
-        variants, contrasts = study_of(members)
-        conclude = partial(matrix_of, members, subject, looks)
-        studies.append(Study(subject, tuple(variants), tuple(contrasts), conclude))
-    return studies
-
-
-def _member(source: SkillCases, subject: Subject, model_id: str) -> Member:
-    skill, cases = source.skill, source.cases_for(subject, model_id)
-    without = files_of_cases(skill, [case for case, _ in source.cases])
-    reason = f"no cases for {subject.label}" if source.cases else NO_CASES
-    return Member(source, SkillCopy.of(skill.name, skill.file.parent, None, without), cases, reason)
+        members = [_member(source, source.cases_for(subject, model_id)) for source in skills]
+        pairs = [pair for member in members if member.cases for pair in _pairs(member, members)]
+        variants = [variant for pair in pairs for variant in pair.variants]
+        contrasts = tuple(pair.contrast for pair in pairs if pair.others)
+        conclude = partial(_concluded, members, {pair.contrast.name: pair for pair in pairs})
+        title = "What skills do to each other"
+        plans.append(StudyPlan(title, _LEGEND, subject, tuple(variants), contrasts, conclude))
+    return plans
 
 
 def distinct(sources: Iterable[SkillCases]) -> list[SkillCases]:
@@ -84,63 +114,45 @@ def distinct(sources: Iterable[SkillCases]) -> list[SkillCases]:
     return list(by_name.values())
 
 
-def require_agents(subjects: Iterable[Subject]) -> None:
-    """SettingsError if a subject is a plain completion, which no other skill can reach."""
-    if any(subject.agent == CHAT for subject in subjects):
-        problem = "a plain completion sees one skill only, so no other can change its answers"
-        raise SettingsError("agents", problem, "Choose an agent, for example loop.", value=CHAT)
+def _member(source: SkillCases, cases: tuple[CheckedCase, ...]) -> Member:
+    skill = source.skill
+    without = files_of_cases(skill, [case for case, _ in source.cases])
+    return Member(source, SkillCopy.of(skill.name, skill.file.parent, None, without), cases)
 
 
-def study_of(members: Sequence[Member]) -> tuple[list[Variant], list[Contrast]]:
-    """All ways to ask, and the contrasts: the lift with others, less the lift alone."""
-    variants, contrasts = list[Variant](), list[Contrast]()
-    for tested in members:
-        if not tested.cases:
-            continue
-        neighbours = _neighbours(tested, members)
-        for neighbour in (_ALONE, *neighbours):
-            beside = _installed(tested, neighbour, members)
-            variants += [
-                Variant(
-                    _variant(tested.name, neighbour, arm),
-                    tested.source.skill,
-                    tested.cases,
-                    arm,
-                    beside,
-                    tested.source.score,
-                    tested.source.prompt,
-                )
-                for arm in _ARMS
-            ]
-        contrasts += [_contrast(tested.name, neighbour) for neighbour in neighbours]
-    return variants, contrasts
-
-
-def matrix_of(
-    members: Sequence[Member], subject: Subject, looks: tuple[int, ...], studied: Studied
-) -> Matrix:
-    """What came of the study."""
-    numbers = _PairNumbers(studied, looks)
-    tested = [member for member in members if member.cases]
-    return Matrix(
-        agent=subject.agent,
-        model=subject.model,
-        skills=tuple(member.name for member in members),
-        alone=tuple(numbers.alone(member.name) for member in tested),
-        pairs=tuple(
-            numbers.pair(member.name, neighbour)
-            for member in tested
-            for neighbour in _neighbours(member, members)
-        ),
-        listing={member.name: listing_tokens(member.source.skill) for member in members},
-        listing_seen=_counted_listing(studied.records, members),
-        not_measured={member.name: member.why_unmeasured for member in members if not member.cases},
-        trials=studied.trials,
-        errored=studied.errored,
-        error=studied.most_common_error,
-        most_runs=looks[-1],
-        cost=studied.cost,
+def _pairs(tested: Member, members: Sequence[Member]) -> list[Pair]:
+    """Alone, beside each other skill, and beside all others if there are several."""
+    others = sorted(
+        (member.as_neighbour for member in members if member is not tested),
+        key=lambda skill: skill.name,
     )
+    pairs = [Pair(tested, "", ()), *(Pair(tested, _quoted(s.name), (s,)) for s in others)]
+    return [*pairs, Pair(tested, _ALL_OTHERS, tuple(others))] if len(others) > 1 else pairs
+
+
+def _quoted(name: str) -> str:
+    """A name in the name of an arm: quoted if it could be taken for more than a name."""
+    return name if re.fullmatch(r"[^\s\"]+", name) else json.dumps(name, ensure_ascii=False)
+
+
+def _concluded(members: Sequence[Member], pairs: Mapping[str, Pair], study: Study) -> Study:
+    """The worst pair first."""
+    contrasts = sorted(study.contrasts, key=lambda c: c.lift.lift if c.lift else 0.0)
+    of_shown = [c for c in contrasts if c.word in ("hurts", "helps")]
+    conclusions = [_shown_sentence(study, pairs[c.name], c) for c in of_shown[:_MOST_SENTENCES]]
+    if study.errored:
+        reason = f": {one_line(study.error, 200)}" if study.error else ""
+        conclusions.append(f"{counted(study.errored, 'trial')} without an answer{reason}")
+    for member in (member for member in members if not member.cases):
+        why = f"no cases for {study.label}" if member.source.cases else "no cases"
+        conclusions.append(f"{one_line(member.name, 60)} is only a neighbour: {why}")
+    entries = sum(listing_tokens(member.source.skill) for member in members)
+    conclusions.append(
+        f"The list of {counted(len(members), 'skill')} costs every request about "
+        f"{counted(entries, 'token')}"
+    )
+    conclusions.append(_outcome(study.contrasts))
+    return replace(study, contrasts=tuple(contrasts), conclusions=tuple(conclusions))
 
 
 def listing_tokens(skill: Skill) -> int:
@@ -148,124 +160,38 @@ def listing_tokens(skill: Skill) -> int:
     return estimated_tokens(f"{skill.name}: {skill.description}")
 
 
-_ALONE: Final = ""  # in place of a neighbour; no skill has an empty name
+def _shown_sentence(study: Study, pair: Pair, contrast: Contrast) -> str:
+    """What changes, and which skills were opened, which may explain it."""
+    assert contrast.lift
+    name, count = one_line(pair.tested.name, 60), len(pair.beside)
+    others = f"{one_line(pair.beside[0].name, 60)} is"
+    if count > 1:
+        others = "both others are" if count == 2 else f"all {count} others are"
+    text = f"{name} {gain_words(contrast.lift)} when {others} installed"
+    arm, alone = study.arm(contrast.plus[0]), study.arm(contrast.minus[1])
+    if not arm.trials:
+        return text
+    rivals = {skill: trials for skill, trials in arm.opened.items() if skill != pair.tested.name}
+    text += f"; it is opened in {arm.opened_in(pair.tested.name)} trials"
+    if alone.trials:
+        text += f" ({alone.opened_in(pair.tested.name)} alone)"
+    worst = max(rivals, key=lambda skill: rivals[skill], default="")
+    return f"{text}, {one_line(worst, 60)} in {rivals[worst]:,}" if worst else text
 
 
-def _neighbours(tested: Member, members: Sequence[Member]) -> list[str | None]:
-    """By name; None is all together, if there are several."""
-    names = [member.name for member in members if member.name != tested.name]
-    return [*names, None] if len(names) > 1 else [*names]
-
-
-def _installed(
-    tested: Member, neighbour: str | None, members: Sequence[Member]
-) -> tuple[SkillCopy, ...]:
-    skills = [
-        member.as_neighbour
-        for member in members
-        if member.name != tested.name and neighbour in (None, member.name)
-    ]
-    return tuple(sorted(skills, key=lambda skill: skill.name))
-
-
-def _contrast(skill: str, neighbour: str | None) -> Contrast:
-    """(with skill and neighbour - with the neighbour) - (with the skill - with none)."""
-    return Contrast(
-        pair_name(skill, neighbour),
-        (_variant(skill, neighbour, "skill"), _variant(skill, _ALONE, "baseline")),
-        (_variant(skill, neighbour, "baseline"), _variant(skill, _ALONE, "skill")),
-    )
-
-
-def _variant(skill: str, neighbour: str | None, arm: str) -> str:
-    return f"{pair_name(skill, neighbour)}, {arm}"
-
-
-@dataclass(frozen=True)
-class _PairNumbers:
-    """The numbers of a study, by pair."""
-
-    studied: Studied
-    looks: tuple[int, ...]
-
-    def alone(self, skill: str) -> Alone:
-        records = self._records(skill, _ALONE, "skill")
-        runs = max((record.run for record in records), default=0)
-        cases = len({record.case for record in records})
-        return Alone(skill, self._lift(skill, _ALONE), cases, runs, _openings(records))
-
-    def pair(self, skill: str, neighbour: str | None) -> Neighbour:
-        return Neighbour(
-            skill,
-            neighbour,
-            self.studied.effects[pair_name(skill, neighbour)],
-            self._lift(skill, neighbour),
-            _openings(self._records(skill, neighbour, "skill")),
-            self._cases_to_tell(_contrast(skill, neighbour)),
-        )
-
-    def _cases_to_tell(self, contrast: Contrast) -> int | None:
-        by_case = contrast.differences(self.studied.scores, self.looks[-1])
-        if by_case is None:
-            return None
-        level = family_level(len(self.studied.effects), self.looks)
-        return cases_to_tell(by_case.values, MATTERS, level, by_case.reach)
-
-    def _lift(self, skill: str, neighbour: str | None) -> Lift | None:
-        plus, minus = (_variant(skill, neighbour, arm) for arm in ("skill", "baseline"))
-        return self.studied.lift(plus, minus)
-
-    def _records(self, skill: str, neighbour: str | None, arm: str) -> Sequence[Record]:
-        return self.studied.records.get(_variant(skill, neighbour, arm), ())
-
-
-def _openings(records: Iterable[Record]) -> Openings:
-    """Of trials that have an answer and an activity."""
-    answered = (record for record in records if record.outcome != "errored")
-    activities = [record.activity for record in answered if record.activity]
-    return Openings(
-        len(activities),
-        Counter(name for activity in activities for name in dict.fromkeys(activity.opened)),
-        Counter(activity.opened[0] for activity in activities if activity.opened),
-    )
-
-
-def _counted_listing(
-    records: Mapping[str, Sequence[Record]], members: Sequence[Member]
-) -> dict[str, int]:
-    """What a skill's entry costs by the model's count of the first request, with it and without.
-
-    Only where another skill is installed on both sides: the first skill also brings what agents
-    say about skills in general.
-    """
-    first = {
-        (variant, record.case, record.run): tokens
-        for variant, of_variant in records.items()
-        for record in of_variant
-        if (tokens := _first_request(record)) is not None
-    }
-    keys = {(case, run) for _, case, run in first}
-    by_skill: dict[str, list[int]] = {}
-    for skill, with_skill, without in _comparable(members):
-        by_skill.setdefault(skill, []).extend(
-            first[with_skill, *key] - first[without, *key]
-            for key in keys
-            if (with_skill, *key) in first and (without, *key) in first
-        )
-    medians = {skill: round(median(tokens)) for skill, tokens in by_skill.items() if tokens}
-    names = (member.name for member in members)
-    return {name: medians[name] for name in names if medians.get(name, 0) > 0}
-
-
-def _comparable(members: Sequence[Member]) -> Iterator[tuple[str, str, str]]:
-    """A skill, and two variants of which only the first has it."""
-    for tested in (member for member in members if member.cases):
-        for neighbour in _neighbours(tested, members):
-            with_both = _variant(tested.name, neighbour, "skill")
-            yield tested.name, with_both, _variant(tested.name, neighbour, "baseline")
-            if neighbour is not None:
-                yield neighbour, with_both, _variant(tested.name, _ALONE, "skill")
-
-
-def _first_request(record: Record) -> int | None:
-    return next((turn.input_tokens for turn in record.transcript if turn.reply == 1), None)
+def _outcome(contrasts: Sequence[Contrast]) -> str:
+    """What all pairs come to, for those who read one line."""
+    total, counts = counted(len(contrasts), "pair"), Counter(c.word for c in contrasts)
+    if counts["hurts"] or counts["helps"]:
+        plurals = {"hurts": "hurt", "helps": "help"}
+        words = [
+            f"{number:,} {plurals.get(word, word) if number > 1 else word}"
+            for word in ("hurts", "helps", "no change shown", "incomplete")
+            if (number := counts[word])
+        ]
+        return f"Of {total}: {', '.join(words)}"
+    caveat = "which does not mean that nothing happens"
+    if missing := counts["incomplete"]:
+        caveat = f"but answers are missing for {missing:,}"
+    none = "The only pair is not" if len(contrasts) == 1 else f"None of {total} is"
+    return f"{none} shown to hurt or to help, {caveat}"

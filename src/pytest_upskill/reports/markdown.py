@@ -11,10 +11,9 @@ from .._util.texts import counted, harmless, one_line, shortened
 from ..results.accepted import case_result
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.causes import cause_lines
-from ..results.neighbours import Matrix, conclusion, matrix_sentences
-from ..results.part_effects import Parts, part_conclusions
 from ..results.run import RunResults, failed_words
 from ..results.run_notes import agent_lines
+from ..results.study import Study
 from ..results.summary import case_words
 from ..results.summary_row import row_of
 from ..results.trigger_summary import TriggerSummary
@@ -23,22 +22,7 @@ from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from .numbers import instead_text, shown_numbers, shown_trigger_numbers
 from .phrases import activity_words, checks_words, choice_note, query_text, size_words
-from .study_tables import (
-    ALONE,
-    CURVE_HEADERS,
-    PART_HEADERS,
-    CurveRow,
-    PartRow,
-    alone_cell,
-    column_name,
-    curve_rows,
-    curve_title,
-    matrix_legend,
-    pair_cell,
-    part_rows,
-    parts_legend,
-    parts_title,
-)
+from .study_tables import NO_CHANGE, StudyTable, contrast_table, facts_of, legend_of
 
 MARKER: Final = "<!-- pytest-upskill -->"  # identifies the comment of a job
 GOOD, BAD = "✅", "❌"
@@ -51,7 +35,7 @@ _LONGEST_TEXT: Final = 500
 _QUESTION_LIMIT: Final = 1500
 _ANSWER_LIMIT: Final = 3000
 _MOST_REASONS: Final = 10
-_MOST_PAIRS: Final = 10  # described in sentences
+_MOST_CONTRASTS: Final = 40
 _UNKNOWN: Final = "–"
 
 
@@ -71,12 +55,9 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     listed = [*failures, *cause_lines(results.causes), *reasons[len(failures) :]]
     page.add_most(len(listed), partial(_list, listed), _ROOM_FOR_REASONS)
     _add_tables(page, results)
-    for parts in results.parts:
-        _add_parts(page, parts)
-        if rows := curve_rows(parts):
-            page.add(_versions(parts, rows), _ROOM_FOR_TABLES)
     _add_triggers(page, results.trigger_summaries)
-    _add_matrices(page, results)
+    for study in results.studies:
+        _add_study(page, study)
     if lines := [escaped(line, _LONGEST_TEXT) for line in agent_lines(results)]:
         page.add("\n".join(f"- {line[0].upper()}{line[1:]}." for line in lines))
     page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
@@ -182,37 +163,6 @@ def _table(headers: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-# Parts of a skill, and shorter versions.
-
-
-def _add_parts(page: _Page, parts: Parts) -> None:
-    *sentences, last = part_conclusions(parts) or [""]
-    title = f"### Parts of {escaped(parts.skill, 100)} on {escaped(parts.label, 100)}"
-    if not last:
-        return
-    page.add(f"{title}\n\n**{escaped(last)}.** {parts.spent}.")
-    page.add_most(len(sentences), partial(_list, sentences), _ROOM_FOR_TABLES)
-    rows = part_rows(parts)
-    shown_parts = page.add_most(len(rows), partial(_parts, parts, rows), _ROOM_FOR_TABLES)
-    if left_out := len(rows) - shown_parts:
-        page.add(f"No room for {counted(left_out, 'more part')}.")
-
-
-def _parts(parts: Parts, rows: Sequence[PartRow], number: int) -> str:
-    lines = []
-    for row in rows[:number]:
-        *cells, word = map(_cell, row.cells)
-        lines.append([*cells, word if row.word == "not known" else f"**{word}**"])
-    table = _table([*PART_HEADERS[:-1], "verdict"], lines)
-    return f"{escaped(parts_title(parts), 300)}.\n\n{table}\n\n{escaped(parts_legend(parts))}."
-
-
-def _versions(parts: Parts, rows: Sequence[CurveRow]) -> str:
-    table = _table(CURVE_HEADERS, ([*map(_cell, row.cells)] for row in rows))
-    title = f"### {escaped(parts.skill, 100)}, shorter"
-    return f"{title}\n\n{escaped(curve_title(parts), 200)}.\n\n{table}"
-
-
 # Triggers.
 
 
@@ -259,36 +209,29 @@ def _queries(row: TriggerSummary, number: int) -> str:
     return "\n\n".join([*blocks, "</details>"])
 
 
-# Neighbours.
+# Studies.
 
 
-def _add_matrices(page: _Page, results: RunResults) -> None:
-    for matrix in results.matrices:
-        label = escaped(matrix.label, 100)
-        page.add(f"### Neighbours on {label}\n\n**{escaped(conclusion(matrix))}.** {matrix.spent}.")
-        lines = matrix_sentences(matrix, _MOST_PAIRS)
-        page.add_most(len(lines), partial(_list, lines), _ROOM_FOR_TABLES)
-        if not page.add(_matrix(matrix), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES):
-            page.add(f"No room for a table of {counted(len(matrix.pairs), 'pair')}.")
+def _add_study(page: _Page, study: Study) -> None:
+    """What to remember, the other sentences, and the contrasts."""
+    *sentences, last = study.conclusions or ("",)
+    remember = f"**{escaped(last)}.** " if last else ""
+    page.add(f"### {escaped(study.title, 200)}\n\n{remember}{escaped(facts_of(study))}.")
+    page.add_most(len(sentences), partial(_list, sentences), _ROOM_FOR_TABLES)
+    table = contrast_table(study, _MOST_CONTRASTS)
+    up_to = _ROOM_FOR_TABLES + _ROOM_FOR_NOTES
+    shown_rows = page.add_most(len(table.rows), partial(_contrasts, table), up_to)
+    if left_out := len(table.rows) - shown_rows:
+        page.add(f"No room for {counted(left_out, 'more row')}.")
+    page.add(". ".join(map(escaped, filter(None, (table.folded, legend_of(study))))) + ".")
 
 
-def _matrix(matrix: Matrix) -> str:
+def _contrasts(table: StudyTable, number: int) -> str:
     rows = []
-    for alone in matrix.alone:
-        cells = [_cell(alone.skill), "<br>".join(alone_cell(alone))]
-        rows.append(
-            [*cells, *(_pair(matrix, alone.skill, neighbour) for neighbour in matrix.columns)]
-        )
-    headers = ["skill", ALONE, *(f"+ {column_name(neighbour)}" for neighbour in matrix.columns)]
-    return f"{_table(headers, rows)}\n\n{escaped(matrix_legend(matrix))}."
-
-
-def _pair(matrix: Matrix, skill: str, neighbour: str | None) -> str:
-    pair = matrix.pair(skill, neighbour)
-    if pair is None:
-        return _UNKNOWN if skill == neighbour else ""
-    first, *details = pair_cell(pair).lines
-    return "<br>".join([f"**{first}**" if pair.verdict in ("hurts", "helps") else first, *details])
+    for cells, word in zip(table.rows[:number], table.words[:number], strict=True):
+        *values, verdict = map(_cell, cells)
+        rows.append([*values, verdict if word in NO_CHANGE else f"**{verdict}**"])
+    return _table(table.headers, rows)
 
 
 # Cases to look at, folded.

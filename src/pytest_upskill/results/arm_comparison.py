@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .._util.texts import points, span, times_as_much
+from .._util.texts import times_as_much
 from ..settings import Score
 from ..stats import LEVEL, Change, Lift, holm, paired_lift, paired_ratio
+from .contrasts import points_words, span_words
 from .summary import Summary
 
 _ABOUT_THE_SAME: Final = 0.02
@@ -108,16 +109,6 @@ def adjusted_lift(lift: Lift, p_value: float, level: float = LEVEL) -> Lift:
     if p_value >= 1 - level:  # no evidence, as one of several models
         lift = lift._replace(low=min(lift.low, 0.0), high=max(lift.high, 0.0))
     return lift._replace(p_value=p_value)
-
-
-def span_words(lift: Lift, unit: str = "") -> str:
-    """``+20 (-12 to +52)``."""
-    return f"{points(lift.lift)}{unit} ({span(lift.low, lift.high)})"
-
-
-def points_words(lift: Lift, unit: str = "") -> str:
-    """``+20 points (-12 to +52)``."""
-    return span_words(lift, f" points{unit}")
 
 
 def token_words(change: Change) -> str:

@@ -66,8 +66,7 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         untested={name: reason for name, reason in untested.items() if name not in tested},
         lost=tuple(nodeid for nodeid in lost if nodeid not in answered),
         interrupted="; ".join(stops) if stops else None,
-        matrices=tuple(matrix for run in runs for matrix in run.matrices),
-        parts=tuple(parts for run in runs for parts in run.parts),
+        studies=tuple(study for run in runs for study in run.studies),
         prompt_cache_saved=sum(run.prompt_cache_saved for run in runs),
     )
     notes = []

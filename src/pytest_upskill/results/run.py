@@ -33,9 +33,8 @@ from ..trials.plan import PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
 from ..trials.subject import SkillOnSubject
 from .causes import Cause, causes_of
-from .neighbours import Matrix
-from .part_effects import Parts
 from .regressions import AcceptedComparison, Standing, compare_all, compared, unmatched_reasons
+from .study import Study
 from .summary import CaseSummary, Summary, summarize
 from .summary_row import SummaryRow, summary_rows
 from .trigger_summary import DESCRIBE, TriggerSummary, trigger_reasons, trigger_summaries
@@ -211,8 +210,7 @@ class RunResults:
     # Queries of triggers are tests with one arm. They have no lift, so they are kept apart.
     triggers: tuple[PlannedCase, ...] = ()
     trigger_records: _Records = ()
-    matrices: tuple[Matrix, ...] = ()  # one per agent and model
-    parts: tuple[Parts, ...] = ()  # one per skill, agent and model
+    studies: tuple[Study, ...] = ()  # one or more per agent and model
     with_skills: tuple[str, ...] = ()  # paths of others that were installed in all arms
     noise: Whole = 0  # unrelated skills, likewise
     rerun: Rerun = _NO_OPTIONS  # how to run one test again
@@ -302,7 +300,7 @@ class RunResults:
     @property
     def only_studied(self) -> bool:
         """Whether no test was planned, as for commands that compare ways to install skills."""
-        return not (self.tests or self.triggers) and bool(self.matrices or self.parts)
+        return not (self.tests or self.triggers) and bool(self.studies)
 
     def is_errored(self, test: PlannedCase) -> bool:
         """Whether an answer is missing."""

@@ -13,7 +13,8 @@ from .._util.texts import counted, one_line, percent
 from ..settings import Score
 from ..stats import LEVEL, Lift, holm, paired_lift, plan_level
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
-from .arm_comparison import Comparison, adjusted_lift, compare_arms, points_words
+from .arm_comparison import Comparison, adjusted_lift, compare_arms
+from .contrasts import points_words
 from .run import RunResults
 from .summary import Summary
 from .trigger_summary import QueryRate

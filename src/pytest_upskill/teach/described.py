@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .._util.texts import counted, one_line
-from ..results.arm_comparison import points_words
+from ..results.contrasts import points_words
 from ..skills.trigger_loading import Trigger
 from ..stats import Lift
 from .progress_lines import as_sentence, wrapped

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from .._util.texts import counted, one_line
-from ..results.arm_comparison import points_words, unit_of
+from ..results.arm_comparison import unit_of
+from ..results.contrasts import points_words
 from ..results.run import RunResults
 from ..results.verdict import Verdict
 from .attempts import Attempt, joined_results

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from .._util.texts import counted, one_line
-from ..results.effects import is_within
+from ..results.contrasts import is_within
 from ..results.run import RunResults
 from ..skills.context import FilesOnDisk
 from ..skills.references import Folder, paths_in, references_in

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +12,6 @@ from ..errors import Setting, Spell
 from ..measure.arm_maker import ArmMaker
 from ..measure.assembly import Assembly, announced
 from ..measure.evaluate import evaluate_cases
-from ..measure.study_runner import StudyRunner
 from ..models.model import ModelName, NamedBy
 from ..models.prices import FREE, Price, cost
 from ..results.run import RunResults
@@ -138,12 +136,6 @@ class TeachModels:
             *(skill, cases, subjects, self.settings, self.ask, self.price_of, chosen),
             version_of=self._models.roster.version,
         )
-
-    @cached_property
-    def runner(self) -> StudyRunner:
-        """What studies on the students are carried out with."""
-        version_of, looks = self._models.roster.version, (self.settings.runs,)
-        return StudyRunner(self.settings, looks, self.ask, version_of, self.price_of)
 
     def decide(self, skill: Skill, triggers: Sequence[Trigger]) -> list[tuple[Trigger, Record]]:
         """Ask every query on every student, and say of each trial whether it was decided right."""

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, get_args
 
 from ..errors import SettingsError
 from ..options import NAMES, PATH, PATHS, SHARE, SWITCH, TEXT, Kind, at, number, setting, whole
-from ..results.effects import MARGIN
+from ..results.contrasts import MARGIN
 from ..settings import DEFAULT_TRIGGER_RUNS, CommonSettings
 from ..trials.subject import CHAT
 

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from ..._util.files import why_unwritable
-from ..._util.texts import counted, one_line, unsigned_points
+from ..._util.texts import counted, one_line
 from ...checks import CheckedCase
 from ...errors import InputError, Setting, SettingsError, shown
-from ...measure.ablation import Ablation, fewest_cases_within
-from ...measure.skill_matrix import matrix_studies
-from ...measure.study import Study
-from ...results.effects import MARGIN, loss_standing, loss_words
-from ...results.part_effects import Parts
-from ...results.run import RunResults
+from ...measure.ablation import SHORTER, Ablation, fewest_cases_within
+from ...measure.skill_matrix import matrix_plans
+from ...measure.study_runner import StudyPlan
+from ...results.contrasts import MARGIN, size_of
+from ...results.study import Study
 from ...skills.copies import beside, save_beside
 from ...skills.skill_parts import Part
 from ...teach.case_file import ids_held_out
@@ -37,12 +36,12 @@ def run_matrix(args: argparse.Namespace) -> tuple[str, int]:
 
 
 class _Matrix(StudyCommand):
-    def plan(self, session: StudySession) -> Sequence[Study]:
-        return matrix_studies(session.sources, session.subjects, session.runner.looks)
+    def plan(self, session: StudySession) -> Sequence[StudyPlan]:
+        return matrix_plans(session.sources, session.subjects)
 
-    def status(self, results: RunResults) -> int:
-        """1 if a pair is shown to hurt, or answers are missing."""
-        return int(any(matrix.pairs_that("hurts", "incomplete") for matrix in results.matrices))
+    def passes(self, studies: Sequence[Study]) -> bool:
+        """Unless a pair is shown to hurt."""
+        return not any(contrast.word == "hurts" for s in studies for contrast in s.contrasts)
 
 
 def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +71,7 @@ class _Ablate(StudyCommand):
     held: list[tuple[CheckedCase, ...]] = field(default_factory=list)  # held-out cases of each
     proven: bool = False  # that a shorter skill loses nothing that counts
 
-    def plan(self, session: StudySession) -> list[Study]:
+    def plan(self, session: StudySession) -> list[StudyPlan]:
         """One study for each agent on a model; held-out cases are in none of them."""
         if len(session.sources) != 1:
             number = counted(len(session.sources), "skill")
@@ -89,16 +88,16 @@ class _Ablate(StudyCommand):
             folder = session.folder / f"{len(self.ablations)}"
             settings, by, margin = session.runner.settings, self.args.by, self.args.margin or MARGIN
             self.ablations.append(Ablation(source, subject, learn, folder, settings, by, margin))
-        studies = [ablation.study() for ablation in self.ablations]
+        plans = [ablation.plan() for ablation in self.ablations]
         for ablation, held_out in zip(self.ablations, self.held, strict=True):
             self._require_cases(ablation, held_out, session)
-        return studies
+        return plans
 
     def _require_cases(
         self, ablation: Ablation, held_out: Sequence[CheckedCase], session: StudySession
     ) -> None:
         """Say before anything is asked if the cases can't show that a part could go."""
-        looks, margin, parts = session.runner.looks, _points(ablation.margin), len(ablation.parts)
+        looks, margin, parts = session.runner.looks, size_of(ablation.margin), len(ablation.parts)
         # Cases that ask the same count as one.
         have, held = (
             len({sample_of(case) for case, _ in cases}) for cases in (ablation.cases, held_out)
@@ -125,92 +124,79 @@ class _Ablate(StudyCommand):
                 f"{needed_held:,}, with a margin of {margin}."
             )
 
-    def follow_ups(self) -> list[Study]:
+    def follow_ups(self) -> list[StudyPlan]:
         """What measuring a shorter skill takes; the whole one stands for it."""
         if not self.args.apply:
             return []
         return [
-            ablation.shorter_study((), ablation.source.skill, held, ablation.unmeasured)
+            ablation.shorter_plan((), held)
             for ablation, held in zip(self.ablations, self.held, strict=True)
         ]
 
-    def conclude(self, session: StudySession, results: RunResults) -> RunResults:
+    def follow_up(self, session: StudySession, studies: list[Study]) -> list[Study]:
         """With --apply, measure the skill without the parts that could go, and write it."""
         if not self.args.apply:
-            return results
-        parts = self._chosen(results.parts)
-        if not all(each.complete for each in results.parts):
-            return _noted(results, "Nothing was written, as answers are missing")
+            return studies
+        if not all(study.complete for study in studies):
+            return _noted(studies, "Nothing was written, as answers are missing")
+        parts = self._chosen(studies)
         if not parts:
-            return _noted(results, "Nothing was written, as no part is shown to be free to go")
+            return _noted(studies, "Nothing was written, as no part is shown to be free to go")
         session.screen.line(f"Without {counted(len(parts), 'part')}, on held-out cases:")
-        each = zip(self.ablations, self.held, results.parts, strict=True)
-        part_conclusions = session.carry_out(
-            ablation.shorter_study(parts, ablation.without(parts), held, about)
-            for ablation, held, about in each
+        shorter = session.carry_out(
+            ablation.shorter_plan(parts, held)
+            for ablation, held in zip(self.ablations, self.held, strict=True)
         )
-        shorter = [each for each in part_conclusions if isinstance(each, Parts)]
-        if not session.complete:
-            return _noted(results, "Nothing was written, as answers to held-out cases are missing")
-        return replace(results, parts=tuple(self._written(shorter, parts)))
+        if not all(study.complete for study in shorter):
+            last = "Nothing was written, as answers to held-out cases are missing"
+        else:
+            last = self._written(shorter, parts)
+        return [*studies, *(_measured(study, parts, last) for study in shorter)]
 
-    def _chosen(self, measured: Sequence[Parts]) -> list[Part]:
+    def _chosen(self, studies: Sequence[Study]) -> list[Part]:
         """The parts that could go for all agents and models that see them; never all of them."""
-        could_go = [{part.name: part.could_go for part in parts.parts} for parts in measured]
-        by_name = {part.name: part for ablation in self.ablations for part in ablation.parts}
-        names = dict.fromkeys(part.name for parts in measured for part in parts.could_go)
-        agreed = [name for name in names if all(each.get(name, True) for each in could_go)]
-        chosen = [by_name[name] for name in agreed]
+        each = zip(self.ablations, studies, strict=True)
+        going = [(ablation.parts, ablation.could_go(study)) for ablation, study in each]
+        agreed = dict.fromkeys(
+            part
+            for _, free in going
+            for part in free
+            if all(part in free or part not in parts.values() for parts, free in going)
+        )
+        chosen = [*agreed]
         while chosen and not self.ablations[0].leaves_text(chosen):
             chosen.pop()
         return chosen
 
-    def _written(self, shorter: Sequence[Parts], parts: Sequence[Part]) -> list[Parts]:
-        """Unless a loss is shown; with what the held-out cases say."""
-        standings = {loss_standing(each.versions[0].change, each.margin) for each in shorter}
-        folder = ""
-        if "loses" not in standings:
-            ablation = self.ablations[0]
-            text, removed = ablation.parted.without(parts)
-            folder = shown(save_beside(ablation.source.skill.file, text, removed))
-        self.proven = standings == {"no loss shown"}
-        margin = _points(shorter[0].margin)
-        last = "Not written: a loss is shown, if not of one part alone"
-        if self.proven:
-            last = f"Written to {folder}: a loss of {margin} or more is ruled out"
-        elif folder:
-            last = f"Written to {folder}, but it is not shown that nothing is lost"
-        return [
-            replace(
-                each,
-                versions=(replace(each.versions[0], folder=folder),),
-                notes=(*each.notes, _measured(each), last),
-            )
-            for each in shorter
-        ]
+    def _written(self, shorter: Sequence[Study], parts: Sequence[Part]) -> str:
+        """Write the shorter skill unless a loss is shown, and say so."""
+        words = {study.contrast(SHORTER).word for study in shorter}
+        if "hurts" in words:
+            return "Not written: a loss is shown, if not of one part alone"
+        ablation = self.ablations[0]
+        text, removed = ablation.parted.without(parts)
+        folder = shown(save_beside(ablation.source.skill.file, text, removed))
+        self.proven = words <= {"no loss shown", "helps"}
+        if not self.proven:
+            return f"Written to {folder}, but it is not shown that nothing is lost"
+        return f"Written to {folder}: a loss of {size_of(ablation.margin)} or more is ruled out"
 
-    def status(self, results: RunResults) -> int:
-        complete = all(parts.complete for parts in results.parts)
-        return 0 if complete and (self.proven or not self.args.apply) else 1
+    def passes(self, studies: Sequence[Study]) -> bool:  # noqa: ARG002
+        return self.proven or not self.args.apply
 
 
-def _measured(shorter: Parts) -> str:
-    version = shorter.versions[0]
-    words = loss_words(version.change, shorter.margin, version.cases_needed)
-    names = ", ".join(one_line(name, 40) for name in version.parts[:_MOST_NAMES])
-    unnamed = len(version.parts) - _MOST_NAMES
+def _measured(study: Study, parts: Sequence[Part], last: str) -> Study:
+    contrast = study.contrast(SHORTER)
+    names = ", ".join(one_line(part.name, 40) for part in parts[:_MOST_NAMES])
+    unnamed = len(parts) - _MOST_NAMES
     names += f" and {unnamed:,} more" if unnamed > 0 else ""
-    size = f"{version.tokens:,} of {counted(shorter.tokens, 'token')}"
-    return f"Without {names}: {size}; on {counted(version.cases, 'held-out case')}: {words}"
+    cases = counted(contrast.cases, "held-out case")
+    measured = f"Without {names}, on {cases}: {contrast.words}"
+    return replace(study, conclusions=(*study.conclusions, measured, last))
 
 
-def _noted(results: RunResults, note: str) -> RunResults:
-    parts = tuple(replace(each, notes=(*each.notes, note)) for each in results.parts)
-    return replace(results, parts=parts)
-
-
-def _points(margin: float) -> str:
-    return f"{unsigned_points(margin)} points"
+def _noted(studies: Sequence[Study], note: str) -> list[Study]:
+    return [replace(study, conclusions=(*study.conclusions, note)) for study in studies]
 
 
 def _require_place(file: Path) -> None:

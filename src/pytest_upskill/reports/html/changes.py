@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ..._util.texts import counted, one_line, percent
-from ...results.arm_comparison import points_words, unit_of
+from ...results.arm_comparison import unit_of
 from ...results.case_changes import ChangedCase, ChangeKind, Changes, Place
+from ...results.contrasts import points_words
 from ...results.run import RunResults
 from ...results.run_comparison import PairComparison, UnpairedCases
 from ...trials.plan import Count

@@ -22,7 +22,7 @@ from .case_rows import PageCase, rows_of
 from .changes import changed_section
 from .markup import Header, breakable, figure, key, resource, shell, table, text, time_tag
 from .plots import dumbbell, frontier, points_of, score_title
-from .study_sections import curve_section, neighbour_sections, parts_sections
+from .study_sections import study_sections
 from .trigger_section import trigger_section
 
 _MOST: Final = 900_000  # characters of the file
@@ -47,7 +47,7 @@ def html_report(
     """
     changed = changes(earlier, results) if earlier else None
     rows, style = rows_of(results, changed), resource("overview.css") + resource("opened.css")
-    style += resource("neighbours.css") if results.matrices or results.parts else ""
+    style += resource("studies.css") if results.studies else ""
     style += resource("changes.css") if changed else ""
     if not _has_cases(results):  # which all of the script is for
         body = _body(results, rows, notes, Fitted("", 0, 0), changed)
@@ -99,8 +99,7 @@ def _body(
                 for skill, verdicts in by_skill
             ),
             trigger_section(results.trigger_summaries),
-            _part("parts", parts_sections(results.parts), *map(curve_section, results.parts)),
-            _part("neighbours", neighbour_sections(results.matrices)),
+            _part("studies", study_sections(results.studies)),
             _cases(content) if _has_cases(results) else "",
             "</main>",
             _foot(results, notes),
@@ -128,8 +127,7 @@ def _head(
         "Overview": by_skill or results.triggers,
         "Changed": changed is not None,
         "Triggers": results.triggers,
-        "Parts": results.parts,
-        "Neighbours": results.matrices,
+        "Studies": results.studies,
         "Cases": _has_cases(results),
         "Notes": _has_cases(results),
     }

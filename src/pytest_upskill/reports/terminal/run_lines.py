@@ -5,7 +5,8 @@ from typing import Final
 
 from ..._util.texts import counted, one_line, percent, seconds
 from ...results.accepted import case_result
-from ...results.arm_comparison import SCORE_WORDS, span_words
+from ...results.arm_comparison import SCORE_WORDS
+from ...results.contrasts import span_words
 from ...results.regressions import reaches
 from ...results.run import RunResults
 from ...results.run_comparison import CaseChange, PairComparison, RunComparison, UnpairedCases

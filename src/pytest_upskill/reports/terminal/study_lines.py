@@ -1,47 +1,68 @@
-"""What studies found, on the terminal: the matrix of neighbours, parts, shorter versions."""
+"""What studies found, on the terminal."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from ..._util.texts import counted, harmless, one_line
-from ...results.neighbours import (
-    Matrix,
-    PairVerdict,
-    conclusion,
-    listing_sentence,
-    neighbour_only,
-    open_sentences,
-    shown_sentences,
-)
-from ...results.part_effects import Parts, part_conclusions, part_sentence
-from ...results.run import RunResults
-from ..study_tables import (
-    ALONE,
-    CURVE_HEADERS,
-    PART_HEADERS,
-    PartRow,
-    PartWord,
-    alone_cell,
-    column_name,
-    curve_rows,
-    curve_title,
-    matrix_legend,
-    opening_lines,
-    pair_cell,
-    part_rows,
-    parts_legend,
-    parts_title,
-)
+from ..._util.texts import harmless, one_line
+from ...results.contrasts import ContrastWord
+from ...results.study import Study
+from ..study_tables import StudyTable, arm_table, contrast_table, facts_of, legend_of
 from .layout import TerminalLook, distinct_names, spaced, wrapped
 from .tables import KEEP, Cell, Column, Style, Table, fitted
 
+_STYLES: Final[dict[ContrastWord, Style]] = {
+    "hurts": {"red": True, "bold": True},
+    "helps": {"green": True, "bold": True},
+    "no loss shown": {"green": True},
+    "no change shown": {"light": True},
+    "not known": {"light": True},
+    "incomplete": {"red": True},
+}
+_MOST_ROWS: Final = 12  # with -v all
+# The length of names, and which columns may be dropped then.
+_LAYOUTS: Final = ((40, 0), (30, 0), (24, 0), (40, 20), (30, 20), (18, 20), (12, 30))
+_PRIORITIES: Final = {"tokens": 10, "opened": 20}
 
-def study_lines(results: RunResults, look: TerminalLook) -> list[str]:
+
+def study_lines(studies: Sequence[Study], look: TerminalLook) -> list[str]:
     """A block for each study, with a blank line before it; nothing without one."""
-    blocks = [neighbour_lines(matrix, look) for matrix in results.matrices]
-    for parts in results.parts:
-        blocks += [part_lines(parts, look), curve_lines(parts, look)]
-    return [line for block in filter(None, blocks) for line in ("", *block)]
+    return [line for study in studies for line in ("", *_study(study, look))]
+
+
+def _study(study: Study, look: TerminalLook) -> list[str]:
+    """A table of contrasts, one of arms, then sentences; with -v all rows."""
+    verbose, dot = look.verbosity > 0, look.marks.dot
+    title = harmless(f"{one_line(study.title, 80)} {dot} {facts_of(study, dot)}")
+    first, *more = wrapped(title.replace("×", look.marks.times), look.width, rest="  ")
+    contrasts = contrast_table(study, None if verbose else _MOST_ROWS)
+    folded = [f"{contrasts.folded} (-v shows them)"] if contrasts.folded else []
+    blocks = [
+        [look.paint(first, bold=True), *more],
+        _table(contrasts, look),
+        _sentences([*folded, legend_of(study)] if study.contrasts else [], look),
+        _table(arm_table(study, every=verbose), look),
+        _sentences(study.conclusions, look),
+    ]
+    return [line.replace("…", look.marks.cut) for line in spaced(blocks)]
+
+
+def _table(table: StudyTable, look: TerminalLook) -> list[str]:
+    """With names as long as there is room for; tokens are dropped first."""
+    if not table.rows:
+        return []
+    columns = [
+        Column(name, name == "tokens", _PRIORITIES.get(name, KEEP)) for name in table.headers
+    ]
+    styles = [_STYLES[word] for word in table.words] or [{}] * len(table.rows)
+    layouts = []
+    for longest, drop_below in _LAYOUTS:
+        names = distinct_names([row[0] for row in table.rows], longest, look.marks.cut)
+        rows = [
+            [Cell(names[name]), *(Cell(harmless(value)) for value in values), Cell(last, style)]
+            for (name, *values, last), style in zip(table.rows, styles, strict=True)
+        ]
+        layouts.append(Table(columns, rows, drop_below=drop_below))
+    return fitted(layouts, look.width).lines(look)
 
 
 def _sentences(sentences: Sequence[str], look: TerminalLook) -> list[str]:
@@ -50,156 +71,3 @@ def _sentences(sentences: Sequence[str], look: TerminalLook) -> list[str]:
         for sentence in sentences
         for line in wrapped(f"{harmless(sentence)}.", look.width, rest="  ")
     ]
-
-
-# The matrix of neighbours.
-
-_MATRIX_STYLES: Final[dict[PairVerdict, Style]] = {
-    "hurts": {"red": True, "bold": True},
-    "helps": {"green": True, "bold": True},
-    "unknown": {"light": True},
-    "incomplete": {"red": True},
-}
-_MANY: Final = 8  # skills: beyond that, the table has one column, and sentences name the pairs
-_MOST_SHOWN: Final = 12
-_MOST_OPEN: Final = 4  # sentences about pairs of which nothing is known
-_LONGEST_NAME: Final = 24
-_SHORTEST_NAME: Final = 12
-
-
-def neighbour_lines(matrix: Matrix, look: TerminalLook) -> list[str]:
-    """A table, then sentences; with -v all of them."""
-    verbose = look.verbosity > 0
-    few = len(matrix.skills) <= _MANY or verbose
-    label, dot = look.paint("Neighbours", bold=True), look.marks.dot
-    title = f"{label} {dot} {one_line(matrix.label, 40)} {dot} {matrix.spent}"
-    table = _matrix_table(matrix, matrix.columns if few else [None], look)
-    hint = "Only pairs with an effect are listed below; the HTML page has all"
-    unclear = [*open_sentences(matrix, None if verbose else _MOST_OPEN), *neighbour_only(matrix)]
-    blocks = [
-        [title],
-        *(split.lines(look) for split in table.split(look.width, repeated=2)),
-        [] if few else _sentences([hint], look),
-        _sentences([matrix_legend(matrix)], look),
-        _openings(matrix, look) if verbose else [],
-        _sentences(shown_sentences(matrix, None if verbose else _MOST_SHOWN), look),
-        _sentences(unclear, look),
-        _sentences([listing_sentence(matrix), conclusion(matrix)], look),
-    ]
-    return [line.replace("…", look.marks.cut) for line in spaced(blocks)]
-
-
-def _matrix_table(matrix: Matrix, others: Sequence[str | None], look: TerminalLook) -> Table:
-    longest = max(_SHORTEST_NAME, min(_LONGEST_NAME, look.width // 4))
-    names = distinct_names([*matrix.skills], longest, look.marks.cut)
-    heads = [column_name(None) if other is None else names[other] for other in others]
-    rows = [
-        [
-            Cell(names[alone.skill]),
-            Cell("\n".join(alone_cell(alone))),
-            *(_matrix_cell(matrix, alone.skill, other) for other in others),
-        ]
-        for alone in matrix.alone
-    ]
-    return Table([Column("skill"), Column(ALONE), *(Column(f"+ {head}") for head in heads)], rows)
-
-
-def _matrix_cell(matrix: Matrix, skill: str, other: str | None) -> Cell:
-    pair = matrix.pair(skill, other)
-    if pair is None:
-        return Cell("-" if skill == other else "")
-    return Cell("\n".join(pair_cell(pair).lines), _MATRIX_STYLES[pair.verdict])
-
-
-def _openings(matrix: Matrix, look: TerminalLook) -> list[str]:
-    """Which skill was opened where."""
-    places = [(f"{alone.skill} alone", alone.openings) for alone in matrix.alone]
-    places += [
-        (f"{pair.skill} with {column_name(pair.other)}", pair.openings) for pair in matrix.pairs
-    ]
-    lines = []
-    for place, openings in places:
-        opened = "; ".join(opening_lines(openings)) or "no skill was opened"
-        if openings.trials:
-            lines += wrapped(harmless(f"{place}: {opened}"), look.width, rest="  ")
-    return lines
-
-
-# The parts of a skill.
-
-_PART_STYLES: Final[dict[PartWord, Style]] = {
-    "missed": {"red": True, "bold": True},
-    "could go": {"green": True, "bold": True},
-    "better without": {"green": True, "bold": True},
-    "not known": {"light": True},
-    "incomplete": {"red": True},
-}
-_NUMERIC: Final = ("line", "tokens", "tokens/point")
-_PRIORITIES: Final = {"saved": 10, "line": 20, "tokens/point": 30}
-# The length of names, and which columns may be dropped then.
-_PART_LAYOUTS: Final = ((40, 0), (30, 0), (24, 0), (30, 11), (18, 11), (18, 21), (12, 31))
-_MOST_SENTENCES: Final = 8
-
-
-def part_lines(parts: Parts, look: TerminalLook) -> list[str]:
-    """A table, then sentences; with -v all of them."""
-    last = part_conclusions(parts)
-    if not last:
-        return []
-    dot = look.marks.dot
-    heading = f"Parts {dot} {harmless(parts_title(parts))} {dot} {parts.spent}"
-    first, *rest = wrapped(heading.replace("×", look.marks.times), look.width, rest="  ")
-    blocks = [[first.replace("Parts", look.paint("Parts", bold=True), 1), *rest]]
-    if parts.parts:
-        rows = part_rows(parts)
-        layouts = (_parts_table(rows, look, *layout) for layout in _PART_LAYOUTS)
-        table = fitted(layouts, look.width)
-        legend = parts_legend(parts, [column.header for column in table.columns])
-        blocks += [table.lines(look), _sentences([legend], look)]
-        blocks.append(_sentences(_part_sentences(parts, look), look))
-    blocks.append(_sentences(last, look))
-    return [line.replace("…", look.marks.cut) for line in spaced(blocks)]
-
-
-def _parts_table(
-    rows: Sequence[PartRow], look: TerminalLook, longest: int, drop_below: int
-) -> Table:
-    names = distinct_names([row.full_name for row in rows], longest, look.marks.cut)
-    columns = [Column(name, name in _NUMERIC, _PRIORITIES.get(name, KEEP)) for name in PART_HEADERS]
-    cells = [
-        [
-            Cell(names[row.full_name]),
-            *map(Cell, row.cells[1:-1]),
-            Cell(row.cells[-1], _PART_STYLES[row.word]),
-        ]
-        for row in rows
-    ]
-    return Table(columns, cells, drop_below=drop_below)
-
-
-def _part_sentences(parts: Parts, look: TerminalLook) -> list[str]:
-    shown = parts.sorted
-    if look.verbosity <= 0 and len(shown) > _MOST_SENTENCES:
-        shown = [part for part in shown if part.standing(parts.margin) != "not known"]
-        shown = shown[:_MOST_SENTENCES]
-    sentences = [part_sentence(part, parts.margin) for part in shown]
-    hidden = len(parts.parts) - len(shown)
-    return [*sentences, f"{counted(hidden, 'more part')} in the table"] if hidden else sentences
-
-
-# Shorter versions of a skill.
-
-_LOSS_STYLES: Final = {"loses": {"red": True}, "no loss shown": {"green": True}}
-
-
-def curve_lines(parts: Parts, look: TerminalLook) -> list[str]:
-    """The table below its title; nothing without versions."""
-    rows = curve_rows(parts)
-    if not rows:
-        return []
-    columns = [Column(name, right=name == "tokens") for name in CURVE_HEADERS]
-    cells = [
-        [*map(Cell, row.cells[:-1]), Cell(row.loss, _LOSS_STYLES.get(row.state, {}))]
-        for row in rows
-    ]
-    return [curve_title(parts), *Table(columns, cells).lines(look)]

@@ -33,7 +33,7 @@ def results_lines(results: RunResults, look: TerminalLook, notes: Sequence[str] 
         notes,
         results.trigger_summaries,
     )
-    studied = study_lines(results, look)
+    studied = study_lines(results.studies, look)
     return [*tested, *(studied if tested else studied[1:])]
 
 

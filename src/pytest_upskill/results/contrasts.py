@@ -1,0 +1,104 @@
+"""Contrasts: how arms differ over the same cases, in numbers and in words."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, PlainSerializer, computed_field
+
+from .._util.texts import counted, points, span, unsigned_points
+from ..stats import Lift
+from ..trials.number_types import Number, Share, Whole
+
+MARGIN: Final = 0.1  # a loss of at most this many points does not count, unless someone says so
+
+# shown: the interval excludes 0, adjusted for all contrasts of the study; none shown: all runs
+# were made; dropped: more runs could hardly have shown anything; incomplete: answers are missing.
+State = Literal["shown", "none shown", "dropped", "incomplete"]
+
+# no loss shown: a loss of more than the margin is ruled out; not known: neither that nor a change
+# is shown, for want of cases; no change shown: the same where there is no margin.
+ContrastWord = Literal[
+    "hurts", "helps", "no loss shown", "no change shown", "not known", "incomplete"
+]
+
+
+def _possible(lift: Lift) -> Lift:
+    if not all(-2 <= number <= 2 for number in lift):  # the difference of two lifts
+        raise ValueError("must be numbers from -2 to 2")
+    return lift
+
+
+LiftValue = Annotated[
+    Lift,
+    AfterValidator(_possible),
+    PlainSerializer(Lift._asdict, return_type=dict[str, float]),
+]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A difference of arms: the scores of some, less those of others, paired by case."""
+
+    name: str
+    plus: tuple[str, ...]  # names of arms
+    minus: tuple[str, ...]
+    margin: Share | None = None  # a loss below it does not count
+    # What came of it; until it is measured, it is incomplete.
+    lift: LiftValue | None = None  # a mean over cases, adjusted; None without a complete case
+    cases: Whole = 0
+    runs: Whole = 0
+    state: State = "incomplete"
+    cases_needed: Whole | None = None  # about how many would tell; None: known, or too many
+    tokens: Number | None = None  # of a trial, of two arms: a mean over cases, if they are known
+
+    @computed_field
+    @property
+    def word(self) -> ContrastWord:
+        if self.lift is None or self.state == "incomplete":
+            return "incomplete"
+        if self.lift.shown:
+            return "helps" if self.lift.low > 0 else "hurts"
+        if self.margin is None:
+            return "no change shown"
+        return "no loss shown" if is_within(self.lift, self.margin) else "not known"
+
+    @property
+    def words(self) -> str:
+        """``loses 12 points (3 to 21)``, ``not known (-9 to +9): about 60 cases would tell``."""
+        if self.lift is None:
+            return "not measured"
+        bounds = f"({span(self.lift.low, self.lift.high)})"
+        if self.word in ("hurts", "helps"):
+            return gain_words(self.lift)
+        needed = self.cases_needed
+        return f"{self.word} {bounds}" + (
+            f": about {counted(needed, 'case')} would tell" if needed else ""
+        )
+
+
+def is_within(change: Lift | None, margin: float) -> bool:
+    """Whether a loss of the margin is ruled out; a smaller one may be there, or even be shown."""
+    return change is not None and change.low > -margin
+
+
+def gain_words(change: Lift) -> str:
+    """``loses 12 points (3 to 21)``, of a change that is shown."""
+    if change.lift > 0:
+        return f"gains {size_of(change.lift)} ({span(change.low, change.high, unsigned_points)})"
+    return f"loses {size_of(-change.lift)} ({span(-change.high, -change.low, unsigned_points)})"
+
+
+def size_of(share: float) -> str:
+    """``12 points``."""
+    number = unsigned_points(share)
+    return f"{number} {'point' if number == '1' else 'points'}"
+
+
+def span_words(lift: Lift, unit: str = "") -> str:
+    """``+20 (-12 to +52)``."""
+    return f"{points(lift.lift)}{unit} ({span(lift.low, lift.high)})"
+
+
+def points_words(lift: Lift, unit: str = "") -> str:
+    """``+20 points (-12 to +52)``."""
+    return span_words(lift, f" points{unit}")

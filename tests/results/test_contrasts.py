@@ -1,0 +1,81 @@
+"""What is said of a contrast claims no more than its interval shows."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.results.contrasts import Contrast, ContrastWord, State, is_within
+from pytest_upskill.stats import cases_within, paired_lift
+from support.made_studies import made_contrast
+
+SHARES = st.floats(0, 1, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "state", "margin", "word"),
+    [
+        ((0, -4, 6), "none shown", 0.1, "no loss shown"),
+        ((0, -4, 6), "none shown", None, "no change shown"),
+        ((0, -4, 6), "dropped", 0.03, "not known"),
+        ((-40, -62, -18), "shown", 0.1, "hurts"),
+        ((-5, -8, -2), "shown", 0.1, "hurts"),  # below the margin, and a loss all the same
+        ((30, 10, 50), "shown", None, "helps"),
+        ((0, -4, 6), "incomplete", 0.1, "incomplete"),
+        ((-40, -62, -18), "incomplete", None, "incomplete"),
+        (None, "incomplete", None, "incomplete"),
+    ],
+)
+def test_the_word_of_a_contrast(
+    change: tuple[int, int, int] | None, state: State, margin: float | None, word: ContrastWord
+) -> None:
+    assert made_contrast("x", change, state, margin=margin).word == word
+
+
+def test_a_loss_is_told_as_points_lost() -> None:
+    lost = made_contrast("x", (-12, -21, -3), "shown", margin=0.1)
+    assert lost.words == "loses 12 points (3 to 21)"
+    assert made_contrast("x", (1, 0, 2), "shown").words == "no change shown (0 to +2)"
+    assert made_contrast("x", (12, 3, 21), "shown").words == "gains 12 points (3 to 21)"
+
+
+def test_what_is_not_known_says_how_many_cases_would_tell() -> None:
+    unknown = made_contrast("x", (-1, -6, 5), needed=80, margin=0.05)
+    assert unknown.words == "not known (-6 to +5): about 80 cases would tell"
+    assert replace(unknown, cases_needed=None).words == "not known (-6 to +5)"
+    assert replace(unknown, margin=0.1, cases_needed=None).words == "no loss shown (-6 to +5)"
+    assert replace(unknown, lift=None).words == "not measured"
+
+
+def test_a_contrast_is_incomplete_until_it_is_measured() -> None:
+    assert Contrast("x", ("a",), ("b",)).word == "incomplete"
+
+
+@given(st.lists(st.tuples(SHARES, SHARES), min_size=1, max_size=30), st.floats(0.01, 1))
+def test_words_agree_with_the_interval(pairs: list[tuple[float, float]], margin: float) -> None:
+    change = paired_lift(pairs, 2)
+    state: State = "shown" if change.shown else "none shown"
+    contrast = Contrast("x", ("a",), ("b",), margin, change, len(pairs), 2, state)
+    assert (contrast.word == "hurts") == (change.high < 0)
+    assert (contrast.word == "helps") == (change.low > 0)
+    if contrast.word == "no loss shown":
+        assert change.low > -margin
+        assert contrast.words.startswith("no loss shown (")
+
+
+def test_cases_that_would_rule_out_a_loss() -> None:
+    same = [(1.0, 1.0)] * 6
+    assert cases_within(same, 0.1) == 36  # as many may miss 10 % of other cases
+    assert is_within(paired_lift([(1.0, 1.0)] * 36, 2), 0.1)
+    assert not is_within(paired_lift([(1.0, 1.0)] * 35, 2), 0.1)
+    assert not is_within(None, 0.1)
+    assert cases_within([(1.0, 0.0), (1.0, 1.0)], 0.1) is None  # half of it is lost
+
+
+@given(st.lists(st.tuples(SHARES, SHARES), min_size=2, max_size=8), st.floats(0.05, 0.9))
+def test_more_cases_like_these_would_tell(pairs: list[tuple[float, float]], margin: float) -> None:
+    if cases := cases_within(pairs, margin):
+        fewer = cases_within(pairs, margin + 0.1)
+        assert fewer is not None
+        assert fewer <= cases
