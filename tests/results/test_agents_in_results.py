@@ -88,27 +88,6 @@ def test_only_the_agent_that_got_worse_regressed() -> None:
     assert not found["haiku"].regressed
 
 
-def test_a_cause_of_many_errors_is_told_once() -> None:
-    def errored(why: str, results: RunResults = BOTH) -> RunResults:
-        records = [
-            replace(one, outcome="errored", error=why.format(n), output=None)
-            for n, one in enumerate(results.records)
-        ]
-        return replace(results, records=tuple(records))
-
-    assert run_notes(errored("bwrap: no such file\nor folder")) == [
-        "loop/haiku: 12 trials without a result: bwrap: no such file or folder"
-    ]
-    assert run_notes(errored("each has its own: {}")) == []  # the errors of the tests tell
-    many = agent_run(cases=20)
-    records = [
-        replace(one, outcome="errored", error=f"cause {n % 5}", output=None)
-        for n, one in enumerate(many.records)
-    ]
-    *_, last = run_notes(replace(many, records=tuple(records)))
-    assert last == "2 more causes of missing results."
-
-
 def test_trials_that_were_stopped_at_a_limit_are_told_beside_the_verdict() -> None:
     activity = BOTH.records[0].activity
     assert activity

@@ -1,14 +1,14 @@
 """The terminal of a run, and what its header says."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import pytest
 
 from .._util.texts import counted, harmless, one_line
 from ..agents.roster import Roster
-from ..errors import InputError, shown
+from ..errors import shown
 from ..measure.assembly import Assembly
 from ..models import ModelSpec
 from ..models.model import Download, Progress
@@ -16,9 +16,7 @@ from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_f
 from ..results.arm_comparison import SCORE_WORDS
 from ..settings import Score, Settings
 from ..skills.case_loading import are_evals
-from ..skills.context import load_for_run
 from ..skills.search import left_out_lines
-from ..skills.skill import estimated_tokens
 from ..trials.subject import CHAT
 from .paths import COMMAND_FOR_CASES, COMMAND_FOR_TRIGGERS, Selected, SkillSource, lacking
 from .pytest_options import FLAGS
@@ -202,22 +200,6 @@ def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[
     names = one_line(", ".join(source.label for source in evals), 100)
     of = f" for {names}" if len(evals) < len(sources) else ""
     return [f"upskill: verdict on the {SCORE_WORDS['checks']}{of} ({_OTHER_SCORE})"]
-
-
-def reference_lines(sources: Iterable[SkillSource], settings: Settings) -> list[str]:
-    """What --skill-references puts in context."""
-    if not settings.references:
-        return []
-    files = tokens = 0
-    for source in sources:
-        try:
-            skill = load_for_run(source.skill_file, replace(settings, against=None))
-        except InputError:  # which collection reports
-            continue
-        files += len(skill.references)
-        tokens += skill.tokens - estimated_tokens(skill.body)
-    size = f", about {counted(tokens, 'token')}" if files else ""
-    return [f"upskill: references: {counted(files, 'file')}{size}"]
 
 
 def write_annotations(config: pytest.Config, lines: Sequence[str]) -> None:

@@ -37,7 +37,6 @@ from .concluding import TRY_LATER, Conclusion, write_problems, write_submitted
 from .display import (
     batch_lines,
     header_lines,
-    reference_lines,
     score_lines,
     screen_of,
     send_screen,
@@ -189,10 +188,8 @@ class SkillSession:
         if not subjects.agents and unused and sources:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
         lines += subjects.header_lines()
-        if sources:
-            if self.settings.triggers != "only":
-                lines += score_lines(sources, self.settings.score)
-            lines += reference_lines(sources, self.settings)
+        if sources and self.settings.triggers != "only":
+            lines += score_lines(sources, self.settings.score)
         if self._code:
             lines += self._code.header_lines(source.folder for source in self._selected.all)
         return lines

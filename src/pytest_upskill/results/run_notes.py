@@ -16,8 +16,6 @@ from .run import RunResults
 from .summary import Summary, repeat_notes
 from .trigger_summary import TriggerSummary, query_repeat_notes
 
-_MOST_CAUSES: Final = 3
-_LONGEST_CAUSE: Final = 300
 _MOST_FILES: Final = 5
 _LONGEST_NAME: Final = 100
 _MOST_SKILLS: Final = 3  # more of them share one note
@@ -29,7 +27,6 @@ def run_notes(results: RunResults, spell: Spell | None = None) -> list[str]:
         *untested_notes(results),
         *_example_notes(results),
         *_version_notes(results),
-        *_cause_notes(results),
         *_limit_notes(results, spell),
         *subset_notes(results),
         *repeat_notes(results.summaries),
@@ -84,22 +81,6 @@ def _version_notes(results: RunResults) -> list[str]:
             before = f"{row.agent} was {one_line(accepted, 60)} when results were accepted"
             notes[f"{before}, and is now {one_line(row.agent_version, 60)}."] = None
     return list(notes)
-
-
-def _cause_notes(results: RunResults) -> list[str]:
-    """Why several trials of an agent came to nothing, once for each cause: say, its sandbox."""
-    causes = Counter(
-        (record.label, one_line(record.error, _LONGEST_CAUSE))
-        for record in results.records
-        if record.agent != CHAT and record.error
-    )
-    notes = [
-        f"{model}: {number:,} trials without a result: {reason}"
-        for (model, reason), number in causes.most_common()
-        if number > 1
-    ]
-    hidden = [f"{counted(len(notes) - _MOST_CAUSES, 'more cause')} of missing results."]
-    return notes[:_MOST_CAUSES] + (hidden if len(notes) > _MOST_CAUSES else [])
 
 
 def _limit_notes(results: RunResults, spell: Spell | None) -> list[str]:
