@@ -193,3 +193,9 @@ def test_cases_that_always_go_the_same_way_are_not_asked_to_the_end() -> None:
         for rests, some in by_rest.items()
     }
     assert max(long[True]) < 0.85 * min(long[False])
+
+
+def test_too_few_cases_are_asked_no_second_time() -> None:
+    """Two cases can't show any lift, however often they are asked."""
+    assert not look([(0.0, 1.0)] * 2, 1, (1, 2, 4)).open
+    assert look([(0.0, 1.0), (1.0, 0.0)] * 5, 1, (1, 2, 4)).open

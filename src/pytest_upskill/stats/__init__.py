@@ -4,7 +4,6 @@ Uses the standard library only, and nothing else of the project.
 """
 
 from .descriptive import cohens_kappa, flakiness, normalised_gain, pass_hat_k
-from .families import Differences, Family, Judged, family_level, judge_family
 from .intervals import (
     LEVEL,
     Change,
@@ -17,6 +16,20 @@ from .intervals import (
     paired_ratio,
     wilson,
 )
+from .looks import (
+    Differences,
+    Family,
+    Judged,
+    Look,
+    family_level,
+    judge_family,
+    look,
+    look_plan,
+    plan_level,
+    rest_after,
+    steps,
+    weights,
+)
 from .power import (
     cases_needed,
     cases_to_show,
@@ -25,7 +38,6 @@ from .power import (
     detectable_lift,
     runs_needed,
 )
-from .sequential import Look, look, look_plan, plan_level, rest_after, steps, weights
 from .significance import Regression, drop, holm, regressed, sign_flip
 
 __all__ = [

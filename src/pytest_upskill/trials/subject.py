@@ -1,6 +1,6 @@
 """Who carries out a case: an agent on a model."""
 
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 CHAT: Final = "chat"  # no agent: one completion with the skill's text in the system text
 
@@ -27,37 +27,28 @@ class SkillOnSubject(NamedTuple):
         return f"{self.skill} on {self.subject.label}"
 
 
-class _AgentAndModel(Protocol):
-    @property
-    def agent(self) -> str: ...
-    @property
-    def model(self) -> str: ...
-
-
 class WithSubject:
     """A value that has an agent and its model as fields."""
 
     __slots__ = ()
+    agent: str
+    model: str
 
     @property
-    def subject(self: _AgentAndModel) -> Subject:
+    def subject(self) -> Subject:
         return Subject(self.agent, self.model)
 
     @property
-    def label(self: _AgentAndModel) -> str:
-        return Subject(self.agent, self.model).label
-
-
-class _SkillOnModel(_AgentAndModel, Protocol):
-    @property
-    def skill(self) -> str: ...
+    def label(self) -> str:
+        return self.subject.label
 
 
 class WithPair(WithSubject):
     """A value that also has a skill as a field."""
 
     __slots__ = ()
+    skill: str
 
     @property
-    def pair(self: _SkillOnModel) -> SkillOnSubject:
-        return SkillOnSubject(self.skill, Subject(self.agent, self.model))
+    def pair(self) -> SkillOnSubject:
+        return SkillOnSubject(self.skill, self.subject)
