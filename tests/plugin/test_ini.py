@@ -23,9 +23,7 @@ INI = """
     skill_timeout = 33
     skill_concurrency = 1
     skill_json = out.json
-    skill_csv = out.csv
     skill_markdown = out.md
-    skill_benchmark = bench
     skill_html = out.html
     skill_case_threshold = 0.5
     skill_min_pass_rate = 0.01
@@ -61,9 +59,7 @@ TOML = """
     skill_timeout = 33
     skill_concurrency = 1
     skill_json = "out.json"
-    skill_csv = "out.csv"
     skill_markdown = "out.md"
-    skill_benchmark = "bench"
     skill_html = "out.html"
     skill_case_threshold = 0.5
     skill_min_pass_rate = 0.01
@@ -169,9 +165,7 @@ def test_the_ini_file_is_used_without_an_option(pytester: pytest.Pytester) -> No
     assert tried == [(m, arm, run) for m in ("one", "two") for run in (1, 2) for arm in arms]
     assert {record["case"] for record in report["records"]} == {"from-file"}
     assert report["skills"][0]["score"] == "checks"
-    assert len((pytester.path / "out.csv").read_text().splitlines()) == 9
     assert (pytester.path / "out.md").read_text().count("| two |") == 1
-    assert (pytester.path / "bench/two/iteration-1/benchmark.json").is_file()
     accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
     assert list(accepted["models"]) == ["one", "two"]
     assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 8
