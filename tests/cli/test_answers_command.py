@@ -1,13 +1,12 @@
 """pytest-upskill answers: show, prune and clear stored answers."""
 
-import json
 import time
 from pathlib import Path
 
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.engine.store import FILE_NAME, FOLDER, Store
+from pytest_upskill.engine.store import Store
 from pytest_upskill.trials.answer import Answer, Usage
 from support.kit import write_damaged_store
 
@@ -90,24 +89,3 @@ def test_answers_rejects_bad_arguments(
         main(["answers", *arguments])
     assert caught.value.code == 2
     assert told in capsys.readouterr().err
-
-
-def test_answers_as_json(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["answers", "--json"]) == 0
-    nothing = json.loads(capsys.readouterr().out)
-    assert (nothing["file"], nothing["answers"], nothing["oldest"]) == (None, 0, None)
-    file = tmp_path / FOLDER / FILE_NAME
-    store = Store(file)
-    store.put("k1", "haiku", Answer("yes"))
-    store.put("k2", "opus", Answer("no"))
-    store.close()
-    assert main(["answers", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert (data["file"], data["models"]) == (str(file), {"haiku": 1, "opus": 1})
-    assert data["oldest"].startswith("20")
-    assert main(["answers", "--json", "--clear"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert (data["forgotten"], data["answers"]) == (2, 0)

@@ -84,14 +84,14 @@ def test_a_good_skill_passes_with_strict(tmp_path: Path, lint: Lint) -> None:
 
 def test_json_is_a_list_of_findings(tmp_path: Path, lint: Lint) -> None:
     write_skill(tmp_path / "gate", [case("Is it gate up?", "gate up", id="up")])
-    status, shown = lint("--format", "json")
+    status, shown = lint("--json")
     assert status == 0
     (finding,) = json.loads(shown)
     assert list(finding) == ["file", "line", "level", "code", "message", "hint"]
     assert finding["file"] == "gate/skill_meta.json"
     assert finding["code"] == "leak"
     write_skill(tmp_path / "gate")
-    assert lint("--format", "json") == (0, "[]\n")
+    assert lint("--json") == (0, "[]\n")
 
 
 def test_a_skill_is_linted_once_however_it_is_named(tmp_path: Path, lint: Lint) -> None:
@@ -181,7 +181,7 @@ def test_text_of_a_file_can_not_harm_the_terminal(tmp_path: Path, lint: Lint) ->
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert "\\x1b" in shown
-    assert "\x1b" not in lint("gate", "--format", "json")[1]
+    assert "\x1b" not in lint("gate", "--json")[1]
 
 
 def test_the_bundled_skills_only_have_few_cases(
@@ -220,7 +220,7 @@ def test_json_is_the_same_as_format_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_skill(tmp_path / "gate")
-    main(["lint", str(tmp_path), "--format", "json"])
+    main(["lint", str(tmp_path), "--json"])
     wanted = capsys.readouterr().out
     main(["lint", str(tmp_path), "--json"])
     assert capsys.readouterr().out == wanted

@@ -133,7 +133,7 @@ COMMANDS: Final = (
     Subcommand(
         "models",
         "list models, and which API keys are set",
-        "pytest-upskill models --json",
+        "pytest-upskill models",
         f"0 success, {USAGE}",
     ),
     Subcommand(

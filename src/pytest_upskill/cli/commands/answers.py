@@ -1,14 +1,13 @@
 """``pytest-upskill answers``: show or delete the stored answers of a project."""
 
 import argparse
-import json
 import time
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from ..._util.texts import counted, harmless
-from ...engine.store import FILE_NAME, FOLDER, Store, StoreSize
+from ...engine.store import FILE_NAME, FOLDER, Store
 from ...options import number
 
 _NO_STORE: Final = f"no stored answers here or in a parent folder ({FOLDER}/{FILE_NAME})"
@@ -23,51 +22,28 @@ def add_answers_arguments(parser: argparse.ArgumentParser) -> None:
         help="delete answers older than this many days",
     )
     forget.add_argument("--clear", action="store_true", help="delete all answers")
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run_answers(args: argparse.Namespace) -> tuple[str, int]:
     """Delete what was asked for, then show what is left."""
     file = _store_file(Path.cwd())
     if file is None:
-        none = StoreSize({}, 0, None)
-        return _json(None, none, None, []) if args.json else _NO_STORE, 0
-    trouble: list[str] = []
-    store = Store(file, trouble.append)
-    forgotten, deletes = None, args.clear or args.prune is not None
-    if deletes:
+        return _NO_STORE, 0
+    lines: list[str] = []
+    store = Store(file, lines.append)
+    failed = False
+    if args.clear or args.prune is not None:
         age = 0.0 if args.clear else args.prune * 86_400
         forgotten = store.prune(time.time() - age)
+        failed = forgotten is None
+        lines += [] if forgotten is None else [f"{counted(forgotten, 'answer')} deleted"]
     size = store.size()
     store.close()
-    shape = _json if args.json else _text
-    failed = deletes and forgotten is None
-    return shape(file, size, forgotten, trouble), int(failed)
-
-
-def _text(file: Path | None, size: StoreSize, forgotten: int | None, trouble: list[str]) -> str:
-    lines = list(trouble)
-    if forgotten is not None:
-        lines.append(f"{counted(forgotten, 'answer')} deleted")
     lines.append(f"{file}: {counted(sum(size.answers.values()), 'answer')}, {size.size:,} bytes")
     if size.oldest is not None:
         lines.append(f"oldest: {datetime.fromtimestamp(size.oldest):%Y-%m-%d %H:%M}")
     lines += [f"{number:>9,}  {harmless(model)}" for model, number in size.answers.items()]
-    return "\n".join(lines)
-
-
-def _json(file: Path | None, size: StoreSize, forgotten: int | None, trouble: list[str]) -> str:
-    oldest = size.oldest
-    data = {
-        "file": str(file) if file else None,
-        "answers": sum(size.answers.values()),
-        "bytes": size.size,
-        "oldest": datetime.fromtimestamp(oldest).astimezone().isoformat() if oldest else None,
-        "models": size.answers,
-        "forgotten": forgotten,
-        "trouble": trouble,
-    }
-    return json.dumps(data, indent=2)
+    return "\n".join(lines), int(failed)
 
 
 def _store_file(start: Path) -> Path | None:

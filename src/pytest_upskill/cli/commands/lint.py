@@ -4,24 +4,20 @@ import argparse
 import dataclasses
 import json
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from ..._util.files import read_file
 from ..._util.texts import counted, harmless, one_line
 from ...errors import spelled
 from ...lint import Finding, lint_skill
 from ...options import SHARE
-from ...settings import INI_FILES, Settings
+from ...settings import Settings
 from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
 from ...skills.search import SkippedFolder, find_skills, left_out_lines
 from ..command_options import add_options
+from ..ini_file import ini_settings
 
-_JUDGE_SET: Final = re.compile(
-    r"""^[^#;\n]*(?:\bskill_judge[ \t]*=[ \t]*["']?\w|--skill-judge\b)""", re.M
-)
 _LONGEST_MESSAGE: Final = 1000
 
 
@@ -34,16 +30,7 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
         help="a skill's folder or one of its files, or a folder of skills (default: .)",
     )
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="output format (default: text)"
-    )
-    parser.add_argument(
-        "--json",
-        dest="format",
-        action="store_const",
-        const="json",
-        help="same as --format json",
-    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
     add_options(parser, "lint", Settings)
     parser.add_argument(
         "--lift",
@@ -56,14 +43,14 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_lint(args: argparse.Namespace) -> tuple[str, int]:
     skills, left_out = _skill_files(args.paths or [Path()])
-    judge = bool(args.judge) or _judge_is_set(Path())
+    judge = bool(args.judge) or _judge_is_set(Path.cwd())
     findings = [
         dataclasses.replace(finding, hint=spelled(finding.hint, args.spell))
         for file in skills
         for finding in lint_skill(file, judge=judge, lift=args.lift)
     ]
     errors = sum(finding.level == "error" for finding in findings)
-    if args.format == "json":
+    if args.json:
         text = json.dumps([dataclasses.asdict(finding) for finding in findings], indent=2)
     else:
         warnings = counted(len(findings) - errors, "warning")
@@ -102,14 +89,8 @@ def _skill_of(path: Path) -> Path:
 
 
 def _judge_is_set(folder: Path) -> bool:
-    for name in INI_FILES:
-        try:
-            text = read_file(folder / name).decode("utf-8", "replace")
-        except OSError:
-            continue
-        if _JUDGE_SET.search(text):
-            return True
-    return False
+    _, settings = ini_settings(folder) or (folder, {})
+    return bool(settings.get("skill_judge")) or "--skill-judge" in str(settings.get("addopts"))
 
 
 def _line(finding: Finding) -> str:

@@ -1,12 +1,11 @@
 """``pytest-upskill models``: list the values of --model, and which API keys are set."""
 
 import argparse
-import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..._util.texts import one_line
 from ...errors import InputError
@@ -19,12 +18,12 @@ from ...reports.terminal.tables import text_table
 _WIDE: Final = 26
 
 
-def add_models_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
+def add_models_arguments(_: argparse.ArgumentParser) -> None:
+    """None."""
 
 
-def run_models(args: argparse.Namespace) -> tuple[str, int]:
-    return models_json(os.environ) if args.json else models_text(os.environ), 0
+def run_models(_: argparse.Namespace) -> tuple[str, int]:
+    return models_text(os.environ), 0
 
 
 def models_text(env: Mapping[str, str]) -> str:
@@ -47,37 +46,9 @@ def models_text(env: Mapping[str, str]) -> str:
     )
 
 
-def models_json(env: Mapping[str, str]) -> str:
-    """The same for scripts."""
-    return json.dumps(
-        {
-            "aliases": {alias: f"anthropic:{model_id}" for alias, model_id in ALIASES.items()},
-            "providers": [_provider_data(name, env) for name in HOSTED],
-            "embedded": dict(_without_server(env)),
-        },
-        indent=2,
-    )
-
-
 def providers_of(env: Mapping[str, str]) -> list[tuple[str, str]]:
     """Providers, and whether their keys are set."""
     return [(name, _key_state(provider, env)) for name, provider in HOSTED.items()]
-
-
-def _provider_data(name: str, env: Mapping[str, str]) -> dict[str, Any]:
-    provider = HOSTED[name]
-    try:
-        url = HOSTED[name].base_url_in(env)
-    except InputError:
-        url = None
-    return {
-        "name": name,
-        "example": provider.example,
-        "address": shown_address(url) if url else None,
-        "needs_key": provider.needs_key or isinstance(provider, Cloud),
-        "key_variables": list(provider.key_envs),
-        "key_set": next(iter(provider.login_in(env)), None),
-    }
 
 
 def _form(provider: Provider) -> str:

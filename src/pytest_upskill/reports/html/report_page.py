@@ -129,7 +129,6 @@ def _head(
         "Triggers": results.triggers,
         "Studies": results.studies,
         "Cases": _has_cases(results),
-        "Notes": _has_cases(results),
     }
     links = "".join(f'<a href="#{name.lower()}">{name}</a>' for name, own in parts.items() if own)
     return (

@@ -12,7 +12,7 @@ from ..._util.texts import harmless
 from ...results.arm_comparison import unit_of
 from ..history_entries import Entry, by_pair
 from ..numbers import LIFT, Number, shown_numbers
-from .markup import resource, shell
+from .markup import Header, resource, shell, table
 
 _UNKNOWN: Final = "–"
 _COLOURS: Final = 6  # further lines start again, with another shape for their points
@@ -37,7 +37,11 @@ def trend_page(entries: Sequence[Entry], metric: Number) -> str:
         sorted(entries, key=lambda entry: entry.row.skill), key=lambda entry: entry.row.skill
     ):
         parts.append(_section(skill, list(group), metric))
-    return shell(title, "\n".join([*parts, "</main>"]), style=resource("trend.css"))
+    return shell(
+        title,
+        "\n".join([*parts, "</main>"]),
+        style=resource("overview.css") + resource("trend.css"),
+    )
 
 
 def _section(skill: str, entries: Sequence[Entry], metric: Number) -> str:
@@ -59,29 +63,18 @@ def _section(skill: str, entries: Sequence[Entry], metric: Number) -> str:
             f"{drawing}</div>"
             if drawing
             else f"<p>Not known of any run: {escape(metric.title)}.</p>",
-            '<div class="runs wide" tabindex="0" role="region" '
-            f'aria-label="Runs of {escape(name)}">{_table(entries)}</div></section>',
+            f"{_table(name, entries)}</section>",
         ]
     )
 
 
-def _table(entries: Sequence[Entry]) -> str:
+def _table(skill: str, entries: Sequence[Entry]) -> str:
     numbers = shown_numbers([entry.row for entry in entries], details=False)
-    before, after = ("run", "when (UTC)", "commit", "model", "cases"), ("verdict",)
-    headers = (*before, *(number.header for number in numbers), *after)
-    plain = {"run", "when (UTC)", "commit", "model", "verdict"}
-    kinds = ["" if header in plain else ' class="n"' for header in headers]
-
-    def row(tag: str, cells: Sequence[str]) -> str:
-        cells_html = [
-            f"<{tag}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, cells, strict=True)
-        ]
-        return f"<tr>{''.join(cells_html)}</tr>"
-
+    headers: list[Header] = [(name, "") for name in ("run", "when (UTC)", "commit", "model")]
+    headers += [("cases", "num"), *((number.header, "num") for number in numbers), ("verdict", "")]
     newest = sorted(entries, key=lambda entry: (entry.started, entry.id), reverse=True)
-    body = "".join(row("td", _cells(entry, numbers)) for entry in newest)
-    head = row("th", [escape(header) for header in headers])
-    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+    rows = [(run, cells) for run, *cells in (_cells(entry, numbers) for entry in newest)]
+    return table("numbers", f"Runs of {skill}", headers, rows)
 
 
 def _cells(entry: Entry, numbers: Sequence[Number]) -> list[str]:
