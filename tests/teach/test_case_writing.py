@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_upskill.checks import KINDS, parse_checks
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.case_loading import load_cases
-from pytest_upskill.teach.case_file import held_out, ids_held_out
+from pytest_upskill.teach.case_file import ids_held_out
 from pytest_upskill.teach.case_writing import CaseTrial, UsableCase
 from pytest_upskill.teach.replies import NotUsable, cases_schema, described_checks, offered
 from pytest_upskill.trials.answer import Reply
@@ -338,12 +338,12 @@ IDS = [f"case-{number}" for number in range(30)]
     st.floats(0, 0.8),
 )
 def test_a_split_is_the_same_in_any_order_and_leaves_enough_to_learn_from(
-    cases: list[tuple[str, tuple[str, ...]]], share: float
+    named: list[tuple[str, tuple[str, ...]]], share: float
 ) -> None:
-    held = held_out(cases, share)
-    assert held == held_out(cases, share)
-    assert held <= {case for case, _ in cases}
-    assert held == held_out(list(reversed(cases)), share)
+    cases = [Case(name, f"Question of {name}", tags=tags) for name, tags in named]
+    held = ids_held_out(cases, share)
+    assert held <= {case.id for case in cases}
+    assert held == ids_held_out(list(reversed(cases)), share)
     if len(cases) >= 6 and share > 0.05:
         assert len(held) >= 2
         assert len(cases) - len(held) >= 2
@@ -352,8 +352,8 @@ def test_a_split_is_the_same_in_any_order_and_leaves_enough_to_learn_from(
 
 
 def test_every_kind_of_question_is_held_out_by_its_share() -> None:
-    cases = [(f"{kind}-{number}", (kind,)) for kind in "abc" for number in range(6)]
-    held = held_out(cases, 1 / 3)
+    names = [f"{kind}-{number}" for kind in "abc" for number in range(6)]
+    held = ids_held_out([Case(name, name, tags=(name[0],)) for name in names], 1 / 3)
     assert sorted(name[0] for name in held) == ["a", "a", "b", "b", "c", "c"]
 
 

@@ -92,69 +92,43 @@ def require_growable(cases: CaseFile) -> None:
         )
 
 
-def tagged_ids(cases: Iterable[Case]) -> tuple[set[str], set[str]]:
-    """The ids that are tagged for learning, and those that are tagged as held out."""
-    tags = {case.id: case.tags for case in cases}
-    learning = {name for name in tags if LEARN in tags[name]}
-    return learning, {name for name in tags if HOLDOUT in tags[name]} - learning
-
-
-def split_cases(
-    cases: Sequence[UsableCase], share: float
-) -> tuple[list[UsableCase], list[UsableCase]]:
-    """The learning and the held-out cases."""
-    held = ids_held_out([usable.case for usable in cases], share)
-    return (
-        [usable for usable in cases if usable.case.id not in held],
-        [usable for usable in cases if usable.case.id in held],
-    )
-
-
 def ids_held_out(cases: Iterable[Case], share: float) -> frozenset[str]:
     """The ids of the held-out cases: as tagged in the file, the others by their share.
 
-    Cases that ask the same stay together: what is learned from one helps with the other.
+    Cases that ask the same stay together: what is learned from one helps with the other. Only ids
+    and tags decide, so the same cases are always split the same way.
     """
     groups: dict[str, list[Case]] = {}
-    for case in cases:
+    for case in sorted(cases, key=lambda case: case.id):
         groups.setdefault(sample_of(case), []).append(case)
     held, untagged = set[str](), dict[str, list[Case]]()
     for group in groups.values():
-        tagged_learn, tagged_held = tagged_ids(group)
-        held |= tagged_held if tagged_learn else {case.id for case in group if tagged_held}
-        if not tagged_learn and not tagged_held:
-            untagged[min(case.id for case in group)] = group
-    tags = [
-        (case.id, case.tags) for group in untagged.values() for case in group if case.id in untagged
-    ]
-    chosen = held_out(tags, share)
-    return frozenset(held | {case.id for name in chosen for case in untagged[name]})
-
-
-def held_out(cases: Sequence[tuple[str, tuple[str, ...]]], share: float) -> set[str]:
-    """The ids to hold out, given ids and tags: the same share of every kind of question.
-
-    Only ids and tags decide, so the same cases are always split the same way.
-    """
-    number = round(share * len(cases))
+        tags = {tag for case in group for tag in case.tags}
+        if not tags & {LEARN, HOLDOUT}:
+            untagged[group[0].id] = group
+        elif LEARN not in tags:
+            held |= {case.id for case in group}
+        else:
+            held |= {case.id for case in group if HOLDOUT in case.tags and LEARN not in case.tags}
+    kinds: dict[str, list[str]] = {}  # of each, the same share is held out
+    for name, group in untagged.items():
+        kinds.setdefault(group[0].tags[0] if group[0].tags else "", []).append(name)
+    placed = sorted(
+        ((place + 0.5) / len(names), digest(name), name)
+        for names in kinds.values()
+        for place, name in enumerate(sorted(names, key=digest))
+    )
+    number = round(share * len(placed))
     if 0 < share < 1:
-        number = max(number, 2 if len(cases) >= _TWO_HELD_OUT else 1)
-        number = min(number, len(cases) - 2)
-    kinds: dict[str, list[str]] = {}
-    for case, tags in cases:
-        kinds.setdefault(tags[0] if tags else "", []).append(case)
-    placed = [
-        ((place + 0.5) / len(group), digest(case), case)
-        for group in kinds.values()
-        for place, case in enumerate(sorted(group, key=digest))
-    ]
-    return {case for _, _, case in sorted(placed)[: max(0, number)]}
+        number = max(number, 2 if len(placed) >= _TWO_HELD_OUT else 1)
+        number = max(0, min(number, len(placed) - 2))
+    return frozenset(held | {case.id for *_, name in placed[:number] for case in untagged[name]})
 
 
 def case_file_text(
     old: CaseFile,
     new: Sequence[UsableCase],
-    held: set[str] | frozenset[str],
+    held: frozenset[str],
     metadata: Mapping[str, Any],
 ) -> str:
     """The file with the new cases and the metadata, every case tagged as learn or holdout."""

@@ -12,6 +12,7 @@ from ..measure.estimate import (
     calls_of_trials,
     estimate_of,
 )
+from ..skills.case import Case
 from ..skills.skill import Skill, estimated_tokens
 from ..skills.trigger_loading import Trigger
 from ..stats.intervals import LEVEL
@@ -19,7 +20,7 @@ from ..stats.power import fewest_cases
 from ..trials.answer import Usage
 from ..trials.subject import Subject
 from .attempts import MOST_TRACES
-from .case_file import held_out, tagged_ids
+from .case_file import ids_held_out
 from .case_writing import CaseAuthor, UsableCase
 from .sources import Material
 from .teach_models import TeachModels
@@ -126,10 +127,8 @@ def _failures(models: TeachModels) -> int:
 def too_few_cases(cases: Sequence[UsableCase], new: int, share: float, students: int) -> str:
     """A warning if these cases can't show a lift whatever the answers; "" if they can."""
     active = [usable.case for usable in cases if not usable.case.skip]
-    learning, held = tagged_ids(active)
-    untagged = [(case.id, case.tags) for case in active if case.id not in learning | held]
-    untagged += [(f"new {number}", ()) for number in range(new)]
-    number, total = len(held) + len(held_out(untagged, share)), len(active) + new
+    active += [Case(f"new {number}", f"new {number}") for number in range(new)]
+    number, total = len(ids_held_out(active, share)), len(active)
     # Several models need more cases than one, as in the verdicts.
     fewest = fewest_cases(1 - (1 - LEVEL) / max(1, students))
     if total < fewest:

@@ -26,7 +26,7 @@ def test_a_trace_that_fits_is_shown_whole_in_numbered_steps() -> None:
     assert told.text.startswith("1. user: Make a build.toml for H100 and check it.\n2. assistant: ")
     assert f"3. call Bash: python check.py\n   FAILED: Exit code 127\n   {ERROR}\n" in told.text
     assert "4. call Bash: python3 check.py\n   result: ok\n" in told.text
-    assert "5. call Write: file_path: build.toml content: capability = '8.0'\n" in told.text
+    assert "5. call Write: file_path: build.toml\n   content: capability = '8.0'\n" in told.text
 
 
 def long(word: str, lines: int = 2000) -> str:

@@ -22,6 +22,10 @@ class Rank(IntEnum):
     THOUGHT = 8
 
 
+_OF_KIND: Final[dict[str, Rank]] = {
+    **{"user": Rank.ASKED, "assistant": Rank.DECIDED},
+    **{"thinking": Rank.THOUGHT, "call": Rank.CALLED},
+}
 _SHELLS: Final = frozenset(
     {"bash", "shell", "exec_command", "shell_command", "local_shell", "container.exec", "exec"}
     | {"run_command", "run_terminal_cmd", "terminal", "execute_command", "run_shell_command"}
@@ -44,7 +48,7 @@ _WORD: Final = re.compile(r"\s*([^\s;&|<>()]{1,200})")
 
 def ranked(turns: Sequence[Turn]) -> list[Rank]:
     """The rank of each turn."""
-    ranks = [_plain_rank(turn) for turn in turns]
+    ranks = [_OF_KIND.get(turn.kind, Rank.SEEN) for turn in turns]
     for place in _answers(turns):
         ranks[place] = Rank.ANSWERED
     last, earlier = _versions(turns)
@@ -56,20 +60,6 @@ def ranked(turns: Sequence[Turn]) -> list[Rank]:
         # A fix that is the last version of a file keeps its rank.
         ranks[place] = min(ranks[place], Rank.FAILED)
     return ranks
-
-
-def _plain_rank(turn: Turn) -> Rank:
-    match turn.kind:
-        case "user":
-            return Rank.ASKED
-        case "assistant":
-            return Rank.DECIDED
-        case "thinking":
-            return Rank.THOUGHT
-        case "call":
-            return Rank.CALLED
-        case _:
-            return Rank.SEEN
 
 
 def _answers(turns: Sequence[Turn]) -> set[int]:
