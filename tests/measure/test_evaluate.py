@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.measure.arm_maker import ArmMaker
-from pytest_upskill.measure.evaluate import evaluate_cases
+from pytest_upskill.measure.evaluate import Evaluator
 from pytest_upskill.models.prices import Price
 from pytest_upskill.settings import Score, Settings
 from pytest_upskill.skills.case_loading import find_cases
@@ -44,19 +44,13 @@ def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequenc
         return Answer(text, Usage(1_000_000, 0, 0))
 
     models = {Subject(CHAT, "haiku"): "claude-haiku", Subject(CHAT, "opus"): "claude-opus"}
-    results = evaluate_cases(
-        skill,
-        load_checked_cases(file).require_all(),
-        models,
-        Settings(runs=2),
-        ask,
-        {"haiku": Price(1, 1, 1)}.get,
-        [arm for arm in arms_of(skill, Settings()) if arm.name in arms],
-    )
+    evaluator = Evaluator(Settings(runs=2), ask, {"haiku": Price(1, 1, 1)}.get)
+    chosen = [arm for arm in arms_of(skill, Settings()) if arm.name in arms]
+    results = evaluator.evaluate(skill, load_checked_cases(file).require_all(), models, chosen)
     assert [(test.case, test.label) for test in results.tests] == [
         ("how", "haiku"),
-        ("how", "opus"),
         ("why", "haiku"),
+        ("how", "opus"),
         ("why", "opus"),
         ("opus", "opus"),
     ]
@@ -88,7 +82,7 @@ def test_the_form_of_the_cases_decides_what_is_scored(
     file.write_text(json.dumps(written))
     cases = load_checked_cases(file).require_all()
     nobody = Settings(score=chosen)
-    results = evaluate_cases(skill, cases, {}, nobody, lambda _: [], lambda _: None, ())
+    results = Evaluator(nobody, lambda _: [], lambda _: None).evaluate(skill, cases, {}, ())
     assert [info.score for info in results.skills] == [score]
 
 
@@ -108,13 +102,10 @@ def test_agents_get_tasks_and_a_plain_question_none_of_their_cases(tmp_path: Pat
             for question in questions
         ]
 
-    results = evaluate_cases(
+    results = Evaluator(Settings(), ask, lambda _: Price(1, 1, 1)).evaluate(
         skill,
         load_checked_cases(folder / "skill_meta.json").require_all(),
         {Subject(CHAT, "haiku"): "id", Subject("loop", "haiku"): "id"},
-        Settings(),
-        ask,
-        lambda _: Price(1, 1, 1),
         ArmMaker(Settings()).arms(skill, agents=True),
     )
     tests = [(test.case, test.label) for test in results.tests]

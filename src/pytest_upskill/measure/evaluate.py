@@ -1,7 +1,7 @@
-"""Measure a skill without pytest: every case on every model, in all arms, as one RunResults."""
+"""Carry out and grade cases × subjects × arms × runs, without pytest."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import monotonic
 
@@ -12,59 +12,95 @@ from ..errors import shown
 from ..models.prices import PriceOf, cost
 from ..results.accepted import planned_case
 from ..results.run import RunResults, versions
-from ..settings import Score, Settings
+from ..settings import Settings
 from ..skills.skill import Skill
 from ..trials.arm import Arm
 from ..trials.plan import PlannedCase, SkillInfo, score_of
+from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import trials_of, user_text
 
 
-def evaluate_cases(
-    skill: Skill,
-    cases: Sequence[CheckedCase],
-    subjects: Mapping[Subject, str],
-    settings: Settings,
-    ask: Ask,
-    price_of: PriceOf,
-    arms: Sequence[Arm],
-    version_of: Callable[[str], str] = lambda _agent: "",
-) -> RunResults:
-    """Ask everything at once and grade it; ``subjects`` have the ids of their models.
+@dataclass(frozen=True)
+class Evaluator:
+    """Asks models and agents, and grades what they answer."""
 
-    Skipped cases, cases for other models, and those of agents on a plain completion are left out.
-    """
-    started, clock = datetime.now(UTC), monotonic()
-    tests, to_grade = list[PlannedCase](), list[ToGrade]()
-    info = _info(skill, score_of(settings.score, [case for case, _ in cases]))
-    for case, checks in cases:
-        rubric = rubric_for(checks, settings.judge, skill)
+    settings: Settings
+    ask: Ask
+    price_of: PriceOf
+    version_of: Callable[[str], str] = lambda _agent: ""
+
+    def trials(
+        self,
+        skill: Skill,
+        cases: Iterable[CheckedCase],
+        subject: Subject,
+        arms: Sequence[Arm],
+        runs: Iterable[int] | None = None,
+    ) -> list[ToGrade]:
+        """What is to be asked; ``skill`` is the tested one, which a judge must not see."""
+        settings, version = self.settings, self.version_of(subject.agent)
+        return [
+            ToGrade(trial, case, checks)
+            for case, checks in cases
+            for rubric in [rubric_for(checks, settings.judge, skill)]
+            for trial in trials_of(
+                skill.name, case, subject, arms, settings, rubric, version=version, runs=runs
+            )
+        ]
+
+    def records(self, to_grade: Sequence[ToGrade]) -> list[Record]:
+        """The record of each trial, with its cost. Everything is asked at once."""
+        return [
+            replace(record, cost=cost(self.price_of(record.model), record.usage))
+            for record in records_of(to_grade, self.ask, self.settings.sandbox)
+        ]
+
+    def evaluate(
+        self,
+        skill: Skill,
+        cases: Sequence[CheckedCase],
+        subjects: Mapping[Subject, str],
+        arms: Sequence[Arm],
+    ) -> RunResults:
+        """All of a skill's cases as one run; ``subjects`` have the ids of their models."""
+        started, clock = datetime.now(UTC), monotonic()
+        score = score_of(self.settings.score, [case for case, _ in cases])
+        info = SkillInfo.of(skill, skill.name, shown(skill.file.parent), score=score)
+        tests, to_grade = list[PlannedCase](), list[ToGrade]()
         for subject, model_id in subjects.items():
-            if case.skip or not case.is_for(subject.label, subject.model, model_id):
-                continue
-            if subject.agent == CHAT and why_agent(case, checks):
-                continue
-            version = version_of(subject.agent)
-            trials = trials_of(skill.name, case, subject, arms, settings, rubric, version=version)
-            nodeid = f"{info.path}::{case.id}[{subject.label}]"
-            planned = planned_case(nodeid, case, trials, settings, compared=case.xfail is None)
-            tests.append(replace(planned, trials=()))
-            to_grade += [ToGrade(trial, case, checks) for trial in trials]
-    records = records_of(to_grade, ask, settings.sandbox)
-    prices = {subject.label: price_of(subject.model) for subject in subjects}
-    return RunResults(
-        started=started,
-        seconds=monotonic() - clock,
-        skills=(info,),
-        model_ids={subject.label: model_id for subject, model_id in subjects.items()},
-        tests=tuple(tests),
-        records=tuple(
-            replace(record, cost=cost(prices[record.label], record.usage)) for record in records
-        ),
-        questions={(skill.name, case.id): user_text(case) for case, _ in cases},
-        versions=versions(),
+            for checked in asked_cases(cases, subject, model_id):
+                case, trials = checked[0], self.trials(skill, [checked], subject, arms)
+                nodeid = f"{info.path}::{case.id}[{subject.label}]"
+                asked = [item.trial for item in trials]
+                planned = planned_case(
+                    nodeid, case, asked, self.settings, compared=case.xfail is None
+                )
+                tests.append(replace(planned, trials=()))
+                to_grade += trials
+        return RunResults(
+            started=started,
+            records=tuple(self.records(to_grade)),
+            seconds=monotonic() - clock,
+            skills=(info,),
+            model_ids={subject.label: model_id for subject, model_id in subjects.items()},
+            tests=tuple(tests),
+            questions={(skill.name, case.id): user_text(case) for case, _ in cases},
+            versions=versions(),
+        )
+
+
+def asked_cases(
+    cases: Iterable[CheckedCase], subject: Subject, model_id: str
+) -> tuple[CheckedCase, ...]:
+    """The cases that a subject is asked, the same as in a run of tests.
+
+    Not those that are skipped or for other models, nor those of agents on a plain completion.
+    """
+    return tuple(
+        (case, checks)
+        for case, checks in cases
+        if not case.skip
+        and case.is_for(subject.label, subject.model, model_id)
+        and (subject.agent != CHAT or not why_agent(case, checks))
     )
-
-
-def _info(skill: Skill, score: Score) -> SkillInfo:
-    return SkillInfo.of(skill, skill.name, shown(skill.file.parent), score=score)

@@ -11,7 +11,7 @@ from ..checks import CheckedCase
 from ..errors import Setting, Spell
 from ..measure.arm_maker import ArmMaker
 from ..measure.assembly import Assembly, announced
-from ..measure.evaluate import evaluate_cases
+from ..measure.evaluate import Evaluator
 from ..models.model import ModelName, NamedBy
 from ..models.prices import FREE, Price, cost
 from ..results.run import RunResults
@@ -132,10 +132,9 @@ class TeachModels:
             for arm in self._maker.arms(skill, all_cases, agents=agents)
             if arms is None or arm.name in arms
         ]
-        return evaluate_cases(
-            *(skill, cases, subjects, self.settings, self.ask, self.price_of, chosen),
-            version_of=self._models.roster.version,
-        )
+        version_of = self._models.roster.version
+        evaluator = Evaluator(self.settings, self.ask, self.price_of, version_of)
+        return evaluator.evaluate(skill, cases, subjects, chosen)
 
     def decide(self, skill: Skill, triggers: Sequence[Trigger]) -> list[tuple[Trigger, Record]]:
         """Ask every query on every student, and say of each trial whether it was decided right."""
