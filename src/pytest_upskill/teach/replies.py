@@ -1,8 +1,7 @@
 """Ask a model for JSON of a known form: forms, schemas, reading, one repair.
 
-The schemas are written out rather than derived from the forms: providers accept only a subset of
-JSON Schema and want every key to be required. The forms accept what servers without schema
-support send.
+The schemas are made of examples rather than of the forms: providers accept only a subset of JSON
+Schema and want every key to be required. The forms accept what servers without schema support send.
 """
 
 import json
@@ -111,52 +110,36 @@ def described_checks(judge: bool) -> str:
     )
 
 
-_TEXT: Final = {"type": "string"}
-_TEXTS: Final = {"type": "array", "items": _TEXT}
+def schema_like(example: Any) -> dict[str, Any]:
+    """The schema of values like this one: all keys are required, and no others allowed."""
+    if isinstance(example, dict):
+        properties = {key: schema_like(value) for key, value in example.items()}
+        about = {"required": list(properties), "additionalProperties": False}
+        return {"type": "object", "properties": properties, **about}
+    if isinstance(example, list):
+        return {"type": "array", "items": schema_like(example[0])}
+    return {"type": {str: "string", int: "integer", bool: "boolean"}[type(example)]}
 
 
-def _object(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _list(item: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": item}
-
-
+_FILE: Final = {"name": "", "text": ""}
 DRAFT_SCHEMA: Final = json.dumps(
-    _object(name=_TEXT, description=_TEXT, body=_TEXT, files=_list(_object(path=_TEXT, text=_TEXT)))
+    schema_like({"name": "", "description": "", "body": "", "files": [{"path": "", "text": ""}]})
 )
-VERSION_SCHEMA: Final = json.dumps(_object(body=_TEXT))
+VERSION_SCHEMA: Final = json.dumps(schema_like({"body": ""}))
 QUERIES_SCHEMA: Final = json.dumps(
-    _object(queries=_list(_object(query=_TEXT, should_trigger={"type": "boolean"})))
+    schema_like({"queries": [{"query": "", "should_trigger": True}]})
 )
-DESCRIPTION_SCHEMA: Final = json.dumps(_object(description=_TEXT))
+DESCRIPTION_SCHEMA: Final = json.dumps(schema_like({"description": ""}))
 
 
 def cases_schema(judge: bool, *, agents: bool = False) -> str:
-    kinds = {list: _TEXTS, str: _TEXT, int: {"type": "integer"}, bool: {"type": "boolean"}}
-    expected = {name: kinds[type(example)] for name, (example, _) in offered(judge).items()}
-    files = _list(_object(name=_TEXT, text=_TEXT))
-    of_agents: dict[str, Any] = {}
+    expected = {name: example for name, (example, _) in offered(judge).items()}
+    case = {"id": "", "input": "", "files": [_FILE], "expected": expected, "tags": [""]}
+    case |= {"reference": "", "wrong": ""}
     if agents:
-        file = _object(path=_TEXT, contains=_TEXTS, not_contains=_TEXTS)
-        of_agents = {"leaves": _list(file), "reference_files": files, "wrong_files": files}
-    case = _object(
-        id=_TEXT,
-        input=_TEXT,
-        files=files,
-        expected=_object(**expected),
-        tags=_TEXTS,
-        reference=_TEXT,
-        wrong=_TEXT,
-        **of_agents,
-    )
-    return json.dumps(_object(cases=_list(case)))
+        case |= {"leaves": [{"path": "", "contains": [""], "not_contains": [""]}]}
+        case |= {"reference_files": [_FILE], "wrong_files": [_FILE]}
+    return json.dumps(schema_like({"cases": [case]}))
 
 
 class NotUsable(Exception):
