@@ -36,7 +36,6 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
         "pytest_upskill.errors",
         "pytest_upskill.options",
         "pytest_upskill.plugin",
-        "pytest_upskill.plugin.arguments",
         "pytest_upskill.plugin.hookspecs",
         "pytest_upskill.plugin.pytest_options",
         "pytest_upskill.plugin.skill_code",

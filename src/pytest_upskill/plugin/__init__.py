@@ -8,9 +8,8 @@ from typing import Final
 import pytest
 
 from . import hookspecs
-from .arguments import is_asked_for, split_args
 from .pytest_options import add_options, cli_flags, cli_gates
-from .skill_code import keep_code_of_skills_out
+from .skill_code import is_asked_for, keep_code_of_skills_out, split_args
 
 _RUN: Final = "upskill-run"
 

@@ -59,26 +59,31 @@ def _returned(hook: str, value: object, expected: str) -> InputError:
     return InputError(hook, f"returned {one_line(repr(value), 100)}", f"Return {expected}.")
 
 
+def _registered(hook: Any, config: pytest.Config, expected: str) -> Iterator[tuple[Any, Any]]:
+    """What all implementations of a hook return, by name."""
+    for returned in call(hook, config=config):
+        if not isinstance(returned, Mapping):
+            raise _returned(hook.name, returned, expected)
+        yield from returned.items()
+
+
 def registered_checks(ihook: Any, config: pytest.Config) -> dict[str, CheckKind]:
     """The checks of pytest_upskill_checks, by their names."""
     kinds, expected = dict[str, CheckKind](), "a dict of names and functions"
-    for returned in call(ihook.pytest_upskill_checks, config=config):
-        if not isinstance(returned, Mapping):
-            raise _returned(_CHECKS, returned, expected)
-        for name, function in returned.items():
-            shown_name, hint = one_line(repr(name), 100), f"Return {expected}."
-            if not isinstance(name, str):
-                raise InputError(_CHECKS, f"{shown_name} is not a name", hint)
-            if not callable(function):
-                problem = f"{shown_name} is {one_line(repr(function), 100)}, not a function"
-                raise InputError(_CHECKS, problem, hint)
-            if name in TAKEN:
-                problem = f"{shown_name} is a built-in check"
-                raise InputError(_CHECKS, problem, "Choose another name.")
-            if name in kinds:
-                problem = f"{shown_name} is registered twice"
-                raise InputError(_CHECKS, problem, "Rename one of them.")
-            kinds[name] = function_kind(name, function)
+    for name, function in _registered(ihook.pytest_upskill_checks, config, expected):
+        shown_name, hint = one_line(repr(name), 100), f"Return {expected}."
+        if not isinstance(name, str):
+            raise InputError(_CHECKS, f"{shown_name} is not a name", hint)
+        if not callable(function):
+            problem = f"{shown_name} is {one_line(repr(function), 100)}, not a function"
+            raise InputError(_CHECKS, problem, hint)
+        if name in TAKEN:
+            problem = f"{shown_name} is a built-in check"
+            raise InputError(_CHECKS, problem, "Choose another name.")
+        if name in kinds:
+            problem = f"{shown_name} is registered twice"
+            raise InputError(_CHECKS, problem, "Rename one of them.")
+        kinds[name] = function_kind(name, function)
     return kinds
 
 
@@ -101,17 +106,14 @@ class _FunctionProvider(Provider):
 
 def registered_providers(config: pytest.Config) -> dict[str, Provider]:
     """The providers of pytest_upskill_models, by their prefixes."""
-    providers = dict[str, Provider]()
-    for returned in call(config.hook.pytest_upskill_models, config=config):
-        if not isinstance(returned, Mapping):
-            raise _returned(_MODELS, returned, "a dict of prefixes and providers")
-        for name, source in returned.items():
-            if not isinstance(name, str) or not _PREFIX.fullmatch(name):
-                problem = f"{name!r} can't be a prefix"
-                raise InputError(_MODELS, problem, "Use lower-case letters, digits, - and _.")
-            if name in providers or name in PROVIDERS or name in ALIASES:
-                raise InputError(_MODELS, f"{name!r} is taken", "Choose another prefix.")
-            providers[name] = _provider(name, source)
+    providers, expected = dict[str, Provider](), "a dict of prefixes and providers"
+    for name, source in _registered(config.hook.pytest_upskill_models, config, expected):
+        if not isinstance(name, str) or not _PREFIX.fullmatch(name):
+            problem = f"{name!r} can't be a prefix"
+            raise InputError(_MODELS, problem, "Use lower-case letters, digits, - and _.")
+        if name in providers or name in PROVIDERS or name in ALIASES:
+            raise InputError(_MODELS, f"{name!r} is taken", "Choose another prefix.")
+        providers[name] = _provider(name, source)
     return providers
 
 
@@ -119,18 +121,15 @@ def registered_agents(config: pytest.Config) -> dict[str, Callable[[], Agent]]:
     """The agents of pytest_upskill_agents, by their names."""
     agents = dict[str, Callable[[], Agent]]()
     expected = "a dict of names and classes of agents"
-    for returned in call(config.hook.pytest_upskill_agents, config=config):
-        if not isinstance(returned, Mapping):
-            raise _returned(_AGENTS, returned, expected)
-        for name, source in returned.items():
-            if not isinstance(name, str) or not _PREFIX.fullmatch(name):
-                problem = f"{name!r} can't be a name"
-                raise InputError(_AGENTS, problem, "Use lower-case letters, digits, - and _.")
-            if name in agents or name in AGENTS or name == CHAT:
-                raise InputError(_AGENTS, f"{name!r} is taken", "Choose another name.")
-            if not callable(source):
-                raise _returned(_AGENTS, {name: source}, expected)
-            agents[name] = partial(_agent, name, source)
+    for name, source in _registered(config.hook.pytest_upskill_agents, config, expected):
+        if not isinstance(name, str) or not _PREFIX.fullmatch(name):
+            problem = f"{name!r} can't be a name"
+            raise InputError(_AGENTS, problem, "Use lower-case letters, digits, - and _.")
+        if name in agents or name in AGENTS or name == CHAT:
+            raise InputError(_AGENTS, f"{name!r} is taken", "Choose another name.")
+        if not callable(source):
+            raise _returned(_AGENTS, {name: source}, expected)
+        agents[name] = partial(_agent, name, source)
     return agents
 
 

@@ -23,9 +23,8 @@ from ..skills.trigger_loading import (
     load_triggers,
     trigger_files,
 )
-from .arguments import SkillArg, path_of, split_args
 from .pytest_options import absolute, cli_value
-from .skill_code import code_kept_out
+from .skill_code import SkillArg, code_kept_out, path_of, split_args
 
 Pick = tuple[str, str | None]  # a case and the label of an agent and model; None for the usual
 
