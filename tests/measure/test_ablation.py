@@ -9,6 +9,8 @@ import pytest
 from pytest_upskill._util.texts import digest
 from pytest_upskill.errors import InputError
 from pytest_upskill.measure.ablation import NOT_IN_CONTEXT, SHORTER, WHOLE, Ablation
+from pytest_upskill.measure.arm_maker import ArmMaker
+from pytest_upskill.measure.evaluate import Evaluator
 from pytest_upskill.measure.study_runner import StudyRunner, load_skill_cases
 from pytest_upskill.results.study import Study
 from pytest_upskill.settings import Settings
@@ -71,12 +73,14 @@ def ablation(
     (skill / "references/more.md").write_text("More.")
     settings = Settings(references=bool(more.pop("references", False)))
     source = load_skill_cases(skill / "SKILL.md", "pages", settings)
-    whole = Ablation(source, subject, source.cases, folder / "made", settings)
+    whole = Ablation(source, subject, source.cases, folder / "made", settings, ArmMaker(settings))
     return replace(whole, **more)  # type: ignore[arg-type]
 
 
 def studied(one: Ablation, right: Answers, looks: tuple[int, ...] = (1,)) -> Study:
-    runner = StudyRunner(one.settings, looks, Model(right), lambda _agent: "1", lambda _model: None)
+    runner = StudyRunner(
+        Evaluator(one.settings, Model(right), lambda _model: None, lambda _agent: "1"), looks
+    )
     return runner.run(one.plan())
 
 
@@ -150,7 +154,7 @@ def test_a_shorter_skill_is_compared_with_the_whole_one_on_other_cases(tmp_path:
     one = ablation(tmp_path, cases=40)
     parts = [one.parts["without Alignment"], one.parts["without Links"]]
     plan = one.shorter_plan(parts, one.cases[:30])
-    runner = StudyRunner(one.settings, (1,), Model(needs_left), str, lambda _model: None)
+    runner = StudyRunner(Evaluator(one.settings, Model(needs_left), lambda _model: None, str), (1,))
     contrast = runner.run(plan).contrast(SHORTER)
     assert (contrast.cases, contrast.word, contrast.margin) == (30, "hurts", one.margin)
     assert contrast.words.startswith("loses 80 points (")
@@ -167,7 +171,9 @@ def test_an_outage_is_no_loss(tmp_path: Path) -> None:
             for asked in questions
         ]
 
-    runner = StudyRunner(one.settings, (1,), ask, lambda _agent: "1", lambda _model: None)
+    runner = StudyRunner(
+        Evaluator(one.settings, ask, lambda _model: None, lambda _agent: "1"), (1,)
+    )
     found = runner.run(one.plan())
     assert found.contrast("without Troubleshooting").word == "incomplete"
     assert not one.could_go(found)
@@ -196,15 +202,13 @@ def test_files_count_where_a_model_can_see_them(tmp_path: Path) -> None:
 
 def test_an_agent_gets_a_folder_of_the_same_name_without_the_part(tmp_path: Path) -> None:
     one = ablation(tmp_path, cases=2, subject=LOOP)
-    study = one.plan()
-    runner = StudyRunner(
-        one.settings, (1,), Model(needs_left), lambda _agent: "1", lambda _model: None
-    )
-    tasks = [trial.trial.question.task for trial in runner._all_trials([study], 1)]
-    known = [skill for task in tasks if task and task.tested for skill in task.skills]
-    assert {skill.name for skill in known} == {"pages"}
-    assert len({skill.digest for skill in known}) == 1 + len(one.parts)
-    assert all(not Path(skill.folder, "skill_meta.json").exists() for skill in known[2:])
+    (group,) = one.plan().groups
+    tested = {arm.name: arm.skills[0] for arm in group.arms if arm.tested}
+    assert list(tested) == [WHOLE, *one.parts]
+    assert {skill.name for skill in tested.values()} == {"pages"}
+    assert len({skill.digest for skill in tested.values()}) == 1 + len(one.parts)
+    copies = [Path(tested[name].folder) for name in one.parts]
+    assert not any((folder / "skill_meta.json").exists() for folder in copies)
 
 
 def test_one_section_can_only_be_studied_by_paragraph(tmp_path: Path) -> None:
@@ -229,7 +233,9 @@ def test_runs_are_added_only_while_they_may_tell(tmp_path: Path) -> None:
     """A part that is missed for sure, and one that surely is not, are settled at once."""
     one = ablation(tmp_path)
     model = Model(needs_left)
-    runner = StudyRunner(one.settings, (2, 4, 8), model, lambda _agent: "1", lambda _model: None)
+    runner = StudyRunner(
+        Evaluator(one.settings, model, lambda _model: None, lambda _agent: "1"), (2, 4, 8)
+    )
     runner.run(one.plan())
     assert max(question.run for question in model.asked) == 2
 

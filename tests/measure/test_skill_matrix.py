@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.errors import InputError, SettingsError
+from pytest_upskill.measure.arm_maker import ArmMaker
+from pytest_upskill.measure.evaluate import Evaluator
 from pytest_upskill.measure.skill_matrix import distinct, listing_tokens, matrix_plans
 from pytest_upskill.measure.study_runner import SkillCases, StudyRunner, load_skill_cases
 from pytest_upskill.results.study import Study
@@ -18,6 +20,7 @@ from pytest_upskill.trials.trial import Question
 from support.kit import case, write_skill
 
 LOOP = Subject("loop", "m")
+MAKER = ArmMaker(Settings())
 
 
 def source(folder: Path, cases: int = 1) -> SkillCases:
@@ -67,8 +70,8 @@ class Answerer:
 
 
 def studied(skills: Sequence[SkillCases], ask: Answerer, looks: tuple[int, ...] = (2,)) -> Study:
-    (plan,) = matrix_plans(skills, {LOOP: "id"})
-    runner = StudyRunner(Settings(), looks, ask, lambda _agent: "1", lambda _model: None)
+    (plan,) = matrix_plans(skills, {LOOP: "id"}, MAKER)
+    runner = StudyRunner(Evaluator(Settings(), ask, lambda _model: None, lambda _agent: "1"), looks)
     return runner.run(plan)
 
 
@@ -79,22 +82,25 @@ def words_of(study: Study) -> dict[str, str]:
 def test_every_skill_with_cases_is_asked_alone_beside_each_other_and_beside_all(
     tmp_path: Path,
 ) -> None:
-    (plan,) = matrix_plans(sources(tmp_path, pdf=2, csv=1, docs=0), {LOOP: "id"})
-    others = {
-        (one.skill.name, one.arm, tuple(other.name for other in one.neighbours))
-        for one in plan.variants
+    (plan,) = matrix_plans(sources(tmp_path, pdf=2, csv=1, docs=0), {LOOP: "id"}, MAKER)
+    arms = {
+        group.skill.name: {
+            arm.name: (arm.tested, tuple(skill.name for skill in arm.skills)) for arm in group.arms
+        }
+        for group in plan.groups
     }
-    wanted = {
-        ("pdf", (), ("csv",), ("docs",), ("csv", "docs")),
-        ("csv", (), ("pdf",), ("docs",), ("docs", "pdf")),
+    assert arms["pdf"] == {
+        "pdf alone": ("pdf", ("pdf",)),
+        "no skill, cases of pdf": ("", ()),
+        "pdf with csv": ("pdf", ("csv", "pdf")),
+        "csv without pdf": ("", ("csv",)),
+        "pdf with docs": ("pdf", ("docs", "pdf")),
+        "docs without pdf": ("", ("docs",)),
+        "pdf with all others": ("pdf", ("csv", "docs", "pdf")),
+        "all others without pdf": ("", ("csv", "docs")),
     }
-    assert others == {
-        (name, arm, beside)
-        for name, *besides in wanted
-        for beside in besides
-        for arm in ("baseline", "skill")
-    }
-    assert len(plan.variants) == len({one.name for one in plan.variants}) == 16
+    assert [len(group.arms) for group in plan.groups] == [8, 8]
+    assert [len(group.cases) for group in plan.groups] == [2, 1]
     assert [one.name for one in plan.contrasts] == [
         "pdf with csv",
         "pdf with docs",
@@ -109,7 +115,7 @@ def test_every_skill_with_cases_is_asked_alone_beside_each_other_and_beside_all(
 
 
 def test_of_two_skills_all_others_are_the_other_one(tmp_path: Path) -> None:
-    (plan,) = matrix_plans(sources(tmp_path, pdf=2, csv=0), {LOOP: "id"})
+    (plan,) = matrix_plans(sources(tmp_path, pdf=2, csv=0), {LOOP: "id"}, MAKER)
     assert [one.name for one in plan.contrasts] == ["pdf with csv"]  # nothing is beside csv
 
 
@@ -120,8 +126,9 @@ def test_names_of_arms_never_collide(tmp_path: Path) -> None:
         replace(one, skill=replace(one.skill, name=name))
         for one, name in zip(skills, names, strict=True)
     ]
-    (plan,) = matrix_plans(named, {LOOP: "id"})
-    assert len({one.name for one in plan.variants}) == len(plan.variants) == 40
+    (plan,) = matrix_plans(named, {LOOP: "id"}, MAKER)
+    arms = [arm.name for group in plan.groups for arm in group.arms]
+    assert len(set(arms)) == len(arms) == 40
     assert len({one.name for one in plan.contrasts}) == len(plan.contrasts) == 16
 
 
@@ -201,28 +208,26 @@ def test_some_skill_must_have_cases_and_no_subject_may_be_a_plain_completion(
 ) -> None:
     bare = [source(tmp_path / name, 0) for name in ("pdf", "csv")]
     with pytest.raises(InputError, match="none of these skills has cases"):
-        matrix_plans(bare, {LOOP: "id"})
+        matrix_plans(bare, {LOOP: "id"}, MAKER)
     with pytest.raises(SettingsError, match="sees one skill only"):
-        matrix_plans(bare, {LOOP: "id", Subject(CHAT, "m"): "id"})
+        matrix_plans(bare, {LOOP: "id", Subject(CHAT, "m"): "id"}, MAKER)
 
 
 def test_a_neighbour_may_not_be_installed_everywhere_as_well(tmp_path: Path) -> None:
     own = [source(tmp_path / name) for name in ("pdf", "csv")]
-    (study,) = matrix_plans(own, {LOOP: "id"})
-    settings = Settings(with_skills=(tmp_path / "csv",))
-    runner = StudyRunner(settings, (2,), Answerer(), lambda _agent: "1", lambda _model: None)
+    maker = ArmMaker(Settings(with_skills=(tmp_path / "csv",)))
     with pytest.raises(SettingsError, match="this skill is tested"):
-        runner.estimate([study], free=True)
+        matrix_plans(own, {LOOP: "id"}, maker)
 
 
 def test_files_of_a_neighbours_cases_are_not_installed(tmp_path: Path) -> None:
     own = [source(tmp_path / name) for name in ("pdf", "csv")]
     (tmp_path / "csv/fixtures").mkdir()
     (tmp_path / "csv/fixtures/answers.txt").write_text("right")
-    (study,) = matrix_plans(own, {LOOP: "id"})
-    others = [other for variant in study.variants for other in variant.neighbours]
-    assert {one.name for one in others} == {"pdf", "csv"}
-    assert all("fixtures" in one.without for one in others)
+    (study,) = matrix_plans(own, {LOOP: "id"}, MAKER)
+    copies = [copy for group in study.groups for arm in group.arms for copy in arm.skills]
+    assert {copy.name for copy in copies} == {"pdf", "csv"}
+    assert all("fixtures" in copy.without for copy in copies)
 
 
 def test_cases_for_other_models_leave_a_skill_a_neighbour(tmp_path: Path) -> None:
@@ -230,7 +235,9 @@ def test_cases_for_other_models_leave_a_skill_a_neighbour(tmp_path: Path) -> Non
     only = [case("Question?", "right", models=["opus"])]
     write_skill(tmp_path / "csv", only)
     own[1] = load_skill_cases(tmp_path / "csv/SKILL.md", "csv", Settings())
-    (study,) = matrix_plans(own, {LOOP: "id"})
-    assert {variant.skill.name for variant in study.variants} == {"pdf"}
-    runner = StudyRunner(Settings(), (1,), Answerer(), lambda _agent: "1", lambda _model: None)
+    (study,) = matrix_plans(own, {LOOP: "id"}, MAKER)
+    assert [group.skill.name for group in study.groups] == ["pdf"]
+    runner = StudyRunner(
+        Evaluator(Settings(), Answerer(), lambda _model: None, lambda _agent: "1"), (1,)
+    )
     assert "csv is only a neighbour: no cases for loop/m" in runner.run(study).conclusions

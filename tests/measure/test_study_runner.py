@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.measure.evaluate import Evaluator
 from pytest_upskill.measure.study_runner import (
+    CasesInArms,
     SkillCases,
     StudyPlan,
     StudyRunner,
-    Variant,
     load_skill_cases,
     scores_of,
 )
@@ -18,7 +19,7 @@ from pytest_upskill.models.prices import FREE, Price
 from pytest_upskill.results.contrasts import Contrast
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
-from pytest_upskill.trials.arm import SKILL
+from pytest_upskill.trials.arm import SKILL, Arm
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.trial import Question
@@ -60,19 +61,16 @@ def skill(folder: Path, cases: int) -> SkillCases:
 
 def study(source: SkillCases, **texts: str) -> StudyPlan:
     """The skill, without it, and with other texts in its place."""
-    asked = source.cases_for(MODEL, "m")
-    changed = {name: replace(source.skill, body=text) for name, text in texts.items()}
-    variants = [
-        Variant("whole", source.skill, asked),
-        Variant("none", source.skill, asked, "baseline"),
-        *(Variant(name, own, asked) for name, own in changed.items()),
-    ]
+    texts_of_arms = {"whole": source.skill.text, "none": None, **texts}
+    arms = tuple(Arm(name, text) for name, text in texts_of_arms.items())
+    cases = source.cases_for(MODEL, "m")
+    groups = (CasesInArms(source.skill, cases, arms, source.score),)
     contrasts = [Contrast(name, (name,), ("whole",)) for name in ("none", *texts)]
-    return StudyPlan("Gates", "By points", MODEL, tuple(variants), tuple(contrasts))
+    return StudyPlan("Gates", "By points", MODEL, groups, tuple(contrasts))
 
 
 def runner(ask: Asker, looks: tuple[int, ...] = LOOKS, **more: object) -> StudyRunner:
-    return StudyRunner(Settings(), looks, ask, lambda _: "1", lambda _: FREE, **more)  # type: ignore[arg-type]
+    return StudyRunner(Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1"), looks, **more)  # type: ignore[arg-type]
 
 
 def knows(question: Question) -> str:
@@ -97,7 +95,7 @@ def test_what_is_shown_at_the_first_look_is_asked_no_more(gate: SkillCases) -> N
     assert found.trials == len(ask.asked) == 60
 
 
-def test_only_variants_of_open_contrasts_are_asked_on(gate: SkillCases) -> None:
+def test_only_arms_of_open_contrasts_are_asked_on(gate: SkillCases) -> None:
     def answer(question: Question) -> str:
         if "gate up" not in question.system:
             return "no idea"
@@ -163,16 +161,14 @@ def test_cases_that_ask_the_same_are_one_sample(tmp_path: Path) -> None:
     assert not effect.lift.shown
 
 
-def test_scores_are_of_checks_if_the_variant_says_so(tmp_path: Path) -> None:
+def test_scores_are_of_checks_if_the_cases_say_so(tmp_path: Path) -> None:
     asked = [case(f"Gate {n}?", "gate", "up", id=f"g{n}") for n in range(8)]
     write_skill(tmp_path / "gate", asked)
     settings = Settings(score="checks")
     source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", settings)
     assert source.score == "checks"
-    planned = study(source)
-    variants = tuple(replace(one, score=source.score) for one in planned.variants)
     ask = Asker(lambda one: "gate up" if "gate up" in one.system else "gate")
-    found = runner(ask).run(replace(planned, variants=variants))
+    found = runner(ask).run(study(source))
     effect = found.contrast("none")
     assert effect.lift
     assert effect.lift.lift == pytest.approx(-0.5)
@@ -220,7 +216,7 @@ def test_ctrl_c_is_not_swallowed_where_nothing_can_be_stopped(gate: SkillCases) 
 
 def test_estimate_counts_each_question_once_in_all_looks(gate: SkillCases) -> None:
     price = Price(1.0, 5.0, 0.1)
-    own = StudyRunner(Settings(), LOOKS, Asker(knows), lambda _: "1", lambda _: price)
+    own = StudyRunner(Evaluator(Settings(), Asker(knows), lambda _: price, lambda _: "1"), LOOKS)
     planned = study(gate, same=gate.skill.body)  # asks what the whole skill asks
     guess = own.estimate([planned], free=False)
     assert str(guess).startswith("up to about 160 calls, ")
@@ -249,10 +245,10 @@ def test_a_sample_counts_only_if_all_of_its_cases_have_answers(tmp_path: Path) -
     write_skill(tmp_path / "gate", asked)
     source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", Settings())
     records = [Record("gate", case.id, "m", SKILL, 1, "passed") for case, _ in source.cases]
-    variant = study(source).variants[0]
-    assert len(scores_of(variant, records)) == 2
+    (group,) = study(source).groups
+    assert len(scores_of(group, records)) == 2
     broken = [replace(one, outcome="errored") if one.case == "g1" else one for one in records]
-    assert len(scores_of(variant, broken)) == 1
+    assert len(scores_of(group, broken)) == 1
 
 
 def test_estimate_leaves_out_what_is_stored(gate: SkillCases) -> None:
@@ -274,7 +270,9 @@ def test_arms_have_rates_and_tokens_and_contrasts_their_differences(gate: SkillC
     def ask(questions: Sequence[Question]) -> list[Reply]:
         return [tokens(question) for question in questions]
 
-    found = StudyRunner(Settings(), (1,), ask, lambda _: "1", lambda _: FREE).run(study(gate))
+    found = StudyRunner(Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1"), (1,)).run(
+        study(gate)
+    )
     whole, none = found.arm("whole"), found.arm("none")
     assert (whole.rate, none.rate) == (1, 0)
     assert whole.tokens

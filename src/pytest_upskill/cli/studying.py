@@ -15,7 +15,9 @@ from typing import Final
 from ..agents.roster import subjects_of
 from ..checks import rubric_of
 from ..errors import Setting, SettingsError, shown
+from ..measure.arm_maker import ArmMaker
 from ..measure.assembly import Assembly, announced
+from ..measure.evaluate import Evaluator
 from ..measure.study_runner import SkillCases, StudyPlan, StudyRunner, load_skill_cases
 from ..models.prices import FREE
 from ..reports.terminal.study_lines import study_lines
@@ -62,6 +64,7 @@ class StudySession:
     subjects: dict[Subject, str]  # with the ids of their models
     runner: StudyRunner
     screen: ProgressScreen
+    maker: ArmMaker
     folder: Path  # a temporary one, for changed skills
     free: bool
     notes: list[str]  # trouble with the stored answers
@@ -138,7 +141,8 @@ def _session(args: argparse.Namespace) -> Iterator[StudySession]:
     screen = progress_screen(sys.stdout)
     settings = _settings(args)
     looks = look_plan(settings.first_runs or settings.runs, settings.runs)
-    settings = replace(settings, first_runs=None)  # the looks say when to ask for more
+    # The looks say when to ask for more, and studies have their own arms.
+    settings = replace(settings, first_runs=None, baseline=True, against=None)
     written = args.skills if args.command == "matrix" else [args.skill]
     sources = _sources(written, settings)
     _require_judge(sources, settings)
@@ -159,13 +163,14 @@ def _session(args: argparse.Namespace) -> Iterator[StudySession]:
     root = root_of_run(Path.cwd())
     engine = models.engine(settings, root, notes.append, spell=args.spell, budget_hint=hint)
     free = all(models.price_of(name) == FREE for name in models.specs)
+    evaluator = Evaluator(settings, engine.ask, models.price_of, models.roster.version)
     runner = StudyRunner(
-        *(settings, looks, engine.ask, models.roster.version, models.price_of),
-        *(screen.begin, screen.done, engine.close, engine.known_before),
+        evaluator, looks, screen.begin, screen.done, engine.close, engine.known_before
     )
     with TemporaryDirectory(prefix="upskill-study-") as folder:
         try:
-            yield StudySession(sources, subjects, runner, screen, Path(folder), free, notes)
+            maker = ArmMaker(settings)
+            yield StudySession(sources, subjects, runner, screen, maker, Path(folder), free, notes)
         finally:
             engine.close()
 

@@ -18,10 +18,9 @@ from ..skills.copies import PartedSkill, text_files
 from ..skills.skill import Skill, body_of, estimated_tokens
 from ..skills.skill_parts import By, Part
 from ..stats import family_level
-from ..trials.arm import BASELINE
 from ..trials.subject import CHAT, Subject
-from .arm_maker import files_of_cases
-from .study_runner import SkillCases, StudyPlan, Variant
+from .arm_maker import ArmMaker, files_of_cases
+from .study_runner import CasesInArms, SkillCases, StudyPlan
 
 WHOLE: Final = "the whole skill"
 SHORTER: Final = "the shorter skill"
@@ -41,6 +40,7 @@ class Ablation:
     cases: tuple[CheckedCase, ...]
     folder: Path  # for copies of the skill without a part
     settings: Settings
+    maker: ArmMaker
     by: By = "section"
     margin: float = MARGIN
 
@@ -97,7 +97,7 @@ class Ablation:
             f"Parts of {self.source.label} (about {counted(self.source.skill.tokens, 'token')})",
             "By how many points the results change with the skill, and without one of its parts",
             self.subject,
-            self._variants(without, self.cases),
+            (self._in_arms(without, self.cases),),
             (Contrast(WHOLE, (WHOLE,), (_NO_SKILL,)), *contrasts),
             self._concluded,
         )
@@ -110,26 +110,25 @@ class Ablation:
             f"{counted(self.source.skill.tokens, 'token')})",
             "By how many points the results change with the shorter skill, on held-out cases",
             self.subject,
-            self._variants({SHORTER: short}, cases),
+            (self._in_arms({SHORTER: short}, cases),),
             (Contrast(SHORTER, (SHORTER,), (WHOLE,), self.margin),),
         )
 
-    def _variants(
-        self, changed: dict[str, Skill], cases: tuple[CheckedCase, ...]
-    ) -> tuple[Variant, ...]:
-        skill, score = self.source.skill, self.source.score
-        return (
-            Variant(WHOLE, skill, cases, score=score),
-            Variant(_NO_SKILL, skill, cases, BASELINE, score=score),
-            *(Variant(name, copy, cases, score=score) for name, copy in changed.items()),
-        )
+    def _in_arms(self, changed: dict[str, Skill], cases: tuple[CheckedCase, ...]) -> CasesInArms:
+        """With the whole skill, with none, and with changed ones by their names."""
+        agents, whole = self.subject.agent != CHAT, self.source.skill
+        baseline, skill = self.maker.arms(whole, agents=agents)
+        arms = [replace(skill, name=WHOLE), replace(baseline, name=_NO_SKILL)]
+        for name, copy in changed.items():
+            arms.append(replace(self.maker.arms(copy, agents=agents)[-1], name=name))
+        return CasesInArms(whole, cases, tuple(arms), self.source.score)
 
     def without(self, parts: Sequence[Part]) -> Skill:
         """A copy of the skill without some parts, in a folder of the same name."""
         copies = len(list(self.folder.iterdir())) if self.folder.exists() else 0
         target = self.folder / str(copies) / self.source.skill.file.parent.resolve().name
         file = self.parted.write(target, parts, self._files_of_cases)
-        return load_for_run(file, replace(self.settings, against=None))
+        return load_for_run(file, self.settings)
 
     # What follows from the contrasts.
 

@@ -15,12 +15,11 @@ from ..errors import InputError, SettingsError, shown
 from ..results.contrasts import Contrast, gain_words
 from ..results.study import Study
 from ..skills.skill import Skill, estimated_tokens
-from ..trials.arm import BASELINE, SKILL, SkillCopy
+from ..trials.arm import Arm, SkillCopy
 from ..trials.subject import CHAT, Subject
-from .arm_maker import files_of_cases
-from .study_runner import SkillCases, StudyPlan, Variant
+from .arm_maker import ArmMaker, files_of_cases
+from .study_runner import CasesInArms, SkillCases, StudyPlan
 
-_ALL_OTHERS: Final = "all others"
 _LEGEND: Final = (
     "By how many points the lift of a skill, on its own cases, changes when another is installed "
     "as well"
@@ -45,35 +44,29 @@ class Member:
 class Pair:
     """A tested skill beside others: four arms, with and without it, beside them and alone."""
 
-    tested: Member
-    others: str  # the name of one, or `_ALL_OTHERS`
-    beside: tuple[SkillCopy, ...]
+    tested: str
+    others: tuple[str, ...]
 
     @property
     def contrast(self) -> Contrast:
         """(with both - with the others) - (with the skill - with none)."""
-        alone = replace(self, others="", beside=())
-        name = self.arm(tested=True)
-        plus = (name, alone.arm(tested=False))
-        return Contrast(name, plus, (self.arm(tested=False), alone.arm(tested=True)))
+        with_both, with_others = self.arms
+        alone, none = Pair(self.tested, ()).arms
+        return Contrast(with_both, (with_both, none), (with_others, alone))
 
     @property
-    def variants(self) -> tuple[Variant, Variant]:
-        source, cases = self.tested.source, self.tested.cases
-        with_skill = Variant(
-            self.arm(tested=True), source.skill, cases, SKILL, self.beside, source.score
-        )
-        return with_skill, replace(with_skill, name=self.arm(tested=False), arm=BASELINE)
-
-    def arm(self, *, tested: bool) -> str:
-        """``pdf with csv``, ``csv without pdf``, ``pdf alone``, ``nothing for pdf``."""
-        name = _quoted(self.tested.name)
-        if tested:
-            return f"{name} with {self.others}" if self.others else f"{name} alone"
-        return f"{self.others} without {name}" if self.others else f"no skill, cases of {name}"
+    def arms(self) -> tuple[str, str]:
+        """The names of the arms with the skill and without."""
+        name = _quoted(self.tested)
+        if not self.others:
+            return f"{name} alone", f"no skill, cases of {name}"
+        others = _quoted(self.others[0]) if len(self.others) == 1 else "all others"
+        return f"{name} with {others}", f"{others} without {name}"
 
 
-def matrix_plans(sources: Sequence[SkillCases], subjects: Mapping[Subject, str]) -> list[StudyPlan]:
+def matrix_plans(
+    sources: Sequence[SkillCases], subjects: Mapping[Subject, str], maker: ArmMaker
+) -> list[StudyPlan]:
     """A study for each agent on a model; ``subjects`` have the ids of their models.
 
     InputError if there is nothing to compare.
@@ -89,13 +82,44 @@ def matrix_plans(sources: Sequence[SkillCases], subjects: Mapping[Subject, str])
     plans = []
     for subject, model_id in subjects.items():
         members = [_member(source, source.cases_for(subject, model_id)) for source in skills]
-        pairs = [pair for member in members if member.cases for pair in _pairs(member, members)]
-        variants = [variant for pair in pairs for variant in pair.variants]
-        contrasts = tuple(pair.contrast for pair in pairs if pair.others)
-        conclude = partial(_concluded, members, {pair.contrast.name: pair for pair in pairs})
+        pairs = {member.name: _pairs(member, members) for member in members if member.cases}
+        groups = [
+            _in_arms(member, pairs[member.name], members, maker)
+            for member in members
+            if member.cases
+        ]
+        beside = {pair.contrast.name: pair for row in pairs.values() for pair in row if pair.others}
+        contrasts = tuple(pair.contrast for pair in beside.values())
+        conclude = partial(_concluded, members, beside)
         title = "What skills do to each other"
-        plans.append(StudyPlan(title, _LEGEND, subject, tuple(variants), contrasts, conclude))
+        plans.append(StudyPlan(title, _LEGEND, subject, tuple(groups), contrasts, conclude))
     return plans
+
+
+def _member(source: SkillCases, cases: tuple[CheckedCase, ...]) -> Member:
+    skill = source.skill
+    without = files_of_cases(skill, [case for case, _ in source.cases])
+    return Member(source, SkillCopy.of(skill.name, skill.file.parent, None, without), cases)
+
+
+def _pairs(tested: Member, members: Sequence[Member]) -> list[Pair]:
+    """Alone, beside each other skill, and beside all others if there are several."""
+    others = tuple(sorted(member.name for member in members if member is not tested))
+    pairs = [Pair(tested.name, ()), *(Pair(tested.name, (name,)) for name in others)]
+    return [*pairs, Pair(tested.name, others)] if len(others) > 1 else pairs
+
+
+def _in_arms(
+    tested: Member, pairs: Sequence[Pair], members: Sequence[Member], maker: ArmMaker
+) -> CasesInArms:
+    source, arms = tested.source, list[Arm]()
+    for pair in pairs:
+        beside = tuple(member.as_neighbour for member in members if member.name in pair.others)
+        cases = [case for case, _ in source.cases]
+        baseline, skill = maker.arms(source.skill, cases, beside, agents=True)
+        with_skill, without = pair.arms
+        arms += [replace(skill, name=with_skill), replace(baseline, name=without)]
+    return CasesInArms(source.skill, tested.cases, tuple(arms), source.score)
 
 
 def distinct(sources: Iterable[SkillCases]) -> list[SkillCases]:
@@ -112,22 +136,6 @@ def distinct(sources: Iterable[SkillCases]) -> list[SkillCases]:
         folders = [shown(source.skill.file.parent) for source in by_name.values()] or ["skills"]
         raise InputError(folders[0], "a matrix needs at least two skills", "Name more skills.")
     return list(by_name.values())
-
-
-def _member(source: SkillCases, cases: tuple[CheckedCase, ...]) -> Member:
-    skill = source.skill
-    without = files_of_cases(skill, [case for case, _ in source.cases])
-    return Member(source, SkillCopy.of(skill.name, skill.file.parent, None, without), cases)
-
-
-def _pairs(tested: Member, members: Sequence[Member]) -> list[Pair]:
-    """Alone, beside each other skill, and beside all others if there are several."""
-    others = sorted(
-        (member.as_neighbour for member in members if member is not tested),
-        key=lambda skill: skill.name,
-    )
-    pairs = [Pair(tested, "", ()), *(Pair(tested, _quoted(s.name), (s,)) for s in others)]
-    return [*pairs, Pair(tested, _ALL_OTHERS, tuple(others))] if len(others) > 1 else pairs
 
 
 def _quoted(name: str) -> str:
@@ -163,18 +171,18 @@ def listing_tokens(skill: Skill) -> int:
 def _shown_sentence(study: Study, pair: Pair, contrast: Contrast) -> str:
     """What changes, and which skills were opened, which may explain it."""
     assert contrast.lift
-    name, count = one_line(pair.tested.name, 60), len(pair.beside)
-    others = f"{one_line(pair.beside[0].name, 60)} is"
+    name, count = one_line(pair.tested, 60), len(pair.others)
+    others = f"{one_line(pair.others[0], 60)} is"
     if count > 1:
         others = "both others are" if count == 2 else f"all {count} others are"
     text = f"{name} {gain_words(contrast.lift)} when {others} installed"
     arm, alone = study.arm(contrast.plus[0]), study.arm(contrast.minus[1])
     if not arm.trials:
         return text
-    rivals = {skill: trials for skill, trials in arm.opened.items() if skill != pair.tested.name}
-    text += f"; it is opened in {arm.opened_in(pair.tested.name)} trials"
+    rivals = {skill: trials for skill, trials in arm.opened.items() if skill != pair.tested}
+    text += f"; it is opened in {arm.opened_in(pair.tested)} trials"
     if alone.trials:
-        text += f" ({alone.opened_in(pair.tested.name)} alone)"
+        text += f" ({alone.opened_in(pair.tested)} alone)"
     worst = max(rivals, key=lambda skill: rivals[skill], default="")
     return f"{text}, {one_line(worst, 60)} in {rivals[worst]:,}" if worst else text
 

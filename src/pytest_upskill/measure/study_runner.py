@@ -1,23 +1,20 @@
 """Studies: the same cases, asked in several arms, and how these differ.
 
-A plan says what is asked (variants), what is compared (contrasts) and what follows from that
+A plan says what is asked (cases in arms), what is compared (contrasts) and what follows from that
 (``conclude``); a `StudyRunner` carries it out look by look. `skill_matrix` and `ablation` plan.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from statistics import fmean, variance
 from typing import Final
 
 from .._util.texts import counted
-from ..checks import CheckedCase, load_checked_cases, why_agent
-from ..checks.grading import ToGrade, records_of, rubric_for
-from ..checks.judging import Ask
-from ..models.prices import PriceOf, cost
+from ..checks import CheckedCase, load_checked_cases
+from ..checks.grading import ToGrade
 from ..results.contrasts import Contrast
 from ..results.study import Study, StudyArm
 from ..settings import Score, Settings
@@ -26,13 +23,13 @@ from ..skills.context import load_for_run
 from ..skills.skill import Skill
 from ..stats import Differences, Family, cases_to_tell, family_level
 from ..stats.power import fewest_cases
-from ..trials.arm import SKILL, SkillCopy
+from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
 from ..trials.records import Record
-from ..trials.subject import CHAT, Subject
-from ..trials.trial import Question, sample_of, trials_of
-from .arm_maker import ArmMaker
+from ..trials.subject import Subject
+from ..trials.trial import Question, sample_of
 from .estimate import Estimate, calls_of_trial, estimate_of
+from .evaluate import Evaluator, asked_cases
 
 MATTERS: Final = 0.1  # the smallest change that nobody would want to miss
 
@@ -48,13 +45,7 @@ class SkillCases:
 
     def cases_for(self, subject: Subject, model_id: str) -> tuple[CheckedCase, ...]:
         """The cases for a subject, the same as in a run of tests."""
-        return tuple(
-            (case, checks)
-            for case, checks in self.cases
-            if not case.skip
-            and case.is_for(subject.label, subject.model, model_id)
-            and (subject.agent != CHAT or not why_agent(case, checks))
-        )
+        return asked_cases(self.cases, subject, model_id)
 
     def info(self, path: str) -> SkillInfo:
         return SkillInfo.of(self.skill, self.label, path, score=self.score)
@@ -71,14 +62,12 @@ def load_skill_cases(file: Path, label: str, settings: Settings) -> SkillCases:
 
 
 @dataclass(frozen=True)
-class Variant:
-    """An arm of a study: with a skill, as it is or changed, or without; alone or with others."""
+class CasesInArms:
+    """Cases of a skill, and the arms that they are carried out in."""
 
-    name: str
     skill: Skill
     cases: tuple[CheckedCase, ...]
-    arm: str = SKILL  # or BASELINE
-    neighbours: tuple[SkillCopy, ...] = ()  # that agents have as well
+    arms: tuple[Arm, ...]  # each of its name in the study
     score: Score = "pass"
 
 
@@ -89,7 +78,7 @@ class StudyPlan:
     title: str
     legend: str  # what a change is
     subject: Subject
-    variants: tuple[Variant, ...]
+    groups: tuple[CasesInArms, ...]
     contrasts: tuple[Contrast, ...]
     conclude: Callable[[Study], Study] = lambda study: study  # in sentences
 
@@ -98,109 +87,83 @@ class StudyPlan:
 class StudyRunner:
     """Carries out studies, and estimates what they take."""
 
-    settings: Settings
+    evaluator: Evaluator
     looks: tuple[int, ...]  # numbers of runs after which the contrasts are looked at
-    ask: Ask
-    version_of: Callable[[str], str]  # of an agent
-    price_of: PriceOf  # of a model
     begin: Callable[[str], None] = lambda _: None  # a step, in words
     done: Callable[[str], None] = lambda _: None  # what came of it
     stop: Callable[[], None] | None = None  # after Ctrl-C, ask no more
     stored: Callable[[Sequence[Question]], set[str]] = lambda _: set()  # keys of stored answers
 
-    @cached_property
-    def _settings(self) -> Settings:
-        """Both arms, and as many runs as there may be."""
-        return replace(
-            self.settings, runs=self.looks[-1], first_runs=None, baseline=True, against=None
-        )
-
-    @cached_property
-    def _maker(self) -> ArmMaker:
-        return ArmMaker(self._settings)
-
     def run(self, plan: StudyPlan) -> Study:
-        """Ask look by look; variants whose contrasts are all settled are not asked again."""
+        """Ask look by look; arms whose contrasts are all settled are not asked again."""
         progress = _Progress(plan, self.looks)
         for before, runs in pairwise((0, *self.looks)):
-            variants = progress.open_variants if before else plan.variants
-            self._ask(progress, variants, range(before + 1, runs + 1))
+            self._ask(progress, range(before + 1, runs + 1))
             progress.look(runs)
             self.done(progress.words)
             if not progress.family.open:
                 break
         return plan.conclude(progress.study())
 
-    def _ask(self, progress: "_Progress", variants: Sequence[Variant], runs: range) -> None:
+    def _ask(self, progress: "_Progress", runs: range) -> None:
         """Ask everything at once, and add the records."""
-        subject = progress.plan.subject
-        asked = [
-            (variant.name, trial)
-            for variant in variants
-            for trial in self._trials(variant, subject, runs)
-        ]
-        to_grade, sandbox = [trial for _, trial in asked], self.settings.sandbox
+        plan = progress.plan
+        asked = list(self._trials(plan, runs, progress.open_arms))
         numbers = f"run {runs[0]}" if len(runs) == 1 else f"runs {runs[0]} to {runs[-1]}"
-        self.begin(f"{subject.label}: {numbers}, {counted(len(asked), 'trial')}")
+        self.begin(f"{plan.subject.label}: {numbers}, {counted(len(asked), 'trial')}")
         try:
-            graded = records_of(to_grade, self.ask, sandbox)
+            records = self.evaluator.records(asked)
         except KeyboardInterrupt:
             if self.stop is None:
                 raise
             self.stop()
-            progress.interrupted = True
-            graded = records_of(to_grade, self.ask, sandbox)  # what is answered already
-        price = self.price_of(subject.model)
-        for (variant, graded_trial), record in zip(asked, graded, strict=True):
-            key = graded_trial.trial.question.key
-            progress.add(variant, key, replace(record, cost=cost(price, record.usage)))
+            progress.interrupted = True  # and take what is answered already
+            records = self.evaluator.records(asked)
+        for item, record in zip(asked, records, strict=True):
+            progress.records[record.arm].append(record)
+            progress.by_question[item.trial.question.key] = record
 
     def estimate(self, plans: Sequence[StudyPlan], *, free: bool) -> Estimate:
         """What the studies take that is not stored, with as many runs as there may be."""
-        planned = [item.trial for item in self._all_trials(plans, self.looks[-1])]
+        runs = range(1, self.looks[-1] + 1)
+        planned = [item.trial for plan in plans for item in self._trials(plan, runs)]
         trials = {trial.question.key: trial for trial in planned}
         stored = self.stored([trial.question for trial in trials.values()])
         new = [trial for key, trial in trials.items() if key not in stored]
         calls = [group for trial in new for group in calls_of_trial(trial)]
         by_agents = sum(trial.question.task is not None for trial in new)
         guess = estimate_of(
-            calls, self.price_of, free=free or not calls, trials=by_agents, stored=len(stored)
+            calls,
+            self.evaluator.price_of,
+            free=free or not calls,
+            trials=by_agents,
+            stored=len(stored),
         )
         return replace(guess, warning=self._warning(plans))
-
-    def _all_trials(self, plans: Iterable[StudyPlan], runs: int) -> Iterable[ToGrade]:
-        for plan in plans:
-            for variant in plan.variants:
-                yield from self._trials(variant, plan.subject, range(1, runs + 1))
 
     def _warning(self, plans: Sequence[StudyPlan]) -> str:
         """If there are too few cases to show anything, however large."""
         fewest = fewest_cases(family_level(1, self.looks))
-        variants = [variant for plan in plans for variant in plan.variants]
-        samples = [{sample_of(case) for case, _ in variant.cases} for variant in variants]
+        groups = [group for plan in plans for group in plan.groups]
+        samples = [{sample_of(case) for case, _ in group.cases} for group in groups]
         most = max(map(len, samples), default=0)
         if most >= fewest:
             return ""
         return f"Too few cases: {most} can't show any difference ({fewest} needed)."
 
-    def _trials(self, variant: Variant, subject: Subject, runs: range) -> list[ToGrade]:
-        cases, skill = [case for case, _ in variant.cases], variant.skill
-        agents = subject.agent != CHAT
-        arms = self._maker.arms(skill, cases, variant.neighbours, agents=agents)
-        return [
-            ToGrade(trial, case, checks)
-            for case, checks in variant.cases
-            for trial in trials_of(
-                skill.name,
-                case,
-                subject,
-                [arm for arm in arms if arm.name == variant.arm],
-                self._settings,
-                rubric_for(checks, self.settings.judge, skill),
-                version=self.version_of(subject.agent),
-            )
-            if trial.run in runs
-        ]
+    def _trials(
+        self, plan: StudyPlan, runs: range, names: Collection[str] | None = None
+    ) -> Iterator[ToGrade]:
+        """Of all arms, or those of these names."""
+        for group in plan.groups:
+            arms = [arm for arm in group.arms if names is None or arm.name in names]
+            for checked in group.cases:
+                # A case may say how many runs it has.
+                most = checked[0].runs or runs[-1]
+                numbers = [run for run in runs if run <= most]
+                yield from self.evaluator.trials(
+                    group.skill, [checked], plan.subject, arms, numbers
+                )
 
 
 @dataclass
@@ -209,25 +172,22 @@ class _Progress:
 
     plan: StudyPlan
     looks: tuple[int, ...]
-    records: dict[str, list[Record]] = field(default_factory=dict)  # by variant
-    by_question: dict[str, Record] = field(default_factory=dict)  # variants share some
+    records: dict[str, list[Record]] = field(default_factory=dict)  # by arm
+    by_question: dict[str, Record] = field(default_factory=dict)  # arms share some
     interrupted: bool = False
     _incomplete: set[str] = field(default_factory=set)  # contrasts with answers missing
 
     def __post_init__(self) -> None:
-        self.records = {variant.name: [] for variant in self.plan.variants}
+        self.records = {arm.name: [] for group in self.plan.groups for arm in group.arms}
         self.family = Family((contrast.name for contrast in self.plan.contrasts), self.looks)
 
-    def add(self, variant: str, key: str, record: Record) -> None:
-        self.records[variant].append(record)
-        self.by_question[key] = record
-
     @property
-    def open_variants(self) -> list[Variant]:
-        """The variants that an open contrast needs."""
-        contrasts = (contrast for contrast in self.plan.contrasts if self._is_open(contrast))
-        needed = {name for contrast in contrasts for name in (*contrast.plus, *contrast.minus)}
-        return [variant for variant in self.plan.variants if variant.name in needed]
+    def open_arms(self) -> Collection[str]:
+        """The arms that an open contrast needs; at first, all of them."""
+        if not self.by_question:
+            return self.records
+        contrasts = filter(self._is_open, self.plan.contrasts)
+        return {name for contrast in contrasts for name in (*contrast.plus, *contrast.minus)}
 
     def _is_open(self, contrast: Contrast) -> bool:
         return contrast.name in self.family.open
@@ -261,9 +221,10 @@ class _Progress:
         return any(record.outcome == "errored" for record in chain.from_iterable(records))
 
     def _scores(self) -> dict[str, "Scores"]:
-        variants = self.plan.variants
         return {
-            variant.name: scores_of(variant, self.records[variant.name]) for variant in variants
+            arm.name: scores_of(group, self.records[arm.name])
+            for group in self.plan.groups
+            for arm in group.arms
         }
 
     def study(self) -> Study:
@@ -341,13 +302,13 @@ def _tokens_by_case(records: Iterable[Record]) -> dict[str, float]:
     return {case: fmean(tokens) for case, tokens in by_case.items()}
 
 
-# Scores of a variant by sample: of every case that asks it, the scores of all runs.
+# Scores of an arm by sample: of every case that asks it, the scores of all runs.
 Scores = Mapping[str, Sequence[Sequence[float]]]
 
 
-def scores_of(variant: Variant, records: Iterable[Record]) -> Scores:
+def scores_of(group: CasesInArms, records: Iterable[Record]) -> Scores:
     """Cases that ask the same are one sample; a case with an error is left out."""
-    samples = {case.id: sample_of(case) for case, _ in variant.cases}
+    samples = {case.id: sample_of(case) for case, _ in group.cases}
     by_case: dict[str, list[float]] = {}
     errored = set[str]()
     for record in records:
@@ -355,13 +316,13 @@ def scores_of(variant: Variant, records: Iterable[Record]) -> Scores:
             errored.add(record.case)
         else:
             passed = float(record.outcome == "passed")
-            value = passed if variant.score == "pass" else record.score or 0.0
+            value = passed if group.score == "pass" else record.score or 0.0
             by_case.setdefault(record.case, []).append(value)
     by_sample: dict[str, list[list[float]]] = {}
     for case, values in by_case.items():
         if case not in errored:
             by_sample.setdefault(samples[case], []).append(values)
-    # All cases of a sample or none: they must be the same in all variants.
+    # All cases of a sample or none: they must be the same in all arms.
     sizes = Counter(samples.values())
     return {key: cases for key, cases in by_sample.items() if len(cases) == sizes[key]}
 

@@ -37,7 +37,7 @@ def run_matrix(args: argparse.Namespace) -> tuple[str, int]:
 
 class _Matrix(StudyCommand):
     def plan(self, session: StudySession) -> Sequence[StudyPlan]:
-        return matrix_plans(session.sources, session.subjects)
+        return matrix_plans(session.sources, session.subjects, session.maker)
 
     def passes(self, studies: Sequence[Study]) -> bool:
         """Unless a pair is shown to hurt."""
@@ -86,8 +86,14 @@ class _Ablate(StudyCommand):
             learn = tuple(checked for checked in cases if checked[0].id not in held)
             self.held.append(tuple(checked for checked in cases if checked[0].id in held))
             folder = session.folder / f"{len(self.ablations)}"
-            settings, by, margin = session.runner.settings, self.args.by, self.args.margin or MARGIN
-            self.ablations.append(Ablation(source, subject, learn, folder, settings, by, margin))
+            settings, by, margin = (
+                session.runner.evaluator.settings,
+                self.args.by,
+                self.args.margin or MARGIN,
+            )
+            self.ablations.append(
+                Ablation(source, subject, learn, folder, settings, session.maker, by, margin)
+            )
         plans = [ablation.plan() for ablation in self.ablations]
         for ablation, held_out in zip(self.ablations, self.held, strict=True):
             self._require_cases(ablation, held_out, session)
