@@ -63,7 +63,6 @@ _PAGES: Final = {
     "--skill-agent": "agents.md#real-agents",
     "--skill-sandbox": "agents.md#what-the-sandbox-promises",
     "--skill-noise": "triggers.md#among-many-skills",
-    "--skill-triggers": "triggers.md",
     "--skill-judge": "judge.md",
     "--skill-batch": "batches.md",
     "--skill-batch-fallback": "batches.md#what-can-fail",

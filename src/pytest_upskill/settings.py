@@ -43,7 +43,6 @@ INI_FILES: Final = (  # where pytest looks for its settings, in its order
     *("pyproject.toml", "tox.ini", "setup.cfg"),
 )
 
-Triggers = Literal["only", "also", "off"]  # whether queries of triggers are tested
 Batch = Literal["wait", "submit"]  # whether a run waits for its batches, or ends
 Score = Literal["pass", "checks"]  # the base of a lift: pass rates, or shares of checks passed
 
@@ -218,14 +217,6 @@ class Settings(CommonSettings):
         "use the cases of another file",
         "--skill-tests",
         at(_AS_UPSKILL, "-t --tests"),
-    )
-    triggers: Triggers | None = setting(
-        choice("only", "also", "off"),
-        "skills and cases",
-        "whether to ask the queries of evals/triggers.json, and see if the skill is opened: only "
-        "these, also these, or none",
-        "--skill-triggers",
-        default_text="also for agents, off for chat",
     )
     baseline: bool = setting(
         OFF_SWITCH,
@@ -502,10 +493,6 @@ class Settings(CommonSettings):
         ini="skill_history_size",
         default=200,
     )
-
-    def asks_triggers(self, agent: str) -> bool:
-        """Whether an agent, or ``chat``, is asked the queries of triggers."""
-        return agent != "chat" if self.triggers is None else self.triggers != "off"
 
     @property
     def answer_output(self) -> int:

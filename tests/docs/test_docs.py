@@ -15,7 +15,7 @@ from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.providers import resolve
 from pytest_upskill.models.scripted import load_script
 from pytest_upskill.skills.case_loading import load_cases
-from pytest_upskill.skills.trigger_loading import load_triggers
+from pytest_upskill.skills.trigger_loading import all_triggers, load_triggers
 from support.documentation import AGENT_PAGES, PAGES, ROOT, blocks, without_blocks
 
 
@@ -44,7 +44,7 @@ def test_json_examples_load(tmp_path: Path) -> None:
             set_file = tmp_path / "evals/triggers.json"
             set_file.parent.mkdir(exist_ok=True)
             set_file.write_text(text)
-            assert len(load_triggers(tmp_path, set_file).triggers) == 2
+            assert len(all_triggers(load_triggers(tmp_path, set_file))) == 2
         else:
             assert load_cases(file).require_all()
         seen += 1

@@ -35,7 +35,7 @@ def test_a_good_set_has_no_findings(tmp_path: Path) -> None:
 
 
 def test_a_set_without_queries_is_an_error(tmp_path: Path) -> None:
-    assert brief(lint(tmp_path, [])) == [("error", "trigger-invalid", 1)]
+    assert brief(lint(tmp_path, [])) == [("error", "cases-invalid", 1)]
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,12 @@ def test_each_problem_has_its_line(tmp_path: Path) -> None:
         {"query": "Something else", "should_trigger": False, "should_triger": True},
     ]
     assert brief(lint(tmp_path, [*bad, *good])) == [
-        ("error", "trigger-invalid", 16),
-        ("error", "trigger-invalid", 18),
-        ("warning", "trigger-duplicate", 26),
-        ("warning", "trigger-warning", 21),
+        ("error", "cases-invalid", 18),
+        ("warning", "cases-warning", 24),
+        ("warning", "near-duplicate", 26),
         ("warning", "trigger-names-skill", 2),
+        ("error", "trigger-opposites", 10),
+        ("error", "trigger-opposites", 26),
     ]
 
 
@@ -96,7 +97,7 @@ def test_near_repeats_are_told_unless_they_end_differently(tmp_path: Path) -> No
         {"query": f"{start} now", "should_trigger": False},
     ]
     found = lint(tmp_path, [*alike, *queries(10, should=True), *queries(10, should=False)])
-    assert brief(found) == [("warning", "trigger-duplicate", 6)]
+    assert brief(found) == [("warning", "near-duplicate", 6)]
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.checks import KINDS, checks_of
+from pytest_upskill.checks.grading import ToGrade, records_of
 from pytest_upskill.engine.engine import Engine
 from pytest_upskill.engine.store import Store, StoredAnswers
 from pytest_upskill.models import Model
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.trigger_loading import Trigger
+from pytest_upskill.skills.case import OPENS, Case
 from pytest_upskill.trials.arm import Arm, SkillCopy
 from pytest_upskill.trials.choice import BY_JSON
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.subject import CHAT, Subject
-from pytest_upskill.trials.trigger_trials import trigger_record, trigger_trials
+from pytest_upskill.trials.trial import trials_of
 from support.endpoints import KEY, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
@@ -56,12 +58,11 @@ def chosen(
     store: Path | None = None,
 ) -> tuple[list[Record], list[Asked]]:
     """The records of queries that should open the skill, asked one after another."""
-    trials = [
-        trigger_trials(
-            "pdf", Trigger(query, query, True, Path()), SUBJECT, [ARM], Settings(), runs=1
-        )[0]
+    cases = [
+        Case(query, query, {"skill_activated": True}, tags=(OPENS,), is_trigger=True)
         for query in queries
     ]
+    trials = [trials_of("pdf", case, SUBJECT, [ARM], Settings(), runs=[1])[0] for case in cases]
     with LoopbackServer(script) as server:
         spec = spec_of(provider, server.url)
 
@@ -77,10 +78,12 @@ def chosen(
             takes_tools=lambda _: takes_tools,
         )
         try:
-            replies = [engine.ask([trial.question])[0] for trial in trials]
+            records = [
+                records_of([ToGrade(trial, case, checks_of(case, KINDS, {}))], engine.ask)[0]
+                for trial, case in zip(trials, cases, strict=True)
+            ]
         finally:
             engine.close()
-    records = [trigger_record(*pair, True) for pair in zip(trials, replies, strict=True)]
     return records, list(server.asked)
 
 
@@ -90,7 +93,7 @@ def reason(record: Record) -> str:
 
 def test_a_call_of_the_tool_is_the_choice(provider: str) -> None:
     [record], [asked] = chosen(provider, lambda _: Reply("I look.", calls=(PDF,)))
-    assert reason(record) == "opened pdf, as it should"
+    assert reason(record) == "the skill was opened"
     assert record.outcome == "passed"
     assert record.activity
     assert (record.activity.opened, record.activity.activated) == (("pdf",), True)
@@ -108,15 +111,24 @@ def test_a_call_of_the_tool_is_the_choice(provider: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "told"),
     [
-        (Reply("Open a pdf viewer. I used the pdf skill."), "not opened: answered without it"),
-        (Reply('{"skill": "pdf"}'), "not opened: answered without it"),
-        (Reply(calls=(("skill", {"name": "docs"}),)), "not opened: opened docs instead"),
-        (Reply(calls=(("skill", {"name": "word"}),)), "not opened: answered without it"),
-        (Reply(calls=(("bash", {"name": "pdf"}),)), "not opened: answered without it"),
-        (Reply(calls=(("bash", {}), PDF)), "opened pdf, as it should"),
-        (Reply(calls=(("skill", {"name": "docs"}), PDF)), "opened pdf, as it should"),
-        (Reply("I can't help with that.", stop="refusal"), "not opened: the model refused"),
-        (Reply("It was a long", stop="length"), "not opened: answered without it"),
+        (Reply("Open a pdf viewer. I used the pdf skill."), "the skill was not opened"),
+        (Reply('{"skill": "pdf"}'), "the skill was not opened"),
+        (
+            Reply(calls=(("skill", {"name": "docs"}),)),
+            "the skill was not opened; opened instead: docs",
+        ),
+        (Reply(calls=(("skill", {"name": "word"}),)), "the skill was not opened"),
+        (Reply(calls=(("bash", {"name": "pdf"}),)), "the skill was not opened"),
+        (Reply(calls=(("bash", {}), PDF)), "the skill was opened"),
+        (Reply(calls=(("skill", {"name": "docs"}), PDF)), "the skill was opened"),
+        (
+            Reply("I can't help with that.", stop="refusal"),
+            "the skill was not opened (the model refused to answer)",
+        ),
+        (
+            Reply("It was a long", stop="length"),
+            "the skill was not opened (cut off by the output limit)",
+        ),
     ],
 )
 def test_all_else_is_none(provider: str, reply: Reply, told: str) -> None:
@@ -151,9 +163,9 @@ def test_a_server_without_tools_gets_a_schema(provider: str, refusal: Fault) -> 
     queries = ["Fill in this form.", "Tell me a joke.", "And this form."]
     records, asked = chosen(provider, script, queries)
     assert [reason(one) for one in records] == [
-        "opened pdf, as it should",
-        "not opened: answered without it",
-        "opened pdf, as it should",
+        "the skill was opened",
+        "the skill was not opened",
+        "the skill was opened",
     ]
     assert all(one.activity and BY_JSON in one.activity.findings for one in records)
     with_tools = [bool(one.tools) for one in asked]
@@ -175,9 +187,9 @@ def test_a_model_that_is_known_to_take_no_tools_is_not_offered_any(provider: str
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('Sure!\n```json\n{"skill": "pdf"}\n```', "opened pdf, as it should"),
-        ('{"skill": "docs"}', "not opened: opened docs instead"),
-        ('{"skill": "word"}', "not opened: answered without it"),
+        ('Sure!\n```json\n{"skill": "pdf"}\n```', "the skill was opened"),
+        ('{"skill": "docs"}', "the skill was not opened; opened instead: docs"),
+        ('{"skill": "word"}', "the skill was not opened"),
         ("I would take pdf.", "m: the reply does not choose a skill: 'I would take pdf.'. This "),
         ('{"skill": "pdf"} or {"skill": "docs"}', "m: the reply does not choose a skill"),
     ],

@@ -86,11 +86,11 @@ def test_triggers_and_agents_count(pytester: pytest.Pytester) -> None:
     (skill / "evals").mkdir()
     queries = [{"query": "open the gate", "should_trigger": True}]
     (skill / "evals/triggers.json").write_text(json.dumps(queries))
-    run = run_skills(pytester, "haiku", "--collect-only", "--skill-triggers", "also")
+    run = run_skills(pytester, "haiku", "--collect-only")
     lines = [line for line in run.result.outlines if line.startswith("upskill: ")]
     assert sum("up to" in line and "calls" in line for line in lines) == 2
     assert any(line.startswith("upskill: in all at most $") for line in lines)
-    agent = ["--skill-agent", "loop", "--skill-triggers", "off"]
+    agent = ["--skill-agent", "loop", "-m", "not trigger"]
     line = line_of(run_skills(pytester, "haiku", "--collect-only", *agent))
     assert "30 turns, at most $" in line
 

@@ -96,7 +96,6 @@ OF_AGENTS = """
     skill_cluster = tcp://host:8786
     skill_cluster_send_keys = true
     skill_transcripts = told
-    skill_triggers = only
     skill_trigger_runs = 4
     skill_noise = 12
     skill_min_recall = 0.8
@@ -129,7 +128,7 @@ def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
     assert settings.allow_network
     assert (settings.cluster, settings.cluster_send_keys) == ("tcp://host:8786", True)
     assert settings.transcripts_folder == pytester.path / "told"
-    assert (settings.triggers, settings.trigger_runs, settings.noise) == ("only", 4, 12)
+    assert (settings.trigger_runs, settings.noise) == (4, 12)
     assert (settings.gates.min_recall, settings.gates.max_false_alarms) == (0.8, 0.0)
     given = ["--skill-agent", "loop", "--skill-sandbox", "none", "--skill-max-turns", "7"]
     settings = read_settings(pytester.parseconfig(*given))

@@ -38,14 +38,11 @@ def write_skills(folder: Path) -> None:
 
 
 def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> SkillRun:
-    options = ["--skill-triggers", "only", "--skill-trigger-runs", "1"]
-    return run_skills(pytester, server, *options, *args)
+    return run_skills(pytester, server, "--skill-trigger-runs", "1", *args)
 
 
 def opened(run: SkillRun) -> dict[str, list[str]]:
-    return {
-        record["case"]: record["activity"]["opened"] for record in run.report["trigger_records"]
-    }
+    return {record["case"]: record["activity"]["opened"] for record in run.records}
 
 
 @pytest.mark.parametrize(
@@ -94,9 +91,7 @@ def test_a_server_without_tools_chooses_by_schema(pytester: pytest.Pytester) -> 
 
 def test_the_tested_skill_must_not_be_among_the_others(pytester: pytest.Pytester) -> None:
     write_skills(pytester.path)
-    finished = run_skills(
-        pytester, "haiku", "--skill-with", "skills", "--co", "--skill-triggers", "only"
-    )
+    finished = run_skills(pytester, "haiku", "--skill-with", "skills", "--co")
     assert finished.status == pytest.ExitCode.USAGE_ERROR
     assert "--skill-with" in finished.screen
     assert "this skill is tested" in finished.screen

@@ -63,8 +63,7 @@ def opens(pytester: pytest.Pytester, text: str) -> None:
 
 def run(pytester: pytest.Pytester, *args: str) -> SkillRun:
     options = ("--skill-with", "docs", "--skill-fresh")
-    wanted = () if "--skill-triggers" in args else ("--skill-triggers", "only")
-    return run_skills(pytester, "scripted:model.py:answer", *options, *wanted, *args, skill="pdf")
+    return run_skills(pytester, "scripted:model.py:answer", *options, *args, skill="pdf")
 
 
 def triggers(run: SkillRun) -> dict[str, Any]:
@@ -95,8 +94,8 @@ def test_a_run_of_triggers_alone_passes_and_all_files_have_them(
         assert "trigger-sign-the-contract" in Path(name).read_text()
     assert "opened in 3 of 3 that need it" in Path("r.md").read_text()
     junit = Path("r.xml").read_text()
-    assert 'answer:triggers:recall" value="1"' in junit
-    assert 'name="upskill_should_trigger" value="false"' in junit
+    assert 'answer:recall" value="1"' in junit
+    assert 'name="upskill_tags" value="stays-closed"' in junit
 
 
 def test_a_skill_that_is_opened_instead_is_named(project: pytest.Pytester) -> None:
@@ -125,22 +124,25 @@ def test_gates_decide(project: pytest.Pytester, opened: str, gate: str, reason: 
 
 def test_a_gate_without_queries_does_not_pass(project: pytest.Pytester) -> None:
     write_case(project)
-    off = run(project, "--skill-triggers", "off", "--skill-min-recall", "0.1")
-    assert off.status == pytest.ExitCode.USAGE_ERROR
-    gate = ["--skill-min-recall", "0.1", "-k", "greet"]
-    deselected = run(project, "--skill-triggers", "also", *gate)
+    deselected = run(project, "--skill-min-recall", "0.1", "-m", "not trigger")
     assert deselected.status == 1
     assert deselected.gate["passed"] is False
 
 
-def test_gates_of_cases_and_a_run_of_triggers_alone(project: pytest.Pytester) -> None:
-    refused = run(project, "--skill-min-lift", "0.1")
-    assert refused.status == pytest.ExitCode.USAGE_ERROR
-    assert "--skill-min-lift: can't be combined with --skill-triggers" in refused.screen
+@pytest.mark.parametrize("workers_of_xdist", ["0", "2"])
+def test_gates_of_the_ini_file_are_for_what_is_selected(
+    project: pytest.Pytester, workers_of_xdist: str
+) -> None:
+    write_case(project)
     opens(project, "Fill:pdf")
     project.makeini("[pytest]\nskill_min_lift = 0.1\nskill_min_recall = 0.9\n")
-    [reason] = run(project).gate["reasons"]  # the gate of cases is for cases
+    parallel = ("-n", workers_of_xdist)
+    [reason] = run(project, "-m", "trigger", *parallel).gate["reasons"]
     assert "recall is 33%" in reason
+    [reason] = run(project, "-m", "not trigger", *parallel).gate["reasons"]
+    assert "lift" in reason
+    by_hand = run(project, "-m", "trigger", "--skill-min-lift", "0.1", *parallel)
+    assert len(by_hand.gate["reasons"]) == 2
 
 
 def test_queries_are_accepted_and_compared(
@@ -149,7 +151,7 @@ def test_queries_are_accepted_and_compared(
     runs = ("--skill-trigger-runs", "5")
     opens(project, "Fill:pdf\ntax:pdf\n")
     assert run(project, "--skill-accept", *runs).outcomes == {"passed": 4, "xfailed": 1}
-    assert list(accepted()["triggers"]) == ["scripted:model.py:answer"]
+    assert len(accepted()["models"]["scripted:model.py:answer"]["cases"]) == 5
     again = run(project, *runs)
     assert (again.status, again.outcomes) == (0, {"passed": 4, "xfailed": 1})
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -185,21 +187,20 @@ def test_gone_and_changed_queries_are_told(project: pytest.Pytester) -> None:
 
 def test_queries_of_a_file_that_is_gone(project: pytest.Pytester) -> None:
     write_case(project)
-    run(project, "--skill-triggers", "also", "--skill-accept")
+    both = run(project, "--skill-accept")
+    assert both.outcomes == {"passed": 6}
+    assert "accepted 1 case and 5 queries in" in both.screen
+    for mark in ("trigger", "not trigger"):  # a part says nothing of the rest
+        assert run(project, "-m", mark).status == 0
     Path("pdf/evals/triggers.json").unlink()
-    gone = run(project, "--skill-triggers", "also")
+    gone = run(project)
     assert "trigger-complete-the-tax-form" in gone.gate["reasons"][0]
-    assert run(project, "--skill-triggers", "off").status == 0
-    run(project, "--skill-triggers", "also", "--skill-accept")
-    assert list(accepted()["models"]) == ["scripted:model.py:answer"]
-    assert "triggers" not in accepted()
+    run(project, "--skill-accept")
+    assert list(accepted()["models"]["scripted:model.py:answer"]["cases"]) == ["greet"]
 
 
-def test_results_of_cases_and_queries_stay_apart(project: pytest.Pytester) -> None:
+def test_a_run_of_queries_alone_keeps_what_was_accepted_of_cases(project: pytest.Pytester) -> None:
     write_case(project)
-    also = run(project, "--skill-triggers", "also", "--skill-accept")
-    assert also.outcomes == {"passed": 6}
-    assert run(project, "--skill-triggers", "off").status == 0
-    assert run(project, "--skill-accept").status == 0
-    for section, number in (("models", 1), ("triggers", 5)):
-        assert len(accepted()[section]["scripted:model.py:answer"]["cases"]) == number
+    run(project, "--skill-accept")
+    assert run(project, "--skill-accept", "-m", "trigger").status == 0
+    assert len(accepted()["models"]["scripted:model.py:answer"]["cases"]) == 6

@@ -27,7 +27,7 @@ OUTCOMES = {
     "trigger-paint-the-gate": "failed",
 }
 META = "skills/gate/skill_meta.json"
-ONLY = ("--skill-triggers", "only")
+ONLY = ("-m", "trigger")
 
 
 def write_triggers(folder: Path, queries: Any = None, name: str = "evals/triggers.json") -> Path:
@@ -59,69 +59,71 @@ def model(pytester: pytest.Pytester) -> str:
 
 def outcomes(run: SkillRun) -> dict[str, str]:
     """Of queries, by the ids of their tests; all of their runs went the same way."""
-    found = {(record["case"], record["outcome"]) for record in run.report["trigger_records"]}
+    found = {(record["case"], record["outcome"]) for record in query_records(run)}
     assert len(dict(found)) == len(found)
     return dict(found)
 
 
+def query_records(run: SkillRun) -> list[dict[str, Any]]:
+    queries = {test["case"] for test in run.report["tests"] if test["is_trigger"]}
+    return [record for record in run.records if record["case"] in queries]
+
+
 def test_a_model_chooses_by_itself(pytester: pytest.Pytester, model: str, workers: str) -> None:
     run = run_skills(pytester, model, *ONLY, "-n", workers, "--junitxml", "j.xml")
-    assert run.outcomes == {"passed": 2, "failed": 2}
+    assert {**run.outcomes, "deselected": 1} == {"passed": 2, "failed": 2, "deselected": 1}
     assert outcomes(run) == OUTCOMES
-    assert run.records == []  # those of cases alone
     assert f"-vv '{META}::trigger-let-the-cart-through[{model}]'" in run.screen
-    assert "skills/gate/evals/triggers.json:6," in run.screen
     text = (pytester.path / "j.xml").read_text(encoding="utf-8")
     assert text.count("<testcase ") == 4
     assert text.count('name="upskill"') == 4
 
 
 @needs_bwrap
-def test_agents_are_asked_by_default(pytester: pytest.Pytester, model: str) -> None:
+def test_agents_are_asked(pytester: pytest.Pytester, model: str) -> None:
     run = run_skills(pytester, model, "--skill-agent", "loop")
     assert run.outcomes == {"passed": 3, "failed": 2}
     assert "upskill: up to 12 trials for triggers by loop" in run.screen
-    assert {record["agent"] for record in run.report["trigger_records"]} == {"loop"}
-    assert len(run.records) == 2
-
-
-def test_queries_are_not_asked_of_chat_unless_told(pytester: pytest.Pytester, model: str) -> None:
-    run = run_skills(pytester, model)
-    assert run.outcomes == {"passed": 1}
-    assert "upskill: 4 queries of triggers not asked" in run.screen
-    off = run_skills(pytester, model, "--skill-triggers", "off")
-    assert off.outcomes == {"passed": 1}
-    assert "of triggers" not in off.screen
-    also = run_skills(pytester, model, "--skill-triggers", "also")
-    assert also.outcomes == {"passed": 3, "failed": 2}
+    assert {record["agent"] for record in query_records(run)} == {"loop"}
+    assert len(run.records) == 2 + 12
+    [row] = run.report["summary"]
+    assert (row["cases"], row["runs"]) == (1, 1)  # lift and verdict are of the case alone
 
 
 def test_collecting_counts_the_calls(pytester: pytest.Pytester, model: str) -> None:
     run = run_skills(pytester, model, *ONLY, "--skill-trigger-runs", "5", "--collect-only")
     assert "up to 20 calls for triggers: 4 queries × 5 runs" in run.screen
-    assert run.screen.count("<TriggerItem trigger-") == 4
-    assert "<CaseItem" not in run.screen
+    assert run.screen.count("<CaseItem trigger-") == run.screen.count("<CaseItem") == 4
 
 
-@pytest.mark.parametrize("args", [("-k", "trigger"), ("-m", "trigger")])
+@pytest.mark.parametrize(
+    ("args", "outcomes"),
+    [
+        ((), {"passed": 3, "failed": 2}),
+        (("-k", "trigger"), {"passed": 2, "failed": 2, "deselected": 1}),
+        (("-m", "trigger"), {"passed": 2, "failed": 2, "deselected": 1}),
+        (("-m", "not trigger"), {"passed": 1, "deselected": 4}),
+        (("-m", "opens"), {"passed": 1, "failed": 1, "deselected": 3}),
+    ],
+)
 def test_queries_are_selected_as_any_tests(
-    pytester: pytest.Pytester, model: str, args: Sequence[str]
+    pytester: pytest.Pytester, model: str, args: Sequence[str], outcomes: dict[str, int]
 ) -> None:
-    run = run_skills(pytester, model, "--skill-triggers", "also", *args)
-    assert run.outcomes == {"passed": 2, "failed": 2, "deselected": 1}
+    run = run_skills(pytester, model, *args)
+    assert run.outcomes == outcomes
+    assert "ran only" not in run.screen or "opens" in args
 
 
 def test_node_ids_failed_ones_and_deselected_ones(pytester: pytest.Pytester, model: str) -> None:
     named = pytester.runpytest_inprocess(f"{META}::trigger-what-is-2-2[{model}]")
-    named.assert_outcomes(passed=1)  # though chat is not asked by default
+    named.assert_outcomes(passed=1)
     wrong = pytester.runpytest_inprocess(f"{META}::trigger-what-is-2", "--model", model)
     wrong.assert_outcomes(errors=1)
     wrong.stdout.fnmatch_lines(['*no case *"trigger-what-is-2-2"*'])
     run_skills(pytester, model, *ONLY)
-    assert run_skills(pytester, model, *ONLY, "--lf").outcomes == {"failed": 2}
+    assert run_skills(pytester, model, "--lf").outcomes == {"failed": 2}
     others = run_skills(pytester, model, *ONLY, f"--deselect={META}::trigger-let")
-    assert others.outcomes == {"passed": 2, "failed": 1, "deselected": 1}
-    assert run_skills(pytester, model, *ONLY, "-x").outcomes == {"passed": 1, "failed": 1}
+    assert others.outcomes == {"passed": 2, "failed": 1, "deselected": 2}
 
 
 def test_a_file_of_triggers_can_be_named(pytester: pytest.Pytester, model: str) -> None:
@@ -132,36 +134,20 @@ def test_a_file_of_triggers_can_be_named(pytester: pytest.Pytester, model: str) 
 
 def test_a_skill_may_have_only_triggers(pytester: pytest.Pytester, model: str) -> None:
     (pytester.path / META).unlink()
-    off = run_skills(pytester, model)
-    assert off.status == pytest.ExitCode.USAGE_ERROR
-    assert "skills/gate: this skill has no cases\n" in off.screen
-    assert "4 queries of triggers: --skill-triggers only" in off.screen
-    also = run_skills(pytester, model, "--skill-triggers", "also")
-    assert also.outcomes == {"passed": 2, "failed": 2}
+    assert run_skills(pytester, model).outcomes == {"passed": 2, "failed": 2}
     name = f"skills/gate/evals/triggers.json::trigger-what-is-2-2[{model}]"
     pytester.runpytest_inprocess(name).assert_outcomes(passed=1)
 
 
-def test_a_skill_without_triggers_says_so(pytester: pytest.Pytester, model: str) -> None:
-    write_skill(pytester.path / "skills/door")
-    both = run_skills(pytester, model, *ONLY)
-    assert both.outcomes == {"passed": 2, "failed": 2}
-    assert "1 without triggers: door" in both.screen
-    alone = run_skills(pytester, model, *ONLY, skill="skills/door")
-    assert alone.status == pytest.ExitCode.USAGE_ERROR
-    assert "skills/door: this skill has no triggers" in alone.screen
-    assert "pytest-upskill triggers skills/door" in alone.screen
-
-
 def test_a_broken_query_fails_alone(pytester: pytest.Pytester, model: str) -> None:
-    repeated = QUERIES[0]
-    write_triggers(pytester.path / "skills/gate", [*QUERIES, {"query": "x"}, "text", repeated])
+    odd = {**QUERIES[0], "query": "Is the gate up?", "should_triger": True}
+    write_triggers(pytester.path / "skills/gate", [*QUERIES, {"query": "x"}, "text", odd])
     write_triggers(pytester.path / "skills/gate", [], "evals/a-trigger-file.json").write_text("[{]")
     run = run_skills(pytester, model, *ONLY, "-W", "default")
-    assert run.outcomes == {"passed": 2, "failed": 5, "warnings": 1}
+    assert run.outcomes == {"passed": 3, "failed": 5, "warnings": 1, "deselected": 1}
     for place in ("triggers.json:18: ", "triggers.json:21: ", "a-trigger-file.json:1:3: "):
         assert f"skills/gate/evals/{place}" in run.screen
-    assert "triggers.json:22: SkillWarning: the same query" in run.screen
+    assert "triggers.json:25: SkillWarning: unknown keys are ignored" in run.screen
     assert f"FAILED {META}::trigger-a-trigger-file" in run.screen
 
 
@@ -175,8 +161,8 @@ def test_a_trial_without_a_decision_is_an_error(pytester: pytest.Pytester) -> No
     """
     pytester.makepyfile(broken=code)
     run = run_skills(pytester, "scripted:broken.py:answer", *ONLY)
-    assert run.outcomes == {"passed": 1, "failed": 2, "errors": 1}
-    [lost] = [record for record in run.report["trigger_records"] if record["error"]]
+    assert run.outcomes == {"passed": 1, "failed": 2, "errors": 1, "deselected": 1}
+    [lost] = [record for record in query_records(run) if record["error"]]
     assert (lost["case"], lost["run"]) == ("trigger-what-is-2-2", 2)
     assert "out of order" in lost["error"]
 
@@ -195,26 +181,24 @@ def test_half_of_the_runs_is_enough_to_open_and_too_much_not_to(
     """
     pytester.makepyfile(half=code)
     run = run_skills(pytester, "scripted:half.py:answer", *ONLY, "--skill-trigger-runs", "2")
-    assert run.outcomes == {"passed": 1, "failed": 1}
+    assert run.outcomes == {"passed": 1, "failed": 1, "deselected": 1}
     assert "FAILED skills/gate/skill_meta.json::trigger-paint-the-gate" in run.screen
 
 
 def test_cases_that_need_a_judge_leave_the_queries(pytester: pytest.Pytester, model: str) -> None:
     rubric = {"input": "Open?", "expected": {"judge": ["It opens."]}}
     write_skill(pytester.path / "skills/gate", [rubric])
-    also = run_skills(pytester, model, "--skill-triggers", "also")
-    assert also.outcomes == {"passed": 2, "failed": 2, "errors": 1}
-    assert run_skills(pytester, model, *ONLY).outcomes == {"passed": 2, "failed": 2}
+    both = run_skills(pytester, model)
+    assert both.outcomes == {"passed": 2, "failed": 2, "errors": 1}
 
 
 def test_recorded_answers_are_replayed(pytester: pytest.Pytester, model: str) -> None:
-    args = ["--skill-triggers", "also"]
-    run_skills(pytester, model, *args, "--skill-record", "answers.jsonl")
+    run_skills(pytester, model, "--skill-record", "answers.jsonl")
     (pytester.path / "m.json").write_text('[{"answer": "Something else."}]')
-    replayed = run_skills(pytester, model, *args, "--skill-replay", "answers.jsonl")
+    replayed = run_skills(pytester, model, "--skill-replay", "answers.jsonl")
     assert replayed.outcomes == {"passed": 3, "failed": 2}
     assert outcomes(replayed) == OUTCOMES
-    args += ["--skill-replay", "answers.jsonl", "--skill-trigger-runs", "4"]
+    args = ["--skill-replay", "answers.jsonl", "--skill-trigger-runs", "4"]
     assert run_skills(pytester, model, *args).outcomes == {"passed": 1, "errors": 4}
 
 
@@ -224,7 +208,7 @@ def test_answers_are_bought_once(pytester: pytest.Pytester, workers: str) -> Non
         counts = []
         for more in ([], [], ["--skill-fresh"], ["--skill-trigger-runs", "4"]):
             run = run_skills(pytester, server, *ONLY, "-n", workers, *more)
-            assert run.outcomes == {"passed": 2, "failed": 2}
+            assert (run.outcomes["passed"], run.outcomes["failed"]) == (2, 2)
             counts.append(len(server.asked))
     assert counts == [12, 12, 24, 28]
 
@@ -232,7 +216,7 @@ def test_answers_are_bought_once(pytester: pytest.Pytester, workers: str) -> Non
 def test_a_budget_holds_for_queries(pytester: pytest.Pytester, model: str) -> None:
     run = run_skills(pytester, model, *ONLY, "--skill-max-tokens", "200")
     assert run.outcomes["errors"] >= 3
-    errors = [record["error"] for record in run.report["trigger_records"] if record["error"]]
+    errors = [record["error"] for record in query_records(run) if record["error"]]
     assert all("budget" in error for error in errors)
 
 
@@ -265,7 +249,7 @@ def test_the_command_that_runs_a_query_again(
     args = ["--skill", "../skills", "--model", "scripted:../m.json", *ONLY, "-k", "paint"]
     options = ["--skill-with", "../other/boat", "--skill-trigger-runs", "1"]
     result = pytester.runpytest_inprocess(*args, *options)
-    result.assert_outcomes(failed=1, deselected=3)
+    result.assert_outcomes(failed=1, deselected=4)
     text = result.stdout.str().partition("To run it again: pytest ")[2]
     words = shlex.split(text.replace("\\\n", "").splitlines()[0])
     assert words[-4:] == options
@@ -275,10 +259,9 @@ def test_the_command_that_runs_a_query_again(
 def test_options_of_agents_that_queries_of_chat_use(pytester: pytest.Pytester, model: str) -> None:
     write_skill(pytester.path / "other/boat", [])
     args = ["--skill-with", "other/boat"]
-    unused = run_skills(pytester, model, *args)
-    assert "upskill: --skill-with: only for agents" in unused.screen
-    used = run_skills(pytester, model, *args, "--skill-triggers", "also")
-    assert "only for agents" not in used.screen
+    assert "only for agents" not in run_skills(pytester, model, *args).screen
+    (pytester.path / "skills/gate/evals/triggers.json").unlink()
+    assert "--skill-with: only for agents" in run_skills(pytester, model, *args).screen
 
 
 @needs_bwrap
@@ -287,7 +270,5 @@ def test_another_skill_is_opened_instead(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "other/boat", [case("Row?", "oar")], body="How to row a boat.")
     model = write_model(pytester.path, skill="boat")
     run = run_skills(pytester, model, *ONLY, "--skill-agent", "loop", "--skill-with", "other/boat")
-    assert run.outcomes == {"failed": 1}
-    assert [record["activity"]["opened"] for record in run.report["trigger_records"]] == [
-        ["boat"]
-    ] * 3
+    assert run.outcomes == {"failed": 1, "deselected": 1}
+    assert [record["activity"]["opened"] for record in query_records(run)] == [["boat"]] * 3

@@ -72,7 +72,7 @@ def test_a_row_has_all_fields_of_a_record() -> None:
         "turns": "",
         "tool_calls": "",
         "activated": "",
-        "should_trigger": "",
+        "tags": "even",
         "opened": "",
     }
 

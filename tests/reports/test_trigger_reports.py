@@ -9,19 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.reports.export.junit_properties import query_properties, suite_properties
+from pytest_upskill.reports.export.junit_properties import case_properties, suite_properties
 from pytest_upskill.reports.export.record_files import csv_text
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.phrases import size_words
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
 from pytest_upskill.reports.terminal.summary_text import results_lines
-from pytest_upskill.reports.terminal.trigger_lines import trigger_failure
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_notes import run_notes, subset_notes
-from pytest_upskill.results.trigger_summary import MODELS_CHOICE, QueryRate
-from pytest_upskill.trials.records import Grade
-from support.made import made_query, made_triggers
+from pytest_upskill.results.trigger_summary import MODELS_CHOICE
+from support.made import made_triggers
 
 NEEDS = ["ooo"] * 14 + ["xx-"] * 6
 SPARES = ["ooo"] + ["---"] * 19
@@ -67,7 +65,7 @@ def test_with_v_there_is_a_rate_for_each_query() -> None:
 
 
 def test_a_subset_is_told() -> None:
-    some = replace(RUN, triggers=RUN.triggers[:3])
+    some = replace(RUN, tests=RUN.tests[:3])
     assert subset_notes(some)[0] in shown(some)
 
 
@@ -89,7 +87,6 @@ def test_the_choice_of_a_model_is_called_that_wherever_its_numbers_stand(models:
     results = made_triggers(NEEDS, SPARES, models=models)
     texts = [shown(results, verbosity=verbosity) for verbosity in (-1, 0, 1)]
     texts += [markdown_summary(results), html_report(results)]
-    texts += ["\n".join(value for _, value in suite_properties(results))]
     for text in texts:
         assert MODELS_CHOICE in " ".join(text.split()).replace("The choice", "the choice")
     for text in (shown(RUN), markdown_summary(RUN), html_report(RUN)):
@@ -118,22 +115,22 @@ def test_the_page_has_all_queries() -> None:
 
 def test_csv_has_a_row_for_each_trial() -> None:
     rows = list(csv.DictReader(io.StringIO(csv_text(MIXED))))
-    own = [row for row in rows if row["should_trigger"]]
-    assert len(own) == len(MIXED.trigger_records)
-    assert len(rows) - len(own) == len(MIXED.records)
-    assert own[0]["should_trigger"] == own[0]["activated"] == "true"
+    own = [row for row in rows if row["tags"] in ("opens", "stays-closed")]
+    assert len(own) == len(MIXED.records) - len(MIXED.case_records)
+    assert len(rows) == len(MIXED.records)
+    assert (own[0]["tags"], own[0]["activated"]) == ("opens", "true")
     assert (own[0]["opened"], own[0]["case"]) == ("gate", "trigger-needs-0")
 
 
 def test_junit_has_the_numbers() -> None:
     known = dict(suite_properties(RUN))
-    prefix = "upskill:gate:claude/haiku:triggers:"
+    prefix = "upskill:gate:claude/haiku:"
     assert known[f"{prefix}recall"] == "0.7"
     assert known[f"{prefix}false_alarms"] == "0.05"
     assert known[f"{prefix}cost"] == "0.12"
-    own = dict(query_properties(RUN.trigger_records[42:45], should_trigger=True))
-    assert (own["upskill_should_trigger"], own["upskill_opened"]) == ("true", "0")
-    assert own["upskill_runs"] == "3"
+    own = dict(case_properties(RUN.records[42:45], tags=("opens",)))
+    assert (own["upskill_tags"], own["upskill_skill_rate"]) == ("opens", "0")
+    assert own["upskill_activated_trials"] == "3"
 
 
 HOSTILE = [
@@ -151,13 +148,13 @@ def test_hostile_queries_stay_text(bad: str) -> None:
     results = replace(
         results,
         questions=dict.fromkeys(results.questions, bad),
-        trigger_records=tuple(
+        records=tuple(
             replace(
                 record,
                 error=record.error and bad,
                 activity=record.activity and replace(record.activity, opened=(bad,)),
             )
-            for record in results.trigger_records
+            for record in results.records
         ),
     )
     page, markdown = html_report(results), markdown_summary(results, failed=3)
@@ -189,42 +186,3 @@ def test_lines_fit_any_terminal(
         assert max(map(text_width, lines), default=0) <= width
     assert markdown_summary(results)
     assert html_report(results)
-
-
-RATE = QueryRate("trigger-paint", "Paint the gate", False, 2, 3, 0, {})
-WHERE = "skills/gate/evals/triggers.json:14"
-
-
-def in_words(rate: QueryRate, *reasons: str, standing: str = "") -> list[str]:
-    _, records = made_query(0, "o" * len(reasons), False, "gate", "haiku")
-    graded = [
-        replace(record, checks=(Grade("trigger", False, reason),))
-        for record, reason in zip(records, reasons, strict=True)
-    ]
-    return trigger_failure(rate, graded, standing=standing, where=WHERE).splitlines()
-
-
-def test_runs_that_went_the_same_way_share_a_line() -> None:
-    assert in_words(RATE, "opened gate", "not opened", "opened gate", standing="regression") == [
-        "regression: opened in 2 of 3, should be less than half",
-        f"Query ({WHERE}, should not open the skill):",
-        "  Paint the gate",
-        "  runs 1, 3: opened gate",
-        "  run 2: not opened",
-    ]
-
-
-def test_a_query_that_needs_the_skill() -> None:
-    lines = in_words(replace(RATE, should_trigger=True, opened=0))
-    assert lines[0] == "opened in 0 of 3, should be at least half"
-    assert "should open the skill" in lines[1]
-
-
-def test_a_hostile_query_is_shown_harmlessly() -> None:
-    evil = "::error::gate\n\x1b[31m<script>alert(1)</script> " + "long " * 50_000
-    lines = in_words(replace(RATE, query=evil), evil)
-    assert len(lines) == 4
-    text = "\n".join(lines)
-    assert "\x1b" not in text
-    assert "\n::error" not in text
-    assert len(text) < 2_000

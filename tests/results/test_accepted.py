@@ -81,7 +81,7 @@ models = st.builds(ModelResults, names, names, names, st.dictionaries(names, cou
 by_model = st.dictionaries(names, models, max_size=3)
 
 
-@given(st.builds(AcceptedResults, models=by_model, triggers=by_model))
+@given(st.builds(AcceptedResults, models=by_model))
 def test_what_was_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, results: AcceptedResults
 ) -> None:
@@ -128,13 +128,12 @@ def test_a_binary_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_update_keeps_what_did_not_run() -> None:
-    before = AcceptedResults(models={"haiku": MODEL, "opus": MODEL}, triggers={"haiku": MODEL})
+    before = AcceptedResults(models={"haiku": MODEL, "opus": MODEL})
     now = replace(MODEL, date="2026-02-02", cases={"b": replace(B, passes=4)})
     after = before.updated("haiku", now)
-    assert after.models["opus"] == after.triggers["haiku"] == MODEL
+    assert after.models["opus"] == MODEL
     assert after.models["haiku"].date == "2026-02-02"
     assert after.models["haiku"].cases == {"a": A, "b": replace(B, passes=4)}
-    assert before.updated("haiku", now, trigger=True).models == before.models
 
 
 def test_an_update_drops_what_it_is_told_to() -> None:

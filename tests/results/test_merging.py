@@ -14,7 +14,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.trigger_summary import trigger_reasons
 from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
-from pytest_upskill.trials.plan import PlannedCase
+from pytest_upskill.trials.plan import Group, PlannedCase
 from support.made import accepted_count, made_run, made_triggers, pair_of
 from support.words import INCOMPLETE
 
@@ -70,7 +70,9 @@ def test_cases_of_a_missing_shard_count_as_not_run() -> None:
     one, two, _ = shards(WHOLE, lambda test: int(test.case[-1]) % 3, 3)
     results, _ = merged([one, two])
     assert results.missing == {
-        pair_of(skill, model): 2 for skill in ("gate", "door") for model in ("haiku", "local")
+        Group(pair_of(skill, model), False): 2
+        for skill in ("gate", "door")
+        for model in ("haiku", "local")
     }
     assert {verdict.word for verdict in results.verdicts} == {INCOMPLETE}
     assert {verdict.summary.not_run for verdict in results.verdicts} == {2}
@@ -150,22 +152,21 @@ def test_what_a_shard_lacks_the_whole_lacks_unless_another_has_it() -> None:
 
 def queries_of(results: RunResults, keep: Callable[[PlannedCase], bool]) -> RunResults:
     """The shard that has some of the queries."""
-    tests = tuple(test for test in results.triggers if keep(test))
+    tests = tuple(test for test in results.tests if not test.is_trigger or keep(test))
     names = {test.case for test in tests}
-    own = tuple(record for record in results.trigger_records if record.case in names)
-    return replace(results, triggers=tests, trigger_records=own)
+    own = tuple(record for record in results.records if record.case in names)
+    return replace(results, tests=tests, records=own)
 
 
 def test_queries_of_shards_become_one_summary() -> None:
     whole = made_triggers(only=False, gates=Gates(min_recall=0.5))
-    one = queries_of(whole, lambda test: bool(test.should_trigger))
-    two = queries_of(whole, lambda test: not test.should_trigger)
+    one = queries_of(whole, lambda test: test.should_open)
+    two = queries_of(whole, lambda test: not test.should_open)
     assert merged([Source("1.json", one), Source("2.json", two)])[0].trigger_summaries == (
         whole.trigger_summaries
     )
     lacking, _ = merged([Source("1.json", one), Source("2.json", one)])
-    assert lacking.missing_queries == {pair_of("gate", "haiku", "claude"): 3}
-    assert lacking.missing == {}
+    assert lacking.missing == {Group(pair_of("gate", "haiku", "claude"), True): 3}
     reasons = trigger_reasons(lacking.trigger_summaries, whole.gates, ["gate"])
     assert list(lacking.gate.reasons) == reasons != []
     assert merged([Source("1.json", one)] * 2, subset=True)[0].gate.passed

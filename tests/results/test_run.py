@@ -9,6 +9,7 @@ from pytest_upskill.results.run import incomplete
 from pytest_upskill.results.run_notes import subset_notes
 from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
+from pytest_upskill.trials.plan import Group
 from support.made import made_run, pair_of, with_missing_cases
 from support.words import INCOMPLETE
 
@@ -32,8 +33,8 @@ def test_a_subset_is_noted_unless_its_other_cases_are_missing() -> None:
         f"gate on {model}: ran only 2 of 5 cases." for model in ("haiku", "opus")
     ]
     assert incomplete(some.tests) == {
-        pair_of("gate", "haiku"): (2, 5),
-        pair_of("gate", "opus"): (2, 5),
+        Group(pair_of("gate", "haiku"), False): (2, 5),
+        Group(pair_of("gate", "opus"), False): (2, 5),
     }
     missed = replace(some, expects_all=True)
     assert not missed.subsets
@@ -44,7 +45,9 @@ def test_a_python_test_is_no_subset() -> None:
     (test, *_) = made_run(cases=1).tests
     in_python = replace(test, of=0)
     assert incomplete([in_python]) == {}
-    assert incomplete([in_python, replace(test, of=2)]) == {pair_of("gate", "haiku"): (1, 2)}
+    assert incomplete([in_python, replace(test, of=2)]) == {
+        Group(pair_of("gate", "haiku"), False): (1, 2)
+    }
 
 
 def all_pass(*_: object) -> bool:

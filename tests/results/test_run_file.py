@@ -79,7 +79,7 @@ def test_nothing_private_is_in_the_report() -> None:
     assert not {"trials", "folder", "siblings"} & report["tests"][0].keys()
 
 
-def test_the_report_has_triggers_apart_from_cases() -> None:
+def test_the_report_has_triggers_among_the_tests() -> None:
     results = made_triggers(["oox", "oEo"], ["---"], only=False)
     report = json.loads(results_text(results))
     (row,), (summary,) = report["trigger_summaries"], report["summary"]
@@ -89,9 +89,12 @@ def test_the_report_has_triggers_apart_from_cases() -> None:
     assert (summary["false_alarms"], row["errored"]) == (0, 1)
     assert row["sentence"] == found.sentence
     assert row["instead"] == row["queries"][0]["instead"] == {"docs-writer": 1}
-    assert {one["case"] for one in report["records"]} == {f"case-{n}" for n in range(6)}
-    assert {one["case"] for one in report["tests"]} == {f"case-{n}" for n in range(6)}
-    assert len(report["trigger_records"]) == 9
+    queries = {test["case"] for test in report["tests"] if test["is_trigger"]}
+    assert queries == {"trigger-needs-0", "trigger-needs-1", "trigger-spares-0"}
+    assert len(report["tests"]) == 6 + 3
+    assert sum(record["case"] in queries for record in report["records"]) == 9
+    assert {case["case"] for case in report["by_case"]} == {f"case-{n}" for n in range(6)}
+    assert summary["cases"] == 6
 
 
 def test_the_report_has_the_numbers_of_each_case_and_of_the_scores() -> None:

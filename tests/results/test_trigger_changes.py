@@ -37,8 +37,8 @@ def test_a_little_less_is_no_change_shown() -> None:
 
 def test_what_has_no_pair_is_left_out_and_told() -> None:
     before, after = made_triggers(["ooo"] * 6, []), made_triggers(["ooo"] * 4 + ["oEo", "ooo"], [])
-    *others, last = after.triggers
-    after = replace(after, triggers=(*others, replace(last, digest="another")))
+    *others, last = after.tests
+    after = replace(after, tests=(*others, replace(last, digest="another")))
     (change,) = compare_runs(before, after).triggers
     assert (change.queries, change.left_out) == (4, 2)
     assert "2 queries left out" in compare_runs(before, after).reasons[0]

@@ -124,8 +124,8 @@ def test_nothing_decided() -> None:
 
 def test_queries_that_ask_the_same_are_one_sample() -> None:
     results = made_triggers(["ooo", "---", "ooo"], ["---"])
-    first, second, *others = results.triggers
-    results = replace(results, triggers=(first, replace(second, sample=first.sample), *others))
+    first, second, *others = results.tests
+    results = replace(results, tests=(first, replace(second, sample=first.sample), *others))
     (row,) = results.trigger_summaries
     assert row.recall
     assert row.recall.queries == 2

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.skills.trigger_loading import LoadedTriggers, load_triggers, trigger_files
+from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.loaded_cases import BrokenCase, LoadedCases
+from pytest_upskill.skills.trigger_loading import all_triggers, load_triggers, trigger_files
 
+Loaded = list[LoadedCases[Case]]
 YES = {"query": "Fill in this form", "should_trigger": True}
 NO = {"query": "What is 2 + 2?", "should_trigger": False}
 BOTH = [("trigger-fill-in-this-form", True), ("trigger-what-is-2-2", False)]
@@ -23,17 +26,25 @@ def write(folder: Path, data: Any, name: str = "evals/triggers.json") -> Path:
     return file
 
 
-def load(folder: Path, data: Any, name: str = "evals/triggers.json") -> LoadedTriggers:
+def load(folder: Path, data: Any, name: str = "evals/triggers.json") -> Loaded:
     write(folder, data, name)
     return load_triggers(folder)
 
 
-def ids(loaded: LoadedTriggers) -> list[tuple[str, bool]]:
-    return [(one.id, one.should_trigger) for one in loaded.triggers]
+def ids(loaded: Loaded) -> list[tuple[str, bool]]:
+    return [(case.id, case.should_open) for case in all_triggers(loaded)]
 
 
-def messages(loaded: LoadedTriggers, folder: Path) -> list[str]:
-    return [one.message.replace(f"{folder}/", "") for one in loaded.broken]
+def messages(loaded: Loaded, folder: Path) -> list[str]:
+    return [case.message.replace(f"{folder}/", "") for case in broken(loaded)]
+
+
+def broken(loaded: Loaded) -> list[BrokenCase]:
+    return [case for of_file in loaded for case in of_file.broken]
+
+
+def warnings(loaded: Loaded) -> list[tuple[str, int, str]]:
+    return [(of_file.file.name, *told) for of_file in loaded for told in of_file.warnings]
 
 
 FORMS = {
@@ -76,8 +87,10 @@ FORMS = {
 def test_every_form_is_read_alike(tmp_path: Path, form: str) -> None:
     loaded = load(tmp_path, FORMS[form])
     assert ids(loaded) == BOTH
-    assert loaded.broken == ()
-    assert loaded.warnings == ()
+    assert not broken(loaded)
+    assert not warnings(loaded)
+    assert {case.expected["skill_activated"] for case in all_triggers(loaded)} == {True, False}
+    assert all(case.is_trigger for case in all_triggers(loaded))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +132,7 @@ def test_files_are_found_by_name_and_sorted(tmp_path: Path) -> None:
         "Trigger_set.json",
         "z-trigger-eval.json",
     ]
-    queries = [one.query for one in load_triggers(tmp_path).triggers]
+    queries = [case.input for case in all_triggers(load_triggers(tmp_path))]
     assert queries[1:] == [f"Open {file.name}" for file in found]  # evals.json comes first
 
 
@@ -127,7 +140,8 @@ def test_every_query_has_its_line(tmp_path: Path) -> None:
     write(tmp_path, {"cases": [], "triggers": [YES, NO]}, "skill_meta.json")
     write(tmp_path, {"should_trigger": ["Sign here", "And here"]})
     loaded = load_triggers(tmp_path)
-    assert [(one.file.name, one.line) for one in loaded.triggers] == [
+    lines = [(of_file.file.name, case.line) for of_file in loaded for case in of_file.cases]
+    assert lines == [
         ("skill_meta.json", 4),
         ("skill_meta.json", 8),
         ("triggers.json", 3),
@@ -139,13 +153,13 @@ def test_ids_are_words_with_a_hash_where_these_are_not_enough(tmp_path: Path) ->
     start = "please fill in the form that my landlord sent"
     queries = [f"{start} me", f"{start} today", "填写表格", "Sign it"]
     loaded = load(tmp_path, [{"query": one, "should_trigger": True} for one in queries])
-    first, second, chinese, last = [one.id for one in loaded.triggers]
+    first, second, chinese, last = [case.id for case in all_triggers(loaded)]
     assert first[:-7] == second[:-7] == "trigger-please-fill-in-the-form-that-my-landlord"
     assert first != second
     assert len(chinese) == len("trigger-") + 6
     assert last == "trigger-sign-it"
     write(tmp_path, [{"query": one, "should_trigger": True} for one in queries[1:]])
-    assert [one.id for one in load_triggers(tmp_path).triggers][1:] == [chinese, last]
+    assert [case.id for case in all_triggers(load_triggers(tmp_path))][1:] == [chinese, last]
 
 
 def test_own_ids_are_kept(tmp_path: Path) -> None:
@@ -160,30 +174,19 @@ def test_own_ids_are_kept(tmp_path: Path) -> None:
 def test_ids_never_occur_twice(tmp_path: Path) -> None:
     own = [{**YES, "id": "a"}, {**NO, "id": "a"}, {"query": "A", "should_trigger": True}]
     loaded = load(tmp_path, own)
-    names = [one.id for one in loaded.triggers]
+    names = [case.id for case in all_triggers(loaded)]
     assert names[:2] == ["trigger-a", "trigger-a-2"]
     assert len(set(names)) == 3
-    assert [one.message for one in loaded.warnings] == ["ids that occur twice are numbered"]
     taken = load_triggers(tmp_path, taken=["trigger-a"])
-    assert "trigger-a" not in [one.id for one in taken.triggers]
+    assert "trigger-a" not in [case.id for case in all_triggers(taken)]
 
 
-def test_a_repeat_counts_once(tmp_path: Path) -> None:
-    write(tmp_path, [YES, {**YES, "query": " fill in  THIS form"}, NO])
+def test_a_repeat_has_an_id_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path, [YES, NO])
     write(tmp_path, [YES], "evals/more-triggers.json")
-    loaded = load_triggers(tmp_path)
-    assert ids(loaded) == BOTH
-    told = [(one.file.name, one.line, one.repeats) for one in loaded.warnings]
-    assert told == [("triggers.json", 6, True), ("more-triggers.json", 2, True)]
-
-
-def test_opposite_wishes_are_an_error(tmp_path: Path) -> None:
-    loaded = load(tmp_path, [YES, NO, {**YES, "should_trigger": False}])
-    assert ids(loaded) == BOTH
-    assert messages(loaded, tmp_path) == [
-        "evals/triggers.json:12: [2].should_trigger: the same query should trigger in "
-        "evals/triggers.json:2; keep one of them"
-    ]
+    names = [name for name, _ in ids(load_triggers(tmp_path))]
+    assert len(set(names)) == 3
+    assert all(name.startswith("trigger-") for name in names)
 
 
 BROKEN = {
@@ -216,7 +219,7 @@ def test_a_broken_query_leaves_the_others(tmp_path: Path, kind: str) -> None:
     (told,) = messages(loaded, tmp_path)
     assert told.startswith("evals/triggers.json:")
     assert message in told
-    assert [one.name for one in loaded.broken] == ["trigger-1"]
+    assert [case.name for case in broken(loaded)] == ["trigger-1"]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +232,6 @@ def test_a_broken_query_leaves_the_others(tmp_path: Path, kind: str) -> None:
         ('"text"', "evals/triggers.json: no list of queries"),
         ('{"results": []}', "evals/triggers.json: no list of queries"),
         ("[" * 100_000, "evals/triggers.json"),
-        (" " * 5_000_001, "evals/triggers.json: 5,000,001 bytes (limit 5,000,000)"),
         ("\ud800", "evals/triggers.json: not UTF-8"),
     ],
 )
@@ -237,10 +239,11 @@ def test_a_file_that_is_no_set_is_one_message(tmp_path: Path, text: str, message
     file = write(tmp_path, [])
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
     loaded = load_triggers(tmp_path)
-    assert loaded.triggers == ()
+    assert all_triggers(loaded) == ()
+    assert all(case.is_trigger for case in broken(loaded))
     (told,) = messages(loaded, tmp_path)
     assert told.startswith(message)
-    assert [one.name for one in loaded.broken] == ["trigger-triggers"]
+    assert [case.name for case in broken(loaded)] == ["trigger-triggers"]
 
 
 def test_a_file_that_only_has_such_a_name_is_left_out(tmp_path: Path) -> None:
@@ -248,8 +251,10 @@ def test_a_file_that_only_has_such_a_name_is_left_out(tmp_path: Path) -> None:
     write(tmp_path, {"results": [{"query": "a", "pass": True}]}, "evals/trigger-results.json")
     loaded = load_triggers(tmp_path)
     assert ids(loaded) == BOTH
-    assert loaded.broken == ()
-    assert [one.message for one in loaded.warnings] == ["no list of queries, so it is left out"]
+    assert not broken(loaded)
+    assert warnings(loaded) == [
+        ("trigger-results.json", 1, "no list of queries, so it is left out")
+    ]
 
 
 def test_a_broken_file_of_cases_is_told_by_its_cases(tmp_path: Path) -> None:
@@ -257,21 +262,20 @@ def test_a_broken_file_of_cases_is_told_by_its_cases(tmp_path: Path) -> None:
     write(tmp_path, [YES, NO])
     loaded = load_triggers(tmp_path)
     assert ids(loaded) == BOTH
-    assert loaded.broken == ()
+    assert not broken(loaded)
 
 
 def test_a_key_that_looks_like_a_typo_is_told(tmp_path: Path) -> None:
     loaded = load(tmp_path, [{**YES, "should_triger": False, "whatever": 1}, NO])
     assert ids(loaded) == BOTH
-    assert [(one.line, one.message) for one in loaded.warnings] == [
-        (2, "unknown keys are ignored: should_triger")
-    ]
+    assert warnings(loaded) == [("triggers.json", 5, "unknown keys are ignored: should_triger")]
 
 
 def test_another_file_of_cases_brings_its_own_queries(tmp_path: Path) -> None:
     write(tmp_path / "skill", [YES, NO])
     other = write(tmp_path, {"triggers": [{**YES, "query": "Other"}]}, "other.json")
-    assert [one.query for one in load_triggers(tmp_path / "skill", other).triggers] == ["Other"]
+    loaded = load_triggers(tmp_path / "skill", other)
+    assert [case.input for case in all_triggers(loaded)] == ["Other"]
     plain = write(tmp_path, {"cases": []}, "plain.json")
     assert ids(load_triggers(tmp_path / "skill", plain)) == BOTH
 
@@ -307,12 +311,10 @@ def test_any_json_is_read_or_told(tmp_path_factory: pytest.TempPathFactory, data
     write(folder, data)
     write(folder, data, "skill_meta.json")
     loaded = load_triggers(folder)
-    names = [one.id for one in loaded.triggers] + [one.name for one in loaded.broken]
+    names = [case.id for case in all_triggers(loaded)] + [case.name for case in broken(loaded)]
     assert len(set(names)) == len(names)
     assert all(name.startswith("trigger-") for name in names)
-    assert all(one.query.strip() and one.line >= 1 for one in loaded.triggers)
-    asked = [" ".join(one.query.casefold().split()) for one in loaded.triggers]
-    assert len(set(asked)) == len(asked)
+    assert all(case.input.strip() and case.line >= 1 for case in all_triggers(loaded))
     assert ids(load_triggers(folder)) == ids(loaded)
 
 
@@ -320,5 +322,5 @@ def test_a_file_that_can_t_be_read_is_told_and_never_waited_for(tmp_path: Path) 
     file = tmp_path / "evals/triggers.json"
     file.parent.mkdir()
     os.mkfifo(file)
-    (broken,) = load_triggers(tmp_path).broken
-    assert "not a regular file" in str(broken.error)
+    (case,) = broken(load_triggers(tmp_path))
+    assert "not a regular file" in str(case.error)

@@ -15,6 +15,7 @@ from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
 from pytest_upskill.results.summary_row import SummaryRow
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.settings import Gates, Score
+from pytest_upskill.skills.case import OPENS, STAYS_CLOSED
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from pytest_upskill.trials.records import Grade, Outcome, Record
 from pytest_upskill.trials.subject import CHAT, SkillOnSubject, Subject
@@ -230,11 +231,8 @@ def lines(
 
 def with_missing_cases(run: RunResults, number: int) -> RunResults:
     """A merged run whose files lack so many cases, or queries, of each skill and model."""
-    tests, triggers = (
-        tuple(replace(test, of=test.of + number) for test in group)
-        for group in (run.tests, run.triggers)
-    )
-    return replace(run, tests=tests, triggers=triggers, expects_all=True)
+    tests = tuple(replace(test, of=test.of + number) for test in run.tests)
+    return replace(run, tests=tests, expects_all=True)
 
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
@@ -302,7 +300,8 @@ def made_query(
         "line": number + 1,
         "threshold": 0.5 if should else None,
         "agent": agent or CHAT,
-        "should_trigger": should,
+        "is_trigger": True,
+        "tags": (OPENS if should else STAYS_CLOSED,),
         "sample": sample_of_texts([name]),
         **more,
     }
@@ -320,7 +319,7 @@ def made_decision(test: PlannedCase, run: int, letter: str) -> Record:
     own = ((test.agent, "1.2.3"),) if test.agent != CHAT else ()
     return replace(
         base,
-        outcome="passed" if opened == test.should_trigger else "failed",
+        outcome="passed" if opened == test.should_open else "failed",
         output="",
         input_tokens=900,
         output_tokens=100,
@@ -365,8 +364,8 @@ def made_triggers(
         )
     queries_asked = {(test.skill, test.case): f"Please {test.case}" for test in tests}
     values: dict[str, Any] = {
-        "triggers": tuple(tests),
-        "trigger_records": tuple(records),
+        "tests": (*base.tests, *tests),
+        "records": (*base.records, *records),
         "questions": {**base.questions, **queries_asked},
         **more,
     }

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_upskill import describe
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.skills.trigger_loading import load_triggers
+from pytest_upskill.skills.trigger_loading import all_triggers, load_triggers
 from pytest_upskill.teach.replies import NotUsable
 from pytest_upskill.teach.wordings import read_description, split_queries, wording_of
 from support.fake_models import FakeModels, Project, lines, served
@@ -125,9 +125,9 @@ def test_a_better_description_is_written_and_nothing_else(project: Project) -> N
 
 def test_the_teacher_never_sees_held_out_queries(project: Project) -> None:
     folder = make_skill(project)
-    learn, held = split_queries(load_triggers(folder).triggers)
+    learn, held = split_queries(all_triggers(load_triggers(folder)))
     assert (len(learn), len(held)) == (18, 12)
-    assert sum(one.should_trigger for one in held) == 6
+    assert sum(one.should_open for one in held) == 6
     write_skill(project.folder / "others/docs")
     fake = fakes(HALF, GOOD)
     more = ("--with", "others", "--noise", "50", "--runs", "3")
@@ -137,8 +137,8 @@ def test_the_teacher_never_sees_held_out_queries(project: Project) -> None:
         assert one.system.count("<skill>") == 52
     first, second = (asked.question for asked in fake.of("describer"))
     for prompt in (first, second):
-        assert all(one.query in prompt for one in learn)
-        assert not any(one.query in prompt for one in held)
+        assert all(one.input in prompt for one in learn)
+        assert not any(one.input in prompt for one in held)
         assert "at most 1,024 characters" in prompt
         assert "- docs: About a gate." in prompt
         assert "Type lamp zorp" in prompt
@@ -147,7 +147,7 @@ def test_the_teacher_never_sees_held_out_queries(project: Project) -> None:
     assert f"\n{VAGUE}\n" in first
     assert f"\n{HALF}\n" in second
     asked = Counter(one.question for one in fake.of("student"))
-    assert set(asked) == {one.query for one in (*learn, *held)}
+    assert set(asked) == {one.input for one in (*learn, *held)}
     assert set(asked.values()) == {9}  # three versions, three runs
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill import generate_triggers
-from pytest_upskill.skills.trigger_loading import load_triggers
+from pytest_upskill.skills.trigger_loading import all_triggers, load_triggers
 from support.fake_models import FakeModels, Project, lines, served
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.shell import COMMAND, started
@@ -85,8 +85,8 @@ def test_a_balanced_set_is_written(project: Project) -> None:
     assert kinds(folder) == (10, 10)
     assert all(one.keys() == {"query", "should_trigger"} for one in saved(folder))
     loaded = load_triggers(folder)
-    assert len(loaded.triggers) == 20
-    assert not loaded.broken
+    assert len(all_triggers(loaded)) == 20
+    assert not any(of_file.broken for of_file in loaded)
     assert "Generating queries with big… 20 kept" in lines(shown)
     assert lines(shown)[-1] == "Saved to skills/lamp-colours/evals/triggers.json"
     assert max(map(len, shown.splitlines())) <= 80

@@ -1,13 +1,11 @@
 """Right decisions over queries: balanced, split, and compared."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.results.trigger_summary import QueryRate
-from pytest_upskill.skills.trigger_loading import Trigger
+from pytest_upskill.skills.case import OPENS, Case
 from pytest_upskill.teach.wordings import Scores, changes, split_queries
 
 
@@ -56,17 +54,17 @@ def test_the_split_has_both_kinds_in_both_parts_and_ignores_the_order(
 ) -> None:
     kinds = [True] * should + [False] * rest
     queries = [
-        Trigger(f"t{number}", f"query {number}", kind, Path("x"))
+        Case(f"t{number}", f"query {number}", tags=(OPENS,) if kind else ())
         for number, kind in enumerate(kinds)
     ]
     learn, held = split_queries(queries)
     for part in (learn, held):
-        assert {one.should_trigger for one in part} == {True, False}
+        assert {one.should_open for one in part} == {True, False}
     assert sorted([*learn, *held], key=lambda one: one.id) == sorted(
         queries, key=lambda one: one.id
     )
     for kind, number in ((True, should), (False, rest)):
-        share = sum(one.should_trigger == kind for one in held)
+        share = sum(one.should_open == kind for one in held)
         assert share == max(1, round(0.4 * number))
     random.shuffle(queries)  # type: ignore[attr-defined]
     assert {one.id for one in split_queries(queries)[1]} == {one.id for one in held}

@@ -6,23 +6,36 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.checks import KINDS, checks_of
+from pytest_upskill.checks.grading import ToGrade, records_of
 from pytest_upskill.settings import Settings
+from pytest_upskill.skills.case import OPENS, STAYS_CLOSED, Case
 from pytest_upskill.skills.skill import Skill, load_skill
-from pytest_upskill.skills.trigger_loading import Trigger
-from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.arm import SkillCopy, arms_of
+from pytest_upskill.trials.choice import choice_of
+from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.transcript import GIVEN, UNTOLD, Activity
-from pytest_upskill.trials.trial import Trial
-from pytest_upskill.trials.trigger_trials import (
-    by_schema,
-    choice_of,
-    trigger_record,
-    trigger_trials,
-)
+from pytest_upskill.trials.trial import Trial, by_schema, trials_of
 from support.kit import write_skill
 
-TRIGGER = Trigger("trigger-raise", "Raise the gate.", True, Path("triggers.json"))
+
+def trigger(*, opens: bool = True) -> Case:
+    tags = (OPENS if opens else STAYS_CLOSED,)
+    expected = {"skill_activated": opens}
+    return Case("trigger-raise", "Raise the gate.", expected, tags=tags, is_trigger=True)
+
+
+TRIGGER = trigger()
+
+
+def trigger_record(trial: Trial, reply: Reply, should_open: bool) -> Record:
+    """The record of a trial that gets this reply."""
+    case = trigger(opens=should_open)
+    to_grade = ToGrade(trial, case, checks_of(case, KINDS, {}))
+    return records_of([to_grade], lambda _: [reply])[0]
+
 
 LOOP, MODEL = Subject("loop", "haiku"), Subject(CHAT, "haiku")
 
@@ -38,15 +51,15 @@ def copy_of(skill: Skill) -> SkillCopy:
 def agent_trial(folder: Path, max_turns: int = 30) -> Trial:
     given = Settings(max_turns=max_turns)
     arms = arms_of(skill_in(folder), given, agents=True)
-    return trigger_trials("gate", TRIGGER, LOOP, arms, given)[0]
+    return trials_of("gate", TRIGGER, LOOP, arms, given)[0]
 
 
 def test_an_agent_has_the_bare_query_the_skill_and_five_turns(tmp_path: Path) -> None:
-    settings = Settings()
+    settings = Settings(trigger_runs=4)
     skill, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
     others = (copy_of(other),)
     arms = arms_of(skill, settings, others, agents=True)
-    trials = trigger_trials("the gate", TRIGGER, LOOP, arms, settings, runs=4)
+    trials = trials_of("the gate", TRIGGER, LOOP, arms, settings)
     assert [(one.run, one.question.run) for one in trials] == [(1, 1), (2, 2), (3, 3), (4, 4)]
     first = trials[0]
     assert (first.skill, first.case, first.arm) == ("the gate", "trigger-raise", "skill")
@@ -71,7 +84,7 @@ def test_without_an_agent_a_model_chooses(tmp_path: Path) -> None:
     arms = arms_of(skill, Settings(), (copy_of(other),), agents=True)
     choice = choice_of(arms[-1])
     assert choice.names == ("boat", "gate")
-    [first, _, _] = trigger_trials("gate", TRIGGER, MODEL, arms, Settings())
+    [first, _, _] = trials_of("gate", TRIGGER, MODEL, arms, Settings())
     assert (first.label, first.agent) == ("haiku", "chat")
     question = first.question
     assert question.messages == (("user", "Raise the gate."),)
@@ -89,7 +102,7 @@ def test_without_an_agent_a_model_chooses(tmp_path: Path) -> None:
 def test_the_skill_under_test_is_part_of_the_key(tmp_path: Path) -> None:
     one, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
     asked = [
-        trigger_trials(
+        trials_of(
             "x",
             TRIGGER,
             MODEL,
@@ -105,36 +118,42 @@ def test_the_skill_under_test_is_part_of_the_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("activity", "stop", "should", "passed", "reason"),
     [
-        (Activity(1, 1, True, ("gate",)), "decided", True, True, "opened gate, as it should"),
-        (Activity(1, 1, True, ("gate",)), "decided", False, False, "opened gate, and should not"),
+        (Activity(1, 1, True, ("gate",)), "decided", True, True, "the skill was opened"),
+        (Activity(1, 1, True, ("gate",)), "decided", False, False, "the skill was opened"),
         (
             Activity(0, 0, True, ("gate",), findings=(GIVEN,)),
-            *("decided", False, False, "opened gate without being asked to, and should not"),
+            *("decided", False, False, "the skill was opened without being asked to"),
         ),
-        (Activity(1, 0, False), "end", True, False, "not opened: answered without it"),
+        (Activity(1, 0, False), "end", True, False, "the skill was not opened"),
         (
             Activity(1, 0, False),
             "end",
             False,
             True,
-            "not opened, as it should be: answered without it",
+            "the skill was not opened",
         ),
         (
             Activity(2, 2, False, ("boat", "oar")),
-            *("decided", True, False, "not opened: opened boat, oar instead"),
+            *("decided", True, False, "the skill was not opened; opened instead: boat, oar"),
         ),
         (
             Activity(2, 2, True, ("boat", "gate")),
             "decided",
             True,
             True,
-            "opened gate, as it should",
+            "the skill was opened",
         ),
         (
             Activity(5, 5, False),
-            *("max_turns", True, False, "not opened: went on without it for 5 turns"),
+            *("max_turns", True, False, "the skill was not opened in 5 turns"),
         ),
-        (Activity(1, 0, False), "refusal", True, False, "not opened: the model refused"),
+        (
+            Activity(1, 0, False),
+            "refusal",
+            True,
+            False,
+            "the skill was not opened (the model refused to answer)",
+        ),
     ],
 )
 def test_what_was_decided(
@@ -144,9 +163,8 @@ def test_what_was_decided(
     record = trigger_record(agent_trial(tmp_path), answer, should)
     assert record.outcome == ("passed" if passed else "failed")
     assert [(one.check, one.passed, one.reason) for one in record.checks] == [
-        ("trigger", passed, reason)
+        ("skill_activated", passed, reason)
     ]
-    assert record.checks[0].asks == ("open gate" if should else "do not open gate")
     assert (record.arm, record.label, record.score) == ("skill", "loop/haiku", float(passed))
     assert (record.activity, record.tokens) == (activity, 10)
 
@@ -180,10 +198,10 @@ def test_what_was_opened_before_the_time_was_up_is_opened(tmp_path: Path) -> Non
 
 def test_a_model_that_chose_is_graded_alike(tmp_path: Path) -> None:
     arms = arms_of(skill_in(tmp_path), Settings(), agents=True)
-    [trial, *_] = trigger_trials("gate", TRIGGER, MODEL, arms, Settings())
+    [trial, *_] = trials_of("gate", TRIGGER, MODEL, arms, Settings())
     record = trigger_record(trial, Answer("", activity=Activity(1, 1, True, ("gate",))), True)
     assert (record.outcome, record.agent) == ("passed", "chat")
-    assert record.checks[0].reason == "opened gate, as it should"
+    assert record.checks[0].reason == "the skill was opened"
 
 
 def test_a_whole_trial_is_another_question(tmp_path: Path) -> None:

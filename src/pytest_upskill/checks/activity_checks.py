@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Final
 
 from .._util.texts import counted, one_line
-from ..trials.transcript import Activity, Transcript, Turn
+from ..trials.transcript import GIVEN, Activity, Transcript, Turn
 from .check import COUNT, TEXTS, CheckContext, CheckKind, Evaluate, Result, quoted
 from .matching import folded, search
 from .text_checks import PATTERNS, YES_OR_NO
@@ -118,9 +118,17 @@ def _at_most(unit: str, count: Callable[[Activity], int]) -> Evaluate:
 
 
 def _activated(context: CheckContext) -> Iterator[Result]:
-    activated = _activity(context).activated is True
-    reason = "the skill was opened" if activated else "the skill was not opened"
-    yield activated is context.value, reason
+    activity = _activity(context)
+    activated = activity.activated is True
+    if activated:
+        outcome = " without being asked to" if GIVEN in activity.findings else ""
+    elif activity.opened:
+        outcome = f"; opened instead: {_named(activity.opened)}"
+    elif context.answer.stop == "max_turns":
+        outcome = f" in {counted(activity.turns, 'turn')}"
+    else:
+        outcome = ""
+    yield activated is context.value, f"the skill was {'' if activated else 'not '}opened{outcome}"
 
 
 def _read(context: CheckContext) -> Iterator[Result]:

@@ -10,6 +10,7 @@ from ..skills.skill import Skill
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.records import Grade, Record, errored_record, graded_record, with_judge
 from ..trials.task import Task
+from ..trials.transcript import UNTOLD, Activity
 from ..trials.trial import Hidden, Rubric, Trial
 from .check import AnyCheck, CheckContext, Result, places, walk, wants_refusal
 from .command_check import commands_in
@@ -29,14 +30,15 @@ def grade(
 ) -> tuple[Grade, ...]:
     """Apply every check of a case to an answer; ``rulings`` are the judge's.
 
-    No check of an empty or refused answer passes, unless a refusal is what is asked for.
+    No check of an empty or refused answer passes, unless a refusal is what is asked for, or only
+    whether the skill is opened.
     CheckError if a check breaks, or if all of them together take too long.
     """
     context = CheckContext(
         answer,
         case,
         rulings=rulings or {},
-        why_not_gradable=answer.why_not_gradable,
+        why_not_gradable="" if case.is_trigger else answer.why_not_gradable,
         final_workspace=workspace or Workspace(answer),
     ).within(checks)
     graded, numbers = list[tuple[str, bool, str, float, bool, str]](), list[int]()
@@ -110,14 +112,29 @@ def _record(item: ToGrade, reply: Reply, ruled: Rulings | None, sandbox: str) ->
 
 
 def _graded(item: ToGrade, answer: Answer, ruled: Rulings | None, sandbox: str) -> Record:
-    if ruled and ruled.problem:
-        return errored_record(item.trial, ruled.problem, answer)
+    problem = ruled.problem if ruled else ""
+    if item.case.is_trigger:
+        problem = _why_undecided(answer)
+    if problem:
+        return errored_record(item.trial, problem, answer)
     try:
         workspace = _workspace(answer, item.trial.question.task, sandbox)
         grades = grade(item.checks, answer, ruled.by_text if ruled else {}, item.case, workspace)
     except CheckError as error:
         return errored_record(item.trial, str(error), answer)
     return graded_record(item.trial, answer, grades)
+
+
+def _why_undecided(answer: Answer) -> str:
+    """Why a trial does not tell whether the skill is opened, which is not "not opened"."""
+    activity = answer.activity or Activity()
+    if activity.activated:
+        return ""
+    if answer.stop == "time":
+        return f"{answer.why_not_gradable}, before it was decided whether the skill is opened"
+    if activity.untold:
+        return UNTOLD
+    return "" if activity.activated is False else "nothing tells whether the skill was opened"
 
 
 def _workspace(answer: Answer, task: Task | None, sandbox: str) -> Workspace:

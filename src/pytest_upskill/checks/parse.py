@@ -84,6 +84,8 @@ CheckedCase = tuple[Case, tuple[AnyCheck, ...]]
 
 def why_agent(case: Case, checks: Iterable[AnyCheck]) -> str:
     """Why a case can't be asked in a plain completion; empty if it can."""
+    if case.is_trigger:  # a model chooses a skill without an agent, too
+        return ""
     name = next((check.name for check in walk(checks) if check.kind.needs_agent), "")
     return case.needs_agent or (f'"{name}" looks at what an agent does' if name else "")
 

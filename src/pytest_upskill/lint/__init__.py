@@ -8,12 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import CasesError, NoCasesError, shown
+from ..skills.case import Case
 from ..skills.case_loading import find_cases, load_cases
 from ..skills.folder import CASES_NAME
+from ..skills.loaded_cases import LoadedCases
 from ..skills.skill import name_of
+from ..skills.trigger_loading import load_triggers
 from .check_rules import check_findings, runnable_cases
 from .finding import CasesSource, Finding, Level, finding_of
-from .question_rules import question_findings, trigger_findings
+from .question_rules import duplicate_findings, question_findings, trigger_findings
 from .skill_rules import lint_skill_file
 
 __all__ = ["Finding", "Level", "lint_skill", "runnable_cases"]
@@ -32,7 +35,10 @@ def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:
     else:
         hint = f"Write {CASES_NAME} next to it, or run pytest-upskill cases {shown(folder)}."
         findings.append(Finding(shown(skill_file), 1, "warning", "no-cases", "no cases", hint))
-    findings += trigger_findings(folder, name_of(skill_file))
+    triggers = load_triggers(folder)
+    for loaded in triggers:
+        findings += _of_file(loaded)
+    findings += trigger_findings(triggers, folder, name_of(skill_file))
     return findings
 
 
@@ -49,10 +55,20 @@ def _lint_cases(file: Path, folder: Path, *, judge: bool, lift: float) -> Iterat
             source = CasesSource(file)
             yield from (source.invalid(*problem) for problem in error.problems)
         return
+    yield from _of_file(loaded)
     source = CasesSource(file)
-    for broken in loaded.broken:
-        yield from (source.invalid(*problem) for problem in broken.error.problems)
-    for line, message in loaded.warnings:
-        yield Finding(shown(file), line, "warning", "cases-warning", message)
     yield from dict.fromkeys(check_findings(source, loaded.cases, folder, judge))
     yield from question_findings(source, loaded.cases, lift)
+
+
+def _of_file(loaded: LoadedCases[Case]) -> Iterator[Finding]:
+    """What is wrong with the form of cases or triggers, and repeats among them."""
+    for broken in loaded.broken:
+        if broken.error.problems:
+            source = CasesSource(loaded.file)
+            yield from (source.invalid(*problem) for problem in broken.error.problems)
+        else:
+            yield finding_of(broken.error, "cases-invalid")
+    for line, message in loaded.warnings:
+        yield Finding(shown(loaded.file), line, "warning", "cases-warning", message)
+    yield from duplicate_findings(loaded.file, loaded.cases)

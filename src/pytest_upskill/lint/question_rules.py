@@ -1,7 +1,7 @@
 """Rules for what is asked, in cases and in triggers: do the questions show anything?"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Final
@@ -10,10 +10,11 @@ from .._util.texts import counted
 from ..errors import shown
 from ..settings import ENOUGH_QUERIES
 from ..skills.case import EDIT_ME, Case
-from ..skills.trigger_loading import LoadedTriggers, Trigger, load_triggers, names_skill
+from ..skills.loaded_cases import LoadedCases
+from ..skills.trigger_loading import names_skill
 from ..stats.power import cases_for_lift
 from ..trials.trial import sample_of
-from .finding import CasesSource, Finding, finding_of
+from .finding import CasesSource, Finding
 
 _ALIKE: Final = 0.9  # share of words that near-duplicates have in common, in order
 _SHARED: Final = 0.8  # so they share at least this much of their combined vocabulary
@@ -24,10 +25,6 @@ _LOPSIDED: Final = 2  # one kind has more than this many times as many queries a
 
 def question_findings(source: CasesSource, cases: Sequence[Case], lift: float) -> Iterator[Finding]:
     """``lift`` is what the cases should be able to show."""
-    for first, second in near_duplicates(cases):
-        message = f"{second.id}: almost the same question as {first.id} (line {first.line})"
-        hint = "Ask something different: repeats add no evidence."
-        yield source.finding("warning", "near-duplicate", second.place, message, hint)
     for case in cases:
         if EDIT_ME in case.tags:
             message = f"{case.id}: an example, which says nothing about the skill"
@@ -44,16 +41,25 @@ def question_findings(source: CasesSource, cases: Sequence[Case], lift: float) -
         yield source.finding("warning", "few-cases", (), message, hint)
 
 
+def duplicate_findings(file: Path, cases: Sequence[Case]) -> Iterator[Finding]:
+    for first, second in near_duplicates(cases):
+        message = f"{second.id}: almost the same question as {first.id} (line {first.line})"
+        hint = "Ask something different: repeats add no evidence."
+        yield Finding(shown(file), second.line, "warning", "near-duplicate", message, hint)
+
+
 def near_duplicates(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
     """Pairs of an earlier case and one that is almost the same.
 
-    The same question about other files or in another conversation is a different one.
+    The same question about other files or in another conversation is a different one, and so is
+    a query that should end differently: near misses make a good set.
     """
     earlier: dict[object, list[tuple[Case, list[str], frozenset[str]]]] = {}
     for case in cases:
         words = _WORDS.findall(case.input.casefold())[:_WORDS_COMPARED]
         vocabulary = frozenset(words)
-        same_around = earlier.setdefault((case.system, case.files, case.earlier), [])
+        kind = case.is_trigger and case.tags
+        same_around = earlier.setdefault((case.system, case.files, case.earlier, kind), [])
         for first, first_words, first_vocabulary in same_around:
             if _share_most(first_vocabulary, vocabulary) and _alike(first_words, words):
                 yield first, case
@@ -72,55 +78,42 @@ def _alike(first: Sequence[str], second: Sequence[str]) -> bool:
     return matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE
 
 
-def trigger_findings(folder: Path, name: str) -> Iterator[Finding]:
-    """The findings of a skill's trigger queries, if it has any; ``name`` is the skill's."""
-    loaded = load_triggers(folder)
-    for broken in loaded.broken:
-        yield finding_of(broken.error, "trigger-invalid")
-    for warning in loaded.warnings:
-        code = "trigger-duplicate" if warning.repeats else "trigger-warning"
-        yield Finding(shown(warning.file), warning.line, "warning", code, warning.message)
-    for trigger in loaded.triggers:
-        if trigger.should_trigger and names_skill(trigger.query, name):
-            message = f"{trigger.id}: the query names the skill"
+def trigger_findings(
+    loaded: Iterable[LoadedCases[Case]], folder: Path, name: str
+) -> Iterator[Finding]:
+    """The findings of a skill's queries; ``folder`` and ``name`` are the skill's."""
+    queries = [(case, shown(of_file.file)) for of_file in loaded for case in of_file.cases]
+    by_kind = {kind: [case for case, _ in queries if case.should_open is kind] for kind in _KINDS}
+    opposites = {sample_of(case): case for case in by_kind[False]}
+    for case, file in queries:
+        if case.should_open and names_skill(case.input, name):
+            message = f"{case.id}: the query names the skill"
             hint = "Write what a user would who has never heard of it."
-            yield _warning(trigger, "trigger-names-skill", message, hint)
-    for should_trigger in (True, False):  # alike, with opposite wishes, makes a good set
-        queries = {trigger.id: trigger for trigger in loaded.of_kind(should_trigger)}
-        cases = [Case(trigger.id, trigger.query) for trigger in queries.values()]
-        for first, second in near_duplicates(cases):
-            message = f"{second.id}: almost the same query as {first.id}"
-            hint = "Ask something different: repeats add no evidence."
-            yield _warning(queries[second.id], "trigger-duplicate", message, hint)
-    if loaded.triggers:
-        yield from _trigger_numbers(loaded, folder)
-
-
-def _warning(trigger: Trigger, code: str, message: str, hint: str) -> Finding:
-    return Finding(shown(trigger.file), trigger.line, "warning", code, message, hint)
-
-
-def _trigger_numbers(loaded: LoadedTriggers, folder: Path) -> Iterator[Finding]:
-    """At most one finding about how many queries there are."""
-    should, should_not = loaded.of_kind(True), loaded.of_kind(False)
-    fewer, larger = sorted((should, should_not), key=len)
+            yield Finding(file, case.line, "warning", "trigger-names-skill", message, hint)
+        if case.should_open and (opposite := opposites.get(sample_of(case))):
+            message = f"{case.id}: asks the same as {opposite.id}, which should not trigger"
+            yield Finding(file, case.line, "error", "trigger-opposites", message, "Keep one.")
+    if not queries:
+        return
+    (kind, few), (_, many) = sorted(by_kind.items(), key=lambda of_kind: len(of_kind[1]))
     code, message, fix = "", "", "Write more"
-    if not fewer:
+    if not few:
         code = "trigger-one-kind"
-        message = f"{_counted(loaded.triggers)}, and none that {_kind(not should)}"
-    elif len(fewer) < ENOUGH_QUERIES:
-        code, message = "trigger-few", f"{_counted(fewer)}: too few to show much"
+        message = f"{_counted(not kind, many)}, and none that {_KINDS[kind]}"
+    elif len(few) < ENOUGH_QUERIES:
+        code, message = "trigger-few", f"{_counted(kind, few)}: too few to show much"
         fix = f"Have at least {ENOUGH_QUERIES} of each kind"
-    elif len(larger) > _LOPSIDED * len(fewer):
-        code, message = "trigger-unbalanced", f"{_counted(should)}, but {_counted(should_not)}"
+    elif len(many) > _LOPSIDED * len(few):
+        code = "trigger-unbalanced"
+        message = ", but ".join(_counted(*of_kind) for of_kind in by_kind.items())
     if code:
         hint = f"{fix}, or run pytest-upskill triggers {shown(folder)}."
-        yield _warning(loaded.triggers[0], code, message, hint)
+        case, file = queries[0]
+        yield Finding(file, case.line, "warning", code, message, hint)
 
 
-def _counted(queries: Sequence[Trigger]) -> str:
-    return f"{counted(len(queries), 'query')} that {_kind(queries[0].should_trigger)}"
+_KINDS: Final = {True: "should trigger", False: "should not trigger"}
 
 
-def _kind(should_trigger: bool) -> str:
-    return "should trigger" if should_trigger else "should not trigger"
+def _counted(kind: bool, queries: Sequence[Case]) -> str:
+    return f"{counted(len(queries), 'query')} that {_KINDS[kind]}"

@@ -6,8 +6,7 @@ from .._util.texts import one_line
 from ..errors import ModelError, Setting
 from ..trials.answer import Answer
 from ..trials.transcript import Activity, Turn
-from ..trials.trial import Question
-from ..trials.trigger_trials import by_schema
+from ..trials.trial import Question, by_schema
 from .model import Model
 from .sdk_errors import empty_reply
 

@@ -1,6 +1,7 @@
 """Accepted results: those without a test, notes on the comparison, and --skill-accept."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -21,7 +22,6 @@ from ..results.accepted import (
     case_digest,
     case_result,
     read_results,
-    trigger_digest,
     write_results,
 )
 from ..results.regressions import AcceptedComparison, CaseState, Compared, Present, unmatched_in
@@ -42,10 +42,9 @@ _MOST_NAMES: Final = 10
 
 @dataclass(frozen=True)
 class _Group:
-    """The cases of a skill on a model, or its queries, and their results."""
+    """The cases of a skill on a model and their results."""
 
     pair: SkillOnSubject
-    trigger: bool
     folder: Path
     tests: tuple[PlannedCase, ...]
     results: dict[str, CaseResult]  # by node id; only of cases that were answered
@@ -57,36 +56,27 @@ class _Group:
         return max((test.siblings for test in self.tests), key=len, default=())
 
 
-_Place = tuple[SkillOnSubject, bool]  # and whether it is of queries
-
-
-def _place(test: PlannedCase) -> _Place:
-    return test.pair, test.should_trigger is not None
-
-
 def _groups(ledger: Ledger) -> list[_Group]:
-    groups: dict[_Place, list[PlannedCase]] = {}
-    tests = [*ledger.planned, *ledger.queries]
-    for test in tests:
-        groups.setdefault(_place(test), []).append(test)
-    folders = {place: tests_of_place[0].folder for place, tests_of_place in groups.items()}
-    dropped: dict[_Place, list[str]] = {}
-    for result in judged(ledger.unmatched, tests):
+    groups: dict[SkillOnSubject, list[PlannedCase]] = {}
+    for test in ledger.planned:
+        groups.setdefault(test.pair, []).append(test)
+    folders = {pair: tests[0].folder for pair, tests in groups.items()}
+    dropped: dict[SkillOnSubject, list[str]] = {}
+    for result in judged(ledger.unmatched, ledger.planned):
         if result.why != "changed":
-            place = (result.pair, result.trigger)
-            dropped.setdefault(place, []).append(result.case)
-            folders.setdefault(place, result.folder)
+            dropped.setdefault(result.pair, []).append(result.case)
+            folders.setdefault(result.pair, result.folder)
     for test in ledger.skipped:
-        dropped.setdefault(_place(test), []).append(test.case)
+        dropped.setdefault(test.pair, []).append(test.case)
     return [
         _Group(
-            *place,
+            pair,
             Path(folder),
-            tuple(groups.get(place, ())),
-            _results(ledger, groups.get(place, ())),
-            tuple(dropped.get(place, ())),
+            tuple(groups.get(pair, ())),
+            _results(ledger, groups.get(pair, ())),
+            tuple(dropped.get(pair, ())),
         )
-        for place, folder in folders.items()
+        for pair, folder in folders.items()
     ]
 
 
@@ -95,23 +85,18 @@ def unmatched_of(
     files: Iterable[SkillFile],
     without_cases: Iterable[SkillSource],
     subjects: Mapping[str, Subject],
-    asked_queries: Collection[str],
 ) -> tuple[Unmatched, ...]:
-    """The accepted results on these models that no selected test is compared with.
-
-    Those of queries only on models that are asked queries.
-    """
-    by_place: dict[_Place, _AcceptedOfModel] = {}
+    """The accepted results on these models that no selected test is compared with."""
+    by_pair: dict[SkillOnSubject, _AcceptedOfModel] = {}
     for file in files:
-        for model in asked_queries:
-            if entry := _known_queries(file, model):
-                by_place[SkillOnSubject(file.source.label, subjects[model]), True] = entry
         for model in file.accepted.models.keys() & subjects.keys():
             listed = bool(file.siblings)
-            runnable = file.runnable.get(model, 0)  # none if only triggers are tested
-            accepted = file.accepted.models[model]
-            entry = _AcceptedOfModel(accepted, file.source.folder, runnable, listed)
-            by_place[SkillOnSubject(file.source.label, subjects[model]), False] = entry
+            accepted, of = (
+                file.accepted.models[model],
+                sum(file.runnable.get(model, Counter()).values()),
+            )
+            entry = _AcceptedOfModel(accepted, file.source.folder, of, listed)
+            by_pair[SkillOnSubject(file.source.label, subjects[model])] = entry
             for case in file.cases:
                 state: CaseState = "left out" if file.fits(case, model) else "for other models"
                 entry.present[case.id] = Present(case_digest(case, file.source.folder), state)
@@ -120,20 +105,19 @@ def unmatched_of(
     for item in items:
         if not (planned := planned_of(item)):
             continue
-        place = _place(planned)
-        if found := accepted_of(item).by_model(trigger=place[1]).get(planned.label):
-            entry = by_place.setdefault(place, _AcceptedOfModel(found, Path(planned.folder)))
+        if accepted_of_model := accepted_of(item).models.get(planned.label):
+            entry = by_pair.setdefault(
+                planned.pair, _AcceptedOfModel(accepted_of_model, Path(planned.folder))
+            )
             state = "tested" if planned.compared else "marked xfail"
             state = "skipped" if is_skipped(item) else state
             entry.present[planned.case] = Present(planned.digest, state)
     for source in without_cases:
-        there = _read_if_good(source.folder)
-        for trigger, asked in ((False, subjects), (True, asked_queries)):
-            for model, accepted in there.by_model(trigger=trigger).items():
-                if model in asked:
-                    place = (SkillOnSubject(source.label, subjects[model]), trigger)
-                    entry = by_place.setdefault(place, _AcceptedOfModel(accepted, source.folder))
-                    entry.all_listed = True
+        for model, accepted in _read_if_good(source.folder).models.items():
+            if model in subjects:
+                pair = SkillOnSubject(source.label, subjects[model])
+                entry = by_pair.setdefault(pair, _AcceptedOfModel(accepted, source.folder))
+                entry.all_listed = True
     return tuple(
         Unmatched(
             pair.skill,
@@ -144,10 +128,9 @@ def unmatched_of(
             why,
             entry.of,
             str(entry.folder),
-            trigger,
             pair.subject.agent,
         )
-        for (pair, trigger), entry in by_place.items()
+        for pair, entry in by_pair.items()
         for name, why in unmatched_in(entry.accepted, entry.present, all_listed=entry.all_listed)
         if (was := entry.accepted.cases[name])
     )
@@ -162,20 +145,6 @@ class _AcceptedOfModel:
     of: int = 0
     all_listed: bool = False
     present: dict[str, Present] = field(default_factory=dict)
-
-
-def _known_queries(file: SkillFile, model: str) -> _AcceptedOfModel | None:
-    """The accepted results of queries on a model, and the queries that there are now."""
-    if not (accepted := file.accepted.triggers.get(model)):
-        return None
-    queries = file.queries
-    of = len(queries.triggers) + len(queries.broken)
-    queries_of_model = _AcceptedOfModel(accepted, file.source.folder, of, all_listed=True)
-    for trigger in queries.triggers:
-        queries_of_model.present[trigger.id] = Present(trigger_digest(trigger), "left out")
-    for broken in queries.broken:
-        queries_of_model.present[broken.name] = Present("", "left out")  # which is reported
-    return queries_of_model
 
 
 def _read_if_good(folder: Path) -> AcceptedResults:
@@ -220,18 +189,16 @@ def accept(ledger: Ledger) -> list[str]:
                 if test.nodeid in group.results
             }
             label = group.pair.subject.label
-            accepted = results.by_model(trigger=group.trigger).get(label)
+            accepted = results.models.get(label)
             dropped = tuple(case for case in group.dropped if accepted and case in accepted.cases)
             if present:
                 model_id = ledger.model_ids[label]
                 skill = digests[group.pair.skill]
                 version = ledger.version_of(group.tests)
                 now = ModelResults(model_id, ledger.date, skill[:DIGITS], present, version)
-                results = results.updated(
-                    label, now, group.existing, dropped, trigger=group.trigger
-                )
+                results = results.updated(label, now, group.existing, dropped)
             elif dropped:
-                results = results.without(label, dropped, trigger=group.trigger)
+                results = results.without(label, dropped)
             lines.append(f"{group.pair}: {_accepted(group, folder, dropped)}")
         if results is not before:
             write_results(folder, results)
@@ -240,8 +207,9 @@ def accept(ledger: Ledger) -> list[str]:
 
 def _accepted(group: _Group, folder: Path, dropped: Sequence[str]) -> str:
     not_accepted = [test.case for test in group.tests if test.nodeid not in group.results]
-    count = counted(len(group.results), "query" if group.trigger else "case")
-    text = f"accepted {count} in {shown(folder / RESULTS_NAME)}"
+    accepted = Counter(test.group.noun for test in group.tests if test.nodeid in group.results)
+    counts = [counted(number, noun) for noun, number in accepted.items()] or ["0 cases"]
+    text = f"accepted {' and '.join(counts)} in {shown(folder / RESULTS_NAME)}"
     text += f"; not accepted: {_names(not_accepted)}" if not_accepted else ""
     return text + (f"; dropped: {_names(dropped)}" if dropped else "")
 
@@ -250,10 +218,7 @@ def acceptance_notes(results: RunResults) -> list[str]:
     """How the results compare with the accepted ones."""
     lines = run_notes(results, spell)
     for comparison in results.comparisons:
-        place = (comparison.pair, comparison.of_triggers)
-        changed = {
-            result.case for result in results.unmatched if (result.pair, result.trigger) == place
-        }
+        changed = {result.case for result in results.unmatched if result.pair == comparison.pair}
         better = comparison.of_kind("better")
         unknown = [case for case in comparison.unknown if case.test.case not in changed]
         if better:
@@ -269,7 +234,7 @@ def something_to_accept(results: RunResults) -> bool:
     """Whether results are new or better, and none regressed."""
     comparisons = results.comparisons
     news = any(comparison.of_kind("better") or comparison.unknown for comparison in comparisons)
-    unmatched = judged(results.unmatched, results.all_tests)
+    unmatched = judged(results.unmatched, results.tests)
     return bool(news or unmatched) and not any(comparison.reasons for comparison in comparisons)
 
 

@@ -19,7 +19,6 @@ from ..reports import writers
 from ..reports.annotations import annotations
 from ..reports.export.junit_properties import (
     case_properties,
-    query_properties,
     suite_properties,
 )
 from ..reports.writers import Writer, report_paths
@@ -143,12 +142,10 @@ def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config
         return
     other_properties = [pair for pair in report.user_properties if pair[0] != RECORDS_PROPERTY]
     added = [(_LEFT_OUT, _WHERE)] if brief != records else []
-    should = ledger.query(report.nodeid)
-    if priced and should is not None:
-        added += query_properties(priced, should)
-    elif priced:
+    if priced:
         scores: list[Score] = [s.score for s in ledger.skills if s.name == priced[0].skill]
-        added += case_properties(priced, scores[0] if scores else "pass")
+        tags = ledger.tags_of(report.nodeid)
+        added += case_properties(priced, scores[0] if scores else "pass", tags)
     report.user_properties[:] = [(RECORDS_PROPERTY, dump_records(brief)), *other_properties, *added]
 
 

@@ -251,8 +251,8 @@ class Conclusion:
         if not results or not results.interrupted or not self._ledger.has_plan:
             return []
         names = dict.fromkeys([*selected, *(skill.name for skill in results.skills)])
-        reached = {record.skill for record in results.all_records}
-        planned = {test.skill for test in results.all_tests}
+        reached = {record.skill for record in results.records}
+        planned = {test.skill for test in results.tests}
         return [name for name in names if name in planned and name not in reached]
 
     def _page(self, *, failed: bool) -> str:
@@ -261,7 +261,7 @@ class Conclusion:
         if not file or file not in self._written:
             return ""
         tests = self.results.failed if self.results else []
-        if first := next((test for test in tests if test.should_trigger is None), None):
+        if first := next((test for test in tests if not test.is_trigger), None):
             return link_to(first, self._settings)
         return "" if not failed and opener(os.environ) else shown(file)
 
@@ -288,7 +288,7 @@ class Conclusion:
             return "", only_failures(config) if cached else same_command(config, "-vv")
         if results and something_to_accept(results):
             return "", accepting(config)
-        if not results or not results.all_records:
+        if not results or not results.records:
             return "", listing(config)
         if settings.html_file and settings.html_file in self._written:
             command = opener(os.environ)

@@ -1,6 +1,6 @@
 """The terminal of a run, and what its header says."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,8 +18,7 @@ from ..settings import Score, Settings
 from ..skills.case_loading import are_evals
 from ..skills.search import left_out_lines
 from ..trials.subject import CHAT
-from .paths import COMMAND_FOR_CASES, COMMAND_FOR_TRIGGERS, Selected, SkillSource, lacking
-from .pytest_options import FLAGS
+from .paths import COMMAND_FOR_CASES, Selected, SkillSource
 
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # without a terminal
@@ -103,23 +102,10 @@ def header_lines(
             lines.append(f"upskill: rubrics judged by {name}{note}")
     if without := [source.label for source in selected.without_cases]:
         names = _first_names(without, verbose=verbose)
-        total, kind = len(selected.all), lacking(settings)
-        command = COMMAND_FOR_CASES if kind == "cases" else COMMAND_FOR_TRIGGERS
-        lines.append(f"upskill: {total:,} found, {len(without):,} without {kind}: {names}")
-        lines.append(f"upskill: to write some: {command} SKILL")
-    lines += unasked_lines(selected.all, settings)
+        total = len(selected.all)
+        lines.append(f"upskill: {total:,} found, {len(without):,} without cases: {names}")
+        lines.append(f"upskill: to write some: {COMMAND_FOR_CASES} SKILL")
     return [*lines, *(f"upskill: {line}" for line in left_out_lines(selected.left_out))]
-
-
-def unasked_lines(sources: Iterable[SkillSource], settings: Settings) -> list[str]:
-    """How many queries of triggers are not asked, and how to ask them."""
-    if settings.triggers is not None:
-        return []
-    unasked = [source for source in sources if not source.asks_triggers(settings, *settings.agents)]
-    number = sum(len(source.queries.triggers) for source in unasked if not source.picks)
-    options = f"{FLAGS['triggers']} also, or {FLAGS['agents']} NAME"
-    queries = f"{counted(number, 'query')} of triggers not asked"
-    return [f"upskill: {queries} ({options} asks them)"] if number else []
 
 
 def batch_lines(models: Assembly, settings: Settings) -> list[str]:

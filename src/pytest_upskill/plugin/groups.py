@@ -14,10 +14,9 @@ from ..results.regressions import AcceptedComparison, Standing, compare, compare
 from ..results.summary import alike, summarize
 from ..settings import Settings
 from ..stats import look, look_plan, rest_after, steps
-from ..trials.plan import PlannedCase
+from ..trials.plan import Group, PlannedCase
 from ..trials.subject import SkillOnSubject
-from .asked_items import CaseItem, TriggerItem, records_of_items, records_of_queries
-from .items import is_skipped
+from .asked_items import CaseItem, records_of_items
 from .planning import plan_of
 
 
@@ -39,38 +38,40 @@ class Groups:
         self._together = settings.batch is not None  # so that a round of all groups is one batch
         self._ask = ask
         self._items = {item.nodeid: item for item in items if isinstance(item, CaseItem)}
-        queries = [item for item in items if isinstance(item, TriggerItem)]
-        self._queries = [item for item in queries if not is_skipped(item)]
         self._all = items
         self._runs: dict[SkillOnSubject, dict[str, int]] = {}  # by node id
-        self._compared: dict[tuple[SkillOnSubject, bool], AcceptedComparison | None] = {}
+        self._compared: dict[Group, AcceptedComparison | None] = {}
 
     @cached_property
-    def _tests(self) -> dict[SkillOnSubject, list[PlannedCase]]:
-        groups: dict[SkillOnSubject, list[PlannedCase]] = {}
+    def _tests(self) -> dict[Group, list[PlannedCase]]:
+        groups: dict[Group, list[PlannedCase]] = {}
         for test in plan_of(self._all).tests:
-            groups.setdefault(test.pair, []).append(test)
+            groups.setdefault(test.group, []).append(test)
         return groups
 
     def runs_of(self, test: PlannedCase) -> int:
         """How many of ``--skill-runs 3..12`` a case gets."""
-        if not self._looks:
+        if not self._looks or test.is_trigger:
             return self._most
         if test.pair not in self._runs:
-            self._decide(self._tests if self._together else [test.pair])
+            self._decide(self._tests if self._together else [test.group])
         return self._runs[test.pair][test.nodeid]
 
-    def _decide(self, pairs: Iterable[SkillOnSubject]) -> None:
-        groups = [self._rounds(pair) for pair in pairs if self._items_of(pair)]
+    def _decide(self, groups_of_cases: Iterable[Group]) -> None:
+        groups = [
+            self._rounds(group)
+            for group in groups_of_cases
+            if self._items_of(group) and not group.of_triggers
+        ]
         while runs := {key: most for group in groups for key, most in next(group, {}).items()}:
             items = [self._items[nodeid] for nodeid in runs]
             records_of_items(items, list(runs.values()), self._ask)
 
-    def _rounds(self, pair: SkillOnSubject) -> Iterator[Mapping[str, int]]:
+    def _rounds(self, group: Group) -> Iterator[Mapping[str, int]]:
         """The runs that each item needs for the next look, until one decides."""
-        items = self._items_of(pair)
+        items, pair = self._items_of(group), group.pair
         score, rest_look = items[0].parent.info.score, rest_after(self._looks)
-        tests = self._tests[pair]
+        tests = self._tests[group]
         samples = {test.case: test.sample for test in tests}
         own_runs = {test.case for test in tests if test.own_runs}
         rested, most = set[str](), dict[str, int]()
@@ -107,38 +108,26 @@ class Groups:
         """The standing of a case that regressed, alone or as a part of its group.
 
         None also if there are tests in Python in the group: what they answer is only known in the
-        end. Queries of triggers are a group of their own.
+        end.
         """
-        key = pair, is_query = test.pair, test.should_trigger is not None
-        if key not in self._compared:
-            compare_all = self._compare_queries if is_query else self._compare
-            self._compared[key] = compare_all(pair)
-        comparison = self._compared[key]
+        if test.group not in self._compared:
+            self._compared[test.group] = self._compare(test.group)
+        comparison = self._compared[test.group]
         for case in comparison.regressed if comparison else ():
             if comparison and case.test.nodeid == test.nodeid:
                 return comparison.standing(case)
         return None
 
-    def _compare(self, pair: SkillOnSubject) -> AcceptedComparison | None:
-        tests, items = self._tests[pair], self._items_of(pair)
+    def _compare(self, group: Group) -> AcceptedComparison | None:
+        tests, items = self._tests[group], self._items_of(group)
         if len(items) < len(tests):
             return None
         records = records_of_items(items, [self.runs_of(item.planned) for item in items], self._ask)
         cases = [
             compared(test, case_records) for test, case_records in zip(tests, records, strict=True)
         ]
-        return compare(pair, [case for case in cases if case])
+        return compare(group.pair, [case for case in cases if case])
 
-    def _compare_queries(self, pair: SkillOnSubject) -> AcceptedComparison | None:
-        items = [item for item in self._queries if item.planned.pair == pair]
-        tests = [item.planned for item in items]
-        records = records_of_queries(items, self._ask)
-        cases = [
-            compared(test, query_records)
-            for test, query_records in zip(tests, records, strict=True)
-        ]
-        return compare(pair, [case for case in cases if case])
-
-    def _items_of(self, pair: SkillOnSubject) -> list[CaseItem]:
-        nodeids = [test.nodeid for test in self._tests[pair]]
+    def _items_of(self, group: Group) -> list[CaseItem]:
+        nodeids = [test.nodeid for test in self._tests[group]]
         return [self._items[nodeid] for nodeid in nodeids if nodeid in self._items]

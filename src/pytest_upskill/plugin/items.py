@@ -1,5 +1,6 @@
 """Tests of a skill's file: what all of them have in common, how they end, and broken ones."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -13,7 +14,6 @@ from ..results.accepted import NOTHING_ACCEPTED
 from ..results.regressions import Standing, fell, standing_of
 from ..settings import Settings
 from ..skills.loaded_cases import BrokenCase
-from ..skills.trigger_loading import LoadedTriggers
 from ..trials.answer import Reply
 from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.trial import Question
@@ -64,18 +64,17 @@ class SkillNode(pytest.File):
     run: Run
     info: SkillInfo
     accepted = NOTHING_ACCEPTED
-    cases_path: str  # relative to the rootdir
-    queries: LoadedTriggers = LoadedTriggers()
-    siblings: tuple[str, ...] = ()  # ids of all cases in the skill's own file
-    runnable: dict[str, int]  # by label: the number of its cases that are not skipped
+    siblings: tuple[str, ...] = ()  # ids of all cases in the skill's own files
+    # By label: how many of its cases, and of its triggers, are not skipped.
+    runnable: dict[str, Counter[bool]]
     printable_path: Path
-    has_lines: bool  # whether it is the file that has the cases
 
 
 class ItemOfFile(pytest.Item):
     """A test at the line of its case."""
 
     parent: SkillNode
+    file: Path  # of the case
     place: Location
     line: int
 
@@ -108,7 +107,7 @@ class ItemOfFile(pytest.Item):
     @property
     def _line(self) -> int:
         """The line of the case, if pytest collects the file that it is in."""
-        return self.line if self.parent.has_lines else 1
+        return self.line if self.path == self.file else 1
 
 
 class Unrunnable(ItemOfFile):
@@ -119,6 +118,7 @@ class Unrunnable(ItemOfFile):
 
     message: str
     line = 1
+    file = Path()
 
     @classmethod
     def make(cls, parent: SkillNode, message: str, case: str = "") -> "Unrunnable":
@@ -146,12 +146,12 @@ class BrokenCaseItem(ItemOfFile):
     error: CasesError
 
     @classmethod
-    def make(cls, parent: SkillNode, broken: BrokenCase, *marks: str) -> "BrokenCaseItem":
+    def make(cls, parent: SkillNode, broken: BrokenCase) -> "BrokenCaseItem":
         nodeid = f"{parent.nodeid}::{broken.name}"
         item: BrokenCaseItem = cls.from_parent(parent, name=broken.name, nodeid=nodeid)
         item.place, item.line = broken.place, broken.line
         item.error = broken.error
-        for mark in ("skill", *marks):
+        for mark in ("skill", *(["trigger"] if broken.is_trigger else [])):
             item.add_marker(mark)
         return item
 

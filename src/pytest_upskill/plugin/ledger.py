@@ -24,7 +24,7 @@ from ..errors import shown
 from ..models.prices import PriceOf, cost
 from ..results.regressions import AcceptedComparison, compare_all
 from ..results.run import RunResults, versions
-from ..settings import Settings
+from ..settings import Gates, Settings
 from ..trials.answer import Answer, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in, errored_record, load_records
@@ -52,6 +52,7 @@ class Ledger:
         self._skills: tuple[SkillInfo, ...] = ()
         self._planned: dict[str, PlannedCase] = {}
         self._unmatched: tuple[Unmatched, ...] = ()
+        self._idle_gates: tuple[str, ...] = ()
         self._untested: dict[str, str] = {}
         self._nodeids: dict[str, None] | None = None  # of the tests of skills; None without a plan
         self._collected: dict[str, None] = {}  # node ids of all tests that xdist workers collected
@@ -69,9 +70,10 @@ class Ledger:
         """There is one, unless an xdist worker collects other tests than the first."""
         skills = {skill.name: skill for skill in (*self._skills, *plan.skills)}
         self._skills = tuple(skills.values())
-        self._planned |= {test.nodeid: test for test in (*plan.tests, *plan.triggers)}
+        self._planned |= {test.nodeid: test for test in plan.tests}
         self._untested |= plan.untested
         self._unmatched = plan.unmatched or self._unmatched
+        self._idle_gates = plan.idle_gates
         self._nodeids = {**(self._nodeids or {}), **dict.fromkeys(plan.nodeids)}
 
     def add_collected(self, nodeids: Iterable[str]) -> None:
@@ -141,18 +143,11 @@ class Ledger:
 
     @property
     def planned(self) -> list[PlannedCase]:
-        """The cases, without queries of triggers."""
-        return [test for test in self._planned.values() if test.should_trigger is None]
+        return list(self._planned.values())
 
-    @property
-    def queries(self) -> list[PlannedCase]:
-        """The queries of triggers."""
-        return [test for test in self._planned.values() if test.should_trigger is not None]
-
-    def query(self, nodeid: str) -> bool | None:
-        """Whether a query should open its skill; None for any other test."""
+    def tags_of(self, nodeid: str) -> tuple[str, ...]:
         test = self._planned.get(nodeid)
-        return test.should_trigger if test else None
+        return test.tags if test else ()
 
     @property
     def unmatched(self) -> tuple[Unmatched, ...]:
@@ -173,7 +168,6 @@ class Ledger:
         for test in self.skipped:
             if test.expected:
                 was, date = test.expected.was, test.expected.date
-                of_trigger = test.should_trigger is not None
                 yield Unmatched(
                     test.skill,
                     test.model,
@@ -182,7 +176,6 @@ class Ledger:
                     date,
                     "skipped",
                     folder=test.folder,
-                    trigger=of_trigger,
                     agent=test.agent,
                 )
 
@@ -202,11 +195,7 @@ class Ledger:
         """Reported tests compared with their accepted results."""
         if not any(test.expected for test in self._planned.values()):
             return []
-        groups = (self._tests(self.planned), self._tests(self.queries))
-        groups_compared = (
-            compare_all(tests, lambda test: self.records_of(test.nodeid)) for tests in groups
-        )
-        return [comparison for group in groups_compared for comparison in group]
+        return compare_all(self._tests(), lambda test: self.records_of(test.nodeid))
 
     def report_to_fail(self, nodeid: str) -> pytest.TestReport | None:
         """A second report that a test failed, without its records; None if it failed before."""
@@ -217,7 +206,7 @@ class Ledger:
             vars(report).pop("wasxfail", None)
         return report
 
-    def _tests(self, planned: Iterable[PlannedCase]) -> tuple[PlannedCase, ...]:
+    def _tests(self) -> tuple[PlannedCase, ...]:
         """Without trials, and with regressions."""
         return tuple(
             replace(
@@ -226,7 +215,7 @@ class Ledger:
                 sample=test.sample or self._sample(test.nodeid, test),
                 regression=self._regressions.get(test.nodeid, ""),
             )
-            for test in planned
+            for test in self.planned
         )
 
     def _sample(self, nodeid: str, test: PlannedCase) -> str:
@@ -234,10 +223,9 @@ class Ledger:
         keys = self._open_keys(nodeid, test.trials[0])
         return digest(*keys)[:16] if keys else ""
 
-    def records(self, tests: Iterable[PlannedCase] | None = None) -> list[Record]:
-        """All records, or those of some tests, in the order of the plan."""
-        chosen = self._planned.values() if tests is None else tests
-        return [record for test in chosen for record in self.priced_records_of(test.nodeid)]
+    def records(self) -> list[Record]:
+        """All records, in the order of the plan."""
+        return [record for nodeid in self._planned for record in self.priced_records_of(nodeid)]
 
     def priced_records_of(self, nodeid: str) -> list[Record]:
         records = self.records_of(nodeid)
@@ -258,12 +246,10 @@ class Ledger:
             seconds=monotonic() - self._clock,
             skills=self._skills,
             model_ids=self.model_ids,
-            tests=self._tests(self.planned),
-            records=tuple(self.records(self.planned)),
-            triggers=self._tests(self.queries),
-            trigger_records=tuple(self.records(self.queries)),
+            tests=self._tests(),
+            records=tuple(self.records()),
             questions=self._questions(),
-            gates=settings.gates,
+            gates=replace(settings.gates, **{g: getattr(Gates(), g) for g in self._idle_gates}),
             looks=self._looks,
             unmatched=() if settings.accept else (*self._unmatched, *self._skipped_now()),
             broken=self._broken,

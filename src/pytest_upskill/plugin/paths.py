@@ -10,26 +10,20 @@ from typing import Final
 
 import pytest
 
-from .._util.texts import counted
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..settings import Settings
+from ..skills.case import Case
 from ..skills.case_loading import find_cases, has_cases, how_to_add_cases
 from ..skills.folder import CASES_NAME, EVALS_NAME, is_trigger_file
+from ..skills.loaded_cases import LoadedCases
 from ..skills.search import FoundSkills, SkippedFolder, find_skills, labels_of
-from ..skills.trigger_loading import (
-    PREFIX,
-    TRIGGERS_NAME,
-    LoadedTriggers,
-    load_triggers,
-    trigger_files,
-)
+from ..skills.trigger_loading import all_triggers, load_triggers, trigger_files
 from .pytest_options import absolute, cli_value
 from .skill_code import SkillArg, code_kept_out, path_of, split_args
 
 Pick = tuple[str, str | None]  # a case and the label of an agent and model; None for the usual
 
 COMMAND_FOR_CASES: Final = "pytest-upskill cases"
-COMMAND_FOR_TRIGGERS: Final = "pytest-upskill triggers"
 _ABOVE: Final = 3  # folders above a skill: plugins/x/skills/y
 
 
@@ -55,39 +49,30 @@ class SkillSource:
         inside = self.cases_file.is_relative_to(self.folder)
         return self.cases_file if inside else self.skill_file
 
-    @property
+    @cached_property
     def has_cases(self) -> bool:
+        """Whether there are cases besides triggers."""
         if self.cases_file is None or not has_cases(self.cases_file):
             return False
         # Some forms of triggers are forms of cases, too.
-        return not (is_trigger_file(self.cases_file) and self.queries.triggers)
+        return not (is_trigger_file(self.cases_file) and all_triggers(self.triggers))
 
     @cached_property
-    def queries(self) -> LoadedTriggers:
+    def triggers(self) -> list[LoadedCases[Case]]:
         return self.load_triggers()
 
-    def load_triggers(self, taken: Collection[str] = ()) -> LoadedTriggers:
-        """The queries of the skill; ``taken`` are ids of its cases."""
+    @property
+    def has_triggers(self) -> bool:
+        """Whether there is a query, or a mistake to report."""
+        return any(not of_file.is_empty for of_file in self.triggers)
+
+    def load_triggers(self, taken: Collection[str] = ()) -> list[LoadedCases[Case]]:
+        """The triggers of the skill, file by file; ``taken`` are ids of its cases."""
         return load_triggers(self.folder, self.cases_file, taken)
 
     @property
-    def _names_triggers(self) -> bool:
-        """Whether the command line names queries."""
-        named = self.cases_file is not None and is_trigger_file(self.cases_file)
-        return named or any(case.startswith(PREFIX) for case, _ in self.picks)
-
-    def asks_cases(self, settings: Settings) -> bool:
-        """Whether to ask its cases; a node id names one whatever the settings are."""
-        is_asked = settings.triggers != "only" or bool(self.picks)
-        return is_asked and self.has_cases
-
-    def asks_triggers(self, settings: Settings, *agents: str) -> bool:
-        """Whether to ask one of these agents its queries."""
-        is_asked = self._names_triggers or any(map(settings.asks_triggers, agents))
-        return is_asked and self.queries.found
-
-    def is_tested(self, settings: Settings) -> bool:
-        return self.asks_cases(settings) or self.asks_triggers(settings, *settings.agents)
+    def is_tested(self) -> bool:
+        return self.has_cases or self.has_triggers
 
     @property
     def has_own_cases(self) -> bool:
@@ -174,51 +159,29 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     ]
     if code:
         code.close(source.folder for source in chosen)
-    tested = {source.file: source.is_tested(settings) for source in chosen}
+    tested = {source.file: source.is_tested for source in chosen}
     with_cases = tuple(source for source in chosen if tested[source.file])
     without = tuple(source for source in chosen if not tested[source.file])
     if without and not with_cases and (by_option or named):
-        raise _nothing_to_test(without, settings)
+        raise _nothing_to_test(without)
     left_out = dict.fromkeys(skill for search in searches for skill in search.left_out)
     shows_left_out = any(not source.picks for source in chosen)  # a node id is about one skill
     picked = dict.fromkeys(arg.label for arg in named if arg.label)
     return Selected(with_cases, without, tuple(left_out) if shows_left_out else (), tuple(picked))
 
 
-def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> CasesError:
+def _nothing_to_test(sources: Sequence[SkillSource]) -> CasesError:
     visible = [
         source for source in sources if not any(part[:1] == "." for part in source.folder.parts)
     ]
     folder = (visible or sources)[0].folder  # not one of .claude/skills, if there are others
-    if lacking(settings) == "triggers":
-        hint = f"{how_to_add_triggers(folder)}\n  Or run: {COMMAND_FOR_TRIGGERS} {shown(folder)}"
-        return _without_any("triggers", sources, folder, hint)
-    asking = [source for source in sources if source.queries.found]
-    if asking:
-        queries = sum(len(source.queries.triggers) for source in asking)
-        hint = f"To ask its {counted(queries, 'query')} of triggers: --skill-triggers only"
-        return _without_any("cases", sources, asking[0].folder, hint)
     hint = f"{how_to_add_cases(folder / CASES_NAME)}\n  Or run: {COMMAND_FOR_CASES} {shown(folder)}"
     if elsewhere := _cases_of_plugin(sources):
         hint += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
-    return _without_any("cases", sources, folder, hint)
-
-
-def lacking(settings: Settings) -> str:
-    """What skills need to be tested: cases or triggers."""
-    return "triggers" if settings.triggers == "only" else "cases"
-
-
-def how_to_add_triggers(folder: Path) -> str:
-    file = shown(folder / TRIGGERS_NAME)
-    return f'Write [{{"query": "a request", "should_trigger": true}}] to {file}.'
-
-
-def _without_any(kind: str, sources: Sequence[SkillSource], folder: Path, hint: str) -> CasesError:
     if len(sources) == 1:
-        return CasesError(folder, f"this skill has no {kind}", hint)
+        return CasesError(folder, "this skill has no cases", hint)
     place = shown(Path(os.path.commonpath([source.folder for source in sources])))
-    return CasesError(place, f"none of its {len(sources):,} skills has {kind}", hint)
+    return CasesError(place, f"none of its {len(sources):,} skills has cases", hint)
 
 
 def _cases_of_plugin(sources: Sequence[SkillSource]) -> Path | None:

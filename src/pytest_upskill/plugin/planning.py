@@ -16,10 +16,10 @@ from ..settings import Settings
 from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.subject import CHAT
-from .asked_items import AskedItem, CaseItem
+from .asked_items import CaseItem
 from .functions import asker_of
 from .items import ItemOfFile, is_skipped
-from .pytest_options import FLAGS
+from .pytest_options import FLAGS, cli_value
 from .skill_files import SkillFile
 
 
@@ -33,14 +33,13 @@ def plan_of(items: Sequence[pytest.Item]) -> Plan:
         if skill.name not in skills or skill.score == "checks":
             skills[skill.name] = skill
     nodeids = tuple(item.nodeid for item, test in by_item if test or isinstance(item, ItemOfFile))
-    cases = tuple(test for _, test in planned if test.should_trigger is None)
-    queries = tuple(test for _, test in planned if test.should_trigger is not None)
-    return Plan(tuple(skills.values()), cases, nodeids=nodeids, triggers=queries)
+    tests = tuple(test for _, test in planned)
+    return Plan(tuple(skills.values()), tests, nodeids=nodeids)
 
 
 def _of_skill(item: pytest.Item) -> tuple[SkillInfo, PlannedCase] | None:
     asker = asker_of(item)
-    if isinstance(item, AskedItem):
+    if isinstance(item, CaseItem):
         info, planned = item.parent.info, item.planned
     elif asker:
         info, planned = asker.info, asker.planned
@@ -49,6 +48,24 @@ def _of_skill(item: pytest.Item) -> tuple[SkillInfo, PlannedCase] | None:
     if planned.nodeid != item.nodeid:  # xdist's loadgroup changes them
         planned = replace(planned, nodeid=item.nodeid)
     return info, planned
+
+
+_GATES: Final = {  # by whether they are of triggers
+    False: ("min_lift", "min_pass_rate", "max_token_growth", "no_worse"),
+    True: ("min_recall", "max_false_alarms"),
+}
+
+
+def idle_gates(
+    collected: Iterable[pytest.Item], items: Iterable[pytest.Item], config: pytest.Config
+) -> tuple[str, ...]:
+    """Gates of the ini file about tests that were all deselected, as by -m trigger."""
+    before, after = (
+        {planned.is_trigger for item in tests if (planned := planned_of(item))}
+        for tests in (collected, items)
+    )
+    idle = [gate for of_triggers in before - after for gate in _GATES[of_triggers]]
+    return tuple(gate for gate in idle if cli_value(config, gate) is None)
 
 
 class _Labels(NamedTuple):
@@ -124,7 +141,7 @@ def planned_of(item: pytest.Item) -> PlannedCase | None:
 def accepted_of(item: pytest.Item) -> AcceptedResults:
     """The accepted results of the skill that a test is for."""
     asker = asker_of(item)
-    if isinstance(item, AskedItem):
+    if isinstance(item, CaseItem):
         return item.parent.accepted
     return asker.accepted if asker else NOTHING_ACCEPTED
 
@@ -169,8 +186,7 @@ class Announcement:
         return [f"upskill: {questions} in a batch that was not collected: {collect}"]
 
     def _cost(self, plan: Plan) -> list[str]:
-        tests = (*plan.tests, *plan.triggers)
-        trials = [trial for test in tests for trial in test.trials if not trial.is_open]
+        trials = [trial for test in plan.tests for trial in test.trials if not trial.is_open]
         settings, root = self._settings, self._config.rootpath
         models = self._models
         stored = models.stored_trials(settings, root, trials, self._notify)
@@ -178,7 +194,7 @@ class Announcement:
         return bound.words(
             limit=settings.max_cost,
             suggest=FLAGS["max_cost"] if self._is_seen else "",
-            python=any(test.trials[0].is_open for test in tests),
+            python=any(test.trials[0].is_open for test in plan.tests),
         )
 
     @property
@@ -206,7 +222,7 @@ def repeat_lines(plan: Plan) -> list[str]:
     """Skills with cases that ask the same: they count as one case."""
     samples: dict[str, dict[str, str]] = {}
     for test in plan.tests:
-        if test.sample:
+        if test.sample and not test.is_trigger:
             samples.setdefault(test.skill, {})[test.case] = test.sample
     return [
         f"upskill: {harmless(skill)}: {counted(len(cases), 'case')} ask "
@@ -223,7 +239,7 @@ def collected_lines(plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")) -
     """
     cases: dict[str, list[PlannedCase]] = {}
     for test in plan.tests:
-        if not test.trials[0].is_open:
+        if not test.trials[0].is_open and not test.is_trigger:
             cases.setdefault(test.agent, []).append(test)
     parts = [_sizes(tests) for tests in [cases.pop(CHAT, [])] if tests]
     by_size: dict[str, list[str]] = {}  # agents with the same number of trials
@@ -238,8 +254,9 @@ def collected_lines(plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")) -
             line = line.replace("by the judge", "by the judge for each")
         each = "each by" if len(agents) > 1 else "by"
         lines.append(line.replace(_BY, f"{each} {', '.join(agents)}"))
-    lines += _queries([test for test in plan.triggers if test.agent == CHAT])
-    lines += _queries([test for test in plan.triggers if test.agent != CHAT])
+    queries = [test for test in plan.tests if test.is_trigger]
+    lines += _queries([test for test in queries if test.agent == CHAT])
+    lines += _queries([test for test in queries if test.agent != CHAT])
     stored, price = cost
     if len(lines) == 1:
         calls, colon, sizes = lines[0].partition(": ")

@@ -56,13 +56,13 @@ def cli_gates(config: pytest.Config) -> list[str]:
     return cli_flags(config, {gate.name for gate in fields(Gates)} - {"confident"})
 
 
-def cli_agent_flags(config: pytest.Config, settings: Settings) -> list[str]:
+def cli_agent_flags(config: pytest.Config, *, has_triggers: bool) -> list[str]:
     """The options on the command line that only agents use.
 
     A model that chooses a skill, for triggers, chooses among other skills, too.
     """
     unused = _OF_AGENTS - {"agents"} | {"transcripts_folder"}
-    if not settings.asks_triggers("chat"):
+    if not has_triggers:
         unused |= {"with_skills", "noise", "trigger_runs"}
     return cli_flags(config, unused)
 

@@ -4,44 +4,25 @@ They must make sense together.
 """
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
 
 import pytest
 
 from ..errors import InputError, Setting, SettingsError
 from ..settings import Settings, settings_of
 from ..skills.upskill_config import read_config
-from .pytest_options import OPTIONS, cli_value, is_of_ini_file, value_of
+from .pytest_options import OPTIONS, is_of_ini_file, value_of
 from .skill_code import SkillCode
-
-_GATES_OF_TRIGGERS: Final[Mapping[str, Any]] = {"min_recall": None, "max_false_alarms": None}
-_GATES_OF_CASES: Final[Mapping[str, Any]] = {
-    "min_lift": None,
-    "min_pass_rate": None,
-    "max_token_growth": None,
-    "no_worse": False,
-}
 
 
 def read_settings(config: pytest.Config) -> Settings:
     values = {setting: value_of(config, setting) for setting in OPTIONS}
     if config.inipath and is_of_ini_file(config, "models"):
         values["models_folder"] = config.inipath.parent
-    settings = _without_idle_gates(settings_of(values), config)
+    settings = settings_of(values)
     _require_sense(settings)
     return settings
-
-
-def _without_idle_gates(settings: Settings, config: pytest.Config) -> Settings:
-    """Gates of the ini file don't apply to what the command line leaves out."""
-    idle = {"only": _GATES_OF_CASES, "off": _GATES_OF_TRIGGERS}.get(settings.triggers or "", {})
-    for gate in idle:
-        if cli_value(config, gate) is not None:
-            raise _contradiction(gate, "triggers")  # it could only fail, once all is paid
-    return replace(settings, gates=replace(settings.gates, **idle))
 
 
 def _require_sense(settings: Settings) -> None:

@@ -66,7 +66,11 @@ class RunSubjects:
             label: self.specs[subject.model].model_id for label, subject in self.by_label.items()
         }
         self.arm_maker = ArmMaker(settings)
-        if self.has_other_skills:
+        # For agents, and where a model chooses a skill.
+        self._has_other_skills = bool(self.agents) or any(
+            source.has_triggers for source in selected.all
+        )
+        if self._has_other_skills:
             self.arm_maker.require_apart(source.skill_file for source in selected.all)
 
     @property
@@ -74,11 +78,6 @@ class RunSubjects:
         """The agents of the run, without chat, which is none."""
         agents = dict.fromkeys(subject.agent for subject in self.by_label.values())
         return [agent for agent in agents if agent != CHAT]
-
-    @property
-    def has_other_skills(self) -> bool:
-        """Whether other skills matter: for agents, and where a model chooses one."""
-        return bool(self.agents) or self.settings.triggers in ("only", "also")
 
     def send_versions(self, node: object) -> None:
         """Send the versions of agents to a worker that is about to start."""
@@ -136,7 +135,7 @@ class RunSubjects:
                 lines += [f"upskill: {line}" for line in cluster.lines]
             verbose = self._config.get_verbosity() > 0
             lines += unfit_lines([subject.label for subject in self.unfit], verbose=verbose)
-        if self.has_other_skills:
+        if self._has_other_skills:
             lines += other_skill_lines(self.arm_maker.others, self.settings.noise)
         return lines
 
@@ -160,7 +159,7 @@ def _prepare_sandbox(
     from ..agents.sandboxes.sandbox import SandboxError
 
     sandbox = "" if settings.cluster else kind_of(settings.sandbox, settings.image).name
-    needs = {source.label: _needs_of(source) for source in sources if source.asks_cases(settings)}
+    needs = {source.label: _needs_of(source) for source in sources if source.has_cases}
     require_allowed(needs, settings)
     if settings.cluster:
         return sandbox

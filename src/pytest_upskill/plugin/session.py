@@ -48,8 +48,8 @@ from .item_lines import ItemLines, SameErrors
 from .items import BrokenCaseItem, NotAnswered, Unrunnable
 from .ledger import Ledger
 from .next_command import recording
-from .paths import Selected, ini_folder, lacking, select_skills
-from .planning import Announcement, lacking_lines, plan_of, untested
+from .paths import Selected, ini_folder, select_skills
+from .planning import Announcement, idle_gates, lacking_lines, plan_of, untested
 from .pytest_options import cli_agent_flags, cli_value, message_of, spell
 from .run_settings import read_settings, with_upskill_config
 from .run_subjects import RunSubjects
@@ -85,6 +85,7 @@ class SkillSession:
         self._files: list[SkillFile] = []
         self._unmatched: tuple[Unmatched, ...] = ()  # accepted results
         self._untested: dict[str, str] = {}
+        self._idle_gates: tuple[str, ...] = ()
         self._stopped: str | None = None  # why the run ended early
         self._with_conftests: set[Path] = set()
         self._asking = Asking(config, None, self._begin)
@@ -115,7 +116,7 @@ class SkillSession:
                     require_ref(ref, source.folder.resolve())
             require_own_paths(self.settings, self._selected.all, self._config)
             if self.asks and not self.settings.judge:
-                require_judge(self._selected.sources, self.settings)
+                require_judge(self._selected.sources)
             self.subjects = RunSubjects(self._config, self.settings, self._selected, asks=self.asks)
             self.settings = self.subjects.settings
             if not hasattr(self._config, "workerinput"):
@@ -184,11 +185,12 @@ class SkillSession:
             self._selected, subjects.specs, subjects.judges, self.settings, verbose=verbose
         )
         lines += batch_lines(subjects.models, self.settings)
-        unused = cli_agent_flags(self._config, self.settings)
+        has_triggers = any(source.has_triggers for source in sources)
+        unused = cli_agent_flags(self._config, has_triggers=has_triggers)
         if not subjects.agents and unused and sources:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
         lines += subjects.header_lines()
-        if sources and self.settings.triggers != "only":
+        if sources:
             lines += score_lines(sources, self.settings.score)
         if self._code:
             lines += self._code.header_lines(source.folder for source in self._selected.all)
@@ -250,17 +252,12 @@ class SkillSession:
         items[:] = runnable
         yield
         items += broken
-        asked_queries = [
-            label
-            for label, subject in self.subjects.by_label.items()
-            if self.settings.asks_triggers(subject.agent)
-        ]
         self._unmatched = unmatched_of(
-            items, self._files, self._selected.without_cases, self.subjects.by_label, asked_queries
+            items, self._files, self._selected.without_cases, self.subjects.by_label
         )
-        reason = f"no {lacking(self.settings)}"
-        without = {source.label: reason for source in self._selected.without_cases}
+        without = {source.label: "no cases" for source in self._selected.without_cases}
         self._untested = untested(collected, items, self._files, without, self.subjects.model_ids)
+        self._idle_gates = idle_gates(collected, items, config)
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         if self._config.get_verbosity() < -1:  # with -qq pytest does not say what it collected
@@ -285,7 +282,10 @@ class SkillSession:
         elif self.asks:
             self._asking.connect()
             plan = replace(
-                plan_of(session.items), untested=self._untested, unmatched=self._unmatched
+                plan_of(session.items),
+                untested=self._untested,
+                unmatched=self._unmatched,
+                idle_gates=self._idle_gates,
             )
             # Not in the controller, which collects nothing.
             if plan.nodeids or plan.untested or plan.unmatched:
@@ -303,7 +303,7 @@ class SkillSession:
             self._ledger.add_plan(plan)
             if self._announcement and self._config.pluginmanager.hasplugin("dsession"):
                 self._announcement.keep(plan)
-            if plan.tests or plan.triggers:
+            if plan.tests:
                 self._require_late()
         self._asking.start(plan)
 

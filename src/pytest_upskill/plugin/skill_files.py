@@ -1,6 +1,7 @@
 """A skill's file as pytest collects it: which of its cases and triggers can run, and why not."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,17 @@ import pytest
 
 from .._util.json_forms import Location, cases_error
 from .._util.texts import guess, harmless, one_line
-from ..checks import AnyCheck, CheckedCase, load_checked_cases, rubric_of, why_agent
+from ..checks import (
+    KINDS,
+    AnyCheck,
+    CheckedCase,
+    checks_of,
+    load_checked_cases,
+    rubric_of,
+    why_agent,
+)
+from ..checks.grading import rubric_for
+from ..checks.parse import with_checks
 from ..errors import InputError, SettingsError, printable, shown
 from ..results.accepted import read_results
 from ..settings import Settings
@@ -21,9 +32,10 @@ from ..skills.loaded_cases import BrokenCase, LoadedCases
 from ..skills.skill import Skill
 from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
-from ..trials.subject import CHAT
+from ..trials.subject import CHAT, Subject
 from ..trials.task import start_files
-from .asked_items import CaseItem, TriggerItem
+from ..trials.trial import Trial, trials_of
+from .asked_items import CaseItem
 from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, Run, SkillNode, Unrunnable
 from .paths import SkillSource, relative
@@ -54,6 +66,7 @@ class SkillFile(SkillNode):
     """
 
     cases: tuple[Case, ...] = ()
+    arms: tuple[Arm, ...] = ()
     collected: int | None = None  # how many tests it has; None if --lf passed it by
     unfit: str | None = None  # why no case can be asked
     for_agents: Collection[str] = ()  # cases that are not for chat, if there are others
@@ -65,7 +78,6 @@ class SkillFile(SkillNode):
         node: SkillFile = cls.from_parent(session, path=source.file, name=nodeid, nodeid=nodeid)
         node.source, node.run, node.runnable = source, run, {}
         node.printable_path = Path(printable(str(source.file)))
-        node.has_lines = source.file == source.cases_file
         return node
 
     @property
@@ -87,87 +99,71 @@ class SkillFile(SkillNode):
         skill = load_for_run(self.source.skill_file, self.run.settings)
         self.accepted = read_results(self.source.folder)
         self._warn(skill.file, [(fault.line, fault.message) for fault in skill.warnings])
-        root = self.config.rootpath
-        self.cases_path = relative(self._cases_file, root)
-        path = relative(self.source.folder, root)
-        self.info = info_of(skill, self.source.label, path, self.run.settings)
-        loaded = LoadedCases[CheckedCase](self._cases_file, ())
-        items, refused = list[pytest.Item](), list[pytest.Item]()
-        if self.source.asks_cases(self.run.settings):
+        loaded, refused = list[LoadedCases[CheckedCase]](), list[pytest.Item]()
+        if self.source.has_cases:
             try:
-                loaded = self._load_cases()
+                loaded.append(self._load_cases())
             except InputError as error:  # queries may be asked all the same
                 refused = [Unrunnable.make(self, message_of(error, self.config))]
-            else:
-                items += self._of_cases(skill, loaded)
-                cases = [case for case, _ in loaded.cases]
-                self.info = info_of(skill, self.source.label, path, self.run.settings, cases)
-        items += self._of_triggers(skill)
+        loaded += self._load_triggers(loaded)
+        self._take(skill, loaded, all_known=not refused)
+        items = [item for of_file in loaded for item in self._of_file(skill, of_file)]
         if not items and not refused and not self.source.picks:
-            kind = "case" if loaded.cases else "query"
+            kind = "query" if all(case.is_trigger for case in self.cases) else "case"
             self.unfit = f"no {kind} is for {', '.join(self.run.subjects.by_label)}"
             self._warn(self._cases_file, [(1, self.unfit)])
-        lines = {case.id: case.line for case, _ in loaded.cases}
-        lines |= {query.id: query.line for query in self.queries.triggers}
-        return [*refused, *items, *([] if refused else self._missing(items, lines))]
+        return [*refused, *items, *([] if refused else self._missing(items))]
 
-    def _of_cases(self, skill: Skill, loaded: LoadedCases[CheckedCase]) -> list[pytest.Item]:
-        self._warn(loaded.file, loaded.warnings)
-        cases = loaded.cases
-        self.cases = tuple(case for case, _ in cases)
-        ids = [*(case.id for case, _ in cases), *(broken.name for broken in loaded.broken)]
-        self.siblings = tuple(ids) if self.source.has_own_cases else ()
+    def _take(
+        self, skill: Skill, loaded: Sequence[LoadedCases[CheckedCase]], *, all_known: bool
+    ) -> None:
+        """Set what tests need to know of all cases; not ``all_known`` if some can't be read."""
+        broken = [case for of_file in loaded for case in of_file.broken]
+        self.cases = tuple(case for of_file in loaded for case, _ in of_file.cases)
+        names = (*(case.id for case in self.cases), *(case.name for case in broken))
+        self.siblings = names if self.source.has_own_cases and all_known else ()
         # A broken case counts, so that the run is known to lack it.
         self.runnable = {
-            label: sum(not case.skip and self.fits(case, label) for case, _ in cases)
-            + len(loaded.broken)
+            label: Counter(case.is_trigger for case in broken)
+            + Counter(c.is_trigger for c in self.cases if not c.skip and self.fits(c, label))
             for label in self.run.subjects.by_label
         }
-        for tag in sorted({tag for case, _ in cases for tag in case.tags}):
+        for tag in sorted({tag for case in self.cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: tag of skill cases.")
+        path = relative(self.source.folder, self.config.rootpath)
+        self.info = info_of(skill, self.source.label, path, self.run.settings, self.cases)
+        cases = [case for case in self.cases if not case.is_trigger]
+        # A model without an agent chooses a skill as an agent does: from those that are installed.
+        agents = bool(self.run.subjects.agents) or len(cases) < len(self.cases)
+        self.arms = self.run.subjects.arm_maker.arms(skill, cases or None, agents=agents)
+
+    def _of_file(self, skill: Skill, loaded: LoadedCases[CheckedCase]) -> list[pytest.Item]:
+        """The tests of a file's cases, by every agent and model that is to be asked."""
+        self._warn(loaded.file, loaded.warnings)
+        subjects, settings, label = self.run.subjects, self.run.settings, self.source.label
         prompt = prompts(self.ihook, self.config, skill)
-        subjects = self.run.subjects
-        arms = subjects.arm_maker.arms(skill, self.cases, agents=bool(subjects.agents))
+
+        def trials(case: Case, checks: Sequence[AnyCheck], subject: Subject) -> list[Trial]:
+            rubric = rubric_for(checks, settings.judge, skill)
+            version = subjects.version_of(subject.agent)
+            return trials_of(
+                label, case, subject, self.arms, settings, rubric, prompt, version=version
+            )
+
         items: list[CaseItem | BrokenCaseItem] = [
-            CaseItem.make(self, skill, case, checks, subject, prompt, arms)
-            for case, checks in cases
-            for label, subject in self.run.subjects.by_label.items()
-            if self.fits(case, label) and self.source.wants(case.id, label, self.run.subjects.usual)
+            CaseItem.make(self, loaded.file, case, checks, trials(case, checks, subject))
+            for case, checks in loaded.cases
+            for name, subject in subjects.by_label.items()
+            if self.fits(case, name) and self.source.wants(case.id, name, subjects.usual)
         ]
         items += self._broken(loaded.broken)
         items.sort(key=lambda item: item.place)  # as in the file
         return [*items]
 
-    def _of_triggers(self, skill: Skill) -> list[pytest.Item]:
-        """The queries, by every agent and model that is to be asked."""
-        source, settings = self.source, self.run.settings
-        taken = [*(case.id for case in self.cases), *self.siblings]
-        self.queries = queries = source.load_triggers(taken)
-        labels = {
-            label: subject
-            for label, subject in self.run.subjects.by_label.items()
-            if source.asks_triggers(settings, subject.agent)
-        }
-        if not labels:
-            return []
-        for warning in queries.warnings:
-            self._warn(warning.file, [(warning.line, warning.message)])
-        arms = tuple[Arm, ...]()
-        if queries.triggers:
-            maker = self.run.subjects.arm_maker
-            arms = maker.arms(skill, self.cases or None, agents=True)
-        items: list[pytest.Item] = [
-            TriggerItem.make(self, trigger, subject, arms)
-            for trigger in queries.triggers
-            for label, subject in labels.items()
-            if source.wants(trigger.id, label, self.run.subjects.usual)
-        ]
-        return [*items, *self._broken(queries.broken, "trigger")]
-
-    def _broken(self, broken: Iterable[BrokenCase], *marks: str) -> list[BrokenCaseItem]:
+    def _broken(self, broken: Iterable[BrokenCase]) -> list[BrokenCaseItem]:
         picks = dict(self.source.picks)
         picked = [case for case in broken if not picks or case.name in picks]
-        return [BrokenCaseItem.make(self, case, *marks) for case in picked]
+        return [BrokenCaseItem.make(self, case) for case in picked]
 
     def fits(self, case: Case, label: str) -> bool:
         """Whether a case is for an agent on a model."""
@@ -196,6 +192,14 @@ class SkillFile(SkillNode):
             loaded, partial(_why_not, settings=settings, agents=agents, asks=asks)
         )
 
+    def _load_triggers(
+        self, loaded: Sequence[LoadedCases[CheckedCase]]
+    ) -> Iterator[LoadedCases[CheckedCase]]:
+        taken = [case.id for of_file in loaded for case, _ in of_file.cases]
+        taken += [case.name for of_file in loaded for case in of_file.broken]
+        for triggers in self.source.load_triggers(taken):
+            yield with_checks(triggers, lambda case: checks_of(case, KINDS, {}))
+
     def _warn(self, file: Path, problems: Sequence[tuple[int, str]]) -> None:
         """Make one warning of all problems of a file; lint shows everything."""
         if not problems:
@@ -210,8 +214,9 @@ class SkillFile(SkillNode):
         except SkillWarning:  # -W error
             raise InputError(f"{shown(file)}:{line}", text) from None
 
-    def _missing(self, items: Sequence[pytest.Item], lines: dict[str, int]) -> Iterator[Unrunnable]:
+    def _missing(self, items: Sequence[pytest.Item]) -> Iterator[Unrunnable]:
         """The node ids on the command line that the file has no test for."""
+        lines = {case.id: case.line for case in self.cases}
         broken = {item.name for item in items if isinstance(item, BrokenCaseItem)}
         names = {name for item in items for name in (item.name, item.name.partition("[")[0])}
         for case, label in dict.fromkeys(self.source.picks):
@@ -229,10 +234,10 @@ class SkillFile(SkillNode):
             yield Unrunnable.make(self, harmless(f"{place}: {problem}"), name)
 
 
-def require_judge(sources: Sequence[SkillSource], settings: Settings) -> None:
+def require_judge(sources: Sequence[SkillSource]) -> None:
     """One error for all skills, if none of several can be tested without a judge."""
-    asks_triggers = any(source.asks_triggers(settings, *settings.agents) for source in sources)
-    if len(sources) > 1 and not asks_triggers and all(map(_needs_judge, sources)):
+    has_triggers = any(source.has_triggers for source in sources)
+    if len(sources) > 1 and not has_triggers and all(map(_needs_judge, sources)):
         problem = f"all cases of these {len(sources):,} skills need a judge"
         raise SettingsError("judge", problem, _NAME_ONE)
 

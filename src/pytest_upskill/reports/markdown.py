@@ -47,10 +47,10 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     page = _Page()
     failures = failed_words(failed)
     reasons = [*failures, *results.unfinished, *(results.gate.reasons)]
-    passed = "**Passed.**" if results.all_records else "**Nothing was tested.**"
+    passed = "**Passed.**" if results.records else "**Nothing was tested.**"
     bad = f"**{results.outcome(failed).capitalize()}:**"
     outcome = "" if results.only_studied else f"\n\n{bad if reasons else passed}"
-    mark = GOOD if results.all_records and not reasons else BAD
+    mark = GOOD if results.records and not reasons else BAD
     page.add(f"{MARKER}\n## {'' if results.only_studied else f'{mark} '}Skills{outcome}")
     listed = [*failures, *cause_lines(results.causes), *reasons[len(failures) :]]
     page.add_most(len(listed), partial(_list, listed), _ROOM_FOR_REASONS)
@@ -193,11 +193,11 @@ def _triggers(rows: Sequence[TriggerSummary], count: int) -> str:
 def _queries(row: TriggerSummary, number: int) -> str:
     """The rates of the first ``number`` queries, those decided wrong first, folded."""
     queries = sorted(
-        row.queries, key=lambda query: (query.right is not False, not query.should_trigger)
+        row.queries, key=lambda query: (query.right is not False, not query.should_open)
     )
     cells = []
     for query in queries[:number]:
-        texts = [query.query or query.case, "yes" if query.should_trigger else "no"]
+        texts = [query.query or query.case, "yes" if query.should_open else "no"]
         texts += [query_text(query), instead_text(query.instead.items()) or _UNKNOWN]
         cells.append([_cell(text, 200) for text in texts])
     title = f"{row.pair}: {counted(len(queries), 'query')}"
@@ -257,7 +257,7 @@ def _add_folded(page: _Page, title: str, results: RunResults, cases: Iterable[_F
 
 
 def _regressions(results: RunResults) -> Iterator[_FoldedCase]:
-    tests = {test.nodeid: test for test in results.all_tests}
+    tests = {test.nodeid: test for test in results.tests}
     for comparison in results.comparisons:
         for case in comparison.regressed:
             yield _FoldedCase(tests[case.test.nodeid], case.counts)
@@ -274,7 +274,7 @@ def _failed_cases(results: RunResults) -> Iterator[_FoldedCase]:
             result = case_result(results.records_of(test), test.digest)
             if not result and f"{test.skill}::{test.case}[{test.label}]" in shared:
                 continue  # the shared cause is listed above
-            if result and test.should_trigger is not None:
+            if result and test.is_trigger:
                 continue  # the table of queries has it
             yield _FoldedCase(
                 test, f"passed {result.count}" if result else "not answered, or not graded"

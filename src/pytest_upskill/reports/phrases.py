@@ -49,7 +49,7 @@ def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
     most = dict[str, TriggerSummary]()  # of each skill, the row with the most queries
     for row in rows:
         most[row.skill] = max(most.get(row.skill, row), row, key=lambda row: len(row.queries))
-    kinds = [query.should_trigger for row in most.values() for query in row.queries]
+    kinds = [query.should_open for row in most.values() for query in row.queries]
     needs, spares = kinds.count(True), kinds.count(False)
     runs = counted(max(row.runs for row in rows), "run")
     need, lack = "needs" if needs == 1 else "need", "doesn't" if spares == 1 else "don't"

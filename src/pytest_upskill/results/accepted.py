@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal, Self
@@ -17,11 +17,10 @@ from ..errors import AcceptedError, Setting
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
-from ..skills.trigger_loading import Trigger
 from ..trials.number_types import Runs, Whole
 from ..trials.plan import Count, Expectation, PlannedCase
 from ..trials.records import Record
-from ..trials.trial import Trial, of_workspace, sample_of, sample_of_texts, user_text
+from ..trials.trial import Trial, of_workspace, sample_of, user_text
 
 RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
@@ -80,16 +79,12 @@ class ModelResults:
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptedResults:
-    """The file: results of cases and of triggers, by the names of models as users write them."""
+    """The file: results by the names of models as users write them."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     schema: Literal[1] = 1
     models: Mapping[str, ModelResults]
-    triggers: Mapping[str, ModelResults] = field(default_factory=dict)
-
-    def by_model(self, *, trigger: bool) -> Mapping[str, ModelResults]:
-        return self.triggers if trigger else self.models
 
     def updated(
         self,
@@ -97,15 +92,13 @@ class AcceptedResults:
         present: ModelResults,
         existing: Collection[str] = (),
         dropped: Collection[str] = (),
-        *,
-        trigger: bool = False,
     ) -> "AcceptedResults":
         """With the cases of this run on a model added, and others dropped.
 
         ``existing`` lists the cases of the skill's file: any other with the question of a case of
         this run is the same one under an earlier id.
         """
-        accepted = self.by_model(trigger=trigger).get(model)
+        accepted = self.models.get(model)
         digests = {result.case_digest for result in present.cases.values()}
         unchanged = {
             case: result
@@ -113,20 +106,17 @@ class AcceptedResults:
             if case not in dropped
             and (case in existing or PYTHON_MARK in case or result.case_digest not in digests)
         }
-        return self._with(model, replace(present, cases={**unchanged, **present.cases}), trigger)
+        return self._with(model, replace(present, cases={**unchanged, **present.cases}))
 
-    def without(
-        self, model: str, dropped: Collection[str], *, trigger: bool = False
-    ) -> "AcceptedResults":
+    def without(self, model: str, dropped: Collection[str]) -> "AcceptedResults":
         """Without some cases of a model, and without the model if these were all."""
-        accepted = self.by_model(trigger=trigger)[model]
+        accepted = self.models[model]
         cases = {case: result for case, result in accepted.cases.items() if case not in dropped}
-        return self._with(model, replace(accepted, cases=cases), trigger)
+        return self._with(model, replace(accepted, cases=cases))
 
-    def _with(self, model: str, results: ModelResults, trigger: bool) -> "AcceptedResults":
-        models = {**self.by_model(trigger=trigger), model: results}
-        models = {name: accepted for name, accepted in models.items() if accepted.cases}
-        return replace(self, triggers=models) if trigger else replace(self, models=models)
+    def _with(self, model: str, results: ModelResults) -> "AcceptedResults":
+        models = {**self.models, model: results}
+        return replace(self, models={name: of for name, of in models.items() if of.cases})
 
 
 NOTHING_ACCEPTED: Final = AcceptedResults(models={})
@@ -210,14 +200,9 @@ def short_digest(*parts: str) -> str:
     return digest(*parts)[:DIGITS]
 
 
-def trigger_digest(trigger: Trigger) -> str:
-    """Changes with the query and with what should come of it."""
-    return short_digest("trigger", trigger.query, str(trigger.should_trigger))
-
-
 def planned_case(
     nodeid: str,
-    case: Case | Trigger,
+    case: Case,
     trials: Sequence[Trial],
     settings: Settings,
     *,
@@ -229,20 +214,13 @@ def planned_case(
     siblings: tuple[str, ...] = (),
     of: int = 0,
 ) -> PlannedCase:
-    """A case or query on the model of its trials; a Python test brings its own ``digest``."""
-    first, is_trigger = trials[0], isinstance(case, Trigger)
-    if isinstance(case, Trigger):
-        digest = trigger_digest(case)
-        # At least half of the runs must open it; of one that should not, less than half may.
-        threshold = 0.5 if case.should_trigger else None
-        sample = sample_of_texts([case.query])
-    else:
-        digest = digest or case_digest(case, folder)
-        threshold = case.threshold or settings.case_threshold
-        sample = "" if first.is_open else sample_of(case)
+    """A case on the model of its trials; a Python test brings its own ``digest``."""
+    first, digest = trials[0], digest or case_digest(case, folder)
+    threshold = case.threshold or settings.case_threshold
+    if case.is_trigger:  # at least half of the runs must open it; or less than half may
+        threshold = 0.5 if case.should_open else None
     # A run that accepts its results is not compared with older ones.
-    by_model = {} if settings.accept else accepted.by_model(trigger=is_trigger)
-    of_model = by_model.get(first.label)
+    of_model = None if settings.accept else accepted.models.get(first.label)
     expected = of_model.expectation(case.id, digest) if of_model else None
     return PlannedCase(
         nodeid,
@@ -251,11 +229,11 @@ def planned_case(
         first.model,
         tuple(trials),
         digest=digest,
-        sample=sample,
+        sample="" if first.is_open else sample_of(case),
         folder=str(folder or ""),
         file=file,
         line=case.line,
-        tags=() if isinstance(case, Trigger) else case.tags,
+        tags=case.tags,
         threshold=threshold,
         compared=compared,
         expected=expected,
@@ -263,6 +241,6 @@ def planned_case(
         siblings=siblings,
         of=of,
         agent=first.agent,
-        own_runs=not isinstance(case, Trigger) and case.runs is not None,
-        should_trigger=case.should_trigger if isinstance(case, Trigger) else None,
+        own_runs=case.runs is not None,
+        is_trigger=case.is_trigger,
     )

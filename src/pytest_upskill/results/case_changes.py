@@ -73,9 +73,9 @@ class _Comparing:
         return self.earlier.results
 
     def changes(self) -> Changes:
-        old, new = (_by_place(run.tests) for run in (self._old, self.later))
+        old, new = (_by_place(run.cases) for run in (self._old, self.later))
         pairs = {test.pair for test in old.values()} & {test.pair for test in new.values()}
-        parts = [incomplete(run.tests) for run in (self._old, self.later)]
+        parts = [incomplete(run.cases) for run in (self._old, self.later)]
         changed: dict[Place, ChangedCase] = {}
         compared: dict[Place, tuple[Count, Count]] = {}
         not_asked: dict[SkillOnSubject, int] = {}
@@ -88,14 +88,14 @@ class _Comparing:
                     compared[place] = counts
                 if change := self._change(before, test, counts):
                     changed[place] = change
-            elif test.of and test.pair not in parts[0]:
+            elif test.of and test.group not in parts[0]:
                 changed[place] = ChangedCase("new", now=_count(self.later.records_of(test)))
             else:
                 not_asked[test.pair] = not_asked.get(test.pair, 0) + 1
         for place, test in old.items():
             if test.pair not in pairs or place in new:
                 continue
-            if test.of and test.pair not in parts[1]:
+            if test.of and test.group not in parts[1]:
                 gone.append(test)
             else:
                 not_asked[test.pair] = not_asked.get(test.pair, 0) + 1

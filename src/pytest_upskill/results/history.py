@@ -89,7 +89,7 @@ def default_folder(root: Path) -> Path:
 
 def worth_keeping(results: RunResults) -> bool:
     """Whether there is any answer."""
-    return any(record.outcome != "errored" for record in results.all_records)
+    return any(record.outcome != "errored" for record in results.records)
 
 
 def keep(results: RunResults, folder: Path, size_limit: int) -> Path:
@@ -188,8 +188,8 @@ def run_before(folder: Path, results: RunResults) -> KeptRun | None:
     One that has fewer cases, by -k, --lf or Ctrl-C, is passed over if there is an older one that
     has as many or all. Only heads are read; damaged files are skipped.
     """
-    cases = Counter(test.pair for test in results.tests)
-    pairs = {test.pair for test in results.all_tests}
+    cases = Counter(test.pair for test in results.cases)
+    pairs = {test.pair for test in results.tests}
     fewer = None
     for run in runs(folder):
         with suppress(ResultsError):

@@ -35,17 +35,16 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
     _same(sources, lambda run: run.gates, "different gates")
     skills = _agreed(sources, lambda run: [(skill.name, skill) for skill in run.skills], "skill")
     models = _agreed(sources, lambda run: run.model_ids.items(), "model")
-    tests = _tests(sources, lambda run: run.tests)
-    triggers = _tests(sources, lambda run: run.triggers)
-    records, repeated = _records(sources, lambda run: run.records)
-    trigger_records, repeated_triggers = _records(sources, lambda run: run.trigger_records)
+    tests = _tests(sources)
+    records, repeated = _records(sources)
     runs = [source.results for source in sources]
     started = min(run.started for run in runs)
     ended = max(run.started + timedelta(seconds=run.seconds) for run in runs)
     commits = {run.commit for run in runs}
     untested = {name: reason for run in runs for name, reason in run.untested.items()}
-    tested = {name for test in (*tests, *triggers) for name in (test.skill, test.label)}
-    answered = {*_answered(tests, records), *_answered(triggers, trigger_records)}
+    tested = {name for test in tests for name in (test.skill, test.label)}
+    places = {(record.pair, record.case) for record in records}
+    answered = {test.nodeid for test in tests if (test.pair, test.case) in places}
     lost = dict.fromkeys(nodeid for run in runs for nodeid in run.lost)
     stops = dict.fromkeys(run.interrupted for run in runs if run.interrupted is not None)
     results = replace(
@@ -58,8 +57,6 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         records=tuple(records),
         questions={key: text for run in runs for key, text in run.questions.items()},
         commit=first.commit if len(commits) == 1 else None,
-        triggers=tuple(triggers),
-        trigger_records=tuple(trigger_records),
         expects_all=not subset,
         unmatched=tuple(dict.fromkeys(accepted for run in runs for accepted in run.unmatched)),
         broken={nodeid: reason for run in runs for nodeid, reason in run.broken.items()},
@@ -70,8 +67,8 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         prompt_cache_saved=sum(run.prompt_cache_saved for run in runs),
     )
     notes = []
-    if trials := repeated + repeated_triggers:
-        notes.append(f"{counted(trials, 'trial')} in several files, counted once.")
+    if repeated:
+        notes.append(f"{counted(repeated, 'trial')} in several files, counted once.")
     if len(commits) > 1:
         notes.append("The files are from different commits.")
     for name in results.agents:
@@ -80,12 +77,6 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
             listed = f"{one_line(name, 60)}: {one_line(', '.join(versions), 200)}"
             notes.append(f"The files are of different versions of {listed}.")
     return results, notes
-
-
-def _answered(tests: Iterable[PlannedCase], records: Iterable[Record]) -> list[str]:
-    """The node ids of tests with a record."""
-    places = {(record.skill, record.case, record.label) for record in records}
-    return [test.nodeid for test in tests if (test.skill, test.case, test.label) in places]
 
 
 def _same(sources: Sequence[Source], value: Callable[[RunResults], object], problem: str) -> None:
@@ -109,12 +100,10 @@ def _agreed(
     return {name: value for name, (value, _) in values.items()}
 
 
-def _tests(
-    sources: Sequence[Source], tests_of: Callable[[RunResults], Sequence[PlannedCase]]
-) -> list[PlannedCase]:
+def _tests(sources: Sequence[Source]) -> list[PlannedCase]:
     tests: dict[tuple[str, str, str], tuple[PlannedCase, str]] = {}
     for source in sources:
-        for test in tests_of(source.results):
+        for test in source.results.tests:
             place = (test.skill, test.case, test.label)
             before, file = tests.setdefault(place, (test, source.name))
             if before.digest != test.digest:
@@ -125,14 +114,12 @@ def _tests(
     return [test for test, _ in tests.values()]
 
 
-def _records(
-    sources: Sequence[Source], records_of: Callable[[RunResults], Sequence[Record]]
-) -> tuple[list[Record], int]:
+def _records(sources: Sequence[Source]) -> tuple[list[Record], int]:
     """Every trial once, and the number of repeats; two different answers are an error."""
     records: dict[tuple[str, str, str, str, int], tuple[Record, str]] = {}
     repeated = 0
     for source in sources:
-        for record in records_of(source.results):
+        for record in source.results.records:
             place = (record.skill, record.case, record.label, record.arm, record.run)
             if place not in records:
                 records[place] = (record, source.name)

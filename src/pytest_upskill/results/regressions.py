@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 from .._util.texts import one_line
 from ..stats import drop, regressed
-from ..trials.plan import Count, Expectation, PlannedCase, Unmatched, Why
+from ..trials.plan import Count, Expectation, Group, PlannedCase, Unmatched, Why
 from ..trials.records import Record
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .accepted import PYTHON_MARK, CaseResult, ModelResults, case_result
@@ -192,7 +192,7 @@ class AcceptedComparison(WithPair):
     @property
     def of_triggers(self) -> bool:
         """Whether these are queries of triggers; cases are compared apart from them."""
-        return any(case.test.should_trigger is not None for case in self.cases)
+        return any(case.test.is_trigger for case in self.cases)
 
 
 def compared(test: PlannedCase, records: Sequence[Record]) -> Compared | None:
@@ -204,14 +204,14 @@ def compared(test: PlannedCase, records: Sequence[Record]) -> Compared | None:
 def compare_all(
     tests: Iterable[PlannedCase], records_of: Callable[[PlannedCase], Sequence[Record]]
 ) -> list[AcceptedComparison]:
-    """One per skill and model with accepted results."""
-    groups: dict[SkillOnSubject, list[PlannedCase]] = {}
+    """One for each group of tests with accepted results."""
+    groups: dict[Group, list[PlannedCase]] = {}
     for test in tests:
-        groups.setdefault(test.pair, []).append(test)
+        groups.setdefault(test.group, []).append(test)
     return [
-        compare(pair, [case for test in group if (case := compared(test, records_of(test)))])
-        for pair, group in groups.items()
-        if any(test.expected or test.new for test in group)
+        compare(group.pair, [case for test in of if (case := compared(test, records_of(test)))])
+        for group, of in groups.items()
+        if any(test.expected or test.new for test in of)
     ]
 
 

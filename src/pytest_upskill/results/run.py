@@ -29,7 +29,7 @@ from ..settings import Gates
 from ..stats import LEVEL, flakiness, pass_hat_k, plan_level
 from ..trials.answer import AnswerFile
 from ..trials.number_types import MOST, Number, Runs, Seconds, Whole
-from ..trials.plan import PlannedCase, SkillInfo, Unmatched
+from ..trials.plan import Group, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
 from ..trials.subject import SkillOnSubject
 from .causes import Cause, causes_of
@@ -207,9 +207,6 @@ class RunResults:
     untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
     lost: tuple[str, ...] = ()  # node ids that were collected and never reported
     interrupted: str | None = None  # what stopped the run before its end
-    # Queries of triggers are tests with one arm. They have no lift, so they are kept apart.
-    triggers: tuple[PlannedCase, ...] = ()
-    trigger_records: _Records = ()
     studies: tuple[Study, ...] = ()  # one or more per agent and model
     with_skills: tuple[str, ...] = ()  # paths of others that were installed in all arms
     noise: Whole = 0  # unrelated skills, likewise
@@ -225,7 +222,7 @@ class RunResults:
             self.verdicts,
             self.trigger_summaries,
             {skill.name: skill.digest for skill in self.skills},
-            _case_totals(self.tests),
+            {group.pair: total for group, total in _totals(self.cases).items()},
             interrupted=self.interrupted is not None,
             model_ids=self.model_ids,
         )
@@ -245,7 +242,7 @@ class RunResults:
             self.triggers,
             self.records_of,
             self.questions,
-            self.missing_queries,
+            self.missing,
             {skill.name: skill.path for skill in self.skills},
             tuple(beside),
         )
@@ -254,13 +251,13 @@ class RunResults:
     @cached_property
     def agents(self) -> dict[str, str]:
         """The agents of the run and their versions."""
-        return agents_in(self.all_records)
+        return agents_in(self.records)
 
     @computed_field
     @cached_property
     def gate(self) -> Gate:
         """Why the run fails, by its gates and accepted results."""
-        unmatched = unmatched_reasons(judged(self.unmatched, self.all_tests))
+        unmatched = unmatched_reasons(judged(self.unmatched, self.tests))
         if not self.comparisons and not self.gates.any() and not unmatched:
             return Gate(None)
         reasons = (
@@ -278,29 +275,36 @@ class RunResults:
     @cached_property
     def by_test(self) -> dict[tuple[SkillOnSubject, str], list[Record]]:
         """The records of each skill, case and model."""
-        return _by_test(self.records)
-
-    @cached_property
-    def _by_trigger(self) -> dict[tuple[SkillOnSubject, str], list[Record]]:
-        return _by_test(self.trigger_records)
+        groups: dict[tuple[SkillOnSubject, str], list[Record]] = {}
+        for record in self.records:
+            groups.setdefault((record.pair, record.case), []).append(record)
+        return groups
 
     def records_of(self, test: PlannedCase) -> list[Record]:
-        records = self.by_test if test.should_trigger is None else self._by_trigger
-        return records.get((test.pair, test.case), [])
+        return self.by_test.get((test.pair, test.case), [])
 
-    @property
-    def all_tests(self) -> tuple[PlannedCase, ...]:
-        """Cases and queries of triggers."""
-        return (*self.tests, *self.triggers)
+    @cached_property
+    def triggers(self) -> tuple[PlannedCase, ...]:
+        """The tests that are queries of triggers."""
+        return tuple(test for test in self.tests if test.is_trigger)
 
-    @property
-    def all_records(self) -> tuple[Record, ...]:
-        return (*self.records, *self.trigger_records)
+    @cached_property
+    def cases(self) -> tuple[PlannedCase, ...]:
+        """The other tests: those that lift and verdicts are of."""
+        return tuple(test for test in self.tests if not test.is_trigger)
+
+    @cached_property
+    def case_records(self) -> tuple[Record, ...]:
+        """The records that lift and verdicts are of."""
+        triggers = {(test.pair, test.case) for test in self.triggers}
+        return tuple(
+            record for record in self.records if (record.pair, record.case) not in triggers
+        )
 
     @property
     def only_studied(self) -> bool:
         """Whether no test was planned, as for commands that compare ways to install skills."""
-        return not (self.tests or self.triggers) and bool(self.studies)
+        return not self.tests and bool(self.studies)
 
     def is_errored(self, test: PlannedCase) -> bool:
         """Whether an answer is missing."""
@@ -309,30 +313,25 @@ class RunResults:
     # What it lacks.
 
     @cached_property
-    def missing(self) -> dict[SkillOnSubject, int]:
+    def missing(self) -> dict[Group, int]:
         """How many cases are in no file of a merged run."""
-        return _missing(self.tests) if self.expects_all else {}
+        counts = incomplete(self.tests) if self.expects_all else {}
+        return {group: total - number for group, (number, total) in counts.items()}
 
     @cached_property
-    def missing_queries(self) -> dict[SkillOnSubject, int]:
-        return _missing(self.triggers) if self.expects_all else {}
-
-    @cached_property
-    def subsets(self) -> dict[SkillOnSubject, str]:
+    def subsets(self) -> dict[Group, str]:
         """How many cases ran, where others were deselected, say by -k or --lf."""
-        return {} if self.expects_all else _shares(self.tests, "case")
-
-    @cached_property
-    def query_subsets(self) -> dict[SkillOnSubject, str]:
-        """The same of queries."""
-        return {} if self.expects_all else _shares(self.triggers, "query")
+        counts = {} if self.expects_all else incomplete(self.tests)
+        return {
+            group: f"{number:,} of {counted(total, group.noun)}"
+            for group, (number, total) in counts.items()
+        }
 
     @cached_property
     def causes(self) -> list[Cause]:
         """Why answers are missing."""
         return causes_of(
-            (f"{record.skill}::{record.case}[{record.label}]", record)
-            for record in self.all_records
+            (f"{record.skill}::{record.case}[{record.label}]", record) for record in self.records
         )
 
     @property
@@ -351,7 +350,7 @@ class RunResults:
     @cached_property
     def unfinished(self) -> list[str]:
         """What the run lacks, one line each."""
-        collected = {test.nodeid for test in self.all_tests}.union(self.lost, self.broken)
+        collected = {test.nodeid for test in self.tests}.union(self.lost, self.broken)
         lost = f"{len(self.lost):,} of {counted(len(collected), 'test')}"
         lines = []
         if self.interrupted is not None:
@@ -360,9 +359,8 @@ class RunResults:
         elif self.lost:
             lines.append(f"{lost} collected but never reported, as if their process had died")
         return lines + [
-            f"{pair}: {counted(number, noun)} missing from all files"
-            for noun, missing in (("case", self.missing), ("query", self.missing_queries))
-            for pair, number in missing.items()
+            f"{group.pair}: {counted(number, group.noun)} missing from all files"
+            for group, number in self.missing.items()
         ]
 
     # What came of it.
@@ -371,7 +369,7 @@ class RunResults:
     def summaries(self) -> list[Summary]:
         """One per skill and model with records, in the given order."""
         groups: dict[SkillOnSubject, list[Record]] = {}
-        for record in self.records:
+        for record in self.case_records:
             groups.setdefault(record.pair, []).append(record)
         return [
             summarize(
@@ -392,15 +390,15 @@ class RunResults:
         ]
 
     def _not_run(self, pair: SkillOnSubject) -> int:
-        planned = [test for test in self.tests if test.pair == pair]
+        planned = [test for test in self.cases if test.pair == pair]
         lost = sum(not self.records_of(test) for test in planned)
-        return lost + self.missing.get(pair, 0)
+        return lost + self.missing.get(Group(pair, False), 0)
 
     @cached_property
     def _samples(self) -> dict[SkillOnSubject, dict[str, str]]:
         """What each case asks, by skill and model."""
         samples: dict[SkillOnSubject, dict[str, str]] = {}
-        for test in self.tests:
+        for test in self.cases:
             samples.setdefault(test.pair, {})[test.case] = test.sample
         return samples
 
@@ -408,7 +406,7 @@ class RunResults:
     def _own_runs(self) -> dict[SkillOnSubject, set[str]]:
         """The cases that say themselves how often they are asked, by skill and model."""
         cases: dict[SkillOnSubject, set[str]] = {}
-        for test in self.tests:
+        for test in self.cases:
             if test.own_runs:
                 cases.setdefault(test.pair, set()).add(test.case)
         return cases
@@ -419,21 +417,20 @@ class RunResults:
 
     @cached_property
     def comparisons(self) -> list[AcceptedComparison]:
-        """One per skill and model with accepted results; those of triggers follow the cases."""
-        groups = (compare_all(tests, self.records_of) for tests in (self.tests, self.triggers))
-        return [comparison for group in groups for comparison in group]
+        """One for each group of tests with accepted results."""
+        return compare_all(self.tests, self.records_of)
 
     def standing(self, test: PlannedCase) -> Standing | None:
         """Of a case among the others; None if it has no answer, or an xfail mark."""
-        if (key := _key(test)) in self._standings:
+        if (key := (test.pair, test.case)) in self._standings:
             return self._standings[key]
         case = compared(test, self.records_of(test))
         return case.alone if case else None
 
     @cached_property
-    def _standings(self) -> dict[tuple[SkillOnSubject, str, bool], Standing]:
+    def _standings(self) -> dict[tuple[SkillOnSubject, str], Standing]:
         return {
-            _key(case.test): comparison.standing(case)
+            (case.test.pair, case.test.case): comparison.standing(case)
             for comparison in self.comparisons
             for case in comparison.cases
         }
@@ -441,7 +438,7 @@ class RunResults:
     @cached_property
     def failed(self) -> list[PlannedCase]:
         """Tests that failed or had errors, without expected failures."""
-        return [test for test in self.all_tests if self._is_failed(test)]
+        return [test for test in self.tests if self._is_failed(test)]
 
     def _is_failed(self, test: PlannedCase) -> bool:
         if self.is_errored(test):
@@ -453,7 +450,7 @@ class RunResults:
     def _without_evidence(self) -> list[str]:
         """Why gates can't be evaluated where there is no verdict; what was deselected is fine."""
         judged_pairs = {row.pair for row in self.summaries}
-        not_run = Counter(test.pair for test in self.tests if test.pair not in judged_pairs)
+        not_run = Counter(test.pair for test in self.cases if test.pair not in judged_pairs)
         reasons = [
             f"{pair}: can't pass: {counted(number, 'case')} not run"
             for pair, number in not_run.items()
@@ -467,7 +464,7 @@ class RunResults:
         """Why the run fails, one line each."""
         lines = [*failed_words(len(self.failed)), *self.unfinished, *self.gate.reasons]
         lines += self.not_tested if self.gate.passed is None else []
-        return lines or ([] if self.all_records or self.only_studied else [NOTHING_TESTED])
+        return lines or ([] if self.records or self.only_studied else [NOTHING_TESTED])
 
     def outcome(self, failed: int | None = None) -> str:
         """Passed, failed or interrupted; ``failed`` tests, if others count than those of skills."""
@@ -483,55 +480,32 @@ def failed_words(number: int) -> list[str]:
     return [f"{counted(number, 'test')} failed or had errors"] if number else []
 
 
-def incomplete(tests: Sequence[PlannedCase]) -> dict[SkillOnSubject, tuple[int, int]]:
-    """Where a run left out cases: by skill and model, the number it has and the number in the file.
+def incomplete(tests: Sequence[PlannedCase]) -> dict[Group, tuple[int, int]]:
+    """Where a run left out cases: the number that it has, and the number in the file.
 
     Python tests belong to no file.
     """
-    counts = Counter(test.pair for test in tests if test.of)
-    totals = _case_totals(tests)
-    return {pair: (counts[pair], totals[pair]) for pair in counts if counts[pair] < totals[pair]}
+    counts, totals = Counter(test.group for test in tests if test.of), _totals(tests)
+    return {of: (counts[of], totals[of]) for of in counts if counts[of] < totals[of]}
 
 
-def _case_totals(tests: Iterable[PlannedCase]) -> dict[SkillOnSubject, int]:
+def _totals(tests: Iterable[PlannedCase]) -> dict[Group, int]:
     """How many cases the file of a skill has on a model."""
-    totals: dict[SkillOnSubject, int] = {}
+    totals: dict[Group, int] = {}
     for test in tests:
-        totals[test.pair] = max(totals.get(test.pair, 0), test.of)
+        totals[test.group] = max(totals.get(test.group, 0), test.of)
     return totals
-
-
-def _missing(tests: Sequence[PlannedCase]) -> dict[SkillOnSubject, int]:
-    return {pair: total - number for pair, (number, total) in incomplete(tests).items()}
-
-
-def _shares(tests: Sequence[PlannedCase], noun: str) -> dict[SkillOnSubject, str]:
-    return {
-        pair: f"{number:,} of {counted(total, noun)}"
-        for pair, (number, total) in incomplete(tests).items()
-    }
 
 
 def judged(unmatched: Iterable[Unmatched], tests: Iterable[PlannedCase]) -> list[Unmatched]:
     """Those that a run can judge: one of some cases says nothing of what it has no test for."""
-    counts = Counter((test.pair, test.should_trigger is not None) for test in tests if test.of)
+    counts = Counter(test.pair for test in tests if test.of)
     seen = ("skipped", "marked xfail", "changed")
     return [
         accepted
         for accepted in unmatched
-        if accepted.why in seen or counts[accepted.pair, accepted.trigger] >= accepted.of
+        if accepted.why in seen or counts[accepted.pair] >= accepted.of
     ]
-
-
-def _by_test(records: Iterable[Record]) -> dict[tuple[SkillOnSubject, str], list[Record]]:
-    groups: dict[tuple[SkillOnSubject, str], list[Record]] = {}
-    for record in records:
-        groups.setdefault((record.pair, record.case), []).append(record)
-    return groups
-
-
-def _key(test: PlannedCase) -> tuple[SkillOnSubject, str, bool]:
-    return (test.pair, test.case, test.should_trigger is not None)
 
 
 def versions() -> dict[str, str]:

@@ -175,12 +175,12 @@ def _differences(before: RunResults, after: RunResults) -> Iterator[str]:
 
 def _sides(run: RunResults) -> dict[SkillOnSubject, _Side]:
     # Without the other arms, a missing baseline answer removes no case from the pairs.
-    skill_only = replace(run, records=tuple(r for r in run.records if r.arm == "skill"))
+    skill_only = replace(run, records=tuple(r for r in run.case_records if r.arm == "skill"))
     skill_digests = {skill.name: skill.digest for skill in run.skills}
     digests: dict[SkillOnSubject, dict[str, str]] = {}
-    for test in run.tests:
+    for test in run.cases:
         digests.setdefault(test.pair, {})[test.case] = test.digest
-    for record in run.records:
+    for record in run.case_records:
         digests.setdefault(record.pair, {}).setdefault(record.case, "")
     return {
         row.pair: _Side(row, digests[row.pair], skill_digests[row.skill])
@@ -257,7 +257,7 @@ def _trigger_changes(before: RunResults, after: RunResults) -> Iterator[TriggerC
             continue
         for measure, should in _MEASURES.items():
             earlier, later = (
-                {query.case: query for query in summary.queries if query.should_trigger == should}
+                {query.case: query for query in summary.queries if query.should_open == should}
                 for summary in (old[row.pair], row)
             )
             samples: dict[str, list[tuple[float, float]]] = {}

@@ -50,11 +50,7 @@ def untested_notes(results: RunResults) -> list[str]:
 
 
 def subset_notes(results: RunResults) -> list[str]:
-    return [
-        f"{pair}: ran only {share}."
-        for subsets in (results.subsets, results.query_subsets)
-        for pair, share in subsets.items()
-    ]
+    return [f"{group.pair}: ran only {share}." for group, share in results.subsets.items()]
 
 
 def _example_notes(results: RunResults) -> list[str]:
@@ -75,7 +71,7 @@ def _version_notes(results: RunResults) -> list[str]:
     summaries: list[Summary | TriggerSummary] = [*results.trigger_summaries, *results.summaries]
     by_pair = {row.pair: row for row in summaries}
     notes = dict[str, None]()
-    for test in results.all_tests:
+    for test in results.tests:
         row, accepted = by_pair.get(test.pair), test.expected.version if test.expected else ""
         if row and accepted and row.agent_version not in ("", accepted):
             before = f"{row.agent} was {one_line(accepted, 60)} when results were accepted"
@@ -85,7 +81,7 @@ def _version_notes(results: RunResults) -> list[str]:
 
 def _limit_notes(results: RunResults, spell: Spell | None) -> list[str]:
     """Agents that were stopped: a low limit looks like a skill that is of no use."""
-    by_agents = [record for record in results.records if record.activity]
+    by_agents = [record for record in results.case_records if record.activity]
     trials = Counter(record.label for record in by_agents)
     stopped = Counter(
         record.label
@@ -106,9 +102,9 @@ def _unseen_notes(results: RunResults, spell: Spell | None) -> list[str]:
     def by_agent(test: PlannedCase) -> bool:
         return test.agent != CHAT or any(record.activity for record in results.records_of(test))
 
-    plain = {test.skill for test in results.tests if not by_agent(test)}
+    plain = {test.skill for test in results.cases if not by_agent(test)}
     skills = [skill for skill in results.skills if skill.name in plain]
-    mixed = any(map(by_agent, results.tests))
+    mixed = any(map(by_agent, results.cases))
     return unseen_notes(skills, spell, "plain completions" if mixed else "the model")
 
 

@@ -13,9 +13,9 @@ from pydantic import Field, PlainSerializer, computed_field
 from .._util.texts import apart, counted, one_line, percent, span
 from ..settings import ENOUGH_QUERIES, Gates
 from ..stats import Interval, wilson
-from ..trials.plan import PlannedCase
+from ..trials.plan import Group, PlannedCase
 from ..trials.records import Record, agents_in
-from ..trials.subject import CHAT, SkillOnSubject, WithPair
+from ..trials.subject import CHAT, WithPair
 
 THRESHOLD: Final = 0.5  # the share of runs at which a query counts as one that opens the skill
 MODELS_CHOICE: Final = "the choice of the model, without an agent"  # what numbers of chat are of
@@ -42,7 +42,7 @@ class QueryRate:
 
     case: str  # the id of its test
     query: str
-    should_trigger: bool
+    should_open: bool
     opened: int  # runs that opened the skill
     runs: int  # that were decided; errored ones are not among them
     errored: int
@@ -59,7 +59,7 @@ class QueryRate:
     def right(self) -> bool | None:
         """Whether it opens the skill if it should, and only then; None if nothing is known."""
         rate = self.rate
-        return None if rate is None else (rate >= THRESHOLD) == self.should_trigger
+        return None if rate is None else (rate >= THRESHOLD) == self.should_open
 
     @property
     def count(self) -> str:
@@ -125,14 +125,14 @@ class TriggerSummary(WithPair):
     @property
     def missed(self) -> list[QueryRate]:
         """Queries that should open the skill and don't, the worst first."""
-        queries = [query for query in self.queries if query.should_trigger]
+        queries = [query for query in self.queries if query.should_open]
         wrong = [query for query in queries if query.right is False]
         return sorted(wrong, key=lambda query: query.rate or 0.0)
 
     @property
     def alarms(self) -> list[QueryRate]:
         """Queries that should not open the skill and do, the worst first."""
-        queries = [query for query in self.queries if not query.should_trigger]
+        queries = [query for query in self.queries if not query.should_open]
         wrong = [query for query in queries if query.right is False]
         return sorted(wrong, key=lambda query: -(query.rate or 0.0))
 
@@ -142,7 +142,7 @@ class TriggerSummary(WithPair):
         """Other skills, by the number of trials that opened one where ours should have been."""
         trials = Counter[str]()
         for query in self.queries:
-            if query.should_trigger:
+            if query.should_open:
                 trials.update(query.instead)
         return dict(trials.most_common())
 
@@ -252,21 +252,21 @@ def trigger_summaries(
     tests: Iterable[PlannedCase],
     records_of: Callable[[PlannedCase], Sequence[Record]],
     questions: Mapping[tuple[str, str], str],
-    missing: Mapping[SkillOnSubject, int],
+    missing: Mapping[Group, int],
     paths: Mapping[str, str],
     beside: tuple[str, ...] = (),
 ) -> list[TriggerSummary]:
     """One per skill, agent and model; ``questions`` by skill and id, ``missing`` counts queries."""
-    groups: dict[SkillOnSubject, list[PlannedCase]] = {}
+    groups: dict[Group, list[PlannedCase]] = {}
     for test in tests:
-        groups.setdefault(test.pair, []).append(test)
+        groups.setdefault(test.group, []).append(test)
     summaries = []
-    for pair, group in groups.items():
-        skill, (agent, model) = pair
-        by_query = [records_of(test) for test in group]
+    for group, queries_of in groups.items():
+        skill, (agent, model) = group.pair
+        by_query = [records_of(test) for test in queries_of]
         queries = tuple(
             query_rate(test, questions.get((skill, test.case), ""), records)
-            for test, records in zip(group, by_query, strict=True)
+            for test, records in zip(queries_of, by_query, strict=True)
         )
         records = [record for of_query in by_query for record in of_query]
         answered = [record for record in records if record.outcome != "errored"]
@@ -274,11 +274,11 @@ def trigger_summaries(
             TriggerSummary(
                 skill,
                 model,
-                share_of(query for query in queries if query.should_trigger),
-                share_of(query for query in queries if not query.should_trigger),
+                share_of(query for query in queries if query.should_open),
+                share_of(query for query in queries if not query.should_open),
                 queries,
                 errored=len(records) - len(answered),
-                not_run=missing.get(pair, 0) + sum(not of_query for of_query in by_query),
+                not_run=missing.get(group, 0) + sum(not of_query for of_query in by_query),
                 trials=len(records),
                 runs=max((record.run for record in records), default=0),
                 cost=_mean([record.cost for record in answered]),
@@ -294,7 +294,7 @@ def trigger_summaries(
 
 def query_rate(test: PlannedCase, query: str, records: Iterable[Record]) -> QueryRate:
     """What came of the runs of a query: a decision is right or wrong, an error is neither."""
-    should, runs = bool(test.should_trigger), list(records)
+    should, runs = test.should_open, list(records)
     decided = [record for record in runs if record.outcome != "errored"]
     opened = [record for record in decided if (record.outcome == "passed") == should]
     instead = Counter(

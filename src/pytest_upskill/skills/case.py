@@ -13,6 +13,8 @@ from .case_forms import SandboxForm
 Role = Literal["user", "assistant"]
 
 EDIT_ME: Final = "edit-me"  # the tag of an example that nobody has edited yet
+OPENS: Final = "opens"  # the tag of a trigger that should open the skill
+STAYS_CLOSED: Final = "stays-closed"  # of one that should not
 
 
 class SandboxNeeds(NamedTuple):
@@ -80,6 +82,12 @@ class Case:
     )
     defaulted: frozenset[Location] = frozenset()  # paths filled in by the file's defaults
     is_eval: bool = False  # in the form of evals.json or a similar one, which has other paths
+    is_trigger: bool = False  # a query: only whether the skill is opened counts
+
+    @property
+    def should_open(self) -> bool:
+        """Whether a trigger should open the skill."""
+        return OPENS in self.tags
 
     def place_of(self, *inside: str | int) -> Location:
         """The path in the file of something inside this case."""

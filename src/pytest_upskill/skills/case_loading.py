@@ -2,7 +2,7 @@
 
 import codecs
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -66,7 +66,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
     folder, unknown = folder or file.parent, Unknown()
     foreign = entries_of_others(data)
     entries, defaults = _entries(file, data, foreign, unknown)
-    warnings, lines = list[tuple[int, str]](), _lines_of(text, entries)
+    warnings, lines = list[tuple[int, str]](), lines_of(text, entries.places)
     if foreign:
         keys_of_file(data, foreign, unknown)
     _leave_out_triggers(entries)
@@ -102,13 +102,18 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
             bad.append(broken(file, case.line, case.place, [((*case.place, "id"), problem)]))
         left_out = {case.place for case, _ in twice}
         cases = [case for case in cases if case.place not in left_out]
+    warnings += ignored_keys(text, unknown)
+    return LoadedCases.of(file, cases, bad, sorted(warnings))
+
+
+def ignored_keys(text: str, unknown: Unknown) -> Iterator[tuple[int, str]]:
+    """A warning about the keys that are not read, if there are any."""
     if unknown.places:
         keys = sorted(unknown.places)
         names = [one_line(key, 60) for key in keys[:_MOST_KEYS]]
         hidden_keys = [f"and {len(keys) - _MOST_KEYS} more"] if len(keys) > _MOST_KEYS else []
         line = min(line_of(text, unknown.places[key]) for key in keys[:_MOST_KEYS])
-        warnings.append((line, f"unknown keys are ignored: {', '.join([*names, *hidden_keys])}"))
-    return LoadedCases.of(file, cases, bad, sorted(warnings))
+        yield line, f"unknown keys are ignored: {', '.join([*names, *hidden_keys])}"
 
 
 def sandbox_of(file: Path | None) -> SandboxNeeds:
@@ -200,12 +205,16 @@ def _own_entries(file: Path, data: Any, unknown: Unknown) -> tuple[Entries, Mapp
     return Entries.of((key,), data.get(key) or []), data.get("defaults") or {}
 
 
-def _lines_of(text: str, entries: Entries) -> dict[Location, int]:
+def lines_of(text: str, places: Sequence[Location]) -> dict[Location, int]:
     """The line of each case."""
-    if entries.places == [()]:
-        return {(): 1}
-    root = entries.places[0][:-1]
-    return dict(zip(entries.places, lines_inside(text, root), strict=True))
+    roots = dict.fromkeys(place[:-1] for place in places if place)
+    inside = {root: lines_inside(text, root) for root in roots}
+    return {
+        place: inside[place[:-1]][place[-1]]
+        if place and isinstance(place[-1], int)
+        else line_of(text, place)
+        for place in places
+    }
 
 
 def _leave_out_triggers(entries: Entries) -> None:

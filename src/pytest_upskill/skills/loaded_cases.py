@@ -33,6 +33,7 @@ class BrokenCase:
     place: Location
     line: int
     error: CasesError
+    is_trigger: bool = False
 
     @property
     def message(self) -> str:
@@ -58,6 +59,11 @@ class LoadedCases(Generic[C]):
         warnings: Sequence[tuple[int, str]],
     ) -> "LoadedCases[D]":
         return LoadedCases(file, tuple(cases), _in_order(broken), tuple(warnings))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is neither a case nor a mistake to report."""
+        return not (self.cases or self.broken)
 
     def only(self, cases: Sequence[D], broken: Sequence[BrokenCase]) -> "LoadedCases[D]":
         """The same with other cases, and more broken ones."""

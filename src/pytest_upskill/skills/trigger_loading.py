@@ -1,4 +1,4 @@
-"""Trigger sets: queries that should, or should not, make an agent open a skill.
+"""Trigger sets: queries that should, or should not, make an agent open a skill, as cases.
 
 They are in separate files (evals/triggers.json, evals/*trigger*.json), or beside the cases, in the
 forms of skill-creator and similar ones.
@@ -7,21 +7,22 @@ forms of skill-creator and similar ones.
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.json_forms import FormError, Location, Problem, line_of, lines_inside
-from .._util.texts import digest, guess, one_line, slug
-from ..errors import CasesError, shown
-from .case_loading import read_cases_json
+from .._util.json_forms import FormError, Location, Problem
+from .._util.texts import digest, guess, slug
+from ..errors import CasesError, NoCasesError
+from .case import OPENS, STAYS_CLOSED, Case
+from .case_loading import MAX_CASES_BYTES, ignored_keys, lines_of, read_cases_json
 from .evals import TRIGGER_LISTS, entries_of_others, is_trigger, is_typo, usable_id
 from .folder import cases_files, is_trigger_file
-from .loaded_cases import BrokenCase, broken, numbered
+from .loaded_cases import BrokenCase, LoadedCases, Unknown, broken, numbered
 
 TRIGGERS_NAME: Final = "evals/triggers.json"  # where new ones go
 PREFIX: Final = "trigger-"  # of all ids
-MAX_TRIGGERS_BYTES: Final = 5_000_000
+ACTIVATED: Final = "skill_activated"  # the check of every query
 
 _LISTS: Final = (
     *TRIGGER_LISTS,
@@ -38,51 +39,11 @@ _NO: Final = frozenset(
     {"no_trigger", "not_trigger", "do_not_trigger", "should_not_trigger", "not", "no", "negative"}
     | {"do_not_activate", "should_not_activate", "skip", "none"}
 )
+_OURS: Final = ("query", "should_trigger")
+_OTHERS: Final = frozenset({*_QUERIES, *_WISHES, *_SHOULD_NOT, *_IN_WORDS, "queries", "id"})
 _HOW_TO_WRITE: Final = 'Write [{"query": "a request", "should_trigger": true}] to it.'
-_TWICE: Final = "ids that occur twice are numbered"
 
-
-@dataclass(frozen=True)
-class Trigger:
-    """A query, and whether the skill should be opened for it."""
-
-    id: str  # of its test: "trigger-fill-in-this-form"
-    query: str
-    should_trigger: bool
-    file: Path
-    line: int = 1
-    place: Location = ()
-
-    @property
-    def location(self) -> str:
-        return f"{shown(self.file)}:{self.line}"
-
-
-@dataclass(frozen=True)
-class TriggerWarning:
-    """A possible mistake in a trigger set that can be used."""
-
-    file: Path
-    line: int
-    message: str
-    repeats: bool = False  # a query that is there twice
-
-
-@dataclass(frozen=True)
-class LoadedTriggers:
-    """The triggers of a skill: usable ones, broken ones, and warnings."""
-
-    triggers: tuple[Trigger, ...] = ()
-    broken: tuple[BrokenCase, ...] = ()
-    warnings: tuple[TriggerWarning, ...] = ()
-
-    @property
-    def found(self) -> bool:
-        """Whether there is a query, or a mistake to report."""
-        return bool(self.triggers or self.broken)
-
-    def of_kind(self, should_trigger: bool) -> list[Trigger]:
-        return [trigger for trigger in self.triggers if trigger.should_trigger == should_trigger]
+Entry = tuple[Location, Any, bool | None]  # its path, as written, and what its list says of all
 
 
 def trigger_files(folder: Path) -> list[Path]:
@@ -109,118 +70,59 @@ def names_skill(query: str, name: str) -> bool:
 
 def load_triggers(
     folder: Path, cases_file: Path | None = None, taken: Collection[str] = ()
-) -> LoadedTriggers:
-    """The triggers of a skill; those of ``cases_file`` alone, if it is not the skill's own.
+) -> list[LoadedCases[Case]]:
+    """The queries of a skill, file by file; those of ``cases_file`` alone, if it is another's.
 
     Never raises: a file that can't be read is told as broken. ``taken`` are ids of cases.
     """
     files = [*cases_files(folder), *trigger_files(folder)]
     if cases_file and cases_file not in cases_files(folder):
-        alone = _load([cases_file], taken)
-        if alone.found or cases_file in files:
-            return alone
-    return _load(files, taken)
+        alone = _load(cases_file)
+        if not alone.is_empty or cases_file in files:
+            return _with_ids([alone], taken)
+    return _with_ids(map(_load, files), taken)
 
 
-def _load(files: Iterable[Path], taken: Collection[str]) -> LoadedTriggers:
-    read = _Read()
-    for file in files:
+def all_triggers(loaded: Iterable[LoadedCases[Case]]) -> tuple[Case, ...]:
+    return tuple(case for of_file in loaded for case in of_file.cases)
+
+
+def _load(file: Path) -> LoadedCases[Case]:
+    """The queries of a file; ids are as written, or empty."""
+    alone = is_trigger_file(file)
+    try:
+        text, data = read_cases_json(file, MAX_CASES_BYTES, _HOW_TO_WRITE)
+        entries = list(_entries(data) if alone else _beside_cases(data))
+        if alone and not entries and file.match(TRIGGERS_NAME):
+            problem = "no queries" if data in ([], {}) else "no list of queries"
+            raise NoCasesError(file, problem, _HOW_TO_WRITE)
+    except CasesError as error:
+        if not alone:
+            return LoadedCases(file, ())  # reported with its cases
+        name = f"{PREFIX}{slug(file.stem) or 'file'}"
+        return LoadedCases(
+            file, (), (BrokenCase(name, (), line_in(error), error, is_trigger=True),)
+        )
+    if alone and not entries:  # another kind of file may have such a name: the results of a run
+        return LoadedCases(file, (), warnings=((1, "no list of queries, so it is left out"),))
+    lines = lines_of(text, [place for place, *_ in entries])
+    cases, bad, unknown = list[Case](), list[BrokenCase](), Unknown()
+    for place, written, wish in entries:
+        line = lines[place]
         try:
-            read.add(file)
-        except CasesError as error:
-            if not is_trigger_file(file):
-                continue  # reported with its cases
-            name = f"{PREFIX}{slug(file.stem) or 'file'}"
-            read.broken.append(BrokenCase(name, (), line_in(error), error))
-    triggers = _with_ids(read, taken)
-    names = numbered(
-        [*taken, *(item.id for item in triggers), *(item.name for item in read.broken)]
-    )
-    named = zip(read.broken, names[len(taken) + len(triggers) :], strict=True)
-    bad = tuple(replace(item, name=name) for item, name in named)
-    return LoadedTriggers(triggers, bad, tuple(read.warnings))
+            cases.append(_trigger(line, place, written, wish, unknown))
+        except FormError as error:
+            own_id = usable_id(written, "id") if isinstance(written, dict) else None
+            number = place[-1] + 1 if place and isinstance(place[-1], int) else 1
+            name = _prefixed(own_id or str(number))
+            bad.append(replace(broken(file, line, place, error.problems, name), is_trigger=True))
+    return LoadedCases(file, tuple(cases), tuple(bad), tuple(ignored_keys(text, unknown)))
 
 
 def line_in(error: CasesError) -> int:
     """The line in the place of an error, ``path:line[:column]``; else the first."""
     numbers = [int(part) for part in error.where.split(":")[1:] if part.isdigit()]
     return numbers[0] if numbers else 1
-
-
-class _Read:
-    """What was read from all files so far."""
-
-    def __init__(self) -> None:
-        self.triggers: list[Trigger] = []  # their ids as written, or empty
-        self.broken: list[BrokenCase] = []
-        self.warnings: list[TriggerWarning] = []
-        self._known: dict[str, Trigger] = {}  # by the query, without case and extra space
-
-    def add(self, file: Path) -> None:
-        """Read a file; CasesError if it can't be read as a whole."""
-        alone = is_trigger_file(file)
-        limit = MAX_TRIGGERS_BYTES if alone else 10 * MAX_TRIGGERS_BYTES
-        text, data = read_cases_json(file, limit, _HOW_TO_WRITE)
-        entries = list(_entries(data) if alone else _beside_cases(data))
-        if not entries and alone:
-            self._without_queries(file, data)
-        ignored, line_at = dict[str, int](), _Lines(text)
-        for place, written, wish in entries:
-            line = line_at(place)
-            try:
-                trigger, unknown = _trigger(file, line, place, written, wish)
-                ignored |= {key: line for key in unknown if key not in ignored}
-                self._take(trigger)
-            except FormError as error:
-                own_id = usable_id(written, "id") if isinstance(written, dict) else None
-                number = place[-1] + 1 if place and isinstance(place[-1], int) else 1
-                name = _prefixed(own_id or str(number))
-                self.broken.append(broken(file, line, place, error.problems, name))
-        if ignored:
-            keys = ", ".join(one_line(key, 60) for key in ignored)
-            line = min(ignored.values())
-            self.warnings.append(TriggerWarning(file, line, f"unknown keys are ignored: {keys}"))
-
-    def _without_queries(self, file: Path, data: Any) -> None:
-        """Another kind of file may have such a name: the results of a run, say."""
-        if file.match(TRIGGERS_NAME):
-            problem = "no queries" if data in ([], {}) else "no list of queries"
-            raise CasesError(file, problem, _HOW_TO_WRITE)
-        self.warnings.append(TriggerWarning(file, 1, "no list of queries, so it is left out"))
-
-    def _take(self, trigger: Trigger) -> None:
-        """FormError if the same query has the opposite expectation elsewhere."""
-        first = self._known.setdefault(" ".join(trigger.query.casefold().split()), trigger)
-        if first is trigger:
-            self.triggers.append(trigger)
-        elif first.should_trigger == trigger.should_trigger:
-            message = f"the same query as in {first.location}: it counts once"
-            self.warnings.append(TriggerWarning(trigger.file, trigger.line, message, repeats=True))
-        else:
-            which = "should not" if trigger.should_trigger else "should"
-            message = f"the same query {which} trigger in {first.location}; keep one of them"
-            raise FormError([((*trigger.place, "should_trigger"), message)])
-
-
-class _Lines:
-    """The lines of paths; those of all items of a list are found at once."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._inside: dict[Location, list[int]] = {}
-
-    def __call__(self, place: Location) -> int:
-        if not place or not isinstance(place[-1], int):
-            return line_of(self._text, place)
-        root = place[:-1]
-        if root not in self._inside:
-            self._inside[root] = lines_inside(self._text, root)
-        return self._inside[root][place[-1]]
-
-
-Entry = tuple[
-    Location, Any, bool | None
-]  # its path, as written, and should_trigger if its list says so
 
 
 def _entries(data: Any, root: Location = ()) -> Iterator[Entry]:
@@ -266,46 +168,44 @@ def _triggers_in(places: Iterable[Location], written: Iterable[Any]) -> Iterator
     yield from ((place, item, None) for place, item in pairs if is_trigger(item))
 
 
-def _trigger(
-    file: Path, line: int, place: Location, written: Any, wish: bool | None
-) -> tuple[Trigger, list[str]]:
-    """A query without its final id, and keys that look like typos; FormError if it is broken."""
+def _trigger(line: int, place: Location, written: Any, wish: bool | None, unknown: Unknown) -> Case:
+    """A query without its final id; FormError if it is broken."""
+    inside: tuple[Location, ...] = ()
     if isinstance(written, str) and wish is not None:
-        written = {"query": written}
-        at = place
+        written, inside = {"query": written}, (place,)
     elif not isinstance(written, dict):
         problem = 'must be an object with "query" and "should_trigger"'
         raise FormError(
             [(place, problem if wish is None else f"must be a string, or {problem[8:]}")]
         )
-    else:
-        at = ()
     problems = list[Problem]()
     key = next((key for key in _QUERIES if key in written), "query")
     query = written.get(key)
     if not isinstance(query, str):
         problem = "must be a string" if key in written else f"missing{guess('query', written)}"
-        problems.append((at or (*place, key), problem))
+        problems.append(((*place, key), problem))
     elif not query.strip():
-        problems.append((at or (*place, key), "must not be empty"))
-    wish_key, should_trigger = _wish(written, wish)
-    if should_trigger is None:
+        problems.append((inside[0] if inside else (*place, key), "must not be empty"))
+    wish_key, should_open = _wish(written, wish)
+    if should_open is None:
         problem = (
             "must be true or false" if wish_key in written else f"missing{guess(wish_key, written)}"
         )
         problems.append(((*place, wish_key), problem))
     if problems:
         raise FormError(problems)
-    known_keys = {"query", "should_trigger", key, wish_key, "id"}
-    typos = [name for name in written if name not in known_keys | _OTHERS and is_typo(name, _OURS)]
-    trigger = Trigger(
-        usable_id(written, "id") or "", str(query), bool(should_trigger), file, line, place
+    for name in written.keys() - _OTHERS:
+        if is_typo(name, _OURS):
+            unknown.add(place, name)
+    return Case(
+        usable_id(written, "id") or "",
+        str(query),
+        {ACTIVATED: should_open},
+        place,
+        line,
+        tags=(OPENS if should_open else STAYS_CLOSED,),
+        is_trigger=True,
     )
-    return trigger, typos
-
-
-_OURS: Final = ("query", "should_trigger")
-_OTHERS: Final = frozenset({*_QUERIES, *_WISHES, *_SHOULD_NOT, *_IN_WORDS, "queries"})
 
 
 def _wish(written: Mapping[str, Any], wish: bool | None) -> tuple[str, bool | None]:
@@ -331,22 +231,31 @@ def _prefixed(name: str) -> str:
     return name if name.startswith(PREFIX) else f"{PREFIX}{name}"
 
 
-def _with_ids(read: _Read, taken: Collection[str]) -> tuple[Trigger, ...]:
-    """Written ids, else the first words of the query, with a hash where those are not unique."""
-    words = [slug(trigger.query) for trigger in read.triggers]
-    often = Counter(
-        name for name, trigger in zip(words, read.triggers, strict=True) if not trigger.id
-    )
-    often.update(trigger.id.removeprefix(PREFIX) for trigger in read.triggers if trigger.id)
+def _with_ids(
+    files: Iterable[LoadedCases[Case]], taken: Collection[str]
+) -> list[LoadedCases[Case]]:
+    """Unique ids in all files: as written, else the first words of the query.
+
+    A hash follows where those are not unique.
+    """
+    loaded = [of_file for of_file in files if not of_file.is_empty or of_file.warnings]
+    cases = all_triggers(loaded)
+    words = [slug(case.input) for case in cases]
+    often = Counter(name for name, case in zip(words, cases, strict=True) if not case.id)
+    often.update(case.id.removeprefix(PREFIX) for case in cases if case.id)
     ids = []
-    for name, trigger in zip(words, read.triggers, strict=True):
-        name_part = trigger.id or name
-        if not trigger.id and (not name or often[name] > 1 or f"{PREFIX}{name}" in taken):
-            name_part = "-".join(filter(None, [name, digest(trigger.query)[:6]]))
+    for name, case in zip(words, cases, strict=True):
+        name_part = case.id or name
+        if not case.id and (not name or often[name] > 1 or f"{PREFIX}{name}" in taken):
+            name_part = "-".join(filter(None, [name, digest(case.input)[:6]]))
         ids.append(_prefixed(name_part))
-    renamed = zip(read.triggers, ids, numbered(ids), strict=True)
-    if first := next((trigger for trigger, name, unique in renamed if name != unique), None):
-        read.warnings.append(TriggerWarning(first.file, first.line, _TWICE))
-    names = numbered([*taken, *ids])[len(taken) :]
-    pairs = zip(read.triggers, names, strict=True)
-    return tuple(replace(trigger, id=name) for trigger, name in pairs)
+    broken_names = [case.name for of_file in loaded for case in of_file.broken]
+    unique = iter(numbered([*taken, *ids, *broken_names])[len(taken) :])
+    renamed = [
+        replace(of_file, cases=tuple(replace(case, id=next(unique)) for case in of_file.cases))
+        for of_file in loaded
+    ]
+    return [
+        replace(of_file, broken=tuple(replace(case, name=next(unique)) for case in of_file.broken))
+        for of_file in renamed
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._util.texts import counted, one_line
 from ..results.contrasts import points_words
-from ..skills.trigger_loading import Trigger
+from ..skills.case import Case
 from ..stats import Lift
 from .progress_lines import as_sentence, wrapped
 from .wordings import Scores, Wording
@@ -40,8 +40,8 @@ class Described:
 
     name: str
     versions: tuple[MeasuredWording, ...]
-    learn: tuple[Trigger, ...]
-    held: tuple[Trigger, ...]  # no teacher saw them
+    learn: tuple[Case, ...]
+    held: tuple[Case, ...]  # no teacher saw them
     stop: str  # why no more versions were written
     compared: int = 0  # versions that were tested on the held-out queries against the current one
     winner: MeasuredWording | None = None  # None: no version is better in both parts
@@ -169,9 +169,9 @@ def described_data(described: Described) -> dict[str, Any]:
     }
 
 
-def _queries(triggers: Sequence[Trigger], part: str) -> Iterator[dict[str, Any]]:
+def _queries(triggers: Sequence[Case], part: str) -> Iterator[dict[str, Any]]:
     for trigger in triggers:
-        yield {"query": trigger.query, "should_trigger": trigger.should_trigger, "part": part}
+        yield {"query": trigger.input, "should_trigger": trigger.should_open, "part": part}
 
 
 def _version_data(version: MeasuredWording) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def version_text(version: MeasuredWording) -> str:
         if scores:
             lines.append(f"{part}: {scores.right:.0%} right")
             lines += [
-                f"  {name}: {'should' if rate.should_trigger else 'should not'}, "
+                f"  {name}: {'should' if rate.should_open else 'should not'}, "
                 f"opened {rate.opened} of {rate.runs}: {one_line(rate.query, 200)}"
                 for name, rates in scores.by_student.items()
                 for rate in rates

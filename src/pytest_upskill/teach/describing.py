@@ -8,10 +8,10 @@ from typing import Final
 from .._util.files import read_file, reason_of, replace_file, resolved, save_file
 from .._util.texts import counted, one_line, shortened
 from ..errors import BudgetError, InputError, shown
+from ..skills.case import Case
 from ..skills.folder import SKILL_NAMES, skill_file
 from ..skills.search import find_skills
 from ..skills.skill import LONGEST_DESCRIPTION, Skill, fields_of, load_skill
-from ..skills.trigger_loading import Trigger
 from .described import Described, MeasuredWording, version_text
 from .drafts import draft_of, require_writable
 from .improvement import Improvement
@@ -71,7 +71,7 @@ def improve_description(path: Path, settings: TeachSettings, context: TeachConte
 class DescriptionImprovement(Improvement[Wording, MeasuredWording]):
     """Versions of a description, each written by what the best one does with learning queries."""
 
-    queries: Sequence[Trigger]  # only the learning ones
+    queries: Sequence[Case]  # only the learning ones
     neighbours: str  # skills that are installed beside it
 
     noun = "version"
@@ -229,9 +229,9 @@ def _write(new: Wording, old: Wording, run: TeachRun) -> Path:
     return kept
 
 
-def _required_queries(folder: Path) -> tuple[Trigger, ...]:
+def _required_queries(folder: Path) -> tuple[Case, ...]:
     triggers = read_queries(folder)
-    should = sum(trigger.should_trigger for trigger in triggers)
+    should = sum(trigger.should_open for trigger in triggers)
     if min(should, len(triggers) - should) < _FEWEST:
         raise InputError(
             folder,
@@ -256,11 +256,11 @@ def _without(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
     return tuple(skills)
 
 
-def _material(skill: Skill, learning: Sequence[Trigger], held_out: Sequence[Trigger]) -> Material:
+def _material(skill: Skill, learning: Sequence[Case], held_out: Sequence[Case]) -> Material:
     """What is sent of the skill; a resumed run has the same queries, sent or not."""
     start = draft_of(skill, fields_of(skill.file))
     texts = [
-        "\n".join(f"{trigger.should_trigger} {trigger.query}" for trigger in triggers)
+        "\n".join(f"{trigger.should_open} {trigger.input}" for trigger in triggers)
         for triggers in (learning, held_out)
     ]
     sent = (size_of(SKILL_NAMES[0], start.text), size_of("its queries to learn from", texts[0]))

@@ -18,10 +18,10 @@ from .._util.files import resolved, save_file, why_unwritable
 from .._util.json_forms import read_json
 from .._util.texts import counted, visible
 from ..errors import CasesError, InputError, Setting, TeachError
-from ..skills.case import Case
+from ..skills.case import OPENS, STAYS_CLOSED, Case
 from ..skills.folder import SKILL_NAMES, read_text, skill_file
 from ..skills.skill import Skill, fields_of, load_skill
-from ..skills.trigger_loading import TRIGGERS_NAME, Trigger, load_triggers
+from ..skills.trigger_loading import TRIGGERS_NAME, all_triggers, load_triggers
 from .case_writing import Author, Rejected, UsableCase, require_different
 from .drafts import draft_of
 from .progress_lines import as_sentence, wrapped
@@ -33,8 +33,6 @@ from .teach_costs import estimate_queries
 from .teach_run import TeachContext, open_models, require_unfinished, start_run
 from .teach_settings import TeachSettings, check
 
-OPENS: Final = "opens"
-STAYS_CLOSED: Final = "stays-closed"
 LONGEST_QUERY: Final = 2_000  # characters: it is asked and paid for often
 _SHORTEST: Final = 8
 _WORDS: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
@@ -80,7 +78,7 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
     file = _growable_file(folder)
     entries = _entries(file)
     triggers = read_queries(folder) if entries or not file.exists() else ()
-    old = [_usable(Query(trigger.query, trigger.should_trigger)) for trigger in triggers]
+    old = [_usable(Query(trigger.input, trigger.should_open)) for trigger in triggers]
     number = settings.queries - len(old)
     with open_models(settings, context) as models:
         messages = read_user_messages(settings.traces, trace_budget(models.provider) // 2)
@@ -270,12 +268,12 @@ def _material(skill: Skill, messages: Material) -> Material:
     return replace(messages, start=start, sent=sent)
 
 
-def read_queries(folder: Path) -> tuple[Trigger, ...]:
+def read_queries(folder: Path) -> tuple[Case, ...]:
     """All queries of a skill, wherever they are; CasesError if one can't be read."""
     loaded = load_triggers(folder)
-    for broken in loaded.broken:
+    for broken in (case for of_file in loaded for case in of_file.broken):
         raise broken.error
-    return loaded.triggers
+    return all_triggers(loaded)
 
 
 def _growable_file(folder: Path) -> Path:

@@ -14,7 +14,6 @@ from ..measure.estimate import (
 )
 from ..skills.case import Case
 from ..skills.skill import Skill, estimated_tokens
-from ..skills.trigger_loading import Trigger
 from ..stats.intervals import LEVEL
 from ..stats.power import fewest_cases
 from ..trials.answer import Usage
@@ -139,9 +138,9 @@ def too_few_cases(cases: Sequence[UsableCase], new: int, share: float, students:
     return ""
 
 
-def too_few_queries(held: Sequence[Trigger], attempts: int) -> str:
+def too_few_queries(held: Sequence[Case], attempts: int) -> str:
     """A warning if a change in one kind of query can't be shown, whatever the students do."""
-    should = sum(trigger.should_trigger for trigger in held)
+    should = sum(trigger.should_open for trigger in held)
     kinds = should, len(held) - should
     needed = fewest_cases(1 - (1 - LEVEL) / max(1, attempts - 1))
     if min(kinds) >= needed:

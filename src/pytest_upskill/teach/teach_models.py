@@ -7,7 +7,8 @@ from typing import Final
 
 from .._util.texts import dollars, plain
 from ..agents.roster import subjects_of
-from ..checks import CheckedCase
+from ..checks import KINDS, CheckedCase, checks_of
+from ..checks.grading import ToGrade, records_of
 from ..errors import Setting, Spell
 from ..measure.arm_maker import ArmMaker
 from ..measure.assembly import Assembly, announced
@@ -16,15 +17,14 @@ from ..models.model import ModelName, NamedBy
 from ..models.prices import FREE, Price, cost
 from ..results.run import RunResults
 from ..settings import Settings
+from ..skills.case import Case
 from ..skills.skill import Skill
-from ..skills.trigger_loading import Trigger
 from ..trials.answer import Answer, Reply
 from ..trials.arm import SKILL
-from ..trials.choice import Listed
+from ..trials.choice import Listed, choice_of
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
-from ..trials.trial import Question
-from ..trials.trigger_trials import choice_of, trigger_record, trigger_trials
+from ..trials.trial import Question, trials_of
 from .teach_settings import TeachSettings
 
 _TIMEOUT: Final = 600.0  # seconds: a teacher that writes a dozen cases takes minutes
@@ -136,28 +136,26 @@ class TeachModels:
         evaluator = Evaluator(self.settings, self.ask, self.price_of, version_of)
         return evaluator.evaluate(skill, cases, subjects, chosen)
 
-    def decide(self, skill: Skill, triggers: Sequence[Trigger]) -> list[tuple[Trigger, Record]]:
+    def decide(self, skill: Skill, triggers: Sequence[Case]) -> list[tuple[Case, Record]]:
         """Ask every query on every student, and say of each trial whether it was decided right."""
         arms = self._maker.arms(skill, (), agents=True)
         trials = [
             (trigger, trial)
             for subject in self.students
             for trigger in triggers
-            for trial in trigger_trials(
+            for trial in trials_of(
                 skill.name,
                 trigger,
                 subject,
                 arms,
                 self.settings,
                 version=self._models.roster.version(subject.agent),
-                runs=self.settings.runs,
+                runs=range(1, self.settings.runs + 1),
             )
         ]
-        replies = self.ask([trial.question for _, trial in trials])
-        return [
-            (trigger, trigger_record(trial, reply, trigger.should_trigger))
-            for (trigger, trial), reply in zip(trials, replies, strict=True)
-        ]
+        to_grade = [ToGrade(trial, case, checks_of(case, KINDS, {})) for case, trial in trials]
+        records = records_of(to_grade, self.ask)
+        return [(case, record) for (case, _), record in zip(trials, records, strict=True)]
 
     def neighbours(self, skill: Skill) -> list[Listed]:
         """The skills that are installed beside one, with their descriptions."""

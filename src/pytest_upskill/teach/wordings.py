@@ -17,10 +17,10 @@ from .._util.texts import digest, one_line, visible
 from ..errors import InputError, spelled
 from ..lint.skill_rules import lint_skill_file
 from ..results.trigger_summary import QueryRate
+from ..skills.case import Case
 from ..skills.folder import read_text
 from ..skills.frontmatter import with_description
 from ..skills.skill import LONGEST_DESCRIPTION, Skill, load_skill
-from ..skills.trigger_loading import Trigger
 from ..stats import LEVEL, Lift, holm, paired_lift
 from ..trials.records import Record
 from .drafts import copy_taught
@@ -66,7 +66,7 @@ class Scores:
             rate.rate or 0.0
             for rates in self.by_student.values()
             for rate in rates
-            if rate.should_trigger == should_trigger
+            if rate.should_open == should_trigger
         )
 
     @property
@@ -82,9 +82,9 @@ class Scores:
         }
 
 
-def scores_of(decided: Iterable[tuple[Trigger, Record]], skill: str) -> Scores:
+def scores_of(decided: Iterable[tuple[Case, Record]], skill: str) -> Scores:
     """The rates of all queries; the records must not have errors."""
-    by_query: dict[tuple[str, str], list[tuple[Trigger, Record]]] = {}
+    by_query: dict[tuple[str, str], list[tuple[Case, Record]]] = {}
     for trigger, record in decided:
         by_query.setdefault((record.label, trigger.id), []).append((trigger, record))
     rates: dict[str, list[QueryRate]] = {}
@@ -93,7 +93,7 @@ def scores_of(decided: Iterable[tuple[Trigger, Record]], skill: str) -> Scores:
     return Scores({student: tuple(rates[student]) for student in rates})
 
 
-def _rate(runs: Sequence[tuple[Trigger, Record]], skill: str) -> QueryRate:
+def _rate(runs: Sequence[tuple[Case, Record]], skill: str) -> QueryRate:
     trigger, opened, instead = runs[0][0], 0, Counter[str]()
     for _, record in runs:
         activity = record.activity
@@ -102,15 +102,15 @@ def _rate(runs: Sequence[tuple[Trigger, Record]], skill: str) -> QueryRate:
         elif activity:
             instead.update(name for name in activity.opened if name != skill)
     return QueryRate(
-        trigger.id, trigger.query, trigger.should_trigger, opened, len(runs), 0, dict(instead)
+        trigger.id, trigger.input, trigger.should_open, opened, len(runs), 0, dict(instead)
     )
 
 
 def _right_by_query(rates: Iterable[QueryRate]) -> dict[str, tuple[bool, float]]:
     return {
         query.case: (
-            query.should_trigger,
-            (query.rate or 0.0) if query.should_trigger else 1 - (query.rate or 0.0),
+            query.should_open,
+            (query.rate or 0.0) if query.should_open else 1 - (query.rate or 0.0),
         )
         for query in rates
     }
@@ -122,14 +122,14 @@ def _balanced(right: Mapping[str, tuple[bool, float]]) -> float:
     return fmean(fmean(rate for kind, rate in right.values() if kind == should) for should in kinds)
 
 
-def split_queries(triggers: Sequence[Trigger]) -> tuple[list[Trigger], list[Trigger]]:
+def split_queries(triggers: Sequence[Case]) -> tuple[list[Case], list[Case]]:
     """Queries to learn from, and those that are held out: the same share of each kind.
 
     Only their texts decide, so the same queries are always split the same way.
     """
     held = set[str]()
     for should in (True, False):
-        kind = [trigger for trigger in triggers if trigger.should_trigger == should]
+        kind = [trigger for trigger in triggers if trigger.should_open == should]
         number = min(max(1, round(HELD_OUT * len(kind))), len(kind) - 1)
         held |= {trigger.id for trigger in sorted(kind, key=_by_text)[: max(0, number)]}
     return (
@@ -138,8 +138,8 @@ def split_queries(triggers: Sequence[Trigger]) -> tuple[list[Trigger], list[Trig
     )
 
 
-def _by_text(trigger: Trigger) -> str:
-    return digest(trigger.query)
+def _by_text(trigger: Case) -> str:
+    return digest(trigger.input)
 
 
 def changes(before: Scores, after: Sequence[Scores], runs: int) -> list[Lift]:
@@ -234,7 +234,7 @@ def _errors(wording: Wording) -> list[str]:
     return [one_line(f"{error.message}. {spelled(error.hint)}", 300) for error in errors]
 
 
-def measure_queries(models: TeachModels, wording: Wording, triggers: Sequence[Trigger]) -> Scores:
+def measure_queries(models: TeachModels, wording: Wording, triggers: Sequence[Case]) -> Scores:
     """All queries on all students; TeachError if one could not be decided."""
     with wording.loaded() as skill:
         decided = models.decide(skill, triggers)

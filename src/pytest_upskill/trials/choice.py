@@ -7,12 +7,18 @@ and one tool that loads a skill; one that takes no tools replies with JSON.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from html import escape
+from pathlib import Path
 from typing import Final
 
+from .._util.files import read_file
 from .._util.keys import without_keys
 from .._util.texts import one_line
+from ..skills.folder import SKILL_NAMES
+from ..skills.skill import summary_of
 from .answer import Answer, without_reasoning
+from .arm import Arm, SkillCopy
 from .tools import Tool, ToolCall
 from .transcript import Activity
 
@@ -129,6 +135,25 @@ class Choice:
         once = tuple(dict.fromkeys(opened))
         notes = tuple(dict.fromkeys(findings))
         return Activity(1, calls, self.tested in once, once, findings=notes)
+
+
+@lru_cache(maxsize=16)  # one for all queries of a skill
+def choice_of(arm: Arm) -> Choice:
+    """What a model without an agent chooses from: the skills of an arm, one of them tested."""
+    listed = (Listed(skill.name, _description(skill)) for skill in arm.skills)
+    return Choice(arm.tested, tuple(listed))
+
+
+def _description(skill: SkillCopy) -> str:
+    """Empty if the skill can't be read, as an agent would not know it either."""
+    if skill.text:
+        return summary_of(skill.text.encode())[0]
+    for name in SKILL_NAMES:
+        try:
+            return summary_of(read_file(Path(skill.folder, name)))[0]
+        except OSError:
+            continue
+    return ""
 
 
 def skill_list(skills: Sequence[Listed], intro: str = SKILLS_INTRO) -> str:

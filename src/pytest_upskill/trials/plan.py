@@ -10,10 +10,10 @@ from pydantic_core import core_schema
 
 from .._util.texts import digest, shortened
 from ..settings import MOST_RUNS, Score
-from ..skills.case import Case
+from ..skills.case import OPENS, Case
 from ..skills.skill import Skill, UnseenFile
 from .number_types import Flag, Number, Whole
-from .subject import CHAT, WithPair
+from .subject import CHAT, SkillOnSubject, WithPair
 from .trial import Question, Trial
 
 _MOST_OF_A_SKILL: Final = 100_000  # characters of SKILL.md
@@ -105,6 +105,17 @@ _NotInFiles = GetPydanticSchema(
 )
 
 
+class Group(NamedTuple):
+    """Tests that are counted and compared together: a skill's cases on a model, or its triggers."""
+
+    pair: SkillOnSubject
+    of_triggers: bool
+
+    @property
+    def noun(self) -> str:
+        return "query" if self.of_triggers else "case"
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedCase(WithPair):
     """A case on a model: one test of a run.
@@ -133,7 +144,16 @@ class PlannedCase(WithPair):
     of: Whole = 0  # cases that a run of all of them has on this model; 0 is not known
     agent: str = CHAT
     own_runs: Flag = False  # it says itself how often it is asked, so it is never frugal
-    should_trigger: Flag | None = None  # of a trigger's query; None for any other case
+    is_trigger: Flag = False  # a query, which lift and verdicts leave out
+
+    @property
+    def should_open(self) -> bool:
+        """Whether a trigger should open the skill."""
+        return OPENS in self.tags
+
+    @property
+    def group(self) -> "Group":
+        return Group(self.pair, self.is_trigger)
 
 
 Why = Literal["gone", "skipped", "marked xfail", "for other models", "changed"]
@@ -151,7 +171,6 @@ class Unmatched(WithPair):
     why: Why
     of: Whole = 0  # cases that a run of all of them has: with fewer, it says nothing of the rest
     folder: Annotated[str, Field(exclude=True)] = ""  # of the skill
-    trigger: Flag = False  # of a query of a trigger, not of any other case
     agent: str = CHAT
 
 
@@ -164,23 +183,23 @@ class Plan:
     unmatched: tuple[Unmatched, ...] = ()
     nodeids: tuple[str, ...] = ()  # of all tests of skills, also those that ask nothing
     untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
-    triggers: tuple[PlannedCase, ...] = ()  # queries; ``tests`` are all other cases
+    idle_gates: tuple[str, ...] = ()  # that don't apply to what was selected
 
     def questions(self) -> Iterable[Question]:
         return (trial.question for trial in self.trials())
 
     def trials(self) -> Iterable[Trial]:
         """Those that are asked before their tests run."""
-        trials = (trial for test in (*self.tests, *self.triggers) for trial in test.trials)
+        trials = (trial for test in self.tests for trial in test.trials)
         return (trial for trial in trials if not trial.is_open and not trial.later)
 
     @property
     def known_keys(self) -> set[str]:
         """The keys of all questions that are known before the tests run, asked first or later."""
-        trials = (trial for test in (*self.tests, *self.triggers) for trial in test.trials)
+        trials = (trial for test in self.tests for trial in test.trials)
         return {trial.question.key for trial in trials if not trial.is_open}
 
     @cached_property
     def key(self) -> str:
-        nodeids = (test.nodeid for test in (*self.tests, *self.triggers))
+        nodeids = (test.nodeid for test in self.tests)
         return digest(*nodeids, *(question.key for question in self.questions()))

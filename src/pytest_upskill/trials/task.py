@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from .._util.texts import digest
-from ..settings import DEFAULT_MAX_TURNS, Settings
+from ..settings import DEFAULT_MAX_TURNS, TRIGGER_TURNS, Settings
 from ..skills.case import Case, WorkspaceFile
 from ..skills.case_files import is_path
 from .arm import Arm, SkillCopy
@@ -71,9 +71,10 @@ def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str =
         arm.skills,
         arm.tested,
         Needs(*case.sandbox),
-        settings.max_turns,
+        min(TRIGGER_TURNS, settings.max_turns) if case.is_trigger else settings.max_turns,
         settings.image or "",
         settings.sandbox != "none",
+        until_opened=case.is_trigger,
     )
 
 

@@ -10,8 +10,8 @@ from .._util.keys import without_keys
 from .._util.texts import digest, named_fence
 from ..settings import Settings
 from ..skills.case import Case, Role
-from .arm import Arm
-from .choice import Choice
+from .arm import SKILL, Arm
+from .choice import Choice, choice_of, skill_tool
 from .subject import CHAT, Subject, WithSubject
 from .task import Task, task_of
 from .tools import Step, Tool
@@ -150,17 +150,21 @@ def trials_of(
     """The trials of a case by a subject, run by run, so that the arms of a run go together.
 
     ``version`` is that of an agent. ``runs`` are those of the case, or of the settings. A case
-    that has no question yet is one of a test in Python, which asks when it runs.
+    that has no question yet is one of a test in Python, which asks when it runs. A trigger is only
+    asked with the skill.
     """
+    if case.is_trigger:
+        arms = [arm for arm in arms if arm.name == SKILL]
     questions = {
         arm.name: question_of(case, subject, arm, settings, prompt, version)
         if case.input
         else Question(subject.model, "", (), settings.answer_output, 1)
         for arm in arms
     }
-    first = case.runs or settings.first_runs or settings.runs
+    all_runs = settings.trigger_runs if case.is_trigger else case.runs or settings.runs
+    first = all_runs if case.is_trigger or case.runs else settings.first_runs or all_runs
     if runs is None:
-        runs = range(1, (case.runs or settings.runs) + 1)
+        runs = range(1, all_runs + 1)
     return [
         Trial(
             label,
@@ -191,12 +195,35 @@ def question_of(
     ValueError if a file of the case can't be in an agent's workspace.
     """
     agent, model = subject
+    if agent == CHAT and case.is_trigger:
+        return _choice(case, model, arm, settings)
     if agent == CHAT:
         turns: Turns = (*case.earlier, ("user", user_text(case)))
         return Question(model, prompt(arm, case), turns, settings.answer_output, 1)
     turns = (*case.earlier, ("user", case.input))
     task = task_of(case, agent, arm, settings, version)
     return Question(model, case.system or "", turns, settings.agent_output, 1, task=task)
+
+
+def _choice(trigger: Case, model: str, arm: Arm, settings: Settings) -> Question:
+    """Lets a model choose a skill by a tool, and do nothing else."""
+    choice = choice_of(arm)
+    return Question(
+        model,
+        f"{BASE_SYSTEM}\n\n{choice.by_tool}",
+        (("user", trigger.input),),
+        settings.answer_output,
+        1,
+        tools=(skill_tool(choice.names),),
+        choice=choice,
+    )
+
+
+def by_schema(question: Question) -> Question:
+    """The same choice for a model that takes no tools."""
+    assert question.choice
+    system = f"{BASE_SYSTEM}\n\n{question.choice.by_schema}"
+    return replace(question, system=system, tools=(), schema=question.choice.schema)
 
 
 def user_text(case: Case) -> str:

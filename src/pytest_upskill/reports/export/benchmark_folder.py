@@ -77,7 +77,7 @@ def folder_names(names: Iterable[str]) -> dict[str, str]:
 
 def _files(results: RunResults, verdict: Verdict) -> Iterator[File]:
     pair = verdict.summary.pair
-    records = [record for record in results.records if record.pair == pair]
+    records = [record for record in results.case_records if record.pair == pair]
     folders, ids = folder_names(record.case for record in records), _eval_ids(records)
     names = _configurations(records)
     runs: list[dict[str, Any]] = []

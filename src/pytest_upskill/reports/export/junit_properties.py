@@ -8,7 +8,6 @@ from ..._util.texts import one_line, plain
 from ...results.run import RunResults
 from ...results.summary import summarize
 from ...results.summary_row import SummaryRow, row_of
-from ...results.trigger_summary import MODELS_CHOICE, TriggerSummary
 from ...results.verdict import verdicts_of
 from ...settings import Score
 from ...trials.records import Record
@@ -22,22 +21,27 @@ _COUNTS: Final = ("activated", "activated_trials")
 _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # in addition to what one_line escapes
 
 
-def case_properties(records: Sequence[Record], score: Score = "pass") -> Iterator[Property]:
+def case_properties(
+    records: Sequence[Record], score: Score = "pass", tags: Sequence[str] = ()
+) -> Iterator[Property]:
     """The numbers of a case on a model; unknown ones are left out. The lift is of the ``score``."""
     first = records[0]
     summary = summarize(records, first.pair, model_id="", not_run=0, score=score)
     row = row_of(verdicts_of([summary])[0])
-    yield from _names(first)
+    yield "upskill_skill", first.skill
+    yield "upskill_model", first.label
+    if first.agent != CHAT:
+        yield "upskill_agent", first.agent
+    if tags:
+        yield "upskill_tags", " ".join(tags)
     numbers = {name: value for name, value in _numbers(row).items() if not name.endswith(_BOUNDS)}
     yield from _known_values("upskill_", {**numbers, "cost": _total_cost(records)})
 
 
 def suite_properties(results: RunResults) -> Iterator[Property]:
     """``upskill:SKILL:MODEL:name`` for each skill on each model, and the gate."""
-    for verdict in results.verdicts:
-        yield from _of_pair(results, row_of(verdict))
-    for row in results.trigger_summaries:
-        yield from _of_triggers(row)
+    for row in results.summary:
+        yield from _of_pair(results, row)
     if results.interrupted is not None:
         yield "upskill_interrupted", one_line(results.interrupted, _LONGEST_NAME)
     if results.gate.passed is not None:
@@ -47,7 +51,7 @@ def suite_properties(results: RunResults) -> Iterator[Property]:
 
 
 def _of_pair(results: RunResults, row: SummaryRow) -> Iterator[Property]:
-    records = [r for r in results.records if (r.skill, r.label) == (row.skill, row.label)]
+    records = [record for record in results.records if record.pair == row.pair]
     prefix = _prefix(row.skill, row.label)
     if row.verdict:
         yield f"{prefix}verdict", row.verdict
@@ -63,37 +67,6 @@ def _numbers(row: SummaryRow) -> dict[str, float | None]:
 
 def _prefix(skill: str, model: str) -> str:
     return _NOT_IN_XML.sub("?", one_line(f"upskill:{skill}:{model}:", _LONGEST_NAME))
-
-
-def _of_triggers(row: TriggerSummary) -> Iterator[Property]:
-    prefix = f"{_prefix(row.skill, row.label)}triggers:"
-    yield f"{prefix}decided_by", MODELS_CHOICE if row.agent == CHAT else row.agent
-    if row.word:
-        yield f"{prefix}verdict", row.word
-    numbers: dict[str, float | None] = {}
-    for name, share in (("recall", row.recall), ("false_alarms", row.false_alarms)):
-        if share:
-            numbers |= {name: share.rate, f"{name}_low": share.interval.low}
-            numbers |= {f"{name}_high": share.interval.high, f"{name}_queries": share.queries}
-    cost = None if row.cost is None else row.cost * (row.trials - row.errored)
-    yield from _known_values(prefix, {**numbers, "errored": row.errored, "cost": cost})
-
-
-def query_properties(records: Sequence[Record], should_trigger: bool) -> Iterator[Property]:
-    """The result of a query on a model."""
-    yield from _names(records[0])
-    yield "upskill_should_trigger", str(should_trigger).lower()
-    decided = [record for record in records if record.outcome != "errored"]
-    opened = sum((record.outcome == "passed") == should_trigger for record in decided)
-    counts = {"opened": opened, "runs": len(decided), "errored": len(records) - len(decided)}
-    yield from _known_values("upskill_", {**counts, "cost": _total_cost(records)})
-
-
-def _names(record: Record) -> Iterator[Property]:
-    yield "upskill_skill", record.skill
-    yield "upskill_model", record.label
-    if record.agent != CHAT:
-        yield "upskill_agent", record.agent
 
 
 def _known_values(prefix: str, values: dict[str, float | None]) -> Iterator[Property]:

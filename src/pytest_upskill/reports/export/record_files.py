@@ -37,7 +37,7 @@ COLUMNS: Final = (
     "turns",
     "tool_calls",
     "activated",
-    "should_trigger",
+    "tags",
     "opened",
 )
 _LONGEST: Final = 32_000  # a spreadsheet's cell holds 32,767 units of UTF-16
@@ -54,12 +54,11 @@ def csv_text(results: RunResults) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)  # with the line ends of RFC 4180
     writer.writerow(COLUMNS)
-    needed = {(test.pair, test.case): test.should_trigger for test in results.triggers}
-    for records, needs in ((results.records, {}), (results.trigger_records, needed)):
-        for record in records:
-            should_trigger = needs.get((record.pair, record.case))
-            row = _row(record, results.model_ids.get(record.label, ""))
-            writer.writerow(map(safe_cell, [*row, _truth(should_trigger), _opened(record)]))
+    tags = {(test.pair, test.case): " ".join(test.tags) for test in results.tests}
+    for record in results.records:
+        row = _row(record, results.model_ids.get(record.label, ""))
+        tags_of_test = tags.get((record.pair, record.case), "")
+        writer.writerow(map(safe_cell, [*row, tags_of_test, _opened(record)]))
     return text.getvalue()
 
 
@@ -126,7 +125,7 @@ _DEVICES: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(?![^.])", re.IGNORE
 
 def transcript_files(results: RunResults) -> Iterator[tuple[str, str]]:
     """Path and content of each: ``pdf/invoice[loop-haiku]/skill-1.jsonl``."""
-    records = [record for record in results.all_records if record.transcript]
+    records = [record for record in results.records if record.transcript]
     skills = safe_names(record.skill for record in records)
     tests = {
         skill: safe_names(_test(record) for record in records if record.skill == skill)

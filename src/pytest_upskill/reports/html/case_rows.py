@@ -145,5 +145,5 @@ def _rows(results: RunResults, changes: Changes | None) -> list[PageCase]:
             id(test) in failed,
             changes.of(test) if changes else None,
         )
-        for test in results.tests
+        for test in results.cases
     ]

@@ -63,7 +63,7 @@ def html_report(
 
 def _has_cases(results: RunResults) -> bool:
     """Not if only triggers were tested, or nothing but studies made."""
-    return bool(results.tests) or not (results.triggers or results.only_studied)
+    return bool(results.cases) or not (results.triggers or results.only_studied)
 
 
 def _title(results: RunResults) -> str:
@@ -115,7 +115,7 @@ def _head(
     models = list(results.model_ids)
     models_text = text(models[0]) if len(models) == 1 else counted(len(models), "model")
     facts = [time_tag(results.started)]
-    tests = f"{counted(len(results.all_tests), 'test')} on "
+    tests = f"{counted(len(results.tests), 'test')} on "
     facts.append(f"{'' if results.only_studied else tests}{models_text}")
     facts.append(f"took {_duration(results.seconds)}")
     if results.commit:
@@ -179,7 +179,7 @@ def _to_cases(words: str, kind: str = "", **filters: str) -> str:
 def _problem(results: RunResults, reason: str) -> str:
     """Why the run fails, with a link to the tests or the skill that it is about."""
     if results.failed and reason == results.problems[0]:
-        of_cases = {id(test) for test in results.tests}
+        of_cases = {id(test) for test in results.cases}
         if any(id(test) in of_cases for test in results.failed):
             return _to_cases(reason, outcome="failed")
         return f'<a href="#triggers">{text(reason)}</a>'

@@ -87,7 +87,7 @@ def _queries(skill: str, rows: Sequence[TriggerSummary], titled: bool) -> str:
         first = next(iter(by_model.values()))
         about = f"{text(shortened(first.query or first.case, _LONGEST))}"
         about += f"<small>{text(first.case)}</small>"
-        cells = ["yes" if first.should_trigger else "no"]
+        cells = ["yes" if first.should_open else "no"]
         cells += [_rate(by_model.get(row.label)) for row in rows]
         lines.append((about, cells))
     hidden = len(order) - len(lines)
@@ -100,7 +100,7 @@ def _queries(skill: str, rows: Sequence[TriggerSummary], titled: bool) -> str:
 
 def _rank(by_model: dict[str, QueryRate]) -> tuple[bool, bool]:
     wrong = any(query.right is False or query.errored for query in by_model.values())
-    return not wrong, not next(iter(by_model.values())).should_trigger
+    return not wrong, not next(iter(by_model.values())).should_open
 
 
 def _rate(query: QueryRate | None) -> str:

@@ -117,7 +117,7 @@ def _marked(mark: str, text: str, look: TerminalLook, *, red: bool = False) -> l
 
 def _reasons(results: RunResults) -> Iterator[str]:
     """Why the run fails, besides the tests that failed, which pytest has just counted."""
-    if results.all_tests or results.lost:  # else nothing was asked at all, which is reported above
+    if results.tests or results.lost:  # else nothing was asked at all, which is reported above
         yield from results.unfinished
     yield from (f"gate failed: {reason}" for reason in results.gate.reasons)
     if results.gate.passed is None:
@@ -232,10 +232,10 @@ def _skill(results: RunResults, name: str, ending: Ending) -> _SkillEnding:
         for test in results.failed
         if test.skill == name and not results.is_errored(test)  # the verdict counts these
     ]
-    tests = sum(test.skill == name for test in results.all_tests)
+    tests = sum(test.skill == name for test in results.tests)
     parts = [f"{len(failed):,} of {counted(tests, 'test')} failed"] if failed else []
-    subsets = {**results.query_subsets, **results.subsets}
-    parts += dict.fromkeys(f"only {of}" for (skill, *_), of in subsets.items() if skill == name)
+    subsets = results.subsets.items()
+    parts += dict.fromkeys(f"only {of}" for group, of in subsets if group.pair.skill == name)
     worst = min((phrase.badness for phrase in phrases), default=_PLAIN)
     bad = failed or _misses_gates(results, name, verdicts, triggers) or worst == _MISSING
     if bad and ending.failed:

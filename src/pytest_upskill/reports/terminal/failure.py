@@ -12,6 +12,7 @@ from ...errors import without_commands
 from ...results.summary import checks_of
 from ...trials.answer import AnswerFile
 from ...trials.records import Record, Span
+from ...trials.subject import CHAT
 from ...trials.transcript import Transcript, Turn
 from ..numbers import short
 from ..phrases import activity_words, checks_words
@@ -274,7 +275,7 @@ _LINE_LIMITS: Final = {
 
 
 def activity_line(record: Record) -> Iterator[Line]:
-    if record.activity:
+    if record.activity and record.agent != CHAT:
         yield "  ", f"Agent: {activity_words(record.activity)}", "    "
 
 

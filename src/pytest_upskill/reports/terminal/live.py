@@ -7,8 +7,8 @@ from statistics import fmean
 
 from ..._util.texts import counted, dollars, one_line, whole
 from ...results.summary import checks_of
+from ...skills.trigger_loading import ACTIVATED
 from ...trials.records import Record
-from ...trials.trigger_trials import TRIGGER
 from ..numbers import short
 from .layout import Marks
 
@@ -74,8 +74,8 @@ def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = 
     Checks are shown where an answer passes some but not all, turns and whether the skill was
     opened where agents answer.
     """
-    if any(grade.check == TRIGGER for record in records for grade in record.checks):
-        return _opened(records, marks)
+    if {grade.check for record in records for grade in record.checks} == {ACTIVATED}:
+        return _opened([record for record in records if record.arm == "skill"], marks)
     ref = one_line(against or "", 20).replace("…", marks.cut)
     names: dict[str, str] = {"skill": "", "baseline": "baseline ", "previous": f"at {ref} "}
     arms = {arm: [record for record in records if record.arm == arm] for arm in names}

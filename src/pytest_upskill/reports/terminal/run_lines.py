@@ -69,7 +69,7 @@ def _commit(results: RunResults) -> str:
 
 
 def _failed(results: RunResults) -> Iterator[str]:
-    for test in results.all_tests:
+    for test in results.tests:
         records = results.records_of(test)
         result = case_result(records, test.digest)
         if result and not reaches(result.count, test.threshold):
@@ -82,7 +82,7 @@ def _failed(results: RunResults) -> Iterator[str]:
 
 
 def _errored(results: RunResults) -> Iterator[str]:
-    for test in results.all_tests:
+    for test in results.tests:
         errors = [record.error or "" for record in results.records_of(test) if record.error]
         if errors:
             yield f"{_test(test)}: {one_line('; '.join(dict.fromkeys(errors)), 300)}"

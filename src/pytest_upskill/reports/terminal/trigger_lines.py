@@ -1,12 +1,10 @@
-"""Triggers on the terminal: a table, the rates of queries with -v, verdicts, and failures."""
+"""Triggers on the terminal: a table, the rates of queries with -v, and verdicts."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..._util.texts import harmless, one_line
-from ...errors import without_commands
-from ...results.trigger_summary import QueryRate, TriggerSummary
-from ...trials.records import Record
+from ...results.trigger_summary import TriggerSummary
 from ..numbers import instead_text, shown_trigger_numbers
 from ..phrases import choice_note, query_text, size_words
 from .layout import TerminalLook, cut, wrapped
@@ -47,10 +45,10 @@ def _query_table(row: TriggerSummary, longest: int, look: TerminalLook) -> Table
     columns = [Column("query"), Column("needs it"), Column("opened", right=True)]
     columns += [Column("opened instead")] if instead else []
     rows = []
-    for query in sorted(row.queries, key=lambda query: not query.should_trigger):
+    for query in sorted(row.queries, key=lambda query: not query.should_open):
         wrong = _RED if query.right is False or query.errored else {}
         text = cut(one_line(query.query or query.case, longest), longest, look.marks.cut)
-        needs = "yes" if query.should_trigger else "no"
+        needs = "yes" if query.should_open else "no"
         cells = [Cell(text), Cell(needs), Cell(query_text(query), wrong)]
         if instead:
             names = cut(instead_text(query.instead.items()), max(14, longest // 3), look.marks.cut)
@@ -84,29 +82,3 @@ def _advice(line: str, width: int) -> list[str]:
         return wrapped(line, width, first="  ", rest="    ")
     *lines, last = wrapped(line, width - 2, first="  ", rest="    ")
     return [*(f"{part} \\" for part in lines), last]
-
-
-# A query that failed.
-
-_LONGEST_QUERY: Final = 600
-_LONGEST_REASON: Final = 200
-
-
-def trigger_failure(
-    rate: QueryRate, records: Sequence[Record], *, standing: str, where: str
-) -> str:
-    """A few lines; the first one is for pytest's short summary."""
-    limit = "should be at least half" if rate.should_trigger else "should be less than half"
-    headline = f"opened in {rate.count}, {limit}"
-    lines = [f"{standing}: {headline}" if standing else headline]
-    kind = "should open the skill" if rate.should_trigger else "should not open the skill"
-    lines += [f"Query ({where}, {kind}):", f"  {one_line(rate.query, _LONGEST_QUERY)}"]
-    runs_by_reason: dict[str, list[int]] = {}
-    for record in records:
-        for grade in record.checks:
-            reason = one_line(grade.reason, _LONGEST_REASON)
-            runs_by_reason.setdefault(reason, []).append(record.run)
-    for reason, runs in runs_by_reason.items():
-        word = "run" if len(runs) == 1 else "runs"
-        lines.append(f"  {word} {', '.join(map(str, runs))}: {reason}")
-    return without_commands("\n".join(lines))
