@@ -12,7 +12,7 @@ from pytest_upskill.agents import needs
 from pytest_upskill.agents.needs import mounts_for, python_packages, why_no_path, why_no_requirement
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, SandboxError, SandboxSpec
-from pytest_upskill.trials.task import Needs
+from pytest_upskill.skills.case import SandboxNeeds
 from support.sandboxes import needs_bwrap
 
 
@@ -59,7 +59,7 @@ def test_packages_can_be_imported_and_called_inside(wheels: Path) -> None:
     wheel(wheels, "1.0", name="part")
 
     async def main() -> bytes:
-        mounts = await mounts_for(Needs(python=("tally==5.*",)))
+        mounts = await mounts_for(SandboxNeeds(python=("tally==5.*",)))
         assert [mount.inside for mount in mounts] == [PACKAGES]
         box = await Bwrap().open(SandboxSpec(mounts=mounts))
         try:
@@ -142,7 +142,7 @@ def test_paths_of_tools_can_be_mounted(tmp_path: Path) -> None:
     tool = tmp_path / "tool"
     tool.mkdir()
     assert why_no_path(str(tool)) is None
-    (mount,) = asyncio.run(mounts_for(Needs(paths=(str(tool),))))
+    (mount,) = asyncio.run(mounts_for(SandboxNeeds(paths=(str(tool),))))
     assert (mount.host, mount.inside) == (str(tool), str(tool))
 
 
@@ -205,4 +205,4 @@ def test_skills_are_not_mounted(tmp_path: Path) -> None:
 
 def test_a_path_that_can_not_be_had_is_told() -> None:
     with pytest.raises(SandboxError, match=r"sandbox\.paths: /no/such can't be read"):
-        asyncio.run(mounts_for(Needs(paths=("/no/such",))))
+        asyncio.run(mounts_for(SandboxNeeds(paths=("/no/such",))))

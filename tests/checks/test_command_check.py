@@ -28,10 +28,10 @@ from pytest_upskill.checks.command_check import command_kind, commands_in
 from pytest_upskill.checks.final_workspace import Workspace, WorkspaceCommand
 from pytest_upskill.checks.grading import ToGrade, records_of
 from pytest_upskill.errors import CasesError, CheckError
-from pytest_upskill.skills.case import Case, WorkspaceFile
+from pytest_upskill.skills.case import Case, SandboxNeeds, WorkspaceFile
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.records import Grade
-from pytest_upskill.trials.task import Needs, Task
+from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.trial import Question, Trial
 from support.checking import agent_answer, refused
 from support.sandboxes import needs_bwrap
@@ -216,7 +216,7 @@ def test_it_runs_in_a_copy_with_what_the_skill_needs_and_no_network(
     (tmp_path / "tool").write_text("x")
     kind = MemoryKind(end)
     use(monkeypatch, kind)
-    needs = Needs(paths=(str(tmp_path / "tool"),), network=True)
+    needs = SandboxNeeds(paths=(str(tmp_path / "tool"),), network=True)
     hidden = {"run": "go", "hidden_files": {"app.py": "print('mine')"}}
     assert record({"command": hidden}, needs=needs, image="img").outcome == "passed"
     ((room, sandbox),) = kind.opened
@@ -240,7 +240,7 @@ def test_a_change_that_the_list_of_files_has_no_room_for_is_found() -> None:
 
 def run_now(command: str, kept: Snapshot = KEPT, **hidden: str) -> CommandResult:
     files = tuple(WorkspaceFile(path, text.encode()) for path, text in hidden.items())
-    run = commands_in("bwrap", "", Needs())
+    run = commands_in("bwrap", "", SandboxNeeds())
     return run(pack(kept), WorkspaceCommand(command, 20, files))
 
 
@@ -286,5 +286,5 @@ def test_it_also_runs_where_a_loop_is_running() -> None:
 
 @needs_bwrap
 def test_it_ends_when_its_time_is_over() -> None:
-    run = commands_in("bwrap", "", Needs())
+    run = commands_in("bwrap", "", SandboxNeeds())
     assert run(pack(KEPT), WorkspaceCommand("sleep 60", 0.3)).timed_out

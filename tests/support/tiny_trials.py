@@ -13,8 +13,9 @@ from pytest_upskill.agents.sandboxes.kinds import kind_of
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.engine import Engine
 from pytest_upskill.models import Model
+from pytest_upskill.skills.case import SandboxNeeds
 from pytest_upskill.trials.answer import Reply
-from pytest_upskill.trials.task import Needs, Task
+from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.trial import Question
 from support import loopback
 from support.endpoints import spec_of
@@ -102,7 +103,7 @@ def carried_out(
         budget=budget,
     )
     paths = tuple(path for path in (sys.base_prefix, PACKAGES) if not path.startswith("/usr"))
-    needs = Needs(paths=paths)
+    needs = SandboxNeeds(paths=paths)
     question = Question(
         *("m", "", (("user", prompt),), 1000, 1),
         task=Task("tiny", needs=needs, **task),  # type: ignore[arg-type]

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.case import Case, WorkspaceFile
+from pytest_upskill.skills.case import Case, SandboxNeeds, WorkspaceFile
 from pytest_upskill.skills.skill import Skill, load_skill
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.arm import Arm, SkillCopy, arms_of
 from pytest_upskill.trials.choice import Choice
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.subject import CHAT, Subject
-from pytest_upskill.trials.task import Needs, Task
+from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question, Trial, skill_system, trials_of, user_text
 from support.kit import BODY, write_skill
@@ -158,7 +158,7 @@ TASK = Task("loop", "1", max_turns=5)
         {"files": (WorkspaceFile("a.txt", b"a", executable=True),)},
         {"setup": "make"},
         {"skills": (SkillCopy("wick", "/wick", "d1"),)},
-        {"needs": Needs(network=True)},
+        {"needs": SandboxNeeds(network=True)},
         {"max_turns": 6},
         {"image": "python:3.13"},
     ],

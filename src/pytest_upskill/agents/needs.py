@@ -23,8 +23,8 @@ from typing import Final
 from .._util.credentials import without_credentials
 from .._util.files import read_file, replace_file
 from .._util.texts import digest
+from ..skills.case import SandboxNeeds
 from ..skills.folder import is_private, is_skill
-from ..trials.task import Needs
 from .run_folder import remove
 from .sandboxes.sandbox import HOME, PACKAGES, SKILLS, WORKSPACE, Mount, SandboxError
 
@@ -41,7 +41,7 @@ _TOOL_FOLDERS: Final = (
 )
 
 
-async def mounts_for(needs: Needs) -> tuple[Mount, ...]:
+async def mounts_for(needs: SandboxNeeds) -> tuple[Mount, ...]:
     """What to mount for these needs. SandboxError if one can't be met."""
     for path in needs.paths:
         if problem := why_no_path(path):

@@ -16,11 +16,11 @@ from typing import Any, Final
 from .._util.files import read_file
 from .._util.texts import digest, one_line, plain, slug
 from ..errors import InputError, NoAnswerError
-from ..skills.case import WorkspaceFile
+from ..skills.case import SandboxNeeds, WorkspaceFile
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
 from ..trials.arm import SkillCopy, digest_of_copy
-from ..trials.task import Needs, Task
+from ..trials.task import Task
 from .needs import mounts_for
 from .run_folder import remove, run_folder
 from .sandboxes.sandbox import SKILLS, Mount, Sandbox, SandboxKind, SandboxSpec
@@ -77,7 +77,7 @@ class Staging:
         self._files_of = files_of
         self._folder = Path(mkdtemp(dir=run_folder()))
         self._skills: dict[SkillCopy, asyncio.Future[InstalledSkill]] = {}
-        self._mounts: dict[Needs, asyncio.Future[tuple[Mount, ...]]] = {}
+        self._mounts: dict[SandboxNeeds, asyncio.Future[tuple[Mount, ...]]] = {}
         self._starts: dict[str, asyncio.Task[StartState]] = {}
         self._begun: list[asyncio.Task[StartState]] = []
         self._waiting: Counter[str] = Counter()  # trials
@@ -191,7 +191,8 @@ def _write(file: WorkspaceFile, target: Path) -> None:
 
 def setup_key(task: Task) -> str:
     """Equal for trials with the same setup, files, image and needs."""
-    return digest(task.setup, task.image, repr(task.needs), *(file.digest for file in task.files))
+    needs = repr(tuple(task.needs))
+    return digest(task.setup, task.image, needs, *(file.digest for file in task.files))
 
 
 async def close_sandbox(sandbox: Sandbox) -> None:

@@ -19,10 +19,9 @@ from ..agents.needs import mounts_for
 from ..agents.sandboxes.sandbox import CommandResult, SandboxError, SandboxKind, SandboxSpec
 from ..agents.snapshot import Snapshot, fill, unpack
 from ..errors import CheckError, SettingsError
-from ..skills.case import WorkspaceFile
+from ..skills.case import SandboxNeeds, WorkspaceFile
 from ..skills.case_forms import FileOfSkill, TextOrFile
 from ..skills.folder import read_skill_bytes
-from ..trials.task import Needs
 from .check import CheckContext, CheckKind, Result, Text, quoted
 from .file_checks import Condition, ConditionsForm, conditions_in, results_in
 from .final_workspace import Run, WorkspaceCommand, relative
@@ -126,7 +125,7 @@ def _ended(ran: CommandResult, check: CommandCheck) -> Result:
     return passed, ran.status if passed else f"{ran.status}, not {check.exit}"
 
 
-def commands_in(sandbox: str, image: str, needs: Needs) -> Run:
+def commands_in(sandbox: str, image: str, needs: SandboxNeeds) -> Run:
     """Runs commands in sandboxes of a kind, by its name, with what a skill's scripts need."""
 
     def run(packed: bytes, command: WorkspaceCommand) -> CommandResult:
@@ -149,7 +148,7 @@ def _kind(name: str, image: str) -> SandboxKind:
 
 
 async def _ran(
-    kind: SandboxKind, image: str, needs: Needs, packed: bytes, command: WorkspaceCommand
+    kind: SandboxKind, image: str, needs: SandboxNeeds, packed: bytes, command: WorkspaceCommand
 ) -> CommandResult:
     async with asyncio.timeout(command.timeout + _SETUP_SECONDS):
         spec = SandboxSpec(await mounts_for(needs), image=image)

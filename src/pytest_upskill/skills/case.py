@@ -20,8 +20,8 @@ STAYS_CLOSED: Final = "stays-closed"  # of one that should not
 class SandboxNeeds(NamedTuple):
     """What a skill's scripts need of a sandbox."""
 
-    python: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()  # requirements of packages
+    paths: tuple[str, ...] = ()  # of the host, to be read
     network: bool = False
 
     @classmethod

@@ -8,23 +8,12 @@ from typing import Final
 
 from .._util.texts import digest
 from ..settings import DEFAULT_MAX_TURNS, TRIGGER_TURNS, Settings
-from ..skills.case import Case, WorkspaceFile
+from ..skills.case import NO_NEEDS, Case, SandboxNeeds, WorkspaceFile
 from ..skills.case_files import is_path
 from .arm import Arm, SkillCopy
 
-MOST_FILES: Final = 5_000
-MOST_BYTES: Final = 200_000_000
 # Where skill-creator keeps the files of its cases; most ask for "data.csv", not for this path.
 _EVALS: Final = re.compile(r"(?:.*/)?evals/(?:files/)?")
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What a skill's scripts need of the sandbox."""
-
-    python: tuple[str, ...] = ()  # requirements of packages
-    paths: tuple[str, ...] = ()  # of the host, to be read
-    network: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,7 +26,7 @@ class Task:
     setup: str = ""  # a command that runs before the agent
     skills: tuple[SkillCopy, ...] = ()
     tested: str = ""  # the name of the skill under test; empty in the baseline
-    needs: Needs = Needs()
+    needs: SandboxNeeds = NO_NEEDS
     max_turns: int = DEFAULT_MAX_TURNS
     image: str = ""  # of the sandbox, if that is a container
     confined: bool = True  # False: no sandbox, so it may see and do all that the user can
@@ -52,7 +41,7 @@ class Task:
             self.setup,
             self.image,
             str(self.max_turns),
-            repr(self.needs),
+            repr(tuple(self.needs)),
             *(file.digest for file in self.files),
             *(() if self.confined else ("unconfined",)),
             *(("until opened",) if self.until_opened else ()),
@@ -70,7 +59,7 @@ def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str =
         case.setup,
         arm.skills,
         arm.tested,
-        Needs(*case.sandbox),
+        case.sandbox,
         min(TRIGGER_TURNS, settings.max_turns) if case.is_trigger else settings.max_turns,
         settings.image or "",
         settings.sandbox != "none",

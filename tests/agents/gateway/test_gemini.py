@@ -9,8 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from pytest_upskill.skills.case import SandboxNeeds
 from pytest_upskill.trials.answer import Usage
-from pytest_upskill.trials.task import Needs, Task
+from pytest_upskill.trials.task import Task
 from support.endpoints import KEY, QUESTION, Opened, open_endpoint, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
@@ -336,7 +337,7 @@ def test_a_provider_fetches_nothing_for_an_agent() -> None:
 
 def test_with_a_network_it_may() -> None:
     body = {**ASKED, "tools": [{"googleSearch": {}}]}
-    task = Task("cli", needs=Needs(network=True))
+    task = Task("cli", needs=SandboxNeeds(network=True))
 
     async def test(opened: Opened) -> None:
         await ask(opened, False, body)

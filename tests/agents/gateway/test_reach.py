@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.trials.task import Needs, Task
+from pytest_upskill.skills.case import SandboxNeeds
+from pytest_upskill.trials.task import Task
 from support.endpoints import (
     GOOD,
     KEY,
@@ -54,7 +55,7 @@ def test_with_a_network_it_may() -> None:
     tools = [{"type": "web_search_20250305", "name": "web_search"}]
     source = {"type": "url", "url": "https://example.com/a.png"}
     said = [{"role": "user", "content": [{"type": "image", "source": source}]}]
-    task = Task("cli", needs=Needs(network=True))
+    task = Task("cli", needs=SandboxNeeds(network=True))
 
     async def run(url: str) -> None:
         question = replace(QUESTION, task=task)
