@@ -86,7 +86,7 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
 
 def _is_summary(message: Mapping[str, Any]) -> bool:
     """Whether it is an agent's summary of earlier turns, made when its context was full."""
-    return str(message.get("content")).startswith(_SUMMARY)
+    return word_of(message, "content").startswith(_SUMMARY)
 
 
 def _add_message(turns: Turns, message: Mapping[str, Any]) -> None:
