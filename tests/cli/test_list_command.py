@@ -68,30 +68,18 @@ def write_full_skill(folder: Path) -> Path:
     return folder
 
 
-def test_a_tree_grouped_by_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_said_of_a_skill(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_full_skill(tmp_path / "skills/gate")
     write_skill(tmp_path / "top")
     (tmp_path / "top/skill_meta.json").unlink()
     assert listed(capsys, ".") == (
-        ".\n"
-        "├── skills/\n"
-        "│   └── gate  5 + 31 + 100 tokens\n"
-        "│       About a gate.\n"
-        "│       SKILL.md                 31 tokens\n"
-        "│       references/deep/more.md  100 tokens\n"
-        "│       schemas/gate.json        2 bytes\n"
-        "│       assets/logo.png          6 bytes\n"
-        "│       LICENSE.txt              10 bytes\n"
-        "│       empty.txt                0 bytes\n"
-        "│       scripts/run.py           9 bytes\n"
-        "│       2 cases in skill_meta.json\n"
-        "│       accepted haiku 75%, 25% without (2026-11-02)\n"
-        "│       accepted opus 100% (2026-10-01, edited since)\n"
-        "│\n"
-        "└── top  4 + 10 + 0 tokens\n"
-        "    About a gate.\n"
-        "    SKILL.md  10 tokens\n"
-        "    no cases\n"
+        "skills/gate  5 + 31 + 100 tokens, 2 cases\n"
+        "  About a gate.\n"
+        "  accepted haiku 75%, 25% without (2026-11-02)\n"
+        "  accepted opus 100% (2026-10-01, edited since)\n"
+        "\n"
+        "top  4 + 10 + 0 tokens, no cases\n"
+        "  About a gate.\n"
         "\n"
         "2 skills, about 9 + 41 + 100 tokens, 2 cases\n"
         "Tokens, estimated: always in context (name and description)\n"
@@ -104,48 +92,12 @@ def test_a_long_description_is_two_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write_skill(tmp_path / "gate") / "SKILL.md"
-    file.write_text(file.read_text().replace("About a gate.", "All about a gate. " * 30))
+    file.write_text(file.read_text().replace("About a gate.", "All about\x1b a gate. " * 30))
     lines = listed(capsys, ".").splitlines()
-    assert lines[1:4] == [
-        "└── gate  136 + 10 + 0 tokens",
-        "    All about a gate. All about a gate. All about a gate.",
-        "    All about a gate. All about a gate. All about a gate. …",
-    ]
-
-
-def test_long_paths_of_files_are_cut_to_the_width(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = write_skill(tmp_path / "gate") / "references/how-to-open-gates/in-the-winter"
-    folder.mkdir(parents=True)
-    for name in ("when-the-gate-is-frozen.md", "when-the-gate-is-melting.md"):
-        (folder / name).write_text("Wait.")
-    lines = [line for line in listed(capsys, "gate").splitlines() if "references" in line]
-    assert len(set(lines)) == 2
-    assert max(map(len, lines)) <= 60
-
-
-def test_verbose_shows_the_start_of_the_skill_and_some_cases(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    body = "\n".join(f"- line {number} \x1b[31m{'x' * 90}" for number in range(20))
-    cases = [case(f"Question {n}?\nMore of it.", "x", id=f"case-{n}") for n in range(7)]
-    write_skill(tmp_path / "gate", cases, body=body)
-    for number in range(15):
-        (tmp_path / f"gate/more-{number:02}.md").write_text("four")
-    short = listed(capsys, "gate")
-    assert "line 0" not in short
-    assert "    … and 4 files more\n" in short
-    shown = listed(capsys, "gate", "-v")
-    assert "more-14.md" in shown
-    assert "    - line 11 \\x1b[31mxxx" in shown
-    assert "line 12" not in shown
-    assert "    … 8 lines more\n" in shown
-    assert "    case-4: Question 4?\n    … 2 cases more\n" in shown
-    assert "case-5" not in shown
-    assert "More of it" not in shown
-    assert "\x1b" not in shown
-    assert max(map(len, shown.splitlines())) <= 60
+    assert len(lines[1]) <= len(lines[2]) <= 60
+    assert lines[2].endswith(" …")
+    assert lines[3] == ""
+    assert "\x1b" not in "".join(lines)
 
 
 @pytest.mark.parametrize(
@@ -186,13 +138,10 @@ def test_a_broken_skill_is_reported_and_the_rest_is_listed(
     (write_skill(tmp_path / "no-json") / "skill_meta.json").write_text("{")
     (write_skill(tmp_path / "odd") / "skill_results.json").write_text('{"schema": 9}')
     shown = listed(capsys, ".", status=1)
-    assert (
-        "── good  5 + 10 + 0 tokens\n│   About a gate.\n│   SKILL.md  10 tokens\n│   1 case"
-        in shown
-    )
+    assert "good  5 + 10 + 0 tokens, 1 case\n  About a gate.\n\n" in shown
     assert "error: no-json/skill_meta.json:1:2: invalid JSON" in shown
     assert "error: odd/skill_results.json:" in shown
-    assert "└── twice\n    error: twice/SKILL.md: no text after the frontmatter\n" in shown
+    assert "twice\n  error: twice/SKILL.md: no text after the frontmatter\n" in shown
     assert "\n4 skills, about 15 + 30 + 0 tokens, 2 cases, 3 broken\n" in shown
     data = {skill["name"]: skill for skill in listed_data(capsys, ".", status=1)}
     assert {name for name, skill in data.items() if skill["errors"]} == {"twice", "no-json", "odd"}
@@ -205,7 +154,7 @@ def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     (skill,) = listed_data(capsys, "skills")
     assert (skill["name"], skill["path"]) == ("gate", "skills/gate")
     assert skill["description"] == "About a gate."
-    assert (skill["tokens"], skill["cases_file"]) == (136, "skills/gate/skill_meta.json")
+    assert skill["cases_file"] == "skills/gate/skill_meta.json"
     parts = [skill[f"tokens_{part}"] for part in ("always", "used", "on_demand")]
     assert parts == [5, 31, 100]
     page, schema, logo = skill["files"][1:4]
@@ -241,9 +190,9 @@ def test_nested_skills_are_listed_by_their_names_and_copies_are_left_out(
     (inner / "SKILL.md").write_text("---\nname: Other\ndescription: D.\n---\nThe inner one.")
     shutil.copytree(inner, tmp_path / "repo/.claude/skills/inner")
     shown = listed(capsys, "repo")
-    assert [line for line in shown.splitlines() if line.endswith(" tokens") and "+" in line] == [
-        "├── repo  5 + 4 + 0 tokens",
-        "    └── Other  2 + 4 + 0 tokens",
+    assert [line for line in shown.splitlines() if "tokens, " in line][:2] == [
+        "repo  5 + 4 + 0 tokens, 1 case",
+        "repo/skills/inner (Other)  2 + 4 + 0 tokens, 1 case",
     ]
     assert shown.endswith("left out (a copy of another skill here):\nrepo/.claude/skills/inner\n")
     data = json.loads(listed(capsys, "repo", "--json"))
@@ -253,7 +202,7 @@ def test_nested_skills_are_listed_by_their_names_and_copies_are_left_out(
     ]
 
 
-def test_three_models_are_listed_and_all_with_verbose(
+def test_the_last_three_models_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill(tmp_path / "gate")
@@ -268,15 +217,11 @@ def test_three_models_are_listed_and_all_with_verbose(
     monkeypatch.setenv("COLUMNS", "80")
     lines = listed(capsys, ".").splitlines()
     results = [line for line in lines if "last run" in line]
-    assert [line.split()[2] for line in results] == ["…4.json", "…3.json", "…2.json"]
-    assert results[0].endswith(" 100%, 50% without (2 of 5 cases, 2026-01-02, edited since)")
+    assert [line.split()[2][-6:] for line in results] == ["4.json", "3.json", "2.json"]
+    assert " 100%, 50% without (2 of 5 cases, " in " ".join(lines).replace("   ", " ")
     assert "of 5 cases" not in results[1]
-    assert results[1].endswith("edited since)")
-    assert "    and 2 more (-v shows them)" in lines
+    assert "  and 2 more (--json has them)" in lines
     assert max(map(len, lines)) <= 80
-    whole = listed(capsys, ".", "-v")
-    assert whole.count("last run") == 5
-    assert "-v shows" not in whole
     (skill,) = listed_data(capsys, ".")
     assert [(found["cases"], found["of"]) for found in skill["results"][:2]] == [(2, 5), (5, 5)]
 
@@ -312,12 +257,11 @@ def test_a_single_skill_can_be_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_skill(tmp_path / "skills/gate")
-    assert listed(capsys, "skills/gate").startswith("skills\n└── gate  5 + 10 + 0 tokens\n")
-    assert listed(capsys, "skills/gate/SKILL.md").startswith(
-        "skills\n└── gate  5 + 10 + 0 tokens\n"
-    )
+    line = "skills/gate  5 + 10 + 0 tokens, 1 case\n"
+    assert listed(capsys, "skills/gate").startswith(line)
+    assert listed(capsys, "skills/gate/SKILL.md").startswith(line)
     monkeypatch.chdir(tmp_path / "skills/gate")
-    assert "└── gate  5" in listed(capsys, ".")
+    assert listed(capsys, ".").startswith(". (gate)  5")
 
 
 def test_the_default_folder_is_that_of_the_ini_file_then_upskill_then_the_current_one(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.cli.commands.list import LastResult
 from pytest_upskill.reports.export.benchmark_folder import benchmark_places
 from pytest_upskill.reports.history_entries import Entry, entry_data
 from pytest_upskill.reports.html import html_report
@@ -18,12 +19,10 @@ from pytest_upskill.reports.terminal.failure import failure_text
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, TerminalLook
 from pytest_upskill.reports.terminal.live import item_numbers
 from pytest_upskill.reports.terminal.run_lines import comparison_lines, run_lines
-from pytest_upskill.reports.terminal.skill_tree import result_text
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.reports.terminal.trend import history_lines, plot_lines
 from pytest_upskill.results.arm_comparison import SCORE_WORDS
 from pytest_upskill.results.history import packed, read_head
-from pytest_upskill.results.overview import LastResult
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
 from support.made import NOW, STARTED, checked_run, made_entry, made_row
@@ -219,5 +218,5 @@ def test_the_last_result_of_a_list_is_of_the_score() -> None:
     known = LastResult(
         "m", 0.0, 0.0, "now", False, score="checks", checks=0.83, baseline_checks=0.1
     )
-    assert result_text(known, "now")[1] == " 83% of checks, 10% without (now)"
-    assert result_text(replace(known, score="pass"), "now")[1] == " 0%, 0% without (now)"
+    assert str(known) == "accepted m 83% of checks, 10% without (now)"
+    assert str(replace(known, score="pass")) == "accepted m 0%, 0% without (now)"

@@ -1,22 +1,115 @@
-"""``pytest-upskill list``: a tree of skills with their size, cases and last results."""
+"""``pytest-upskill list``: skills with their size, cases and last results."""
 
 import argparse
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Final
 
-from ...errors import InputError, shown
-from ...reports.terminal.skill_tree import total_lines, tree_lines
+from ..._util.json_forms import json_values
+from ..._util.texts import counted, one_line, percent
+from ...errors import InputError, NoCasesError, SkillError, shown
+from ...lint import runnable_cases
+from ...reports.terminal.layout import TerminalLook
+from ...results.accepted import DIGITS, read_results
+from ...results.arm_comparison import unit_of
 from ...results.history import KeptRow, newest
-from ...results.overview import LastResult, SkillOverview, overview
-from ...skills.search import SkippedFolder, find_skills, labels_of
+from ...settings import Score
+from ...skills.case import Case
+from ...skills.case_loading import find_cases
+from ...skills.context import FilesOnDisk
+from ...skills.folder import contents_of
+from ...skills.references import files_named
+from ...skills.search import SkippedFolder, find_skills, labels_of, left_out_lines
+from ...skills.skill import Skill, estimated_tokens, load_skill, name_of
 from ...skills.upskill_config import read_config
 from ..ini_file import ini_paths
 from ..output import stdout_look
 from ..project import runs_folder
+
+_MODELS_SHOWN: Final = 3
+_INDENT: Final = "  "
+_SCHEMA: Final = re.compile(r"(?:.*/)?(?:schemas/.*|[^/]*\.(?:xsd|dtd|rng|schema\.json))", re.I)
+_LEGEND: Final = (
+    "Tokens, estimated: always in context (name and description) + when the skill is used "
+    "(SKILL.md) + on demand (text files that it refers to)."
+)
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A file of a skill; ``tokens`` is None if it is not a text.
+
+    ``on_demand`` says that SKILL.md sends an agent to it: no licence and no schema.
+    """
+
+    path: str
+    tokens: int | None
+    bytes: int
+    on_demand: bool = False
+
+
+@dataclass(frozen=True)
+class LastResult:
+    """The last results of a skill on a model."""
+
+    model: str
+    rate: float
+    baseline_rate: float | None
+    date: str
+    edited_since: bool  # the skill has changed
+    kind: str = "accepted"
+    cases: int = 0  # that ran
+    of: int = 0  # cases that the skill had; 0 is not known
+    score: Score = "pass"  # what its verdict is on
+    checks: float | None = None  # the share of checks passed; accepted results have none
+    baseline_checks: float | None = None
+
+    def __str__(self) -> str:
+        rate, baseline, unit = self.rate, self.baseline_rate, ""
+        if self.score == "checks" and self.checks is not None:
+            rate, baseline, unit = self.checks, self.baseline_checks, unit_of("checks")
+        without = "" if baseline is None else f", {percent(baseline)} without"
+        subset = [f"{self.cases} of {self.of} cases"] if self.cases < self.of else []
+        edited = ["edited since"] if self.edited_since else []
+        about = ", ".join([*subset, self.date, *edited])
+        return f"{self.kind} {self.model} {percent(rate)}{unit}{without} ({about})"
+
+
+@dataclass(frozen=True)
+class ListedCase:
+    id: str
+    input: str
+
+
+@dataclass(frozen=True)
+class ListedError:
+    where: str
+    problem: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class ListedSkill:
+    """A skill as ``--json`` has it; a broken one has errors and lacks the rest."""
+
+    name: str
+    path: str
+    description: str | None = None
+    digest: str | None = None
+    tokens_always: int = 0  # its name and description, in every session
+    tokens_used: int = 0  # the body of SKILL.md, when the skill is used
+    tokens_on_demand: int = 0  # the text files that it refers to
+    files: tuple[ListedFile, ...] = ()
+    cases_file: str | None = None
+    cases: tuple[ListedCase, ...] = ()
+    results: tuple[LastResult, ...] = ()
+    errors: tuple[ListedError, ...] = ()
 
 
 def add_list_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,56 +121,27 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
         help="a folder of skills, or a skill (default: skill_paths of pytest's ini file, else "
         "skills_dir of upskill.config.yaml, else the current folder)",
     )
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="also show the start of SKILL.md and some cases",
-    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run_list(args: argparse.Namespace) -> tuple[str, int]:
     named = args.folders or default_folders()
-    folders = [Path(os.path.abspath(folder)) for folder in named]  # noqa: PTH100
     last_runs = newest(runs_folder(None, Path.cwd()))
-    groups, left_out = list[tuple[Path, list[SkillOverview]]](), list[SkippedFolder]()
-    for folder in folders:
+    skills, left_out = list[ListedSkill](), list[SkippedFolder]()
+    for folder in (Path(os.path.abspath(folder)) for folder in named):  # noqa: PTH100
         search = find_skills(folder)
         labels = labels_of(search.files)
-        rows = {file: last_runs.get(labels[file], {}) for file in search.files}
-        groups.append((folder, [_with_history(overview(file), rows[file]) for file in rows]))
+        skills += [_listed(file, last_runs.get(labels[file], {})) for file in search.files]
         left_out += search.left_out
-    skills = [skill for _, group in groups for skill in group]
-    text = _json(skills, left_out) if args.json else _text(groups, left_out, args.verbose)
-    return text, 1 if any(skill.errors for skill in skills) else 0
-
-
-def _with_history(entry: SkillOverview, rows: Mapping[str, KeptRow]) -> SkillOverview:
-    """With its last run on each model; accepted results only for models without a run."""
-    if not entry.skill:
-        return entry
-    digest = entry.skill.digest
-    results = [
-        LastResult(
-            model=model,
-            rate=row.skill_rate,
-            baseline_rate=row.baseline_rate,
-            date=f"{kept_row.run.head.started.astimezone():%Y-%m-%d %H:%M}",
-            edited_since=row.skill_digest != digest,
-            kind="last run",
-            cases=row.cases,
-            of=row.all_cases,
-            score=row.score,
-            checks=row.skill_score,
-            baseline_checks=row.baseline_score,
-        )
-        for model, kept_row in rows.items()
-        if (row := kept_row.row).skill_rate is not None
-    ]
-    models = {result.model for result in results}
-    accepted = [result for result in entry.results if result.model not in models]
-    return replace(entry, results=(*results, *accepted))
+    status = 1 if any(skill.errors for skill in skills) else 0
+    if not args.json:
+        return "\n".join(_lines(skills, left_out, stdout_look())), status
+    data = {
+        "schema": 1,
+        "skills": [json_values(skill) for skill in skills],
+        "left_out": [{"path": shown(path), "reason": reason} for path, reason in left_out],
+    }
+    return json.dumps(data, indent=2), status
 
 
 def default_folders() -> list[Path]:
@@ -92,56 +156,170 @@ def default_folders() -> list[Path]:
     return [config.skills_dir or here]
 
 
-def _text(
-    groups: Sequence[tuple[Path, Sequence[SkillOverview]]],
-    left_out: Sequence[SkippedFolder],
-    preview: bool,
-) -> str:
-    look = stdout_look(verbosity=int(preview))
-    lines = []
-    for folder, skills in groups:
-        # A skill that was named directly is shown below its parent folder.
-        named = folder in (skills[0].folder, skills[0].folder / folder.name)
-        root = skills[0].folder.parent if named else folder
-        lines += [*tree_lines(root, shown(root), skills, look), ""]
-    skills = [skill for _, group in groups for skill in group]
-    return "\n".join([*lines, *total_lines(skills, left_out, look)])
+# What is known of a skill without asking a model.
 
 
-def _json(skills: Sequence[SkillOverview], left_out: Sequence[SkippedFolder]) -> str:
-    data = {
-        "schema": 1,
-        "skills": [_skill_data(skill) for skill in skills],
-        "left_out": [{"path": shown(path), "reason": reason} for path, reason in left_out],
-    }
-    return json.dumps(data, indent=2)
+def _listed(file: Path, rows: Mapping[str, KeptRow]) -> ListedSkill:
+    """The skill of a SKILL.md; a broken part does not hide the others."""
+    folder, errors = file.parent, list[InputError]()
+    broken = ListedSkill(name_of(file), shown(folder))
+    try:
+        skill = load_skill(file)
+        files = tuple(_files(skill))
+    except SkillError as error:
+        return replace(broken, errors=_listed_errors([error]))
+    except OSError as error:
+        unreadable = SkillError(file, f"unreadable: {error}")
+        return replace(broken, errors=_listed_errors([unreadable]))
+    cases_file, cases = find_cases(folder), list[Case]()
+    try:
+        if cases_file:
+            loaded = runnable_cases(cases_file, folder)
+            cases = [case for case, _ in loaded.cases]
+            errors += [case.error for case in loaded.broken]
+    except NoCasesError:
+        cases_file = None
+    except InputError as error:
+        errors.append(error)
+    results = list(_last_runs(skill, rows))
+    try:
+        results += _accepted(skill, {result.model for result in results})
+    except InputError as error:
+        errors.append(error)
+    return ListedSkill(
+        skill.name,
+        shown(folder),
+        skill.description,
+        skill.digest,
+        tokens_always=estimated_tokens(f"{skill.name}: {skill.description}"),
+        tokens_used=skill.tokens,
+        tokens_on_demand=sum(file.tokens or 0 for file in files if file.on_demand),
+        files=files,
+        cases_file=shown(cases_file) if cases_file else None,
+        cases=tuple(ListedCase(case.id, case.input) for case in cases),
+        results=tuple(results),
+        errors=_listed_errors(errors),
+    )
 
 
-def _skill_data(entry: SkillOverview) -> dict[str, Any]:
-    skill, tokens = entry.skill, entry.tokens
-    return {
-        "name": entry.name,
-        "path": shown(entry.folder),
-        "description": skill.description if skill else None,
-        "digest": skill.digest if skill else None,
-        "tokens": sum(tokens),
-        "tokens_always": tokens.always,
-        "tokens_used": tokens.used,
-        "tokens_on_demand": tokens.on_demand,
-        "files": [
-            {
-                "path": file.path,
-                "tokens": file.tokens,
-                "bytes": file.size,
-                "on_demand": file.on_demand,
-            }
-            for file in entry.files
-        ],
-        "cases_file": shown(entry.cases_file) if entry.cases_file else None,
-        "cases": [{"id": case.id, "input": case.input} for case in entry.cases],
-        "results": [asdict(result) for result in entry.results],
-        "errors": [
-            {"where": error.where, "problem": error.problem, "hint": error.hint}
-            for error in entry.errors
-        ],
-    }
+def _listed_errors(errors: Sequence[InputError]) -> tuple[ListedError, ...]:
+    return tuple(ListedError(error.where, error.problem, error.hint) for error in errors)
+
+
+def _files(skill: Skill) -> Iterator[ListedFile]:
+    """SKILL.md first, with the tokens a model reads; then what it refers to, then the rest."""
+    root = skill.file.parent
+    on_disk = FilesOnDisk(root)
+    yield ListedFile(skill.file.name, skill.tokens, skill.file.stat().st_size)
+    others = {path.relative_to(root).as_posix(): None for path in contents_of(root).files}
+    named = [path for path in files_named(on_disk, skill.body.split("\n")) if path in others]
+    for path in dict.fromkeys([*named, *others]):
+        if path != skill.file.name:
+            tokens = _tokens(on_disk, path)
+            on_demand = path in named and tokens is not None and not _SCHEMA.fullmatch(path)
+            yield ListedFile(path, tokens, (root / path).stat().st_size, on_demand)
+
+
+def _tokens(files: FilesOnDisk, path: str) -> int | None:
+    try:
+        text = files.text(path)
+    except ValueError:
+        return None
+    return estimated_tokens(text) if text else 0
+
+
+def _last_runs(skill: Skill, rows: Mapping[str, KeptRow]) -> Iterator[LastResult]:
+    """Its last run on each model."""
+    for model, kept in rows.items():
+        row = kept.row
+        if row.skill_rate is not None:
+            yield LastResult(
+                model=model,
+                rate=row.skill_rate,
+                baseline_rate=row.baseline_rate,
+                date=f"{kept.run.head.started.astimezone():%Y-%m-%d %H:%M}",
+                edited_since=row.skill_digest != skill.digest,
+                kind="last run",
+                cases=row.cases,
+                of=row.all_cases,
+                score=row.score,
+                checks=row.skill_score,
+                baseline_checks=row.baseline_score,
+            )
+
+
+def _accepted(skill: Skill, models_with_run: set[str]) -> Iterator[LastResult]:
+    """Its accepted results on other models."""
+    for model, accepted in read_results(skill.file.parent).models.items():
+        counts = list(accepted.cases.values())
+        if not counts or model in models_with_run:
+            continue
+        baselines = [
+            count.baseline_passes / count.runs
+            for count in counts
+            if count.baseline_passes is not None
+        ]
+        yield LastResult(
+            model=model,
+            rate=fmean(count.count.share for count in counts),
+            baseline_rate=fmean(baselines) if len(baselines) == len(counts) else None,
+            date=accepted.date,
+            cases=len(counts),
+            edited_since=accepted.skill_digest != skill.digest[:DIGITS],
+        )
+
+
+# On the terminal.
+
+
+def _lines(
+    skills: Sequence[ListedSkill], left_out: Sequence[SkippedFolder], look: TerminalLook
+) -> Iterator[str]:
+    for skill in skills:
+        yield from _skill_lines(skill, look)
+        yield ""
+    number, broken = counted(len(skills), "skill"), sum(bool(skill.errors) for skill in skills)
+    cases = counted(sum(len(skill.cases) for skill in skills), "case")
+    ending = f", {broken} broken" if broken else ""
+    yield f"{number}, about {_tokens_of(*skills)}, {cases}{ending}"
+    for text in (_LEGEND, *left_out_lines(left_out)):
+        yield from textwrap.wrap(text, look.width, break_on_hyphens=False)
+
+
+def _skill_lines(skill: ListedSkill, look: TerminalLook) -> Iterator[str]:
+    named = "" if Path(skill.path).name == skill.name else f" ({one_line(skill.name, 200)})"
+    title = look.paint(f"{skill.path}{named}", bold=True)
+    if skill.digest is None:
+        yield title
+    else:
+        cases = counted(len(skill.cases), "case") if skill.cases_file else "no cases"
+        yield f"{title}  {_tokens_of(skill)}, {cases}"
+        yield from _wrapped(skill.description or "", look, most=2)
+    for result in skill.results[:_MODELS_SHOWN]:
+        yield from _wrapped(str(result), look)
+    if (hidden := len(skill.results) - _MODELS_SHOWN) > 0:
+        yield f"{_INDENT}and {hidden:,} more (--json has them)"
+    for error in skill.errors:
+        lines = _wrapped(f"error: {error.where}: {error.problem}", look)
+        yield from (look.paint(line, red=True) for line in lines)
+
+
+def _tokens_of(*skills: ListedSkill) -> str:
+    parts = (
+        sum(skill.tokens_always for skill in skills),
+        sum(skill.tokens_used for skill in skills),
+        sum(skill.tokens_on_demand for skill in skills),
+    )
+    return " + ".join(f"{number:,}" for number in parts) + " tokens"
+
+
+def _wrapped(text: str, look: TerminalLook, most: int | None = None) -> list[str]:
+    return textwrap.wrap(
+        one_line(text, 2000),
+        look.width,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+        max_lines=most,
+        placeholder=f" {look.marks.cut}",
+        break_on_hyphens=False,
+    )

@@ -16,7 +16,7 @@ _ZERO_WIDTH: Final = ("Mn", "Me", "Cf")  # combining marks and invisible charact
 
 @dataclass(frozen=True)
 class Marks:
-    """The characters of tables, bars and trees."""
+    """The characters of tables and bars."""
 
     full: str = "█"
     empty: str = "░"
@@ -28,9 +28,6 @@ class Marks:
     wall: str = "│"  # between texts side by side
     opens: str = "»"  # around what a check found in an answer
     closes: str = "«"
-    fork: str = "├── "  # the branches of a tree, each four columns wide
-    last: str = "└── "
-    through: str = "│   "
     good: str = "✔"
     bad: str = "✘"
 
@@ -41,9 +38,7 @@ class Marks:
 
 
 UNICODE_MARKS: Final = Marks()
-ASCII_MARKS: Final = Marks(
-    "#", ".", "->", "-", "x", "-", "~", "|", ">>", "<<", "|-- ", "`-- ", "|   ", "ok", "FAIL"
-)
+ASCII_MARKS: Final = Marks("#", ".", "->", "-", "x", "-", "~", "|", ">>", "<<", "ok", "FAIL")
 
 
 def marks_for(encoding: str) -> Marks:
