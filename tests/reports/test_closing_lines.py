@@ -59,9 +59,12 @@ def test_a_skill_that_helps() -> None:
     assert shown(run) == [f"✔ wick {HELPS} haiku +100 (+61 to +100)"]
 
 
-def test_names_are_shortened_before_the_bounds_are_left_out() -> None:
+def test_a_line_that_is_too_long_is_wrapped() -> None:
     run = made_run(cases=10, models=["scripted:a-long-name.py:answer"])
-    assert shown(run, width=58) == [f"✔ gate {HELPS} scripted:a…py:answer +100 (+61 to +100)"]
+    assert shown(run, width=58) == [
+        f"✔ gate {HELPS} scripted:a-long-name.py:answer +100 (+61 to",
+        "  +100)",
+    ]
 
 
 def test_a_failed_run_never_ends_on_a_tick_alone() -> None:
@@ -117,7 +120,7 @@ def test_a_skill_that_got_worse_since_a_ref() -> None:
     arms = ["baseline", "previous", "skill"]
     run = made_run(cases=10, arms=arms, passes=lambda _n, _m, arm, _r: arm == "previous")
     run = replace(run, skills=tuple(replace(one, against="HEAD") for one in run.skills))
-    [line] = shown(run, failed=True)
+    line, *_ = shown(run, failed=True)
     assert line.startswith("✘ gate worse since HEAD -100")
     two = made_run(
         cases=10,
@@ -131,7 +134,7 @@ def test_a_skill_that_got_worse_since_a_ref() -> None:
     assert f"{HELPS} opus +100" in line
 
 
-def test_several_models_share_a_line_with_the_worst_first() -> None:
+def test_several_models_share_a_line_with_the_worst_first_and_many_are_counted() -> None:
     def passes(number: int, model: str, arm: str, run: int) -> bool:
         return (helps if model != "tiny" else hurts)(number, model, arm, run)
 
@@ -139,10 +142,9 @@ def test_several_models_share_a_line_with_the_worst_first() -> None:
     [line] = shown(run, 140, failed=True)
     first = f"✘ gate {HURTS} tiny -100 (-100 to -61); {HELPS} opus +100 (+61 to +100), haiku"
     assert line.startswith(first)
-    [line] = shown(run, 90, failed=True)
-    assert line == f"✘ gate {HURTS} tiny -100; {HELPS} opus +100, haiku +100; 10 of 30 tests failed"
+    run = made_run(models=[*"abcde", "tiny"], cases=10, passes=passes)
     [line] = shown(run, 70, failed=True)
-    assert line == f"✘ gate {HURTS} 1 model; {HELPS} 2 models; 10 of 30 tests failed"
+    assert line == f"✘ gate {HURTS} 1 model; {HELPS} 5 models; 10 of 60 tests failed"
 
 
 def test_a_skill_that_no_agent_opened() -> None:

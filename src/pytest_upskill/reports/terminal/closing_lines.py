@@ -17,17 +17,11 @@ from ...results.verdict import Verdict, Word, gate_reasons, missing_words
 from ...stats import Lift
 from ..numbers import TRIGGER_NUMBERS
 from ..phrases import cache_words
-from .layout import TerminalLook, cut, cut_middle, distinct_names, text_width, wrapped
+from .layout import TerminalLook, text_width, wrapped
 
 _MOST: Final = 5  # skills, and reasons
 _LONGEST_REASON: Final = 300
-_LONGEST: Final = 30  # name of a skill or a model
-_SHORTEST: Final = 12
-# The length of names, and whether bounds are shown: a lift without them looks surer than it is.
-_LAYOUTS: Final = (
-    *((_LONGEST, True), (20, True)),
-    *((_LONGEST, False), (20, False), (_SHORTEST, False)),
-)
+_LONGEST_NAME: Final = 100  # of a skill or a model
 _LONGEST_REF: Final = 20
 _BACKSLASH: Final = " \\"
 
@@ -77,7 +71,8 @@ def closing_lines(results: RunResults | None, ending: Ending, look: TerminalLook
         lines += _marked(mark, reason, look, red=ending.failed)
     if ending.not_reached:
         lines += _marked(bad, f"not reached: {_names(ending.not_reached)}", look)
-    lines += [skill.line(look) for skill in skills[:_MOST]]
+    for skill in skills[:_MOST]:
+        lines += skill.lines(look)
     if len(skills) > _MOST:
         lines.append(_hidden_skills(skills[_MOST:], look))
     for note in ending.notes:
@@ -102,7 +97,7 @@ def _first_and_last(reasons: Sequence[str]) -> list[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(one_line(name, _LONGEST) for name in names[:_MOST])
+    shown = ", ".join(one_line(name, _LONGEST_NAME) for name in names[:_MOST])
     return f"{shown} and {len(names) - _MOST} more" if len(names) > _MOST else shown
 
 
@@ -134,7 +129,7 @@ class _Phrase(NamedTuple):
     verb: str  # "helps"; models with the same verb share it
     model: str
     number: str = ""
-    bounds: str = ""  # dropped if there is no room even with short names
+    bounds: str = ""
 
 
 _HURTS, _WORSE, _CLOSED, _MISSING, _OPEN, _PLAIN, _NOT_NEEDED, _HELPS = range(8)
@@ -171,26 +166,11 @@ class _SkillEnding:
         worst = min((phrase.badness for phrase in self.phrases), default=_PLAIN)
         return _ORDER.index(self.standing), worst, self.lift, self.name
 
-    def line(self, look: TerminalLook) -> str:
-        """With as much as fits: names are shortened first, then bounds go, then names of models."""
-        mark = _mark(self.standing, look)
-        painted = look.paint(mark, **_STYLES[self.standing])
-        width = look.width - text_width(mark) - 1
-        for text in self._texts(look):
-            if text_width(text) <= width:
-                return f"{painted} {text}"
-        return f"{painted} {cut(text, width, look.marks.cut)}"
-
-    def _texts(self, look: TerminalLook) -> Iterator[str]:
-        models = {phrase.model for phrase in self.phrases}
-        for longest, bounds in _LAYOUTS:
-            names = distinct_names(models, longest, look.marks.cut)
-            yield self._text(_joined(self.phrases, names, bounds=bounds), longest, look)
-        yield self._text(_counts(self.phrases), _SHORTEST, look)
-
-    def _text(self, phrases: str, longest: int, look: TerminalLook) -> str:
-        name = cut_middle(one_line(self.name, 200), longest, look.marks.cut)
-        return "; ".join(filter(None, [f"{name} {phrases}", self.tests]))
+    def lines(self, look: TerminalLook) -> list[str]:
+        mark = look.paint(_mark(self.standing, look), **_STYLES[self.standing])
+        words = (_joined if len(self.phrases) <= _MOST else _counts)(self.phrases)
+        name = one_line(self.name, _LONGEST_NAME)
+        return _marked(mark, "; ".join(filter(None, [f"{name} {words}", self.tests])), look)
 
 
 def _mark(standing: str, look: TerminalLook) -> str:
@@ -198,14 +178,14 @@ def _mark(standing: str, look: TerminalLook) -> str:
     return marks[standing]
 
 
-def _joined(phrases: Iterable[_Phrase], names: Mapping[str, str], *, bounds: bool) -> str:
+def _joined(phrases: Iterable[_Phrase]) -> str:
     parts = []
     for verb, group in groupby(phrases, key=lambda phrase: phrase.verb):
         models = [
-            " ".join(filter(None, [names[model], number, span if bounds else ""]))
-            for _, _, model, number, span in group
+            " ".join(filter(None, [one_line(phrase.model, _LONGEST_NAME), *phrase[3:]]))
+            for phrase in group
         ]
-        parts.append(f"{verb} {', '.join(models)}")
+        parts.append(f"{verb} {', '.join(models)}".rstrip())
     return "; ".join(parts)
 
 
