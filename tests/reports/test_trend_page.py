@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.reports.html.trend_page import ticks, trend_page
+from pytest_upskill.reports.html.markup import ticks
+from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.numbers import metrics
 from support.made import ENTRIES, made_entry, made_row
 from support.pages import Elements

@@ -11,7 +11,7 @@ from ...results.run import RunResults
 from ...results.run_comparison import PairComparison, UnpairedCases
 from ...trials.plan import Count
 from .case_data import case_anchor
-from .markup import text, time_tag
+from .markup import commit_tag, text, time_tag
 
 _MOST_LISTED: Final = 25  # cases of a kind
 _NAME_LIMIT: Final = 100
@@ -55,8 +55,7 @@ def _about(changes: Changes) -> str:
         time_tag(run.started),
     ]
     if run.commit:
-        dirty = " with uncommitted changes" if run.commit.dirty else ""
-        facts.append(f"commit <code>{text(run.commit.id[:9])}</code>{dirty}")
+        facts.append(commit_tag(run.commit))
     return " · ".join([*facts, f"{counted(changes.compared, 'test')} in both"])
 
 

@@ -10,8 +10,10 @@ from datetime import datetime
 from functools import cache
 from html import escape
 from importlib.resources import files
+from math import floor, log10
 from typing import Any, Final
 
+from ..._util.git import Commit
 from ..._util.keys import without_keys
 from ..._util.texts import harmless
 
@@ -80,6 +82,11 @@ def text(words: str) -> str:
 def time_tag(moment: datetime) -> str:
     day = f"{moment.day} {moment:%B %Y, %H:%M %Z}"
     return f'<time datetime="{moment.isoformat(timespec="seconds")}">{text(day)}</time>'
+
+
+def commit_tag(commit: Commit) -> str:
+    dirty = " with uncommitted changes" if commit.dirty else ""
+    return f"commit <code>{text(commit.id[:9])}</code>{dirty}"
 
 
 def breakable(words: str) -> str:
@@ -155,6 +162,15 @@ def label(
     """Text at a share of the width, shifted by some pixels."""
     place = f'x="{x:.2f}%" y="{y:.1f}" dx="{shift:g}" text-anchor="{anchor}"'
     return f'<text class="{kind}" {place}>{text(words)}</text>'
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Some round numbers in between."""
+    rough = (high - low) / 5
+    size = 10 ** floor(log10(rough))
+    step = next(size * number for number in (1, 2, 5, 10) if size * number >= rough * 0.999)
+    first, last = floor(low / step + 0.999), floor(high / step + 0.001)
+    return [number * step for number in range(first, last + 1)]
 
 
 def drawing(kind: str, height: float, title: str, description: str, parts: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from ...results.verdict import Verdict, sweet_choice
 from ...settings import Score
 from ...stats import wilson
 from ..numbers import COST, LIFT, TOKENS, Number
-from .markup import circle, diamond, drawing, label, line
+from .markup import circle, diamond, drawing, label, line, ticks
 
 _LEFT, _SPAN = 7.0, 83.0  # percent of the width
 _ARMS: Final[tuple[str, ...]] = ("baseline", "skill")
@@ -230,40 +230,25 @@ def _axes(scale: Scale) -> list[str]:
 
 
 def _ticks(scale: Scale) -> list[float]:
-    """Three to six round numbers."""
+    """Some round numbers."""
     if scale.is_log:
         decades = range(floor(log10(scale.low)), floor(log10(scale.high)) + 1)
         amounts = [10.0**decade for decade in decades]
         inside = [amount for amount in amounts if scale.low <= amount <= scale.high]
         return inside[:: -(-len(inside) // 5)]
-    return round_steps(scale.high)
-
-
-def round_steps(high: float) -> list[float]:
-    """Three to six round numbers up to a highest one."""
-    size = 10.0 ** floor(log10(high / 4))
-    step = max(size * factor for factor in (1, 2, 2.5, 5) if size * factor <= high / 3)
-    return [step * number for number in range(1, 7) if step * number <= high]
+    return ticks(0.0, scale.high)[1:]
 
 
 def _labels(points: Sequence[Point], scale: Scale) -> list[str]:
-    """The name of each model near its point with the skill."""
+    """The name of each model beside its point with the skill, legible even on a phone."""
     places = [(scale.at(p.x), scale.y(p.rate)) for p in points]
-    names = [_short(p.model) if p.arm == "skill" else "" for p in points]
-    return placed_names(places, names, scale.y(0))
-
-
-def placed_names(
-    places: Sequence[tuple[float, float]], names: Sequence[str], bottom: float
-) -> list[str]:
-    """The name of each point beside it, legible even on a phone; "" for none."""
-    dots = [(x / 100 * _NARROW, y) for x, y in places]
-    taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in dots]
+    taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in ((x / 100 * _NARROW, y) for x, y in places)]
     parts = []
-    for (share, y), (x, _), name in zip(places, dots, names, strict=True):
-        if not name:
+    for point, (share, y) in zip(points, places, strict=True):
+        if point.arm != "skill":
             continue
-        side, down, box = _free_place(x, y, len(name) * _LETTER, taken, bottom)
+        name, x = _short(point.model), share / 100 * _NARROW
+        side, down, box = _free_place(x, y, len(name) * _LETTER, taken, scale.y(0))
         taken.append(box)
         anchor = {-1: "end", 0: "middle", 1: "start"}[side]
         parts.append(label(share, y + down + 4, name, "name small", anchor, _BESIDE * side))

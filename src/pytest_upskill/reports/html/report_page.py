@@ -20,7 +20,18 @@ from ..phrases import cache_words
 from .case_data import NO_BASELINE, Fitted, fitted, shown_name, skill_anchor
 from .case_rows import PageCase, rows_of
 from .changes import changed_section
-from .markup import Header, breakable, figure, key, resource, shell, table, text, time_tag
+from .markup import (
+    Header,
+    breakable,
+    commit_tag,
+    figure,
+    key,
+    resource,
+    shell,
+    table,
+    text,
+    time_tag,
+)
 from .plots import dumbbell, frontier, points_of, score_title
 from .study_sections import study_sections
 from .trigger_section import trigger_section
@@ -119,8 +130,7 @@ def _head(
     facts.append(f"{'' if results.only_studied else tests}{models_text}")
     facts.append(f"took {_duration(results.seconds)}")
     if results.commit:
-        dirty = " with uncommitted changes" if results.commit.dirty else ""
-        facts.append(f"commit <code>{text(results.commit.id[:9])}</code>{dirty}")
+        facts.append(commit_tag(results.commit))
     facts += [text(line) for line in agent_lines(results)]
     facts += filter(None, [cache_words(results.prompt_cache_saved)])
     parts = {

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC
 from html import escape
 from itertools import groupby
-from math import floor, log10
 from typing import Final
 
 from ..._util.texts import harmless
 from ...results.arm_comparison import unit_of
 from ..history_entries import Entry, by_pair
 from ..numbers import LIFT, Number, shown_numbers
-from .markup import Header, resource, shell, table
+from .markup import Header, resource, shell, table, ticks
 
 _UNKNOWN: Final = "–"
 _COLOURS: Final = 6  # further lines start again, with another shape for their points
@@ -24,7 +23,6 @@ _ROOM: Final = _WIDTH - _LEFT - _RIGHT
 _TOP: Final = 16
 _BOTTOM: Final = 84
 _MOST_LABELS: Final = 24
-_STEPS: Final = (1, 2, 5, 10)
 
 
 def trend_page(entries: Sequence[Entry], metric: Number) -> str:
@@ -148,15 +146,6 @@ def _axis(scale: _Scale, metric: Number) -> list[str]:
         text = escape(metric.unit.text(value))
         parts.append(f'<text class="tick" x="{_LEFT - 8}" y="{y + 4}">{text}</text>')
     return parts
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """Some round numbers in between."""
-    rough = (high - low) / 5
-    size = 10 ** floor(log10(rough))
-    step = next(size * number for number in _STEPS if size * number >= rough * 0.999)
-    first, last = floor(low / step + 0.999), floor(high / step + 0.001)
-    return [number * step for number in range(first, last + 1)]
 
 
 def _labels(entries: Sequence[Entry], scale: _Scale) -> list[str]:
