@@ -27,7 +27,7 @@ def test_studies_fit_their_window(page: ChromiumPage, study_page: Path, width: i
     page.size(width)
     page.open_without_script(study_page)
     assert page.js("document.documentElement.scrollWidth") <= width
-    words = " ".join(page.texts("#studies td .word"))
+    words = " ".join(page.texts("section.skill td .word"))
     assert all(contrast.word in words for contrast in EVERY_WORD)
     assert page.js("typeof window.hit") == "undefined"
 
@@ -43,8 +43,8 @@ def test_studies_can_be_read(page: ChromiumPage, study_page: Path, scheme: str) 
 
 def test_all_arms_open_by_keyboard(page: ChromiumPage, study_page: Path) -> None:
     page.open_without_script(study_page)
-    page.js("document.querySelector('#studies summary').focus()")
-    assert page.js("document.querySelector('#studies details').open") is False
+    page.js("document.querySelector('section.skill summary').focus()")
+    assert page.js("document.querySelector('section.skill details').open") is False
     page.press("Enter")
-    assert page.js("document.querySelector('#studies details').open") is True
-    assert "docs-writer 6 of 10" in page.js("document.querySelector('#studies details').innerText")
+    assert page.js("document.querySelector('section.skill details').open") is True
+    assert "docs-writer 6 of 10" in page.js("document.querySelector('section.skill details').innerText")

@@ -67,7 +67,7 @@ def test_the_tables_at_80_columns() -> None:
         "What skills do to each other · loop/haiku · 10 cases × 4 runs · 480 trials, 3",
         "  without an answer, $1.23",
         "",
-        "                      change           tokens  verdict",
+        "contrast              change           tokens  verdict",
         "───────────────────────────────────────────────────────────────────────────",
         "pdf with docs-writer  -20 (-35 to -5)     -31  hurts",
         "csv with pdf          +3 (-12 to +18)     -31  no change shown (~120 cases)",
@@ -76,7 +76,7 @@ def test_the_tables_at_80_columns() -> None:
         "By how many points the lift changes; the intervals hold for all 3 of them",
         "  together. ~ is how many cases it would take to know more.",
         "",
-        "                           score  tokens  opened",
+        "arm                        score  tokens  opened",
         "────────────────────────────────────────────────────────────────────",
         "pdf with docs-writer: on   80%     1,131  pdf 9, docs-writer 6 of 10",
         "pdf with docs-writer: off  80%     1,131  pdf 9, docs-writer 6 of 10",
@@ -95,7 +95,7 @@ def test_names_that_differ_look_different() -> None:
 
 def test_columns_of_which_nothing_is_known_are_left_out() -> None:
     contrasts = [replace(contrast, tokens=None) for contrast in EVERY_WORD]
-    assert contrast_table(made_study(contrasts)).headers == ("", "change", "verdict")
+    assert contrast_table(made_study(contrasts)).headers == ("contrast", "change", "verdict")
     plain = made_study(arms=(StudyArm("a", 0.5), StudyArm("b")))
     assert arm_table(plain, every=True).rows == (("a", "50%"), ("b", "–"))
     assert arm_table(made_study(arms=(StudyArm("a"),)), every=True).rows == ()

@@ -45,7 +45,7 @@ def contrast_table(study: Study, most: int | None = None) -> StudyTable:
     counts = [f"{hidden.count(word):,} {word}" for word in dict.fromkeys(hidden)]
     folded = f"{len(hidden):,} more: {', '.join(counts)}" if hidden else ""
     words = [contrast.word for contrast in contrasts]
-    headers = ("", "change", "tokens", "verdict")
+    headers = ("contrast", "change", "tokens", "verdict")
     return StudyTable.of(headers, [*map(_contrast_row, contrasts)], words, folded)
 
 
@@ -65,7 +65,7 @@ def arm_table(study: Study, *, every: bool) -> StudyTable:
     shown = [contrast for contrast in study.contrasts if contrast.word in ("hurts", "helps")]
     names = {name for contrast in shown for name in (*contrast.plus, *contrast.minus)}
     rows = [_arm_row(arm) for arm in study.arms if every or arm.name in names]
-    return StudyTable.of(("", "score", "tokens", "opened"), rows)
+    return StudyTable.of(("arm", "score", "tokens", "opened"), rows)
 
 
 def _arm_row(arm: StudyArm) -> tuple[str, str, str, str]:

@@ -23,13 +23,14 @@ def _section(study: Study) -> str:
     contrasts = contrast_table(study, _MOST_ROWS)
     listed = "".join(f"<li>{text(sentence)}.</li>" for sentence in sentences)
     remember = f'<p class="conclusion">{text(last)}.</p>' if last else ""
-    every = _folded(contrasts.folded, study.title, contrast_table(study))
+    name = f"{study.title}, {study.label}"
+    every = _folded(contrasts.folded, f"All contrasts: {name}", contrast_table(study))
     return (
         f'<section class="skill"><h2>{text(study.title)}</h2>'
         f'<p class="facts">{text(facts_of(study))}</p>{remember}'
-        f"{_table(study.title, contrasts)}{every if contrasts.folded else ''}"
+        f"{_table(name, contrasts)}{every if contrasts.folded else ''}"
         f'<p class="note">{text(legend_of(study))}.</p>'
-        f"{_folded('Numbers of each arm', 'Arms', arm_table(study, every=True))}"
+        f"{_folded('Numbers of each arm', f'Arms: {name}', arm_table(study, every=True))}"
         f'<ul class="said">{listed}</ul></section>'
     )
 
