@@ -47,4 +47,6 @@ def test_all_arms_open_by_keyboard(page: ChromiumPage, study_page: Path) -> None
     assert page.js("document.querySelector('section.skill details').open") is False
     page.press("Enter")
     assert page.js("document.querySelector('section.skill details').open") is True
-    assert "docs-writer 6 of 10" in page.js("document.querySelector('section.skill details').innerText")
+    assert "docs-writer 6 of 10" in page.js(
+        "document.querySelector('section.skill details').innerText"
+    )

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from .._util.texts import times_as_much
 from ..settings import Score
 from ..stats import LEVEL, Change, Lift, holm, paired_lift, paired_ratio
-from .contrasts import points_words, span_words
+from .contrasts import Contrast, State, points_words, span_words
 from .summary import Summary
 
 _ABOUT_THE_SAME: Final = 0.02
@@ -21,14 +21,16 @@ _SCORES: Final[tuple[Score, ...]] = ("pass", "checks")
 
 @dataclass(frozen=True)
 class Comparison:
-    """One arm compared with another on a model, paired by case."""
+    """The contrast of two arms on a model, by each score; one of them carries the verdict."""
 
-    of: str
-    over: str
     score: Score  # what the verdict is on
     # p-values are adjusted for several models; intervals include 0 unless they are evidence.
-    lifts: Mapping[Score, Lift]
+    contrasts: Mapping[Score, Contrast]
     tokens: Change | None
+
+    @property
+    def lifts(self) -> dict[Score, Lift]:
+        return {score: one.lift for score, one in self.contrasts.items() if one.lift}
 
     @property
     def lift(self) -> Lift:
@@ -36,9 +38,8 @@ class Comparison:
 
     @property
     def word(self) -> Literal["better", "worse", "no change shown"]:
-        if not self.lift.shown:
-            return "no change shown"
-        return "better" if self.lift.lift > 0 else "worse"
+        word = self.contrasts[self.score].word
+        return "better" if word == "helps" else "worse" if word == "hurts" else "no change shown"
 
     @property
     def words(self) -> str:
@@ -80,28 +81,37 @@ def compare_arms(
     rows: Sequence[Summary], over: str, of: str = "skill", level: float = LEVEL
 ) -> list[Comparison | None]:
     """One for each model of a skill, adjusted for several models; None without pairs."""
-    by_score = {score: _lifts(rows, score, over, of, level) for score in _SCORES}
+    by_score = {score: _contrasts(rows, score, over, of, level) for score in _SCORES}
     comparisons: list[Comparison | None] = []
     for number, row in enumerate(rows):
-        lifts = {score: lift for score in _SCORES if (lift := by_score[score][number])}
+        contrasts = {score: one for score in _SCORES if (one := by_score[score][number])}
         tokens = row.pairs("tokens", over, of)
         change = paired_ratio(tokens, level) if tokens else None
-        paired = row.score in lifts
-        comparisons.append(Comparison(of, over, row.score, lifts, change) if paired else None)
+        paired = row.score in contrasts
+        comparisons.append(Comparison(row.score, contrasts, change) if paired else None)
     return comparisons
 
 
-def _lifts(
+def _contrasts(
     rows: Sequence[Summary], score: Score, over: str, of: str, level: float
-) -> list[Lift | None]:
-    """Of each model, adjusted for several of them."""
+) -> list[Contrast | None]:
+    """Of each model, adjusted for several of them; None without pairs."""
     pairs = [row.scores(over, of, score) for row in rows]
     lifts = [
         paired_lift(scores, row.runs, level) if scores else None
         for row, scores in zip(rows, pairs, strict=True)
     ]
     adjusted = iter(holm([lift.p_value for lift in lifts if lift]))
-    return [lift and adjusted_lift(lift, next(adjusted), level) for lift in lifts]
+    contrasts: list[Contrast | None] = []
+    for row, scores, lift in zip(rows, pairs, lifts, strict=True):
+        if lift is None:
+            contrasts.append(None)
+            continue
+        lift = adjusted_lift(lift, next(adjusted), level)
+        state: State = "shown" if lift.shown else "none shown"
+        name, cases = f"{of} - {over}", len(scores)
+        contrasts.append(Contrast(name, (of,), (over,), None, lift, cases, row.runs, state))
+    return contrasts
 
 
 def adjusted_lift(lift: Lift, p_value: float, level: float = LEVEL) -> Lift:
