@@ -10,8 +10,8 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.plugin.pytest_options import FLAGS
-from pytest_upskill.reports.export.record_files import csv_text
 from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.record_files import csv_text
 from pytest_upskill.reports.writers import REPORTS, report_paths
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_file import read_run, results_bytes

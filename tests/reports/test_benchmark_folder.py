@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.reports.export.benchmark_folder import (
+from pytest_upskill.reports.benchmark_folder import (
     benchmark_places,
     folder_names,
     output_names,

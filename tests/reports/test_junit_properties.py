@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.reports.export.junit_properties import case_properties, suite_properties
+from pytest_upskill.reports.junit_properties import case_properties, suite_properties
 from pytest_upskill.settings import Gates
 from support.agent_runs import agent_run
 from support.made import accepted_count, checked_run, made_record, made_run

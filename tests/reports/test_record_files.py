@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill._util.json_forms import form_of
-from pytest_upskill.reports.export.record_files import (
+from pytest_upskill.reports.record_files import (
     COLUMNS,
     csv_text,
     safe_names,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.cli.commands.list import LastResult
-from pytest_upskill.reports.export.benchmark_folder import benchmark_places
+from pytest_upskill.reports.benchmark_folder import benchmark_places
 from pytest_upskill.reports.history_entries import Entry, entry_data
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.case_data import TextLimits, page_data

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.reports.export.junit_properties import case_properties, suite_properties
-from pytest_upskill.reports.export.record_files import csv_text
 from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.junit_properties import case_properties, suite_properties
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.phrases import size_words
+from pytest_upskill.reports.record_files import csv_text
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
 from pytest_upskill.reports.terminal.summary_text import results_lines
 from pytest_upskill.results.run import RunResults

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from pytest_upskill.cli import main
 from pytest_upskill.errors import AcceptedError, ResultsError
-from pytest_upskill.reports.export.record_files import csv_text
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.record_files import csv_text
 from pytest_upskill.results import history
 from pytest_upskill.results.accepted import read_results
 from pytest_upskill.results.merging import Source, merged

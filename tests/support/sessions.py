@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_upskill.reports.export.record_files import transcript_text
+from pytest_upskill.reports.record_files import transcript_text
 from pytest_upskill.teach.traces import read_trace
 from pytest_upskill.trials.transcript import Transcript, Turn
 

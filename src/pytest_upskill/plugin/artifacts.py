@@ -17,7 +17,7 @@ from ..engine.store import FILE_NAME, FOLDER
 from ..errors import ResultsError, Setting, SettingsError, shown
 from ..reports import writers
 from ..reports.annotations import annotations
-from ..reports.export.junit_properties import (
+from ..reports.junit_properties import (
     case_properties,
     suite_properties,
 )

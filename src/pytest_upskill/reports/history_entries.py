@@ -10,8 +10,8 @@ from typing import Any, Final
 from .._util.git import Commit
 from .._util.texts import harmless, one_line
 from ..results.summary_row import SummaryRow
-from .export.record_files import safe_cell
 from .numbers import Number
+from .record_files import safe_cell
 
 _SHORT: Final = 7  # digits of a commit
 

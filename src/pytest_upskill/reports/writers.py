@@ -18,8 +18,8 @@ from ..errors import InputError, Setting, SettingsError, shown
 from ..results.case_changes import Earlier
 from ..results.run import RunResults
 from ..results.run_file import results_bytes
-from .export.benchmark_folder import benchmark_places
-from .export.record_files import csv_text, transcript_files
+from .benchmark_folder import benchmark_places
+from .record_files import csv_text, transcript_files
 
 # A setting, and a function that writes its report and returns the paths.
 Writer = tuple[str, Callable[[], Sequence[Path]]]

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ..._util.json_forms import json_values
-from ..._util.texts import plain
-from ...results.run import RunResults
-from ...trials.records import Record
+from .._util.json_forms import json_values
+from .._util.texts import plain
+from ..results.run import RunResults
+from ..trials.records import Record
 
 COLUMNS: Final = (
     "skill",

@@ -14,12 +14,12 @@ from posixpath import splitext
 from statistics import fmean, stdev
 from typing import Any, Final
 
-from ..._util.texts import one_line, slug
-from ...checks.judging import JUDGE
-from ...results.run import RunResults
-from ...results.verdict import Verdict, signal_lines
-from ...trials.records import Record
-from ...trials.subject import CHAT
+from .._util.texts import one_line, slug
+from ..checks.judging import JUDGE
+from ..results.run import RunResults
+from ..results.verdict import Verdict, signal_lines
+from ..trials.records import Record
+from ..trials.subject import CHAT
 from .record_files import safe_name
 
 File = tuple[str, str]  # path and content

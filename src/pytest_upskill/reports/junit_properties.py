@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..._util.texts import one_line, plain
-from ...results.run import RunResults
-from ...results.summary import summarize
-from ...results.summary_row import SummaryRow, row_of
-from ...results.verdict import verdicts_of
-from ...settings import Score
-from ...trials.records import Record
-from ...trials.subject import CHAT
-from ..numbers import NUMBERS
+from .._util.texts import one_line, plain
+from ..results.run import RunResults
+from ..results.summary import summarize
+from ..results.summary_row import SummaryRow, row_of
+from ..results.verdict import verdicts_of
+from ..settings import Score
+from ..trials.records import Record
+from ..trials.subject import CHAT
+from .numbers import NUMBERS
 
 Property = tuple[str, str]
 _LONGEST_NAME: Final = 200
