@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from importlib.metadata import version
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +19,6 @@ from pytest_upskill.engine.cluster.dispatch import Dispatch, DispatchedTrial
 from pytest_upskill.engine.cluster.on_worker import WorkerRun
 from pytest_upskill.engine.cluster.workers import Workers
 from pytest_upskill.trials.answer import NoAnswer, Reply, Usage
-from pytest_upskill.trials.arm import SkillCopy
 from support.simulated_clock import SimulatedLoop
 from support.trials import trial_question
 
@@ -261,18 +259,3 @@ def test_a_worker_is_known_by_the_address_that_others_reach_it_at() -> None:
     site: Any = SimpleNamespace(_worker=worker, _brief=BRIEF)
     WorkerRun.tell(site, "t")
     assert told[0]["address"] == "tcp://gate:2"
-
-
-def test_a_skill_goes_to_workers_that_have_its_agent(tmp_path: Path) -> None:
-    """Another one may hang, and keep it from all."""
-    (tmp_path / "SKILL.md").write_text("---\nname: s\ndescription: d\n---\ntext\n")
-    how = list[dict[str, object]]()
-    client = SimpleNamespace(submit=lambda *_args, **more: how.append(more))
-    dispatch = Dispatch(client, "tcp://h:1", "r", Workers(None, BRIEF, {}))
-
-    async def copied() -> None:
-        for agent in ("loop", "claude", "loop"):
-            await dispatch._copy(SkillCopy.of("s", tmp_path), agent)
-
-    asyncio.run(copied())
-    assert [one["resources"] for one in how] == [{"upskill-r-loop": 1}, {"upskill-r-claude": 1}]

@@ -14,7 +14,8 @@ from ...models.prices import Price
 from ...models.providers import PROVIDERS
 from ...models.scripted import ScriptedProvider, script_file
 from ...settings import Settings
-from ...trials.answer import Reply
+from ...skills.case import WorkspaceFile
+from ...trials.answer import Answer, Reply
 from ...trials.trial import Question
 from ..budget import Allowance, UnansweredCall
 
@@ -60,11 +61,13 @@ class WorkerReport:
 
 @dataclass(frozen=True)
 class SentTrial:
-    """A trial as it is sent to a worker, without the files of its skills; or only its setup."""
+    """A trial as it is sent to a worker, or only its setup."""
 
     trial: str
     question: Question
     allowance: Allowance
+    files: tuple[tuple[WorkspaceFile, ...], ...] = ()  # of each skill
+    start: Answer | None = None  # what the setup made
     is_setup: bool = False
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import pickle
-from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError as FuturesCancelled
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ..._util.texts import one_line
 from ...agents.staging import setup_key
 from ...errors import InputError
-from ...trials.answer import Usage
+from ...skills.case import WorkspaceFile
+from ...trials.answer import Answer, Usage
 from ...trials.arm import SkillCopy, digest_of_copy
 from ...trials.trial import Question
 from ..agent_jobs import TrialCalls
@@ -48,8 +48,7 @@ class Dispatch:
         self._run = run
         self._workers = workers
         self._trials: dict[str, DispatchedTrial] = {}
-        self._copies: dict[tuple[str, str], DaskFuture[bytes]] = {}  # by digest and agent
-        self._starts: dict[str, DaskFuture[Outcome]] = {}  # what setups made
+        self._starts: dict[str, asyncio.Future[Outcome | str]] = {}  # what setups made
 
     @property
     def at_work(self) -> int:
@@ -64,87 +63,66 @@ class Dispatch:
         self, question: Question, allowance: Allowance, trial: DispatchedTrial
     ) -> Outcome | str:
         """Have a trial carried out; returns why that failed, if it did."""
-        number = f"upskill-trial-{token_hex(8)}"  # what schedulers and dashboards show
         task = question.task
         assert task
+        files = [await asyncio.to_thread(_files_of, skill) for skill in task.skills]
+        prepared: Answer | None = None
+        if task.setup:
+            start = await self._start(question, trial.call)
+            if isinstance(start, str) or not isinstance(start.reply, Answer):
+                return start
+            prepared = start.reply
         skills = tuple(replace(skill, folder="", ref=None, text="") for skill in task.skills)
-        without_files = replace(question, task=replace(task, skills=skills))
-        sent = pickle.dumps(SentTrial(number, without_files, allowance))
-        self._trials[number] = trial
-        try:
-            unknown = 0  # times that a worker did not know of the run
-            while unknown < _MOST_TRIES:
-                copies = [await self._copy(skill, task.agent) for skill in task.skills]
-                needs = self._needs(task.agent)
-                start = self._start(question, needs) if task.setup else None
-                key = f"{number}-{token_hex(2)}"
-                future = self._submit(sent, start, *copies, key=key, resources=needs)
-                outcome = await self._outcome(future, task.agent, trial)
-                if isinstance(outcome, str) or (outcome and outcome.reply):
-                    return outcome
-                if not outcome and trial.begun > _MOST_TRIES:  # Dask counts for each task anew
-                    return f"its worker was lost {trial.begun} times"
-                unknown += outcome is not None
-                if start and (outcome or start.status != "finished"):
-                    self._start_anew(setup_key(task), start)
-                self._forget_lost(copies)
-            return "its workers do not know of this run any more"
-        finally:
-            del self._trials[number]
-
-    def _needs(self, agent: str) -> dict[str, float]:
-        """The resources that a worker must have free."""
-        memory = self._workers.memory_for(agent)
-        return {MEMORY: memory, CPU: 1, resource_of(self._run, agent): 1}
-
-    def _submit(self, sent: bytes, *inputs: object, **options: object) -> "DaskFuture[Outcome]":
-        future: DaskFuture[Outcome] = self._client.submit(
-            carry_out, self._run, sent, *inputs, pure=False, **options
+        sent = SentTrial(
+            f"upskill-trial-{token_hex(8)}",  # what schedulers and dashboards show
+            replace(question, task=replace(task, skills=skills)),
+            allowance,
+            tuple(files),
+            prepared,
         )
-        return future
+        return await self._carried_out(sent, trial)
 
-    def _start(self, question: Question, needs: Mapping[str, float]) -> "DaskFuture[Outcome]":
+    async def _start(self, question: Question, call: TrialCalls) -> Outcome | str:
         """What the setup of a case makes: it runs once, and all trials start from the same."""
         assert question.task
         key = setup_key(question.task)
         if key not in self._starts:
             setup = replace(question, task=replace(question.task, skills=()), run=0)  # no trial
             name = f"upskill-setup-{self._run}-{key[:16]}-{token_hex(2)}"
-            sent = pickle.dumps(SentTrial(name, setup, Allowance(), is_setup=True))
-            self._starts[key] = self._submit(sent, None, key=name, resources=needs)
-        return self._starts[key]
+            sent = SentTrial(name, setup, Allowance(), is_setup=True)
+            running = self._carried_out(sent, DispatchedTrial(call))
+            self._starts[key] = asyncio.ensure_future(running)
+        return await asyncio.shield(self._starts[key])
 
-    def _start_anew(self, key: str, start: "DaskFuture[Outcome]") -> None:
-        """Have a setup run again, once for all trials."""
-        if self._starts.get(key) is start:
-            del self._starts[key]
+    async def _carried_out(self, sent: SentTrial, trial: DispatchedTrial) -> Outcome | str:
+        assert sent.question.task
+        agent, data = sent.question.task.agent, pickle.dumps(sent)
+        self._trials[sent.trial] = trial
+        try:
+            unknown = 0  # times that a worker did not know of the run
+            while unknown < _MOST_TRIES:
+                future: DaskFuture[Outcome] = self._client.submit(
+                    carry_out,
+                    self._run,
+                    data,
+                    pure=False,
+                    key=f"{sent.trial}-{token_hex(2)}",
+                    resources=self._needs(agent),
+                )
+                outcome = await self._outcome(future, agent, trial)
+                if isinstance(outcome, str) or (outcome and outcome.reply):
+                    return outcome
+                if not outcome and trial.begun > _MOST_TRIES:  # Dask counts for each task anew
+                    return f"its worker was lost {trial.begun} times"
+                unknown += outcome is not None
+            return "its workers do not know of this run any more"
+        finally:
+            del self._trials[sent.trial]
 
-    async def _copy(self, skill: SkillCopy, agent: str) -> "DaskFuture[Any]":
-        """The files of a skill, as the result of a task: Dask sends it to each worker once.
-
-        Only workers that have the agent keep it: another one may hang, and all would wait for it.
-        """
-        place = (skill.digest, agent)
-        if place not in self._copies:
-            files = await asyncio.to_thread(skill.files)
-            if digest_of_copy(files) != skill.digest:
-                problem = "has changed since the run began"
-                raise InputError(f"the skill {skill.name}", problem)
-            key = f"upskill-skill-{self._run}-{skill.digest[:16]}-{token_hex(2)}"
-            needs = {resource_of(self._run, agent): 1}
-            copy = self._client.submit(bytes, pickle.dumps(files), key=key, resources=needs)
-            self._copies[place] = copy
-        return self._copies[place]
-
-    def _forget_lost(self, copies: "Sequence[DaskFuture[Any]]") -> None:
-        """Send files again that were lost with their worker.
-
-        Dask looks for another one when a worker joins, which has the agent only after it reported.
-        """
-        lost = [copy for copy in copies if copy.status != "finished"]
-        for place, copy in list(self._copies.items()):
-            if any(copy is other for other in lost):
-                del self._copies[place]
+    def _needs(self, agent: str) -> dict[str, float]:
+        """The resources that a worker must have free."""
+        memory = self._workers.memory_for(agent)
+        return {MEMORY: memory, CPU: 1, resource_of(self._run, agent): 1}
 
     async def _outcome(
         self, future: "DaskFuture[Any]", agent: str, trial: DispatchedTrial
@@ -197,3 +175,10 @@ class Dispatch:
             usage = Usage(*report["usage"])
             trial.spent.append(usage)
             trial.call.paid(usage)
+
+
+def _files_of(skill: SkillCopy) -> tuple[WorkspaceFile, ...]:
+    files = skill.files()
+    if digest_of_copy(files) != skill.digest:
+        raise InputError(f"the skill {skill.name}", "has changed since the run began")
+    return tuple(files)

@@ -95,15 +95,13 @@ async def leave(run: str) -> None:
 # Called by Dask, on a thread of a worker.
 
 
-def carry_out(run: str, sent: bytes, start: Outcome | None, *copies: bytes) -> Outcome:
-    """Carry out a trial: ``start`` is of its setup, ``copies`` are the files of its skills."""
+def carry_out(run: str, sent: bytes) -> Outcome:
+    """Carry out a trial, pickled as its controller sent it."""
     here = _runs.get(run)
     if here is None:
         return Outcome(None)
-    if start and not isinstance(start.reply, Answer):
-        return start
     try:
-        return here.carry_out(pickle.loads(sent), start, copies)
+        return here.carry_out(pickle.loads(sent))
     except Exception as bug:
         return Outcome(NoAnswer(unexpected(bug)))
 
@@ -223,16 +221,14 @@ class WorkerRun:
         finally:
             _env.unset(self._variables)
 
-    def carry_out(self, sent: SentTrial, start: Outcome | None, copies: Sequence[bytes]) -> Outcome:
+    def carry_out(self, sent: SentTrial) -> Outcome:
         question, key = sent.question, sent.question.key
         assert question.task
-        for skill, copy in zip(question.task.skills, copies, strict=True):
-            if skill.digest not in self._files:
-                self._files[skill.digest] = pickle.loads(copy)
+        for skill, files in zip(question.task.skills, sent.files, strict=True):
+            self._files[skill.digest] = files
         allowance = sent.allowance
         budget = Budget(allowance.tokens, allowance.usd, self._brief.prices.get)
-        workspace = start.reply if start and isinstance(start.reply, Answer) else None
-        trial = self._budgets[key] = _TrialBudget(sent.trial, budget, workspace, sent.is_setup)
+        trial = self._budgets[key] = _TrialBudget(sent.trial, budget, sent.start, sent.is_setup)
         self.tell(sent.trial)
         try:
             reply = self._reply_to(question)
