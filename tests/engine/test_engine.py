@@ -199,7 +199,7 @@ def test_refused_question_is_counted_and_asked_before_others_until_it_was_refuse
         order.append(job.number)
         if job is jobs[0]:
             job.refused += 1
-            lane.ask_again(job)
+            lane.enqueue(job)
             assert lane.to_retry == 1
     assert order == [0, 0, 0, 0, 1, 2]
     assert lane.next is jobs[0]

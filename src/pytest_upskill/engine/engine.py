@@ -411,7 +411,7 @@ class Engine:
     def _ask_again(self, lane: Lane, job: Job) -> None:
         if job in lane.pausing:  # else the lane was settled meanwhile
             lane.pausing.remove(job)
-            lane.waiting.appendleft(job)
+            lane.enqueue(job)
             self._pump()
 
     async def _shut_down(self) -> None:

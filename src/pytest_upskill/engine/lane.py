@@ -3,11 +3,8 @@
 import asyncio
 import math
 from bisect import insort
-from collections import deque
-from collections.abc import MutableSequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from heapq import merge
 from random import Random
 from typing import Final
 
@@ -23,7 +20,7 @@ from .pace import LONG, PATIENCE, Limit, Pace
 from .prefixes import Prefixes, PrefixUse
 
 _MAX_ATTEMPTS: Final = 5
-# A question that was refused this often waits for all others: perhaps it is never taken.
+# A question that was refused this often waits for all that were not: perhaps it is never taken.
 _MOST_REFUSED: Final = 4
 # A filter may forbid one question, and one server of many may not know the key or the model. After
 # answers, it takes this many fatal errors in a row to give up on a model.
@@ -69,6 +66,11 @@ class Job:
     task: "asyncio.Task[None] | None" = None  # of the last attempt
     submitted: int = 0  # times in a batch that refused it
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it is in the queue: by its number, but behind others if it was refused often."""
+        return self.refused // _MOST_REFUSED, self.number
+
     def may_retry(self, wait: float, error: ModelError, timeout: float) -> bool:
         """Whether to ask again after ``wait`` seconds."""
         return error.transient and self.attempts < _MAX_ATTEMPTS and self.spent + wait < timeout
@@ -84,9 +86,7 @@ class Lane:
 
     name: str
     chooser: Chooser = field(default_factory=Chooser)
-    waiting: deque[Job] = field(default_factory=deque)
-    refused: list[Job] = field(default_factory=list)  # asked again before all others
-    refused_often: deque[Job] = field(default_factory=deque)  # asked after all others
+    waiting: list[Job] = field(default_factory=list)  # by their place
     pausing: set[Job] = field(default_factory=set)  # after an error
     held: list[Job] = field(default_factory=list)  # until their prefix is cached
     held_until: float = math.inf
@@ -107,19 +107,19 @@ class Lane:
         self._pace = Pace()
 
     def add(self, job: Job) -> None:
-        """Queue a job by its number; most come last."""
+        """Queue a new job."""
         if not job.of_trial:
             job.prefix_use = self.prefixes.use_of(job.question)
         elif job.send is None and self.prefixes.min_tokens is not None:
             job.shared = ("system", "steps")  # the next turn sends them again
-        if self.waiting and self.waiting[-1].number > job.number:
-            insort(self.waiting, job, key=lambda job: job.number)
-        else:
-            self.waiting.append(job)
+        self.enqueue(job)
+
+    def enqueue(self, job: Job) -> None:
+        insort(self.waiting, job, key=lambda job: job.place)
 
     def forget(self, job: Job) -> None:
         """Nobody waits for a job any more."""
-        for queue in (self.waiting, self.refused, self.refused_often, self.held):
+        for queue in (self.waiting, self.held):
             if job in queue:
                 queue.remove(job)
         self.pausing.discard(job)
@@ -129,7 +129,7 @@ class Lane:
     @property
     def next(self) -> Job:
         """The question to ask next."""
-        return self._queue()[0]
+        return self.waiting[0]
 
     def skip_first_alone(self) -> None:
         """Stored answers show that calls work: none has to go alone."""
@@ -148,7 +148,7 @@ class Lane:
 
     def has_room(self) -> bool:
         """Whether the next question may be asked once it is time."""
-        if not self._queue() or self.model is None or self.limit is None:
+        if not self.waiting or self.model is None or self.limit is None:
             return False
         if self.pausing and self._pace.alone and not self.tried:
             return False
@@ -174,38 +174,33 @@ class Lane:
 
     def drop(self) -> Job:
         """Take the next question out of the lane."""
-        job = self.next
-        del self._queue()[0]
-        return job
-
-    def _queue(self) -> MutableSequence[Job]:
-        """The queue that the next question is in; an empty one if there is none."""
-        return self.refused or self.waiting or self.refused_often
+        return self.waiting.pop(0)
 
     def _hold(self, now: float) -> None:
         """Set questions aside until their prefix is cached."""
         if now >= self.held_until:
             self._release()
-        while (queue := self._queue()) and (use := queue[0].prefix_use):
+        while self.waiting and (use := self.next.prefix_use):
             if (until := use.waits_until(now)) <= now:
                 break
             self.held.append(self.drop())
             self.held_until = min(self.held_until, until)
 
     def _release(self) -> None:
-        self.waiting = deque(merge(self.held, self.waiting, key=lambda job: job.number))
+        for job in self.held:
+            self.enqueue(job)
         self.held.clear()
         self.held_until = math.inf
 
     @property
     def is_busy(self) -> bool:
         """Whether questions are being asked, or wait for that, one by one."""
-        return bool(self.in_flight or self._queue() or self.pausing or self.held)
+        return bool(self.in_flight or self.waiting or self.pausing or self.held)
 
     @property
     def to_retry(self) -> int:
         """How many questions wait to be asked again."""
-        return len(self.pausing) + len(self.refused) + len(self.refused_often)
+        return len(self.pausing) + sum(job.refused > 0 for job in list(self.waiting))
 
     def end_call(self, job: Job) -> None:
         """The call ended, with an answer or without."""
@@ -254,18 +249,9 @@ class Lane:
             self.limit.start_over()
         return closed <= PATIENCE
 
-    def ask_again(self, job: Job) -> None:
-        """Put a refused question back into the queue."""
-        self.retries += 1
-        if job.refused % _MOST_REFUSED:
-            insort(self.refused, job, key=lambda job: job.number)
-        else:
-            self.refused_often.append(job)
-
     def settle_all(self, reason: str) -> None:
         """Settle all jobs with ``reason``."""
-        queues = (self.refused, self.waiting, self.refused_often, self.pausing)
-        for queue in (*queues, self.held, self.by_batch):
+        for queue in (self.waiting, self.pausing, self.held, self.by_batch):
             jobs = list(queue)
             queue.clear()
             for job in jobs:

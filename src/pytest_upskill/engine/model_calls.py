@@ -90,7 +90,8 @@ class ModelCalls:
     def _refused(self, lane: Lane, job: Job, error: ModelError, now: float) -> NoAnswer | None:
         """Queue the question again (None), or give up on the model."""
         if lane.note_refusal(job, error, now, self.random):
-            lane.ask_again(job)
+            lane.retries += 1
+            lane.enqueue(job)
             return None
         detail = f" (no call was taken for {_minutes(PATIENCE)})"
         if error.retry_after and error.retry_after > PATIENCE:
