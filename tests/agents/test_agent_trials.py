@@ -233,36 +233,6 @@ def test_calls_side_by_side_do_not_stretch_the_time() -> None:
     assert answer.stop == "time"
 
 
-def test_a_setup_ends_with_the_last_trial_that_waits_for_it() -> None:
-    ended = list[str]()
-
-    async def hangs(command: str) -> CommandResult:
-        try:
-            await asyncio.sleep(3600)
-        finally:
-            ended.append(command)
-        raise AssertionError
-
-    async def run() -> tuple[list[str], int]:
-        kind = MemoryKind(hangs)
-        trials = AgentTrials(lambda _: FakeAgent(ends), lambda: kind, 20, spec_of)
-        asked = [trial_question(text, setup="make it") for text in "ab"]
-        one, other = (asyncio.create_task(trials.run(q, ScriptedCall(DONE))) for q in asked)
-        await asyncio.sleep(1)
-        assert kind.opened
-        one.cancel()
-        await asyncio.gather(one, return_exceptions=True)
-        before = list(ended)
-        other.cancel()
-        await asyncio.gather(other, return_exceptions=True)
-        await asyncio.sleep(1)
-        assert kind.closed
-        await trials.close()
-        return before, len(ended)
-
-    assert run_simulated(run()) == ([], 1)
-
-
 def test_a_sandbox_is_closed_even_if_its_trial_is_cancelled_twice() -> None:
     class SlowToClose(MemoryKind):
         async def open(self, room: SandboxSpec) -> Sandbox:

@@ -6,8 +6,7 @@ case start with the same bytes. Only what it leaves in the workspace counts.
 
 import asyncio
 import os
-from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
@@ -79,8 +78,6 @@ class Staging:
         self._skills: dict[SkillCopy, asyncio.Future[InstalledSkill]] = {}
         self._mounts: dict[SandboxNeeds, asyncio.Future[tuple[Mount, ...]]] = {}
         self._starts: dict[str, asyncio.Task[StartState]] = {}
-        self._begun: list[asyncio.Task[StartState]] = []
-        self._waiting: Counter[str] = Counter()  # trials
 
     async def skill(self, copy: SkillCopy) -> InstalledSkill:
         """NoAnswerError if the skill has changed since the run began, or can't be read."""
@@ -107,34 +104,22 @@ class Staging:
             return StartState(None, task.files)
         key = setup_key(task)
         if key not in self._starts:
-            self._begin(key, self._set_up(task))
-        running = self._starts[key]
-        self._waiting[key] += 1
-        try:
-            return await asyncio.shield(running)
-        finally:
-            self._waiting[key] -= 1
-            if not self._waiting[key] and not running.done():
-                running.cancel()
-                del self._starts[key]
+            self._starts[key] = asyncio.create_task(self._set_up(task))
+        return await asyncio.shield(self._starts[key])
 
     def add_start(self, task: Task, workspace: bytes, seconds: float) -> None:
         """The workspace that the setup of a task made on another machine."""
         if (key := setup_key(task)) not in self._starts:
-            self._begin(key, self._saved(task, workspace, seconds))
+            self._starts[key] = asyncio.create_task(self._saved(task, workspace, seconds))
 
     async def close(self) -> None:
         """Threads that copy skills or install packages can't be stopped, so wait for them."""
-        for running in self._begun:
+        for running in self._starts.values():
             running.cancel()
-        making: list[asyncio.Future[Any]] = [*self._begun, *self._skills.values()]
+        making: list[asyncio.Future[Any]] = [*self._starts.values(), *self._skills.values()]
         making += self._mounts.values()
         await asyncio.gather(*making, return_exceptions=True)
         remove(self._folder)
-
-    def _begin(self, key: str, work: Coroutine[None, None, StartState]) -> None:
-        self._starts[key] = asyncio.create_task(work)
-        self._begun.append(self._starts[key])
 
     async def _set_up(self, task: Task) -> StartState:
         sandbox = await self._kind.open(await self.spec_for(task))

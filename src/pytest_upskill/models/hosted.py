@@ -12,23 +12,9 @@ from .prices import FREE, Price, listed_price
 _OLLAMA_PORT: Final = 11434
 _NOT_A_URL: Final = "not the URL of a server"
 _URL_FORM: Final = "It starts with http:// or https://, and often ends with /v1."
-# Prompt prefixes of this many tokens are cached. Cached tokens cost a tenth to a half; what is
-# too short is not cached, so a number that is too low does no harm.
-_OPENAI_CACHES_FROM: Final = 1024
-# By a part of the model's id; the first match counts.
-_CLAUDE_CACHES_FROM: Final = (
-    ("opus-4-5", 4096),
-    ("opus-4-6", 4096),
-    ("opus-4-7", 2048),
-    ("haiku-4-5", 4096),
-    ("haiku-3", 2048),
-    ("3-haiku", 2048),
-    ("3-5-haiku", 2048),
-    ("opus-5", 512),
-    ("fable-5", 512),
-    ("mythos-5", 512),
-)
-_OTHER_CLAUDE_CACHES_FROM: Final = 1024
+# Prompt prefixes of this many tokens are cached by most models of OpenAI and Anthropic. Cached
+# tokens cost a tenth to a half; what is too short for a model does no harm.
+_CACHES_FROM: Final = 1024
 
 
 @dataclass(frozen=True)
@@ -90,7 +76,7 @@ class MessagesProvider(Hosted):
 
     def caches_from(self, spec: ModelSpec) -> int | None:
         is_claude = self.name == "anthropic" or "claude" in spec.model_id
-        return _claude_caches_from(spec.model_id) if is_claude else None
+        return _CACHES_FROM if is_claude else None
 
 
 class ChatProvider(Hosted):
@@ -109,7 +95,7 @@ class OpenAIProvider(ChatProvider):
     """OpenAI itself, which caches prompts only after a first answer, and not for all models."""
 
     def caches_from(self, spec: ModelSpec) -> int | None:  # noqa: ARG002
-        return _OPENAI_CACHES_FROM
+        return _CACHES_FROM
 
 
 class HuggingFaceProvider(ChatProvider):
@@ -167,11 +153,3 @@ class GenericProvider(ChatProvider):
 
 def _is_url(url: str) -> bool:
     return shown_address(url).startswith(("http://", "https://"))
-
-
-def _claude_caches_from(model_id: str) -> int:
-    """Tokens of the shortest prompt prefix that is cached for a Claude model."""
-    minimums = (
-        tokens for part, tokens in _CLAUDE_CACHES_FROM if part in model_id.replace(".", "-")
-    )
-    return next(minimums, _OTHER_CLAUDE_CACHES_FROM)

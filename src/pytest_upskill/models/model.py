@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final, Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import ClassVar, Final, Literal, Protocol, get_args, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
 from .._util.credentials import without_credentials
@@ -20,10 +20,8 @@ ProtocolName = Literal["messages", "chat", "responses", "gemini"]
 PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
 Progress = Callable[[int, int], None]  # called with the bytes loaded and the bytes in total
 Download = Callable[[str], Progress]  # called before a download, with its description
-_TESTED: Final = (
-    "models",
-    "students",
-)  # settings whose models may be small, unlike teachers and judges
+_TESTED: Final = ("models", "students")  # settings whose models may be small, unlike judges
+_SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # how tokens of Claude subscriptions start
 
 
 @runtime_checkable
@@ -132,12 +130,12 @@ class Provider(ABC):
             problem = f"{variable} holds the token of a subscription, which is not used"
             raise spec.error(problem, f"Set {self.key_envs[0]} to a key of the API.")
         if not key and self.needs_key:
-            variable, unused = self.key_envs[0], _unused_logins(self.name, env)
+            variable = self.key_envs[0]
             state = "is empty" if variable in env else "is not set"
-            hint: Text = f"Set {variable}, or name another model.{' ' * bool(unused)}{unused}"
+            hint: Text = f"Set {variable}, or name another model."
             if spec.by.setting in _TESTED and not spec.by.agent:  # local takes no tools
-                hint = (f"Set {variable}, or try without a key: ", Setting(spec.by.setting))
-                hint += (f" local. {unused}" if unused else " local",)
+                setting = Setting(spec.by.setting)
+                hint = (f"Set {variable}, or try without a key: ", setting, " local")
             raise spec.error(f"{variable} {state}", hint)
 
     def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:
@@ -238,42 +236,3 @@ def first_set(env: Mapping[str, str], variables: Iterable[str]) -> tuple[str, st
         if value := env.get(variable, "").strip():
             return variable, value
     return "", ""
-
-
-class _Login(NamedTuple):
-    """Where a program keeps its login; only the file's existence is checked."""
-
-    program: str
-    variable: str  # names its folder
-    folder: str  # in the home folder, by default
-    file: str
-
-    def exists(self, env: Mapping[str, str]) -> bool:
-        home = env.get("HOME", "")
-        folder = env.get(self.variable) or (home and f"{home}/{self.folder}")
-        try:
-            return bool(folder) and Path(folder, self.file).is_file()
-        except OSError:
-            return False
-
-
-_COPILOT: Final = _Login("Copilot CLI", "COPILOT_HOME", ".copilot", "config.json")
-_LOGINS: Final = {
-    "anthropic": (
-        _Login("Claude Code", "CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"),
-        _COPILOT,
-    ),
-    "openai": (_Login("Codex", "CODEX_HOME", ".codex", "auth.json"), _COPILOT),
-    "gemini": (_Login("Gemini CLI", "", ".gemini", "oauth_creds.json"),),
-}
-_SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # how tokens of Claude subscriptions start
-
-
-def _unused_logins(provider: str, env: Mapping[str, str]) -> str:
-    """A sentence about the logins to subscriptions, which are not used; empty without any."""
-    programs = [login.program for login in _LOGINS.get(provider, ()) if login.exists(env)]
-    has_token = provider == "anthropic" and env.get("CLAUDE_CODE_OAUTH_TOKEN")
-    if has_token and "Claude Code" not in programs:
-        programs.append("Claude Code")
-    logins = " and ".join(programs)
-    return f"The login of {logins} is not used: only keys of the API are." if programs else ""

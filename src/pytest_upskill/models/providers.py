@@ -220,7 +220,7 @@ _SERVERS: Final = {
 }
 # Providers that can't be reached.
 _UNSUPPORTED: Final = {
-    "cli": "Agents can't be tested yet; use the model that the agent uses.",
+    "cli": "Name the model that the agent uses, and the agent by itself.",
     "codexresponses": "A ChatGPT login can't be used; use openai:ID with OPENAI_API_KEY.",
 }
 # Short names mean different models in each version of fast-agent: an example of each family.
