@@ -11,7 +11,7 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials import arm
-from pytest_upskill.trials.arm import SkillCopy, arms_of
+from pytest_upskill.trials.arm import Arm, SkillCopy, arms_of
 from pytest_upskill.trials.subject import Subject
 from pytest_upskill.trials.task import task_of
 from pytest_upskill.trials.trial import trials_of
@@ -112,3 +112,14 @@ def test_the_tested_skill_has_no_better_place_than_others(tmp_path: Path) -> Non
     baseline, with_skill = arms_of(skill, Settings(), others, agents=True)
     assert [copy.name for copy in baseline.skills] == ["boat", "lamp"]
     assert [copy.name for copy in with_skill.skills] == ["boat", "gate", "lamp"]
+
+
+def test_the_digest_of_an_arm_is_of_what_is_there(tmp_path: Path) -> None:
+    skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
+    other = SkillCopy.of("boat", write_skill(tmp_path / "boat"))
+    baseline, with_skill = arms_of(skill, Settings(), agents=True)
+    beside = arms_of(skill, Settings(), (other,), agents=True)
+    arms = (baseline, with_skill, *beside, *arms_of(skill, Settings()), Arm("empty", ""))
+    assert replace(with_skill, name="whole").digest == with_skill.digest
+    assert arms[-3].digest == baseline.digest  # nothing is there
+    assert len({arm.digest for arm in arms}) == len(arms) - 1

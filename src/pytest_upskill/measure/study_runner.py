@@ -238,7 +238,11 @@ class _Progress:
             legend=plan.legend,
             agent=plan.subject.agent,
             model=plan.subject.model,
-            arms=tuple(_arm(name, rows, scores[name]) for name, rows in self.records.items()),
+            arms=tuple(
+                _arm(arm, self.records[arm.name], scores[arm.name])
+                for group in plan.groups
+                for arm in group.arms
+            ),
             contrasts=tuple(map(self._measured, plan.contrasts)),
             trials=len(self.by_question),
             errored=len(errors),
@@ -281,16 +285,17 @@ class _Progress:
         return fmean(by_case.values()) if by_case else None
 
 
-def _arm(name: str, records: Sequence[Record], scores: "Scores") -> StudyArm:
+def _arm(arm: Arm, records: Sequence[Record], scores: "Scores") -> StudyArm:
     answered = [record for record in records if record.outcome != "errored"]
     activities = [record.activity for record in answered if record.activity]
     tokens = _tokens_by_case(records)
     return StudyArm(
-        name,
+        arm.name,
         fmean(map(_mean, scores.values())) if scores else None,
         fmean(tokens.values()) if tokens else None,
         len(activities),
         Counter(skill for activity in activities for skill in dict.fromkeys(activity.opened)),
+        arm.digest[:16],
     )
 
 

@@ -6,6 +6,7 @@ Arms are compared, so those of a comparison differ by the skill and by nothing e
 import os
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final
 
@@ -87,6 +88,12 @@ class Arm:
     text: str | None = None  # in the context of a plain completion
     skills: tuple[SkillCopy, ...] = ()  # sorted by name, so the tested one has no better place
     tested: str = ""  # the name of the skill under test; empty where it is not there
+
+    @cached_property
+    def digest(self) -> str:
+        """The same for all arms where the same is there, whatever their names."""
+        text = () if self.text is None else (self.text,)
+        return digest(*text, "skills", *(digest(copy.name, copy.digest) for copy in self.skills))
 
 
 def arms_of(
