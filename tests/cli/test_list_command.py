@@ -75,11 +75,19 @@ def test_what_is_said_of_a_skill(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert listed(capsys, ".") == (
         "skills/gate  5 + 31 + 100 tokens, 2 cases\n"
         "  About a gate.\n"
+        "  SKILL.md: 31 tokens\n"
+        "  references/deep/more.md: 100 tokens\n"
+        "  schemas/gate.json: 2 bytes\n"
+        "  assets/logo.png: 6 bytes\n"
+        "  LICENSE.txt: 10 bytes\n"
+        "  empty.txt: 0 bytes\n"
+        "  scripts/run.py: 9 bytes\n"
         "  accepted haiku 75%, 25% without (2026-11-02)\n"
         "  accepted opus 100% (2026-10-01, edited since)\n"
         "\n"
         "top  4 + 10 + 0 tokens, no cases\n"
         "  About a gate.\n"
+        "  SKILL.md: 10 tokens\n"
         "\n"
         "2 skills, about 9 + 41 + 100 tokens, 2 cases\n"
         "Tokens, estimated: always in context (name and description)\n"
@@ -96,8 +104,29 @@ def test_a_long_description_is_two_lines(
     lines = listed(capsys, ".").splitlines()
     assert len(lines[1]) <= len(lines[2]) <= 60
     assert lines[2].endswith(" …")
-    assert lines[3] == ""
+    assert lines[3] == "  SKILL.md: 10 tokens"
     assert "\x1b" not in "".join(lines)
+
+
+def test_verbose_shows_the_start_of_the_skill_and_some_cases(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = "\n".join(f"- line {number} \x1b[31m{'x' * 90}" for number in range(20))
+    cases = [case(f"Question {n}?", "x", id=f"case-{n}") for n in range(7)]
+    write_skill(tmp_path / "gate", cases, body=body)
+    for number in range(15):
+        (tmp_path / f"gate/more-{number:02}.md").write_text("four")
+    short = listed(capsys, "gate")
+    assert "line 0" not in short
+    assert "  and 4 more files\n" in short
+    shown = listed(capsys, "gate", "-v")
+    assert "more-14.md" in shown
+    assert "  - line 11 \\x1b[31mxxx" in shown
+    assert "line 12" not in shown
+    assert "  case-4: Question 4?\n  and 2 more cases\n" in shown
+    assert "case-5" not in shown
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) <= 60
 
 
 @pytest.mark.parametrize(
@@ -138,7 +167,7 @@ def test_a_broken_skill_is_reported_and_the_rest_is_listed(
     (write_skill(tmp_path / "no-json") / "skill_meta.json").write_text("{")
     (write_skill(tmp_path / "odd") / "skill_results.json").write_text('{"schema": 9}')
     shown = listed(capsys, ".", status=1)
-    assert "good  5 + 10 + 0 tokens, 1 case\n  About a gate.\n\n" in shown
+    assert "good  5 + 10 + 0 tokens, 1 case\n  About a gate.\n  SKILL.md" in shown
     assert "error: no-json/skill_meta.json:1:2: invalid JSON" in shown
     assert "error: odd/skill_results.json:" in shown
     assert "twice\n  error: twice/SKILL.md: no text after the frontmatter\n" in shown
@@ -218,10 +247,11 @@ def test_the_last_three_models_are_listed(
     lines = listed(capsys, ".").splitlines()
     results = [line for line in lines if "last run" in line]
     assert [line.split()[2][-6:] for line in results] == ["4.json", "3.json", "2.json"]
-    assert " 100%, 50% without (2 of 5 cases, " in " ".join(lines).replace("   ", " ")
+    assert " 100%, 50% without (2 of 5 cases" in " ".join(" ".join(lines).split())
     assert "of 5 cases" not in results[1]
-    assert "  and 2 more (--json has them)" in lines
+    assert "  and 2 more models" in lines
     assert max(map(len, lines)) <= 80
+    assert listed(capsys, ".", "-v").count("last run") == 5
     (skill,) = listed_data(capsys, ".")
     assert [(found["cases"], found["of"]) for found in skill["results"][:2]] == [(2, 5), (5, 5)]
 

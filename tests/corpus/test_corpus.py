@@ -132,7 +132,9 @@ def test_every_skill_is_found_and_what_is_left_out_is_named(corpus: Path) -> Non
         row.folder for row in ROWS
     }
     assert {path.relative_to(corpus).as_posix(): reason for path, reason in found.left_out} == {
+        "environment": "a virtual environment",
         "nest/.claude/skills/inner": "a copy of another skill here",
+        "node_modules": "installed packages",
         "plain-workspace": "a workspace of skill-creator",
     }
 
@@ -195,7 +197,7 @@ def test_make_corpus_counts_what_was_loaded_and_refused(corpus: Path) -> None:
     loaded = len(ROWS) - len(refused)
     first = done.stdout.splitlines()[0]
     assert first.startswith(f"corpus: {loaded} skills loaded, ")
-    assert f"{len(refused)} refused, 2 left out" in first
+    assert f"{len(refused)} refused, 4 left out" in first
     assert f"{sum(len(row.tests.split()) for row in ROWS)} tests" in first
     assert "       1  symbolic link out of the skill's folder" in done.stdout
     assert "; 0 crashes" in done.stdout

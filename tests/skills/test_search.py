@@ -12,7 +12,10 @@ from pytest_upskill.skills.folder import contents_of, skill_file, walk
 from pytest_upskill.skills.search import (
     BROKEN,
     COPY,
+    ENVIRONMENT,
+    PACKAGES,
     WORKSPACE,
+    WORKTREE,
     find_skills,
     left_out_lines,
 )
@@ -74,25 +77,41 @@ def test_a_page_about_skills_is_no_skill(tmp_path: Path, text: bytes) -> None:
     assert find_skills(tmp_path / "docs/skill.md").files == (tmp_path / "docs/skill.md",)
 
 
-@pytest.mark.parametrize("name", [".git", "__pycache__", ".upskill", ".venv", "node_modules"])
+@pytest.mark.parametrize("name", [".git", "__pycache__", ".upskill", ".cache"])
 def test_folders_of_tools_are_not_searched(tmp_path: Path, name: str) -> None:
     write_skills(tmp_path, "gate", f"a/{name}/theirs")
     assert found(tmp_path) == ["gate"]
     assert left_out(tmp_path) == []
 
 
-def test_virtual_environments_are_not_searched_whatever_their_name(tmp_path: Path) -> None:
+def test_installed_packages_are_left_out(tmp_path: Path) -> None:
+    write_skills(tmp_path, "gate", "node_modules/@them/pack/skills/theirs")
+    (tmp_path / "web/node_modules/other").mkdir(parents=True)  # without a skill: not worth a word
+    assert found(tmp_path) == ["gate"]
+    assert left_out(tmp_path) == [("node_modules", PACKAGES)]
+
+
+def test_virtual_environments_are_left_out_whatever_their_name(tmp_path: Path) -> None:
     write_skills(tmp_path, "gate", "env/lib/theirs", "venv")  # a skill about them is a skill
     (tmp_path / "env/pyvenv.cfg").touch()
     assert found(tmp_path) == ["gate", "venv"]
+    assert left_out(tmp_path) == [("env", ENVIRONMENT)]
     assert found(tmp_path / "env") == ["lib/theirs"]
 
 
-def test_other_worktrees_of_the_repository_are_not_searched(tmp_path: Path) -> None:
+def test_a_virtual_environment_in_its_usual_place_is_told(tmp_path: Path) -> None:
+    write_skills(tmp_path, "gate", ".venv/lib/site-packages/pack/theirs")
+    (tmp_path / "tool/.venv/lib").mkdir(parents=True)
+    assert found(tmp_path) == ["gate"]
+    assert left_out(tmp_path) == [(".venv", ENVIRONMENT)]
+
+
+def test_other_worktrees_of_the_repository_are_left_out(tmp_path: Path) -> None:
     write_skills(tmp_path, "gate", ".claude/worktrees/try/gate", "sub/gate")
     (tmp_path / ".claude/worktrees/try/.git").write_text("gitdir: /repo/.git/worktrees/try\n")
     (tmp_path / "sub/.git").write_text("gitdir: ../.git/modules/sub\n")
     assert found(tmp_path) == ["gate", "sub/gate"]
+    assert left_out(tmp_path) == [(".claude/worktrees/try", WORKTREE)]
 
 
 def test_workspaces_of_skill_creator_are_left_out(tmp_path: Path) -> None:
@@ -239,11 +258,10 @@ def test_folder_with_nothing_but_what_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "web/gate").mkdir(parents=True)
-    (tmp_path / "web/gate/SKILL.md").symlink_to("nowhere")
+    write_skills(tmp_path, "web/node_modules/theirs")
     with pytest.raises(SkillError) as caught:
         find_skills(tmp_path / "web")
-    told = "no skill but those left out (SKILL.md is a broken link): web/gate"
+    told = "no skill but those left out (installed packages): web/node_modules"
     assert caught.value.problem == told
     assert caught.value.hint == "To use one of them, name its folder."
 

@@ -103,7 +103,7 @@ COMMANDS: Final = (
     Subcommand(
         "list",
         "list skills with their size, cases and last results",
-        "pytest-upskill list skills",
+        "pytest-upskill list skills -v",
         f"0 success, 1 a skill is broken, {USAGE}",
     ),
     Subcommand(

@@ -34,6 +34,16 @@ from .ledger import Ledger
 from .paths import SkillSource, relative
 from .pytest_options import FLAGS
 
+# Files that pytest and its plugins write or read, by the name that argparse has for the option.
+_OTHERS: Final = {
+    "xmlpath": "--junitxml",
+    "report_log": "--report-log",
+    "log_file": "--log-file",
+    "debug": "--debug",
+    "htmlpath": "--html",
+    "json_report_file": "--json-report-file",
+    "cov_report": "--cov-report",
+}
 _LEFT_OUT: Final = "upskill_left_out"
 _WHERE: Final = (
     f"transcripts and the contents of files: {FLAGS['transcripts_folder']} DIR writes transcripts, "
@@ -50,6 +60,11 @@ def require_own_paths(
     for setting in ("replay_file", "tests_file", "runs_folder"):
         if path := getattr(settings, setting):
             other_files.append((Setting(setting), path))
+    for name, flag in _OTHERS.items():
+        value = getattr(config.option, name, None)
+        for file in value.values() if isinstance(value, dict) else [value]:
+            if file and isinstance(file, str | Path):
+                other_files.append((flag, Path(os.path.expandvars(file)).expanduser()))
     for skill in skills:
         _require_outside("transcripts_folder", settings.transcripts_folder, skill)
         accepted = skill.folder / RESULTS_NAME

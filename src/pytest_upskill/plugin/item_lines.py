@@ -1,4 +1,4 @@
-"""What pytest shows of single tests of skills: numbers, and each error once."""
+"""What pytest shows of single tests of skills: numbers, colours, and each error once."""
 
 from collections.abc import Callable, Generator, Sequence
 from copy import copy
@@ -7,7 +7,8 @@ from typing import Any, Final
 import pytest
 
 from .._util.texts import counted, harmless
-from ..reports.terminal.layout import text_width
+from ..reports.terminal.failure import painted_failure
+from ..reports.terminal.layout import Marks, text_width
 from ..reports.terminal.live import item_numbers
 from ..results.causes import Cause, causes_of
 from ..trials.records import Record, load_records
@@ -66,6 +67,39 @@ class ItemLines:
         writer = self._config.get_terminal_writer()
         fits = writer.width_of_current_line + text_width(line) + _PERCENT < writer.fullwidth
         return line if fits else f"{word}\n{_INDENT}{numbers}"
+
+
+def paint_failures(config: pytest.Config) -> None:
+    """Give the texts of failed tests of skills their colours, where they are shown."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    for kind in ("failed", "error", "xfailed") if reporter else ():
+        for report in reporter.stats.get(kind, ()):
+            properties = dict(getattr(report, "user_properties", ()))
+            if RECORDS_PROPERTY in properties and hasattr(report.longrepr, "reprcrash"):
+                report.longrepr = PaintedText(report.longrepr, screen_of(config).marks)
+
+
+class PaintedText:
+    """What pytest shows of a failure, painted on a terminal that takes colours."""
+
+    def __init__(self, plain: Any, marks: Marks) -> None:
+        self._plain = plain
+        self._marks = marks
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self._plain, name)
+
+    def __str__(self) -> str:
+        return str(self._plain)
+
+    def toterminal(self, writer: Any) -> None:
+        if not writer.hasmarkup:
+            self._plain.toterminal(writer)
+            return
+        for line in painted_failure(str(self._plain), self._marks, writer.markup):
+            writer.line(line)
 
 
 class SameErrors:

@@ -44,7 +44,7 @@ from .display import (
 )
 from .functions import MarkedTests
 from .groups import Groups, looks_of
-from .item_lines import ItemLines, SameErrors
+from .item_lines import ItemLines, SameErrors, paint_failures
 from .items import BrokenCaseItem, NotAnswered, Unrunnable
 from .ledger import Ledger
 from .next_command import recording
@@ -397,6 +397,7 @@ class SkillSession:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
             elif not good:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        paint_failures(self._config)
         if self._ledger and self._conclusion and (results := self._conclusion.results):
             root = self._config.rootpath
             write_annotations(self._config, annotation_lines(results, self._ledger, root))

@@ -26,11 +26,21 @@ from .skill import LONGEST_NAME, fields_of, name_of
 
 COPY: Final = "a copy of another skill here"
 WORKSPACE: Final = "a workspace of skill-creator"
+PACKAGES: Final = "installed packages"
+ENVIRONMENT: Final = "a virtual environment"
 BROKEN: Final = "SKILL.md is a broken link"
+WORKTREE: Final = "another git worktree"
 
 _WORKSPACE_SUFFIX: Final = "-workspace"
+_REPORTED_FOLDERS: Final = {  # folders of tools that may have skills
+    "node_modules": PACKAGES,
+    "bower_components": PACKAGES,
+    "site-packages": PACKAGES,
+    ".venv": ENVIRONMENT,
+}
 _MOST_NAMED: Final = 3
 _DEEPEST_LINKED: Final = 3  # levels below a link out of the folder, which may lead to a whole disk
+_MOST_LISTED: Final = 2000  # folders that are searched for skills that were left out
 
 
 class SkippedFolder(NamedTuple):
@@ -97,6 +107,7 @@ class _Walk:
         self.files = list[Path]()
         self.left_out = list[SkippedFolder]()
         self._top = top
+        self._listings_left = _MOST_LISTED
         self._seen = set[str]()
         self._links = deque[Path]()
         self._walk(top, None)
@@ -109,7 +120,9 @@ class _Walk:
     def _walk(self, start: Path, deepest: int | None) -> None:
         for here, subfolders, names in walk(start):
             real = os.path.realpath(here)
-            foreign = here != self._top and _is_foreign(here, names)
+            foreign = None if here == self._top else _foreign(here, names)
+            if foreign:
+                self._leave_out(here, foreign)
             if foreign or real in self._seen:
                 subfolders.clear()
                 continue
@@ -123,10 +136,29 @@ class _Walk:
 
     def _followed(self, folder: Path, subfolders: Sequence[str]) -> Iterator[str]:
         for name in subfolders:
-            if (folder / name).is_symlink() and name not in TOOL_FOLDERS:
+            if name in TOOL_FOLDERS:
+                if reason := _REPORTED_FOLDERS.get(name):
+                    self._leave_out(folder / name, reason)
+            elif (folder / name).is_symlink():
                 self._links.append(folder / name)
-            elif name not in TOOL_FOLDERS:
+            else:
                 yield name
+
+    def _leave_out(self, folder: Path, reason: str) -> None:
+        """Report a folder if a bounded search finds a skill in it."""
+        folders = deque([folder])
+        while folders and self._listings_left:
+            self._listings_left -= 1
+            try:
+                entries = sorted(os.scandir(folders.popleft()), key=lambda entry: entry.name)
+            except OSError:
+                continue
+            if any(entry.name in SKILL_NAMES and entry.is_file() for entry in entries):
+                self.left_out.append(SkippedFolder(folder, reason))
+                return
+            folders.extend(
+                Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)
+            )
 
 
 def _is_meant(file: Path) -> bool:
@@ -139,9 +171,11 @@ def _is_meant(file: Path) -> bool:
         return False
 
 
-def _is_foreign(folder: Path, names: Sequence[str]) -> bool:
-    """Whether it is a virtual environment, or another git worktree."""
-    return "pyvenv.cfg" in names or (".git" in names and is_worktree(folder))
+def _foreign(folder: Path, names: Sequence[str]) -> str | None:
+    """Why the skills of a folder are left out; None if they are not."""
+    if "pyvenv.cfg" in names:
+        return ENVIRONMENT
+    return WORKTREE if ".git" in names and is_worktree(folder) else None
 
 
 def _without_workspaces(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[SkippedFolder]]:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -23,7 +23,7 @@ from ...settings import Score
 from ...skills.case import Case
 from ...skills.case_loading import find_cases
 from ...skills.context import FilesOnDisk
-from ...skills.folder import contents_of
+from ...skills.folder import SKILL_NAMES, contents_of
 from ...skills.references import files_named
 from ...skills.search import SkippedFolder, find_skills, labels_of, left_out_lines
 from ...skills.skill import Skill, estimated_tokens, load_skill, name_of
@@ -33,6 +33,9 @@ from ..output import stdout_look
 from ..project import runs_folder
 
 _MODELS_SHOWN: Final = 3
+_FILES_SHOWN: Final = 12
+_LINES_SHOWN: Final = 12
+_CASES_SHOWN: Final = 5
 _INDENT: Final = "  "
 _SCHEMA: Final = re.compile(r"(?:.*/)?(?:schemas/.*|[^/]*\.(?:xsd|dtd|rng|schema\.json))", re.I)
 _LEGEND: Final = (
@@ -105,6 +108,7 @@ class ListedSkill:
     tokens_always: int = 0  # its name and description, in every session
     tokens_used: int = 0  # the body of SKILL.md, when the skill is used
     tokens_on_demand: int = 0  # the text files that it refers to
+    preview: tuple[str, ...] = ()  # the first lines of SKILL.md
     files: tuple[ListedFile, ...] = ()
     cases_file: str | None = None
     cases: tuple[ListedCase, ...] = ()
@@ -121,6 +125,12 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
         help="a folder of skills, or a skill (default: skill_paths of pytest's ini file, else "
         "skills_dir of upskill.config.yaml, else the current folder)",
     )
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="also show the start of SKILL.md and some cases",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -135,7 +145,7 @@ def run_list(args: argparse.Namespace) -> tuple[str, int]:
         left_out += search.left_out
     status = 1 if any(skill.errors for skill in skills) else 0
     if not args.json:
-        return "\n".join(_lines(skills, left_out, stdout_look())), status
+        return "\n".join(_lines(skills, left_out, stdout_look(int(args.verbose)))), status
     data = {
         "schema": 1,
         "skills": [json_values(skill) for skill in skills],
@@ -194,6 +204,7 @@ def _listed(file: Path, rows: Mapping[str, KeptRow]) -> ListedSkill:
         tokens_always=estimated_tokens(f"{skill.name}: {skill.description}"),
         tokens_used=skill.tokens,
         tokens_on_demand=sum(file.tokens or 0 for file in files if file.on_demand),
+        preview=tuple(skill.body.split("\n")[:_LINES_SHOWN]),
         files=files,
         cases_file=shown(cases_file) if cases_file else None,
         cases=tuple(ListedCase(case.id, case.input) for case in cases),
@@ -295,13 +306,32 @@ def _skill_lines(skill: ListedSkill, look: TerminalLook) -> Iterator[str]:
         cases = counted(len(skill.cases), "case") if skill.cases_file else "no cases"
         yield f"{title}  {_tokens_of(skill)}, {cases}"
         yield from _wrapped(skill.description or "", look, most=2)
-    for result in skill.results[:_MODELS_SHOWN]:
-        yield from _wrapped(str(result), look)
-    if (hidden := len(skill.results) - _MODELS_SHOWN) > 0:
-        yield f"{_INDENT}and {hidden:,} more (--json has them)"
+    most_files, most_models = (None, None) if look.verbosity else (_FILES_SHOWN, _MODELS_SHOWN)
+    yield from _first(map(_file_line, skill.files), most_files, "file", look)
+    yield from _first(map(str, skill.results), most_models, "model", look)
+    if look.verbosity:
+        yield from _first(skill.preview, None, "line", look)
+        questions = (f"{case.id}: {case.input}" for case in skill.cases)
+        yield from _first(questions, _CASES_SHOWN, "case", look)
     for error in skill.errors:
         lines = _wrapped(f"error: {error.where}: {error.problem}", look)
         yield from (look.paint(line, red=True) for line in lines)
+
+
+def _file_line(file: ListedFile) -> str:
+    """What an agent reads of it; other files only have a size."""
+    is_read = file.on_demand or file.path in SKILL_NAMES
+    size = counted(file.tokens or 0, "token") if is_read else counted(file.bytes, "byte")
+    return f"{file.path}: {size}"
+
+
+def _first(lines: Iterable[str], most: int | None, noun: str, look: TerminalLook) -> Iterator[str]:
+    """The first texts, and how many there are besides."""
+    listed = list(lines)
+    for line in listed[:most]:
+        yield from _wrapped(line, look, most=2)
+    if most and len(listed) > most:
+        yield f"{_INDENT}and {counted(len(listed) - most, f'more {noun}')}"
 
 
 def _tokens_of(*skills: ListedSkill) -> str:
