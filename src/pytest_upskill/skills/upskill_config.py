@@ -1,8 +1,8 @@
 """upskill.config.yaml, for users of upskill: the keys that pytest-upskill shares."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,8 @@ from ..errors import InputError, shown
 CONFIG_NAME: Final = "upskill.config.yaml"
 CONFIG_VARIABLE: Final = "UPSKILL_CONFIG"
 _MAX_BYTES: Final = 100_000
+_CODE: Final = "this file can't name code"
+_NO_CODE: Final = "Name it on the command line or in pytest's ini file, or use scripted:FILE.json."
 
 
 @dataclass(frozen=True)
@@ -27,20 +29,15 @@ class UpskillConfig:
     skills_dir: Path | None = None
     runs_dir: Path | None = None
     teacher: str | None = None
-    teacher_key: str = "model"  # which of two keys named it
     test_model: str | None = None
     attempts: int | None = None
     runs: int | None = None
     max_parallel: int | None = None
+    keys: Mapping[str, str] = field(default_factory=dict, compare=False)  # by field
 
     def origin(self, field: str) -> str:
         """The file and the key of a value, for errors about it."""
-        keys = {
-            "eval_models": "eval_model",
-            "test_model": "test_gen_model",
-            "attempts": "max_refine_attempts",
-        }
-        return f"{shown(self.file)}: {keys.get(field, self.teacher_key)}" if self.file else ""
+        return f"{shown(self.file)}: {self.keys[field]}" if self.file and field in self.keys else ""
 
 
 def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
@@ -53,19 +50,17 @@ def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
     if not named and not os.path.exists(file):  # noqa: PTH110 (never raises)
         return UpskillConfig()
     data = _read(file, "Check the path in UPSKILL_CONFIG." if named else "Check the file.")
-    teacher_key = "skill_generation_model" if data.get("skill_generation_model") else "model"
-    return UpskillConfig(
-        file=file,
-        eval_models=_names(file, data, "eval_model"),
-        teacher=_name(file, data, "skill_generation_model") or _name(file, data, "model"),
-        teacher_key=teacher_key,
-        test_model=_name(file, data, "test_gen_model"),
-        skills_dir=_path(file, data, "skills_dir", folder),
-        runs_dir=_path(file, data, "runs_dir", folder),
-        attempts=_number(file, data, "max_refine_attempts"),
-        runs=_number(file, data, "num_runs"),
-        max_parallel=_number(file, data, "max_parallel"),
-    )
+    values, keys = dict[str, Any](), dict[str, str]()
+    for key, (name, read, example) in _KEYS.items():
+        if data.get(key) is None:
+            continue
+        try:
+            value = read(data[key])
+        except ValueError as error:
+            hint = _NO_CODE if _CODE in str(error) else f"Write '{key}: {example}'."
+            raise InputError(f"{shown(file)}: {key}", str(error), hint) from None
+        values[name], keys[name] = folder / value if isinstance(value, Path) else value, key
+    return UpskillConfig(file, keys=keys, **values)
 
 
 def _read(file: Path, hint: str) -> dict[str, Any]:
@@ -91,53 +86,48 @@ def _read(file: Path, hint: str) -> dict[str, Any]:
     return data
 
 
-def _names(file: Path, data: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    value = data.get(key)
-    names = [value] if isinstance(value, str) else [] if value is None else value
-    if not isinstance(names, list) or not all(isinstance(n, str) and n.strip() for n in names):
-        raise _wrong(file, key, "a model name or a list of them", f"{key}: haiku")
-    return tuple(dict.fromkeys(_without_code(file, key, name.strip()) for name in names))
-
-
-def _name(file: Path, data: Mapping[str, Any], key: str) -> str | None:
-    value = data.get(key)
-    if value is not None and not (isinstance(value, str) and value.strip()):
-        raise _wrong(file, key, "a model name", f"{key}: opus")
-    return _without_code(file, key, value.strip()) if value else None
-
-
-def _without_code(file: Path, key: str, name: str) -> str:
+def _model(name: Any) -> str:
     """A model's name, unless it is a Python function: the file may come with a stranger's skill."""
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError("must be a model name")
+    name = name.strip()
     if name.startswith("scripted:") and not name.endswith(".json"):
-        raise InputError(
-            f"{shown(file)}: {key}",
-            f"{one_line(name, 100)}: this file can't name code",
-            "Name it on the command line or in pytest's ini file, or use scripted:FILE.json.",
-        )
-    return name
+        raise ValueError(f"{one_line(name, 100)}: {_CODE}")
+    return str(name)
 
 
-def _number(file: Path, data: Mapping[str, Any], key: str) -> int | None:
-    value = data.get(key)
-    if value is None:
-        return None
+def _models(names: Any) -> tuple[str, ...]:
+    listed = names if isinstance(names, list) else [names]
+    if not all(isinstance(name, str) and name.strip() for name in listed):
+        raise ValueError("must be a model name or a list of them")
+    return tuple(dict.fromkeys(map(_model, listed)))
+
+
+def _number(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _wrong(file, key, "a whole number", f"{key}: 3")
+        raise ValueError("must be a whole number")
     return max(1, value)  # as upskill does
 
 
-def _path(file: Path, data: Mapping[str, Any], key: str, folder: Path) -> Path | None:
-    value = data.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise _wrong(file, key, "the path of a folder", f"{key}: ./{key.removesuffix('_dir')}")
-    return folder / _at_home(value.strip())
+def _folder(path: Any) -> Path:
+    if not isinstance(path, str) or not path.strip() or "\0" in path:
+        raise ValueError("must be the path of a folder")
+    return Path(_at_home(path.strip()))
 
 
 def _at_home(path: str) -> str:
     return os.path.expanduser(path)  # noqa: PTH111 (Path.expanduser raises without a home)
 
 
-def _wrong(file: Path, key: str, form: str, example: str) -> InputError:
-    return InputError(f"{shown(file)}: {key}", f"must be {form}", f"Write '{example}'.")
+# By the key of the file: the field, what reads it, and an example. The second teacher counts.
+_KEYS: Final[Mapping[str, tuple[str, Callable[[Any], Any], str]]] = {
+    "eval_model": ("eval_models", _models, "haiku"),
+    "model": ("teacher", _model, "opus"),
+    "skill_generation_model": ("teacher", _model, "opus"),
+    "test_gen_model": ("test_model", _model, "opus"),
+    "skills_dir": ("skills_dir", _folder, "./skills"),
+    "runs_dir": ("runs_dir", _folder, "./runs"),
+    "max_refine_attempts": ("attempts", _number, "3"),
+    "num_runs": ("runs", _number, "3"),
+    "max_parallel": ("max_parallel", _number, "3"),
+}
