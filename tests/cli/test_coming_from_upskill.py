@@ -24,7 +24,7 @@ FLAGS = [
     "runs -d SKILLS --dir SKILLS -s gate --skill gate -m haiku --model haiku --csv out.csv",
     "runs --metric success",
     "runs --metric tokens",
-    "list SKILLS -v --verbose",
+    "list SKILLS",
 ]
 
 

@@ -76,7 +76,7 @@ def test_a_terminal_gets_colours_and_a_pipe_does_not(
     write_skill(tmp_path / "skills/gate")
     on_terminal = {**os.environ, "TERM": "xterm"}
     shown = run_on_terminal([COMMAND, "list", "skills"], tmp_path, on_terminal, 24)
-    assert "\x1b[1mgate\x1b[0m" in shown
+    assert "\x1b[1mskills/gate\x1b[0m" in shown
     monkeypatch.chdir(tmp_path)
     assert main(["list", "skills"]) == 0
     piped = capsys.readouterr().out
@@ -133,9 +133,9 @@ def test_an_ascii_output_gets_ascii(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     written = BytesIO()
     monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding="ascii"))
     assert main(["list", "skills"]) == 0
-    first, second = written.getvalue().decode("ascii").splitlines()[1:3]
-    assert first.startswith("`-- gate  ")
-    assert second == "    ?ber ein Tor ? ?."
+    first, second, *_ = written.getvalue().decode("ascii").splitlines()
+    assert first.startswith("skills/gate  ")
+    assert second == "  ?ber ein Tor ? ?."
 
 
 def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
