@@ -1,6 +1,6 @@
-"""How often describe, ablate and distill claim too much, and what they find.
+"""How often describe, ablate and refine --max-tokens claim too much, and what they find.
 
-python benchmarks/choices.py [repeats] [describe] [parts] [distill]    takes some minutes
+python benchmarks/choices.py [repeats] [describe] [parts] [shorter]    takes some minutes
 """
 
 import random
@@ -56,7 +56,7 @@ def could_go(name: str, loss: choices.Loss, repeats: int) -> list[list[object]]:
     return rows
 
 
-def distilled(name: str, loss: choices.Loss, repeats: int) -> list[list[object]]:
+def shorter(name: str, loss: choices.Loss, repeats: int) -> list[list[object]]:
     """Of three versions, the shortest loses the margin, or the two shortest, or all of them."""
     rows = list[list[object]]()
     for cases in (40, 66, 100):
@@ -76,7 +76,7 @@ def _share(found: list[bool]) -> str:
 
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    only = sys.argv[2:] or ["describe", "parts", "distill"]
+    only = sys.argv[2:] or ["describe", "parts", "shorter"]
     if "describe" in only:
         kinds = {**NO_BETTER, "30 points better": choices.better_query}
         rows = [row for name, query in kinds.items() for row in says_better(name, query, repeats)]
@@ -86,8 +86,8 @@ def main() -> None:
         lost = {**LOSSES, "nothing is lost": choices.not_needed}
         rows = [row for name, loss in lost.items() for row in could_go(name, loss, repeats)]
         print(tabulate(rows, ["without a part", "cases", "parts", "one could go"]))
-    if "distill" in only:
-        rows = [row for name, loss in LOSSES.items() for row in distilled(name, loss, repeats)]
+    if "shorter" in only:
+        rows = [row for name, loss in LOSSES.items() for row in shorter(name, loss, repeats)]
         heads = ["a short version", "held-out cases", "1 of 3 loses", "2 of 3", "all"]
         print(tabulate(rows, heads))
 

@@ -21,7 +21,6 @@ __all__ = [
     "CheckContext",
     "CheckFunction",
     "CommandAgent",
-    "Described",
     "Grade",
     "InputError",
     "Launch",
@@ -36,7 +35,6 @@ __all__ = [
     "Summary",
     "Taught",
     "ToolCall",
-    "TriggerSet",
     "Turn",
     "UpskillError",
     "Usage",
@@ -80,9 +78,7 @@ if TYPE_CHECKING:
         refine,
         refine_async,
     )
-    from .teach.described import Described
     from .teach.outcome import Taught
-    from .teach.query_writing import TriggerSet
     from .trials.answer import Answer, AnswerFile, Usage
     from .trials.records import Grade, Record
     from .trials.tools import ToolCall
@@ -99,9 +95,7 @@ _HOMES: Final = {
     "results.summary": ["Summary"],
     "results.verdict": ["Verdict"],
     "skills.case": ["Case"],
-    "teach.described": ["Described"],
     "teach.outcome": ["Taught"],
-    "teach.query_writing": ["TriggerSet"],
     "trials.answer": ["Answer", "AnswerFile", "Usage"],
     "trials.records": ["Grade", "Record"],
     "trials.tools": ["ToolCall"],

@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 
 from pytest_upskill.cli.command_table import make_parser
-from pytest_upskill.cli.commands import generate
-from pytest_upskill.cli.commands.generate import Clock, ending_lines, preview_lines, time_taken
-from pytest_upskill.measure.estimate import Estimate
+from pytest_upskill.cli.commands.generate import ending_lines, preview_lines, time_taken
 from pytest_upskill.reports.terminal.layout import text_width
-from pytest_upskill.teach.attempts import Attempt
 from pytest_upskill.teach.drafts import Draft
-from pytest_upskill.teach.outcome import Taught
+from pytest_upskill.teach.outcome import Taught, Version
 from pytest_upskill.teach.teach_settings import TeachSettings
 from support.made import made_run
 
@@ -23,11 +20,11 @@ from support.made import made_run
 def taught(folder: str | None = "skills/gate", **more: Any) -> Taught:
     draft = Draft("gate", "Opens gates.", "\n".join(f"line {number}" for number in range(30)))
     path = Path.cwd() / folder if folder else None
-    return Taught((Attempt(1, draft, None),), (), frozenset(), "", folder=path, **more)
+    return Taught(draft.name, (Version(1, draft),), 1, folder=path, seconds=8.4, **more)
 
 
 def end(of: Taught, width: int = 80, **settings: Any) -> list[str]:
-    return list(ending_lines(of, TeachSettings("open gates", **settings), 8.4, width))
+    return list(ending_lines(of, TeachSettings("open gates", **settings), width))
 
 
 def commands(lines: list[str]) -> dict[str, list[str]]:
@@ -76,11 +73,11 @@ def test_a_skill_that_was_not_shown_to_help_is_improved_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     poor = taught()
-    attempt = replace(poor.attempts[0], results=made_run())
+    version = replace(poor.versions[0], learning=made_run())
     monkeypatch.setattr(Taught, "helps", False)
-    assert list(commands(end(replace(poor, attempts=(attempt,))))) == ["improve it", "test it"]
+    assert list(commands(end(replace(poor, versions=(version,))))) == ["improve it", "test it"]
     monkeypatch.setattr(Taught, "helps", True)
-    assert list(commands(end(replace(poor, attempts=(attempt,))))) == [
+    assert list(commands(end(replace(poor, versions=(version,))))) == [
         *("test it", "improve it", "install it"),
     ]
 
@@ -118,15 +115,6 @@ def test_a_short_skill_is_shown_whole() -> None:
 )
 def test_time_in_words(seconds: float, words: str) -> None:
     assert time_taken(seconds) == words
-
-
-def test_waiting_for_consent_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = iter([0.0, 100.0, 103.0])
-    monkeypatch.setattr(generate, "monotonic", lambda: next(now))
-    clock = Clock()
-    guess = Estimate.__new__(Estimate)
-    assert clock.after(lambda _: True)(guess)
-    assert clock.seconds == 3.0
 
 
 def test_a_password_in_the_address_of_a_server_is_not_printed() -> None:

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 from pytest_upskill.measure.study_runner import differences
 from pytest_upskill.results.contrasts import MARGIN, Contrast
-from pytest_upskill.results.trigger_summary import QueryRate
 from pytest_upskill.stats import (
     Family,
     Look,
@@ -20,8 +19,13 @@ from pytest_upskill.stats import (
     steps,
     weights,
 )
-from pytest_upskill.teach.shortening import shortest_within
-from pytest_upskill.teach.wordings import HELD_OUT, Scores, changes
+from pytest_upskill.teach.descriptions import (
+    HELD_OUT_SHARE,
+    adjusted_lifts,
+    balanced,
+    weighted_pairs,
+)
+from pytest_upskill.teach.shorter import shortest_within
 
 Chances = list[tuple[float, float]]  # per case: to pass without the skill, and with it
 Passes = list[tuple[int, int]]
@@ -274,36 +278,31 @@ def says_better(
 
     ``kinds`` are the numbers of queries that should open the skill, and that should not.
     """
-    made = [
-        (should, query(draw))
-        for should, n in ((True, kinds[0]), (False, kinds[1]))
-        for _ in range(n)
+    should_open = {str(n): n < kinds[0] for n in range(sum(kinds))}
+    chances = {name: query(draw) for name in should_open}
+    held = {
+        name
+        for n, name in enumerate(should_open)
+        if (n if n < kinds[0] else n - kinds[0]) < round(HELD_OUT_SHARE * kinds[n >= kinds[0]])
+    }
+
+    def scores(which: int, *, is_held: bool) -> dict[str, float]:
+        runs = RUNS * students
+        return {
+            name: passes(draw, chances[name][which], runs) / runs
+            for name in chances
+            if (name in held) == is_held
+        }
+
+    before = balanced(scores(0, is_held=False), should_open)
+    learned = [balanced(scores(1, is_held=False), should_open) for _ in range(versions)]
+    now = scores(0, is_held=True)
+    pairs = [
+        weighted_pairs(now, scores(1, is_held=True), should_open)
+        for right in learned
+        if right > before
     ]
-    held = [number < round(HELD_OUT * n) for n in kinds for number in range(n)]
-
-    def scores(which: int, part: bool) -> Scores:
-        own = [one for one, is_held in zip(enumerate(made), held, strict=True) if is_held == part]
-        return Scores(
-            {
-                str(student): tuple(
-                    _decided(draw, number, should, chances[which])
-                    for number, (should, chances) in own
-                )
-                for student in range(students)
-            }
-        )
-
-    before = scores(0, False)
-    better = [
-        one for one in (scores(1, False) for _ in range(versions)) if one.right > before.right
-    ]
-    lifts = changes(scores(0, True), [scores(1, True) for _ in better], RUNS * students)
-    return any(lift.low > 0 for lift in lifts)
-
-
-def _decided(draw: random.Random, number: int, should: bool, chance: float) -> QueryRate:
-    right = passes(draw, chance, RUNS)
-    return QueryRate(str(number), "", should, right if should else RUNS - right, RUNS, 0, {})
+    return any(lift.low > 0 for lift in adjusted_lifts(pairs, RUNS * students))
 
 
 # What leaving out a part, or a shorter text, does to cases: their chances before, and without it.

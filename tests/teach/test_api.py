@@ -52,8 +52,8 @@ def test_from_a_task_to_a_refined_skill(tmp_path: Path, elsewhere: Path) -> None
         folder = taught.folder
         assert folder == tmp_path / "skills/lamp-colours"
         assert (taught.name, taught.best.number, taught.helps) == ("lamp-colours", 2, True)
-        assert taught.learning
-        assert taught.held_out
+        assert taught.best.learning
+        assert taught.best.held_out
         assert told[0].startswith("Generating skill with big…")
         run = evaluate(folder, students=["small"], folder=tmp_path, student_url=url)
         assert [row.arm("skill").rate for row in run.summaries] == [9 / 12]
@@ -70,7 +70,7 @@ def test_from_a_task_to_a_refined_skill(tmp_path: Path, elsewhere: Path) -> None
                 students=(),
             )
         added = generate_cases(folder, 1, teacher="big", folder=tmp_path, teacher_url=url)
-        assert [one.case.id for one in added.cases][-1] == "new"
+        assert "new" in added.cases
         assert len(added.cases) == 13
     assert list(elsewhere.iterdir()) == []
 
@@ -124,7 +124,7 @@ def test_evaluate_needs_a_student(tmp_path: Path) -> None:
         taught = generate_skill(
             TASK, teacher="big", students=(), folder=tmp_path, teacher_url=url, name="mine"
         )
-    assert (taught.folder, taught.learning) == (tmp_path / "skills/mine", None)
+    assert (taught.folder, taught.best.learning) == (tmp_path / "skills/mine", None)
     with pytest.raises(SettingsError, match="no model is named"):
         evaluate(tmp_path / "skills/mine", students=[], folder=tmp_path)
 

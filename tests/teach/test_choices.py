@@ -1,4 +1,4 @@
-"""How often describe and distill claim too much: small and fast; benchmarks/choices.py has more."""
+"""How often describe and refine claim too much: small and fast; benchmarks/choices.py has more."""
 
 import random
 

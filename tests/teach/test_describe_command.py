@@ -12,8 +12,10 @@ import pytest
 from pytest_upskill import describe
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.skills.trigger_loading import all_triggers, load_triggers
+from pytest_upskill.teach.case_file import ids_held_out
+from pytest_upskill.teach.descriptions import read_description
+from pytest_upskill.teach.drafts import draft_of
 from pytest_upskill.teach.replies import NotUsable
-from pytest_upskill.teach.wordings import read_description, split_queries, wording_of
 from support.fake_models import FakeModels, Project, lines, served
 from support.kit import write_skill
 from support.loopback import Asked, Reply
@@ -95,9 +97,10 @@ def results(project: Project, fake: FakeModels, *more: str) -> tuple[int, dict[s
     return status, json.loads(shown)
 
 
-def rates(data: dict[str, Any]) -> list[tuple[float, float]]:
-    """What each version decides right, of the learning queries and of those held out."""
-    return [(one["learning"]["right"], one["held_out"]["right"]) for one in data["versions"]]
+def learned(data: dict[str, Any]) -> list[float]:
+    """What each version decides right, of the learning queries."""
+    rows = [version["learning"][0] for version in data["versions"]]
+    return [(row["recall"] + 1 - row["false_alarms"]) / 2 for row in rows]
 
 
 def test_a_better_description_is_written_and_nothing_else(project: Project) -> None:
@@ -112,8 +115,10 @@ def test_a_better_description_is_written_and_nothing_else(project: Project) -> N
     del before[folder / "SKILL.md"]
     assert after == before
     told = lines(shown)
-    assert f"current 50% 50% {len(VAGUE)}" in told
-    assert f"version 2 100% 100% {len(GOOD)} best" in told
+    assert f"current small 50% right {len(VAGUE)} characters" in told
+    assert f"version 2 small 100% right {len(GOOD)} characters" in told
+    assert "current small 50% right held out" in told
+    assert "version 2 small 100% right held out" in told
     whole = " ".join(told)
     assert "On the 12 held-out queries 50% → 100% right, +50 points (" in whole
     assert told[-1] == f"Saved to ./skills/{NAME}"
@@ -125,7 +130,10 @@ def test_a_better_description_is_written_and_nothing_else(project: Project) -> N
 
 def test_the_teacher_never_sees_held_out_queries(project: Project) -> None:
     folder = make_skill(project)
-    learn, held = split_queries(all_triggers(load_triggers(folder)))
+    queries = all_triggers(load_triggers(folder))
+    names = ids_held_out(queries, 0.4)
+    learn = [query for query in queries if query.id not in names]
+    held = [query for query in queries if query.id in names]
     assert (len(learn), len(held)) == (18, 12)
     assert sum(one.should_open for one in held) == 6
     write_skill(project.folder / "others/docs")
@@ -185,11 +193,12 @@ def test_the_best_on_held_out_queries_is_kept_and_not_the_last(project: Project)
     fake = fakes(GOOD, HALF, HALF)
 
     def nearly(asked: Asked) -> Reply:
-        return Reply("Fine.") if "sofaa" in asked.question else student(asked)
+        return Reply("Fine.") if "teac" in asked.question else student(asked)
 
     fake.student = nearly
     status, data = results(project, fake, "--attempts", "3")
-    assert (status, data["best"], data["versions_compared"]) == (0, 2, 2)
+    assert (status, data["chosen"]) == (0, 2)
+    assert "adjusted for the 2 versions compared" in " ".join(data["sentences"])
     assert load_skill(folder / "SKILL.md").description == GOOD
     assert f"\n{HALF}\n" not in fake.of("describer")[1].question
 
@@ -197,8 +206,8 @@ def test_the_best_on_held_out_queries_is_kept_and_not_the_last(project: Project)
 def test_a_description_for_everything_is_no_better(project: Project) -> None:
     folder = make_skill(project)
     status, data = results(project, fakes(BROAD, VAGUE))
-    assert (status, data["shown"], data["folder"]) == (1, False, None)
-    assert rates(data)[1] == (0.5, 0.5)
+    assert (status, data["chosen"], data["folder"]) == (1, 1, None)
+    assert learned(data) == [0.5, 0.5]
     assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
 
 
@@ -219,8 +228,8 @@ def test_a_description_that_cant_be_used(project: Project, said: str, why: str) 
 
 
 def read(project: Project, said: str) -> str:
-    now = wording_of(load_skill(make_skill(project) / "SKILL.md"), project.folder)
-    return read_description(json.dumps({"description": said}), now).description
+    now = draft_of(load_skill(make_skill(project) / "SKILL.md"))
+    return read_description(json.dumps({"description": said}), now, project.folder).description
 
 
 def test_a_description_of_1024_characters_is_allowed(project: Project) -> None:
@@ -240,7 +249,7 @@ def test_garbage_counts_as_a_version(project: Project) -> None:
     folder = make_skill(project)
     fake = FakeModels(descriptions=["what?", "no", *described(GOOD)], student=student)
     status, data = results(project, fake)
-    assert (status, data["best"]) == (0, 3)
+    assert (status, data["chosen"]) == (0, 3)
     assert [bool(one["problem"]) for one in data["versions"]] == [False, True, False]
     assert load_skill(folder / "SKILL.md").description == GOOD
 
@@ -259,19 +268,18 @@ def test_few_queries_of_one_kind_weigh_as_much(project: Project) -> None:
     queries = json.loads((folder / "evals/triggers.json").read_bytes())
     (folder / "evals/triggers.json").write_text(json.dumps([*queries[:5], *queries[15:]]))
     status, data = results(project, fakes(BROAD))
-    assert (status, rates(data)[:2]) == (1, [(0.5, 0.5)] * 2)
+    assert (status, learned(data)[:2]) == (1, [0.5, 0.5])
 
 
 def test_both_kinds_of_queries_are_needed(project: Project) -> None:
     folder = make_skill(project)
     queries = json.loads((folder / "evals/triggers.json").read_bytes())
     fake = fakes(GOOD)
-    for left, told in (([], "0 that should open"), (queries[:15], "15 that should open")):
-        (folder / "evals/triggers.json").write_text(json.dumps(left))
-        status, _, error = run(project, fake)
-        assert status == 2
-        assert told in error
-        assert "Run pytest-upskill triggers first." in error
+    (folder / "evals/triggers.json").write_text(json.dumps(queries[:15]))
+    status, _, error = run(project, fake)
+    assert status == 2
+    assert "15 that should open" in error
+    assert "Run pytest-upskill triggers first." in error
     assert fake.asked == []
 
 
@@ -327,29 +335,25 @@ def test_the_result_as_json(project: Project) -> None:
     status, shown, _ = run(project, fakes(HALF, GOOD), "--json")
     data = json.loads(shown)
     assert status == 0
-    assert (data["best"], data["shown"], data["folder"]) == (3, True, str(folder))
-    numbers = [(one["number"], one["characters"]) for one in data["versions"]]
-    assert numbers == [(1, len(VAGUE)), (2, len(HALF)), (3, len(GOOD))]
-    last: dict[str, Any] = data["versions"][2]
-    assert last["held_out"] == {
-        "right": 1.0,
-        "recall": 1.0,
-        "false_alarms": 0.0,
-        "students": {"small": 1.0},
-    }
-    assert data["versions_compared"] == 2
-    assert 0 < data["change"]["low"] < data["change"]["lift"] == 0.5
-    parts = Counter(one["part"] for one in data["queries"])
-    assert parts == {"learn": 18, "holdout": 12}
+    assert (data["chosen"], data["succeeded"], data["folder"]) == (3, True, str(folder))
+    texts = [version["draft"]["description"] for version in data["versions"]]
+    assert texts == [VAGUE, HALF, GOOD]
+    (row,) = data["versions"][2]["held_out"]
+    assert (row["recall"], row["false_alarms"], row["model"]) == (1.0, 0.0, "small")
+    (change,) = [change for change in data["changes"] if not change["student"]]
+    assert (change["version"], change["part"]) == (3, "held out")
+    contrast = change["contrast"]
+    assert (contrast["cases"], contrast["word"]) == (12, "helps")
+    assert 0 < contrast["lift"]["low"] < contrast["lift"]["lift"] == 0.5
+    assert Counter(data["cases"].values()) == {"learn": 18, "holdout": 12}
 
 
 def test_from_python(project: Project) -> None:
     folder = make_skill(project)
     with served(fakes(GOOD)) as url:
         result = describe(folder, teacher="big", students="small", teacher_url=url, runs=1)
-    assert (result.shown, result.folder) == (True, folder)
-    assert result.winner
-    assert result.winner.wording.description == GOOD
+    assert (result.succeeded, result.folder) == (True, folder)
+    assert result.best.draft.description == GOOD
 
 
 @pytest.mark.nightly

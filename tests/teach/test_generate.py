@@ -50,8 +50,8 @@ def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(
         *(".gitignore", "answers.sqlite", "teach"),
     ]
     kept = folder / ".upskill/teach/lamp-colours"
-    assert sorted(path.name for path in kept.iterdir()) == ["attempt-1", "state.json"]
-    assert sorted(path.name for path in (kept / "attempt-1").iterdir()) == [
+    assert sorted(path.name for path in kept.iterdir()) == ["state.json", "version-1"]
+    assert sorted(path.name for path in (kept / "version-1").iterdir()) == [
         *("SKILL.md", "report.txt", "results.json"),
     ]
 
@@ -61,31 +61,31 @@ def test_a_bad_skill_is_improved_and_the_steps_are_shown(project: Project) -> No
     status, shown, _ = project.generate(fake, "--eval-model", "other")
     assert status == 0
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
-    rows = [line for line in lines(shown) if line.startswith(("attempt", "held out"))]
+    rows = [line for line in lines(shown) if line.startswith(("version", "held out"))]
     assert rows[-2:] == [
-        "attempt 3 small 0% → 100% (+100) other 0% → 100% (+100) best",
+        "version 3 small 0% → 100% (+100) other 0% → 100% (+100) best",
         "held out small 0% → 100% (+100) other 0% → 100% (+100)",
     ]
     assert max(map(len, shown.partition("Next:")[0].splitlines())) <= 80
     state = json.loads((project.workspace / "state.json").read_text())
     assert state["saved"] == str(project.skill)
-    assert len(list(project.workspace.glob("attempt-*"))) == 3
+    assert len(list(project.workspace.glob("version-*"))) == 3
 
 
-def test_a_first_attempt_that_passes_nothing_is_improved(project: Project) -> None:
+def test_a_first_version_that_passes_nothing_is_improved(project: Project) -> None:
     status, data = project.taught(FakeModels([draft(), draft(*COLOURS)]))
     assert status == 0
-    assert [attempt["lift"] for attempt in data["attempts"]] == [0, 1]
+    assert [version["learning"][0]["lift"] for version in data["versions"]] == [0, 1]
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
 
 
-def test_the_best_attempt_is_saved_and_a_plateau_ends_the_attempts(project: Project) -> None:
+def test_the_best_version_is_saved_and_a_plateau_ends_the_loop(project: Project) -> None:
     fake = FakeModels(
         [draft("red"), draft(*COLOURS[:9]), draft("blue"), draft("pink"), draft("cyan")]
     )
     _, data = project.taught(fake, "--attempts", "9")
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:9])
-    assert (data["best"], len(data["attempts"])) == (2, 4)
+    assert (data["chosen"], len(data["versions"])) == (2, 4)
     assert len(fake.of("teacher")) == 4
     tried = fake.of("teacher")[-1].question
     assert "did no better" in tried
@@ -148,7 +148,7 @@ def test_a_skill_that_stays_too_long_is_kept_with_a_warning(project: Project) ->
     long = draft(*COLOURS, body=body(*COLOURS) + "\nWords." * 200)
     fake = FakeModels([long])
     status, data = project.taught(fake, "--max-skill-tokens", "200")
-    assert (status, data["tokens"] > 200) == (0, True)
+    assert (status, data["versions"][0]["draft"]["tokens"] > 200) == (0, True)
     assert [one for one in data["sentences"] if "too long" in one]
     assert "(limit 200)" in fake.of("teacher")[1].question
 
@@ -158,7 +158,7 @@ def test_a_skill_that_is_too_long_is_shortened_even_if_all_cases_pass(project: P
     fake = FakeModels([long, long, draft(*COLOURS[:9]), draft(*COLOURS[:9])])
     words = ("--max-skill-tokens", "200", "--attempts", "2")
     status, data = project.taught(fake, *words)
-    assert (status, data["best"]) == (0, 2)
+    assert (status, data["chosen"]) == (0, 2)
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:9])
     asked = fake.of("teacher")[2].question
     assert "The body is too long: about " in asked
@@ -167,16 +167,16 @@ def test_a_skill_that_is_too_long_is_shortened_even_if_all_cases_pass(project: P
     # A short skill that does not help is no better than a long one that does.
     fake = FakeModels([long, long, draft(), draft()])
     status, data = project.taught(fake, *words, "--name", "other")
-    assert (status, data["best"]) == (0, 1)
+    assert (status, data["chosen"]) == (0, 1)
 
 
-def test_an_unusable_reply_counts_as_an_attempt(
+def test_an_unusable_reply_counts_as_a_version(
     project: Project,
 ) -> None:
     fake = FakeModels([draft("red"), "I can't.", "I still can't.", draft(*COLOURS)])
     status, data = project.taught(fake)
-    assert (status, data["best"]) == (0, 3)
-    assert [bool(attempt["problem"]) for attempt in data["attempts"]] == [False, True, False]
+    assert (status, data["chosen"]) == (0, 3)
+    assert [bool(version["problem"]) for version in data["versions"]] == [False, True, False]
     assert "could not be used" in fake.of("teacher")[-1].question
 
 
@@ -306,19 +306,19 @@ def test_too_few_cases_are_reported_before_the_first_call(
 
 def test_no_eval_writes_a_draft_and_cases(project: Project) -> None:
     fake = FakeModels()
-    status, data = project.taught(fake, "--no-eval", "--no-log-runs")
+    status, data = project.taught(fake, "--no-eval")
     assert (status, data["folder"]) == (0, str(project.skill))
     assert not fake.of("student")
     assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 12
 
 
-def test_attempts_are_kept_with_readable_results(project: Project) -> None:
+def test_versions_are_kept_with_readable_results(project: Project) -> None:
     project.generate(FakeModels([draft("red"), draft(*COLOURS)]), "--runs", "2")
-    run = read_run(project.workspace / "attempt-2/results.json")
+    run = read_run(project.workspace / "version-2/results.json")
     assert [(row.label, row.arm("skill").rate, row.runs) for row in run.summaries] == [
         ("small", 1.0, 2)
     ]
-    assert "attempt 1: SKILL.md of" in (project.workspace / "attempt-1/report.txt").read_text()
+    assert "version 1: SKILL.md of" in (project.workspace / "version-1/report.txt").read_text()
 
 
 def test_the_questions_of_these_tests_are_no_duplicates() -> None:

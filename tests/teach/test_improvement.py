@@ -1,68 +1,76 @@
-"""The loop that improves, with versions that are numbers: the larger, the better."""
+"""The loop that improves, with versions whose body is a number: the larger, the better."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from pytest_upskill.errors import BudgetError, UnusableError
-from pytest_upskill.teach.improvement import Improvement
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.teach.case_writing import UsableCase
+from pytest_upskill.teach.drafts import Draft
+from pytest_upskill.teach.improvement import Improvement, sample_scores
+from pytest_upskill.teach.outcome import HELD_OUT, Taught, Version
 from pytest_upskill.teach.progress_lines import ProgressScreen
 from pytest_upskill.teach.teach_run import TeachRun
+from support.made import made_run
 
 TOO_EXPENSIVE = 99
 
 
-@dataclass(frozen=True)
-class Tried:
-    number: int
-    version: int | None
-    problem: str = ""
-
-    @property
-    def merit(self) -> tuple[float, ...]:
-        return (-1.0 if self.problem else float(self.version or 0), -self.number)
+def number_draft(number: int) -> Draft:
+    return Draft("gate", "d", str(number))
 
 
-class Numbers(Improvement[int, Tried]):
+class Numbers(Improvement):
     """A teacher that proposes these; None is unusable, TOO_EXPENSIVE ends the budget."""
 
     def __init__(self, proposals: Sequence[int | None], attempts: int = 9) -> None:
-        self.models = SimpleNamespace(out_of_budget=False, past_budget=lambda: "is too expensive")
-        settings = SimpleNamespace(attempts=attempts)
-        run = SimpleNamespace(models=self.models, settings=settings, screen=ProgressScreen())
-        super().__init__(cast(TeachRun, cast(Any, run)))
-        self.proposals = iter(proposals)
         self.kept = list[int]()
+        state = SimpleNamespace(keep_version=lambda version: self.kept.append(version.number))
+        self.models = SimpleNamespace(out_of_budget=False, past_budget=lambda: "is too expensive")
+        run = SimpleNamespace(
+            models=self.models,
+            settings=SimpleNamespace(attempts=attempts, max_skill_tokens=None, runs=1),
+            screen=ProgressScreen(),
+            state=state,
+        )
+        super().__init__(cast(TeachRun, cast(Any, run)), ())
+        self.proposals = iter(proposals)
 
-    def propose(self) -> int:
-        version = next(self.proposals)
-        if version is None:
+    def propose(self) -> Draft:
+        number = next(self.proposals)
+        if number is None:
             raise UnusableError("no version")
-        return version
+        return number_draft(number)
 
-    def measure(self, number: int, version: int) -> Tried:
-        if version == TOO_EXPENSIVE:
+    def measure(self, draft: Draft, cases: Sequence[UsableCase]) -> RunResults:
+        del cases
+        if draft.body == str(TOO_EXPENSIVE):
             self.models.out_of_budget = True
             raise BudgetError("too expensive")
-        return Tried(number, version)
+        return made_run(cases=1)
 
-    def unmeasured(self, number: int, problem: str, version: int | None) -> Tried:
-        return Tried(number, version, problem)
+    def is_different(self, draft: Draft) -> bool:
+        return all(draft.body != version.draft.body for version in self.versions)
 
-    def is_new(self, version: int) -> bool:
-        return all(version != attempt.version for attempt in self.attempts)
+    def merit(self, version: Version) -> tuple[float, ...]:
+        return -1.0 if version.problem else float(version.draft.body), -version.number
 
     def why_enough(self) -> str | None:
-        return "it is 10" if self.best.version == 10 else None
+        return "it is 10" if self.best.draft.body == "10" else None
 
-    def show(self, attempt: Tried) -> None:
-        pass
+    def candidates(self) -> list[Version]:
+        return [self.best]
 
-    def keep(self, attempt: Tried) -> None:
-        self.kept.append(attempt.number)
+    def decide(self, taught: Taught) -> Taught:
+        return taught
+
+
+def numbers(loop: Numbers) -> list[int | None]:
+    return [None if one.problem else int(one.draft.body) for one in loop.versions]
 
 
 @pytest.mark.parametrize(
@@ -70,34 +78,71 @@ class Numbers(Improvement[int, Tried]):
     [
         (10, [], "it is 10", [10]),
         (1, [5, 10], "it is 10", [1, 5, 10]),
-        (3, [2, 1], "2 attempts in a row were no better", [3, 2, 1]),
+        (3, [2, 1], "2 versions in a row were no better", [3, 2, 1]),
         (3, [2, 4, 2], "the teacher wrote nothing new", [3, 2, 4]),
-        (3, [None, None], "2 attempts in a row were no better", [3, None, None]),
-        (None, [1, 10], "it is 10", [1, 10]),
+        (3, [None, None], "2 versions in a row were no better", [3, None, None]),
     ],
 )
 def test_why_it_stops(
-    first: int | None, proposals: list[int | None], stop: str, versions: list[int | None]
+    first: int, proposals: list[int | None], stop: str, versions: list[int | None]
 ) -> None:
     loop = Numbers(proposals)
-    assert loop.improve(first) == stop
-    assert [attempt.version for attempt in loop.attempts] == versions
+    assert loop.improve(number_draft(first), is_new=True) == stop
+    assert numbers(loop) == versions
     assert loop.kept == list(range(1, len(versions) + 1))
 
 
-def test_the_number_of_attempts_is_limited() -> None:
-    loop = Numbers([2, 3, 4], attempts=3)
-    assert loop.improve(1) == "limit of 3 attempts reached"
-    assert loop.best.version == 3
+@pytest.mark.parametrize("is_new", [True, False])
+def test_the_number_of_versions_that_are_written_is_limited(is_new: bool) -> None:
+    loop = Numbers([2, 3, 4, 5], attempts=3)
+    assert loop.improve(number_draft(1), is_new=is_new) == "limit of 3 versions reached"
+    assert loop.best.draft.body == ("3" if is_new else "4")  # the current skill is not written
 
 
 def test_a_version_that_is_too_expensive_to_measure_is_dropped() -> None:
     loop = Numbers([TOO_EXPENSIVE])
-    assert loop.improve(1) == "another version is too expensive"
-    assert [attempt.version for attempt in loop.attempts] == [1]
+    assert loop.improve(number_draft(1), is_new=True) == "another version is too expensive"
+    assert numbers(loop) == [1]
 
 
 def test_a_first_version_that_is_too_expensive_says_why() -> None:
     loop = Numbers([])
-    assert loop.improve(TOO_EXPENSIVE) == "another version is too expensive"
-    assert [attempt.problem for attempt in loop.attempts] == ["too expensive"]
+    stop = loop.improve(number_draft(TOO_EXPENSIVE), is_new=True)
+    assert stop == "another version is too expensive"
+    assert [version.problem for version in loop.versions] == ["too expensive"]
+
+
+def half_right(weak: int) -> RunResults:
+    """Four cases on two students; one of them passes only some with the skill."""
+    return made_run(
+        models=("a", "b"),
+        cases=4,
+        passes=lambda case, model, *_: case < (weak if model == "b" else 4),
+    )
+
+
+def test_scores_are_means_over_students_and_runs() -> None:
+    assert list(sample_scores(half_right(1), ["a", "b"]).values()) == [1.0, 0.5, 0.5, 0.5]
+    assert list(sample_scores(half_right(1), ["b"]).values()) == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_versions_are_compared_with_the_current_one_by_case() -> None:
+    loop = Numbers([])
+    current = Version(1, number_draft(1), held_out=half_right(0), is_new=False)
+    better = Version(2, number_draft(2), held_out=half_right(4))
+    loop.versions += [current, better]
+    change = loop.compared(better, HELD_OUT)
+    assert change
+    assert change.lift
+    assert (change.contrast.cases, change.lift.lift) == (4, 0.5)
+    alone = loop.compared(better, HELD_OUT, "a")
+    assert alone
+    assert alone.lift
+    assert alone.lift.lift == 0
+    assert loop.compared(better, "learning") is None
+
+
+def test_nothing_is_written_outside_of_the_folder_of_a_draft(tmp_path: Path) -> None:
+    file = number_draft(7).write(tmp_path / "gate")
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["SKILL.md"]
+    assert file.read_text().endswith("---\n\n7\n")

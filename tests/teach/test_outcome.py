@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.teach.attempts import Attempt, report_for_teacher, why_good_enough
+from pytest_upskill.teach.bodies import body_sentences
 from pytest_upskill.teach.drafts import Draft
-from pytest_upskill.teach.improvement import best_of
-from pytest_upskill.teach.outcome import Taught, report_lines, sentences
+from pytest_upskill.teach.failures import report_for_teacher
+from pytest_upskill.teach.improvement import lifts_of, mean_lift, why_good_enough
+from pytest_upskill.teach.outcome import Taught, Version, report_lines
 from pytest_upskill.teach.progress_lines import ProgressScreen, cells_of, row_lines
-from pytest_upskill.teach.traces import Condensed
+from pytest_upskill.teach.workflow import trace_sentences
 from support.made import checked_run, made_run
 
 
@@ -47,9 +48,13 @@ def run_with_rates(rates: dict[str, float]) -> "RunResults":
 
 
 def taught_of(learning: RunResults, held: RunResults | None, **more: object) -> Taught:
-    best = Attempt(1, Draft("gate", "d", "b " * 1000), learning)
-    taught = Taught((best,), (), frozenset(), "one attempt was made", held)
+    best = Version(1, Draft("gate", "d", "b " * 1000), learning, held)
+    taught = Taught("gate", (best,), 1, stop="one version was written")
     return replace(taught, **more)  # type: ignore[arg-type]
+
+
+def sentences(taught: Taught) -> list[str]:
+    return [*body_sentences(taught), *trace_sentences(taught)]
 
 
 def few(results: RunResults, number: int) -> RunResults:
@@ -93,22 +98,21 @@ def test_models_that_it_does_not_help_are_named() -> None:
 
 def test_the_skill_is_compared_with_the_trace() -> None:
     good = run_with_rates({"baseline": 0, "skill": 1})
-    trace = Condensed("…", 14_200, "")
     teacher = run_with_rates({"baseline": 0, "trace": 1, "skill": 1})
-    told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
+    told = sentences(taught_of(good, None, teacher=teacher, trace_tokens=14_200))
     assert (
         "With haiku the skill is as good as the trace: 100% with the skill (500 tokens), 100% with "
         "the trace (14,200 tokens)." in told
     )
     teacher = run_with_rates({"baseline": 0, "trace": 1, "skill": 0.5})
-    told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
+    told = sentences(taught_of(good, None, teacher=teacher, trace_tokens=14_200))
     assert told[-2].startswith("With haiku the skill is not as good as the trace: 50% with the s")
     assert told[-1] == "The skill does not cover the whole task yet."
     teacher = run_with_rates({"baseline": 0, "trace": 0.5, "skill": 1})
-    told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
+    told = sentences(taught_of(good, None, teacher=teacher, trace_tokens=14_200))
     assert told[-1].startswith("With haiku the skill is better than the trace: 100% with the ski")
     teacher = run_with_rates({"baseline": 1, "trace": 1, "skill": 1})
-    told = sentences(taught_of(good, None, teacher=teacher, trace=trace))
+    told = sentences(taught_of(good, None, teacher=teacher, trace_tokens=14_200))
     assert told[-1] == (
         "Do not use it with haiku: 100% with the skill, 100% without, for 200% more tokens."
     )
@@ -116,7 +120,9 @@ def test_the_skill_is_compared_with_the_trace() -> None:
 
 def test_the_table_of_lifts_fits_the_width() -> None:
     good = run_with_rates({"baseline": 0, "skill": 1})
-    lines = report_lines(taught_of(good, renamed(good)), 80)
+    taught = taught_of(good, renamed(good))
+    first, *lines = report_lines(replace(taught, changes=tuple(lifts_of(taught.best))), 80)
+    assert first == ""
     assert lines[0].split() == ["learning", "(8", "cases)", "held", "out", "(8", "cases)"]
     assert lines[1].count("+100 points") == 2
     assert max(map(len, lines)) <= 80
@@ -134,10 +140,9 @@ def test_cases_of_evals_json_are_taught_by_their_checks() -> None:
     """A version that passes more checks is better, even if no case passes yet."""
     some, more = checked_run([(0, 2)] * 6), checked_run([(0, 6)] * 6)
     drafts = [Draft("gate", "d", "short"), Draft("gate", "d", "longer than that")]
-    attempts = [Attempt(1, drafts[0], some), Attempt(2, drafts[1], more)]
-    assert best_of(attempts).number == 2
-    assert attempts[1].lift == attempts[1].worst_score == 6 / 7
-    assert why_good_enough(attempts[1], 0.8) == "every student reached 80% of checks"
+    versions = [Version(1, drafts[0], some), Version(2, drafts[1], more)]
+    assert mean_lift(versions[0]) < mean_lift(versions[1]) == 6 / 7
+    assert why_good_enough(versions[1], 0.8) == "every student reached 80% of checks"
     assert cells_of(more)[0][1].split() == ["0%", "→", "86%", "of", "checks", "(+86)"]
     told = report_for_teacher(more)
     assert "The share of checks: haiku 0% without the skill, 86% with it." in told
@@ -146,6 +151,3 @@ def test_cases_of_evals_json_are_taught_by_their_checks() -> None:
     known = checked_run([(7, 7)] * 6)
     told = " ".join(sentences(taught_of(known, None)))
     assert "it passes 100% of checks without it" in told
-    worse = taught_of(some, None, before=more)
-    told = " ".join(sentences(worse))
-    assert "29% instead of 86% of the checks of the learning cases." in told

@@ -26,7 +26,7 @@ def test_refine_improves_a_skill_by_its_cases(project: Project) -> None:
     with served(fake) as url:
         status, shown, _ = project.run(*refine_words(url), "--json")
     data = json.loads(shown)
-    assert (status, data["best"], data["folder"]) == (0, 2, str(folder))
+    assert (status, data["chosen"], data["folder"]) == (0, 2, str(folder))
     assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
     assert not fake.of("author")
     assert len(load_cases(folder / "skill_meta.json").require_all()) == 12
@@ -39,7 +39,7 @@ def test_refine_improves_a_skill_by_its_cases(project: Project) -> None:
         status, shown, _ = project.run(*refine_words(url))
     assert (status, fake.of("teacher")) == (0, [])
     assert "current small 0% → 100% (+100)" in lines(shown)
-    assert "attempt" not in shown
+    assert "version 2" not in shown
 
 
 def test_refine_takes_a_skill_with_faults_of_form(project: Project) -> None:
@@ -58,7 +58,7 @@ def test_refine_takes_a_skill_with_faults_of_form(project: Project) -> None:
     assert "hush-hush" not in str(fake.of("teacher"))
     skill = load_skill(folder / "SKILL.md")
     assert (skill.name, skill.body) == ("big-gate", body(*COLOURS))
-    assert "a:\n    b: c" in (folder / "SKILL.md").read_text()
+    assert "metadata: {a: {b: c}}\n" in (folder / "SKILL.md").read_text()
     assert sorted(path.name for path in folder.parent.iterdir()) == ["gate"]
 
 
@@ -76,8 +76,8 @@ def test_refine_leaves_a_skill_unchanged_if_nothing_is_better(project: Project) 
     with served(FakeModels([draft("red"), draft("blue")])) as url:
         status, shown, _ = project.run(*refine_words(url), "--json")
     data = json.loads(shown)
-    assert (status, data["best"], data["folder"]) == (0, 1, None)
-    assert len(data["attempts"]) > 1
+    assert (status, data["chosen"], data["folder"]) == (0, 1, None)
+    assert len(data["versions"]) > 1
     assert {path: path.read_bytes() for path in folder.rglob("*")} == before
 
 

@@ -49,7 +49,7 @@ def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> Non
         before = len(fake.asked)
         assert before > 20
         status, shown, _ = project.run(*words, "--resume", "--json")
-    assert (status, json.loads(shown)["best"]) == (0, 3)
+    assert (status, json.loads(shown)["chosen"]) == (0, 3)
     assert max(Counter(fake.keys()).values()) == 1
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
     assert not list(project.workspace.glob("tmp-*"))
@@ -162,10 +162,10 @@ def test_an_unsaved_skill_is_kept_and_resume_saves_it(project: Project, more: li
         assert (status, error) == (1, "")
         *before, problem, where, how = lines(shown)
         assert problem == "Not saved: skills/lamp-colours: can't be written: not a directory."
-        assert where == "The best version is kept in .upskill/teach/lamp-colours/attempt-1"
+        assert where == "The best version is kept in .upskill/teach/lamp-colours/version-1"
         assert "--resume" in how
-        assert more or [line for line in before if line.startswith("Stopped after one attempt")]
-        kept = project.workspace / "attempt-1"
+        assert more or [line for line in before if line.startswith("Stopped after one version")]
+        kept = project.workspace / "version-1"
         assert body(*COLOURS) in (kept / "SKILL.md").read_text()
         assert len(load_cases(kept / "skill_meta.json").require_all()) == 12
         (project.folder / "skills").unlink()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.teach.drafts import free_name
+from pytest_upskill.teach.saving import free_name
 from support.fake_models import (
     COLOURS,
     FakeModels,

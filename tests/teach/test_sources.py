@@ -57,7 +57,7 @@ def test_a_skill_is_improved_in_place_with_permission_and_the_old_one_is_kept(
         assert "would change the skill in place\n  Allow it with --force" in error
         status, shown, _ = project.run(*words, "--from", "skills/gate", "--yes")
     assert status == 0
-    assert [line for line in lines(shown) if line.startswith("before small 0% → 12% (+12)")]
+    assert [line for line in lines(shown) if line.startswith("current small 0% → 12% (+12)")]
     text = (folder / "SKILL.md").read_text()
     assert "license: MIT" in text
     skill = load_skill(folder / "SKILL.md")
@@ -192,8 +192,8 @@ def test_with_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
     [row] = data["teacher"]
     assert row["model"] == "big"
     assert (row["baseline_rate"], row["previous_rate"], row["skill_rate"]) == (0, 1, 1)
-    assert data["trace_tokens"] > data["tokens"]
-    skill = f"100% with the skill ({data['tokens']:,} tokens)"
+    assert data["trace_tokens"] > data["versions"][0]["draft"]["tokens"]
+    skill = f"100% with the skill ({data['versions'][0]['draft']['tokens']:,} tokens)"
     trace = f"100% with the trace ({data['trace_tokens']:,} tokens)"
     assert f"With big the skill is as good as the trace: {skill}, {trace}." in data["sentences"]
     assert "Set the lamp." in fake.of("teacher")[0].question

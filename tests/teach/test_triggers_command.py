@@ -88,7 +88,7 @@ def test_a_balanced_set_is_written(project: Project) -> None:
     assert len(all_triggers(loaded)) == 20
     assert not any(of_file.broken for of_file in loaded)
     assert "Generating queries with big… 20 kept" in lines(shown)
-    assert lines(shown)[-1] == "Saved to skills/lamp-colours/evals/triggers.json"
+    assert lines(shown)[-1] == "Saved to ./skills/lamp-colours"
     assert max(map(len, shown.splitlines())) <= 80
     assert (folder / "SKILL.md").read_bytes() == before
     (asked,) = fake.of("query author")
@@ -114,8 +114,8 @@ def test_queries_that_name_the_skill_are_asked_for_again_with_the_reason(project
         "hello",
     ]
     fake = FakeModels(queries=[json.dumps({"queries": bad}), reply(4, 4, 10)])
-    status, shown, _ = run(project, fake, "--queries", "8", "--json")
-    assert (status, len(json.loads(shown)["rejected"])) == (0, 9)
+    status, shown, _ = run(project, fake, "--queries", "8")
+    assert (status, "8 kept, 9 rejected" in shown) == (0, True)
     assert kinds(folder) == (4, 4)
     assert saved(folder)[:2] == [entry(wish(1), True), entry(miss(1), False)]
     _, again = fake.of("query author")
@@ -194,10 +194,9 @@ def test_known_queries_are_kept_and_completed(project: Project) -> None:
     (folder / "evals/triggers.json").write_text(json.dumps(mine))
     (folder / "skill_meta.json").write_text(json.dumps({"triggers": [entry("a bulb?", False)]}))
     fake = FakeModels(queries=[reply(20, 20)])
-    status, shown, _ = run(project, fake, "--queries", "10", "--json")
-    data = json.loads(shown)
-    kept = Counter(one["should_trigger"] for one in (*data["old"], *data["new"]))
-    assert (status, kept, len(data["new"])) == (0, {True: 5, False: 5}, 4)
+    status, shown, _ = run(project, fake, "--queries", "10")
+    assert status == 0
+    assert "5 queries should open the skill, 5 should not; 4 of them new" in shown
     assert saved(folder)[:5] == mine
     assert kinds(folder) == (5, 4)  # and one beside the cases
     assert "my own query, number 4" in fake.of("query author")[0].question
@@ -311,10 +310,8 @@ def test_the_result_as_json(project: Project) -> None:
     data = json.loads(shown)
     assert status == 0
     assert "Generating queries" in error
-    assert data["file"] == str(folder / "evals/triggers.json")
-    assert (data["old"], len(data["new"]), data["total"]) == ([], 4, 4)
-    assert data["new"][0] == entry(wish(0), True)
-    assert "names the skill" in data["rejected"][0]["reason"]
+    assert (data["name"], data["folder"]) == ("lamp-colours", str(folder))
+    assert "2 queries should open the skill, 2 should not; 4 of them new" in data["sentences"][0]
 
 
 def test_it_asks_before_it_spends(project: Project) -> None:
@@ -372,8 +369,8 @@ def test_from_python(project: Project) -> None:
         made = generate_triggers(
             folder, 6, teacher="big", teacher_url=url, traces=(), tell=heard.append
         )
-    assert [one.should_trigger for one in made.new] == [True] * 3 + [False] * 3
-    assert made.file == folder / "evals/triggers.json"
+    assert kinds(folder) == (3, 3)
+    assert made.folder == folder
     assert any("6 kept" in line for line in heard)
 
 

@@ -17,17 +17,15 @@ from ..settings import Settings
 from ..skills.context import load_for_run
 from ..skills.folder import skill_file
 from ..skills.skill import load_skill
-from .attempts import with_checks
 from .case_file import read_case_file
-from .described import Described
-from .describing import describe_task, improve_description
+from .improvement import with_checks
 from .outcome import Taught
 from .progress_lines import ProgressScreen
-from .query_writing import TriggerSet, trigger_task, write_triggers
+from .query_writing import trigger_task, write_triggers
 from .teach_models import TeachModels
 from .teach_run import TeachContext, open_models
 from .teach_settings import DEFAULT_CASES, DEFAULT_QUERIES, KINDS, TeachCommand, TeachSettings
-from .workflow import add_cases, refine_skill, write_skill
+from .workflow import add_cases, describe_skill, describe_task, refine_skill, write_skill
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -61,7 +59,7 @@ class TeachOptions(TypedDict, total=False):
     holdout: float
     attempts: int
     target: float
-    max_skill_tokens: int
+    max_skill_tokens: int | None
     margin: float
     max_output: int | None
     max_turns: int
@@ -102,7 +100,10 @@ def refine(
     tell: Tell | None = None,
     **options: Unpack[TeachOptions],
 ) -> Taught:
-    """Improve a skill by its cases, in place; unchanged if no version does better."""
+    """Improve a skill by its cases, in place; unchanged if no version does better.
+
+    With ``max_skill_tokens`` it is made shorter instead, if little is lost.
+    """
     settings = _settings("refine", task or _description(skill), options)
     return refine_skill(Path(skill), settings, _context(folder, tell, prices))
 
@@ -130,7 +131,7 @@ def generate_triggers(
     prices: Names = (),
     tell: Tell | None = None,
     **options: Unpack[TeachOptions],
-) -> TriggerSet:
+) -> Taught:
     """Write queries to a skill's evals/triggers.json until it has ``number`` in all.
 
     Half of them should open the skill, half are near misses. ``traces`` are files or folders whose
@@ -148,7 +149,7 @@ def describe(
     prices: Names = (),
     tell: Tell | None = None,
     **options: Unpack[TeachOptions],
-) -> Described:
+) -> Taught:
     """Improve a skill's description by its queries; unchanged if none is shown to be better.
 
     ``with_skills`` and ``noise`` install other skills beside it. With ``anyway`` the best
@@ -156,7 +157,7 @@ def describe(
     """
     task = describe_task(load_skill(skill_file(Path(skill))))
     settings = _settings("describe", task, options)
-    return improve_description(Path(skill), settings, _context(folder, tell, prices))
+    return describe_skill(Path(skill), settings, _context(folder, tell, prices))
 
 
 def evaluate(

@@ -125,6 +125,15 @@ def ids_held_out(cases: Iterable[Case], share: float) -> frozenset[str]:
     return frozenset(held | {case.id for *_, name in placed[:number] for case in untagged[name]})
 
 
+def split_cases(
+    cases: Sequence[UsableCase], share: float
+) -> tuple[list[UsableCase], list[UsableCase]]:
+    """The learning and the held-out cases."""
+    held = ids_held_out([usable.case for usable in cases], share)
+    learning = [usable for usable in cases if usable.case.id not in held]
+    return learning, [usable for usable in cases if usable.case.id in held]
+
+
 def case_file_text(
     old: CaseFile,
     new: Sequence[UsableCase],

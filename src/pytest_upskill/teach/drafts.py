@@ -1,23 +1,23 @@
-"""A version of a skill as a teacher writes it: read, linted, written to a folder, saved."""
+"""A version of a skill as a teacher writes it: asked for, read, linted, written to a folder."""
 
-import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
-from .._util.files import exchange, reason_of, replace_file, why_unwritable
+from .._util.files import read_file, replace_file
 from .._util.small_yaml import YAML_ERRORS, read_yaml
 from .._util.texts import counted, one_line, slug
-from ..errors import InputError, Setting, SettingsError, shown, spelled
+from ..errors import spelled
 from ..lint.skill_rules import lint_skill_file
-from ..skills.folder import CASES_NAME, installed_files, is_skill, skill_file
+from ..skills.folder import installed_files, skill_file
+from ..skills.frontmatter import parse, with_field
 from ..skills.skill import LONGEST_NAME, Skill, estimated_tokens, is_valid_name, load_skill
 from .prompts import TEACHER, TEACHER_OF_AGENTS
 from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, TeachRequest, ask_for, read_reply
@@ -33,55 +33,79 @@ _MOST_FILE_CHARS: Final = 100_000
 _MOST_DEPTH: Final = 3
 _FRONTMATTER: Final = re.compile(r"^---[ \t]*\n(.*?)\n---[ \t]*\n?(.*)", re.DOTALL | re.MULTILINE)
 
-_ELSEWHERE: Final = ("Choose another folder with ", Setting("output"), ".")
-
 
 @dataclass(frozen=True)
 class Draft:
-    """A version of a skill; ``base`` is the folder of the one that it improves."""
+    """A version of a skill; ``base`` is the skill that it improves, ``source`` its SKILL.md."""
 
     name: str
     description: str
     body: str
     files: tuple[tuple[str, str], ...] = ()
-    fields: Mapping[str, Any] = field(default_factory=dict)  # of the frontmatter, besides those two
-    base: Path | None = None
+    base: Skill | None = None
+    source: str = ""
 
     @property
     def text(self) -> str:
-        """The whole SKILL.md."""
-        head = {"name": self.name, "description": self.description, **self.fields}
-        front = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=1_000_000)
+        """The whole SKILL.md: that of the base with what differs, or a new one."""
+        fields, text = parse(self.source).fields, self._rewritten
+        if text is not None:
+            return text
+        head = {**fields, "name": self.name, "description": self.description}
+        first = {key: head.pop(key) for key in ("name", "description")}
+        front = yaml.safe_dump({**first, **head}, sort_keys=False, allow_unicode=True, width=10**6)
         return f"---\n{front}---\n\n{self.body}\n"
+
+    @property
+    def _rewritten(self) -> str | None:
+        """The SKILL.md of the base, byte by byte but for what differs; None if that can't be."""
+        if self.base is None or not parse(self.source).has_frontmatter:
+            return None
+        text: str | None = self.source
+        for key in ("name", "description"):
+            value: str = getattr(self, key)
+            if text is not None and value != getattr(self.base, key):
+                text = with_field(text, key, value)
+        if text is None or self.body == self.base.body:
+            return text
+        head = text.split("\n")[: parse(text).body_line - 1]
+        return "\n".join([*head, "", self.body, ""])
 
     @property
     def tokens(self) -> int:
         return estimated_tokens(self.body)
 
+    @property
+    def folder_name(self) -> str:
+        return valid_name(self.name)
+
+    @property
+    def base_folder(self) -> Path | None:
+        return self.base.file.parent if self.base else None
+
     def write(self, folder: Path) -> Path:
         """Write it to a folder, with the unchanged files of its base."""
         folder.mkdir(parents=True, exist_ok=True)
-        if self.base and self.base.resolve() != folder.resolve():
-            copy_taught(self.base, folder)
+        if self.base_folder and self.base_folder.resolve() != folder.resolve():
+            for name, file in installed_files(self.base_folder).items():  # no cases
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file, folder / name)
         for path, text in self.files:
             replace_file(folder / path, text)
         file = skill_file(folder)
-        replace_file(file, self.text)
+        replace_file(file, self.text.encode())  # with its own line ends
         return file
 
 
-def copy_taught(base: Path, folder: Path) -> None:
-    """Copy the files that an agent gets: no cases, no hidden files."""
-    for name, file in installed_files(base).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(file, folder / name)
+def draft_of(skill: Skill) -> Draft:
+    """An existing skill as the first version."""
+    source = read_file(skill.file).decode("utf-8", "replace")
+    return Draft(skill.name, skill.description, skill.body, (), skill, source)
 
 
-def draft_of(skill: Skill, fields: Mapping[str, Any]) -> Draft:
-    """An existing skill as the first version; its name becomes that of a folder."""
-    name = skill.name if is_valid_name(skill.name) else slug(skill.name, LONGEST_NAME)
-    fields = {key: value for key, value in fields.items() if key not in ("name", "description")}
-    return Draft(name or "my-skill", skill.description, skill.body, (), fields, skill.file.parent)
+def valid_name(name: str) -> str:
+    """A name that a skill and its folder may have."""
+    return name if is_valid_name(name) else slug(name, LONGEST_NAME) or "my-skill"
 
 
 @dataclass(frozen=True)
@@ -109,16 +133,14 @@ def read_draft(text: str, spec: DraftSpec) -> Draft:
     files = tuple((file.path.strip(), masked(file.text)) for file in form.files)
     if problems := list(_file_problems(files)):
         raise NotUsable(problems)
-    base = spec.base
-    draft = Draft(
-        name,
-        masked(description),
-        masked(body),
-        files,
-        base.fields if base else {},
-        base.base if base else None,
-    )
-    errors, advice = _lint(draft, spec)
+    base, source = (spec.base.base, spec.base.source) if spec.base else (None, "")
+    draft = Draft(name, masked(description), masked(body), files, base, source)
+    errors, advice = lint_draft(draft, spec.scratch)
+    if draft.tokens > spec.most_tokens:
+        advice.append(
+            f"the body has about {counted(draft.tokens, 'token')} (limit {spec.most_tokens:,}): "
+            "say the same in fewer words, and leave out what every model knows"
+        )
     if errors or advice:
         raise NotUsable([*errors, *advice], None if errors else draft)
     return draft
@@ -128,7 +150,7 @@ def read_draft(text: str, spec: DraftSpec) -> Draft:
 def loaded(draft: Draft, scratch: Path) -> Iterator[Skill]:
     """The draft as a skill to measure, in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
-        yield load_skill(draft.write(Path(folder, draft.name)))
+        yield load_skill(draft.write(Path(folder, draft.folder_name)))
 
 
 def form_of(text: str) -> DraftForm:
@@ -178,21 +200,10 @@ def _file_problems(files: tuple[tuple[str, str], ...]) -> Iterator[str]:
         earlier.add(path.lower())
 
 
-def _lint(draft: Draft, spec: DraftSpec) -> tuple[list[str], list[str]]:
-    """Errors, and warnings, which are only advice; no faults that a teacher can't mend."""
-    errors, advice = lint_draft(draft, spec.scratch)
-    if draft.tokens > spec.most_tokens:
-        advice.append(
-            f"the body has about {counted(draft.tokens, 'token')} (limit {spec.most_tokens:,}): "
-            "say the same in fewer words, and leave out what every model knows"
-        )
-    return errors, advice
-
-
 def lint_draft(draft: Draft, scratch: Path) -> tuple[list[str], list[str]]:
     """Errors and warnings of a version, but for what it takes over from the skill."""
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
-        findings = list(lint_skill_file(draft.write(Path(folder, draft.name))))
+        findings = list(lint_skill_file(draft.write(Path(folder, draft.folder_name))))
     problems: dict[str, list[str]] = {"error": [], "warning": []}
     for finding in findings:
         if finding.code in _NOT_BY_TEACHERS:
@@ -202,81 +213,7 @@ def lint_draft(draft: Draft, scratch: Path) -> tuple[list[str], list[str]]:
     return problems["error"], problems["warning"]
 
 
-def checked_name(setting: str, name: str) -> str:
-    """The name if it is valid; SettingsError with a valid one if not."""
-    if name != slug(name, LONGEST_NAME):
-        raise SettingsError(
-            setting,
-            "a skill's name has only lowercase letters, digits and single hyphens",
-            f"For example: {slug(name, LONGEST_NAME) or 'my-skill'}",
-            value=name,
-        )
-    return name
-
-
-def require_free(setting: str, folder: Path, *, force: bool) -> None:
-    """SettingsError unless the folder is free, or a skill that may be replaced."""
-    if not folder.exists():
-        return
-    if folder.is_dir() and (is_skill(folder) or not any(folder.iterdir())):
-        if force or not is_skill(folder):
-            return
-        raise SettingsError(
-            setting,
-            "a skill already exists here",
-            ("Choose another name, or add ", Setting("force"), " (the old one is kept)."),
-            value=shown(folder),
-        )
-    problem, hint = "this exists and is not a skill", "Choose another folder."
-    raise SettingsError(setting, problem, hint, value=shown(folder))
-
-
-def require_writable(folder: Path, setting: str = "") -> None:
-    """Raise if a folder can't be written: found before anything is paid for."""
-    if problem := why_unwritable(folder, folder=True):
-        if setting:
-            raise SettingsError(setting, problem, _ELSEWHERE, value=shown(folder))
-        raise InputError(folder, problem, _ELSEWHERE)
-
-
-def free_name(parent: Path, name: str) -> str:
-    """The name, with a number if it is taken."""
-    number, free = 2, name
-    while os.path.lexists(parent / free):
-        free = f"{name[: LONGEST_NAME - 4]}-{number}"
-        number += 1
-    return free
-
-
-def save_skill(
-    draft: Draft, cases: str | None, folder: Path, keep_before: Callable[[Path], Path]
-) -> Path | None:
-    """Write the skill and its cases; return where the previous skill is kept, if any."""
-    folder = folder.resolve()  # a link to a skill stays a link
-    try:
-        kept = keep_before(folder) if any(folder.glob("*")) else None
-        if draft.base and draft.base.resolve() == folder.resolve():
-            if not _is_unchanged(draft, folder):
-                draft.write(folder)
-            if cases is not None:
-                replace_file(folder / CASES_NAME, cases)
-            return kept
-        with suppress(FileExistsError):  # a file: an error below
-            folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
-            new = Path(temporary, "new")
-            draft.write(new)
-            if cases is not None:
-                replace_file(new / CASES_NAME, cases)
-            exchange(new, folder, Path(temporary, "old"))
-    except OSError as error:
-        problem = f"can't be written: {reason_of(error)}"
-        raise InputError(folder, problem, "Check the folder.") from None
-    return kept
-
-
-def _is_unchanged(draft: Draft, folder: Path) -> bool:
-    """Whether the folder has this version already: then not even its frontmatter is rewritten."""
-    now = load_skill(skill_file(folder))
-    same = (now.body, now.description) == (draft.body, draft.description)
-    return same and not draft.files
+def new_errors(draft: Draft, original: Draft, scratch: Path) -> list[str]:
+    """What is wrong with a version that was not wrong with the skill before."""
+    earlier = lint_draft(original, scratch)[0]
+    return [error for error in lint_draft(draft, scratch)[0] if error not in earlier]

@@ -1,120 +1,332 @@
-"""The loop that improves: propose a version, measure it on the learning cases, keep the best.
+"""The loop that improves a skill, and the held-out cases that decide.
 
-Generate, refine, describe and distill have it in common; what a version is, and how it is asked for
-and measured, is up to them. Held-out cases decide afterwards.
+Propose a version (by the teacher, with what fails), measure it on the learning cases, keep the
+best; then compare it with the skill before on cases that no teacher saw. A kind of proposal is a
+subclass in its own file: whole versions (``bodies``), shorter ones (``shorter``), and descriptions.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final, Generic, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import Final
 
-from .._util.texts import counted
+from .._util.texts import counted, one_line
+from ..checks import CheckedCase
 from ..errors import BudgetError, UnusableError
+from ..results.arm_comparison import unit_of
+from ..results.contrasts import Contrast
+from ..results.run import RunResults
+from ..settings import Score
+from ..stats import LEVEL, Lift, paired_lift
+from ..trials.arm import BASELINE, SKILL
+from ..trials.subject import Subject
+from .case_writing import UsableCase
+from .drafts import Draft, loaded
+from .outcome import CURRENT, HELD_OUT, LEARNING, Part, Taught, Version, VersionChange
+from .progress_lines import Cell, as_sentence, cells_of
+from .replies import no_answer
 from .teach_run import TeachRun
 
-_PLATEAU: Final = 2  # stop after this many attempts without a better one
-
-
-class HasMerit(Protocol):
-    """What the loop has to know of an attempt."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def merit(self) -> tuple[float, ...]: ...
-
-
-Version = TypeVar("Version")
-AnyAttempt = TypeVar("AnyAttempt", bound=HasMerit)
+_PLATEAU: Final = 2  # stop after this many versions without a better one
 
 
 @dataclass
-class Improvement(ABC, Generic[Version, AnyAttempt]):
-    """The loop; a subclass says what a version is."""
+class Improvement(ABC):
+    """The loop; a subclass says what is proposed, what is better, and what held-out cases decide.
+
+    ``learning`` and ``held_out`` are the cases; of the latter, no step before the last knows.
+    """
 
     run: TeachRun
-    attempts: list[AnyAttempt] = field(default_factory=list, init=False)
+    learning: Sequence[UsableCase]
+    held_out: Sequence[UsableCase] = ()
+    before: Version | None = None  # the skill as it was, if it is none of the versions
+    versions: list[Version] = field(default_factory=list, init=False)
 
-    noun = "attempt"
+    # What a kind of proposal says.
 
     @abstractmethod
-    def propose(self) -> Version:
+    def propose(self) -> Draft:
         """Ask the teacher for a version; UnusableError if no reply is usable, or BudgetError."""
 
     @abstractmethod
-    def measure(self, number: int, version: Version) -> AnyAttempt:
-        """Measure a version on the learning cases; BudgetError if that is too expensive."""
+    def is_different(self, draft: Draft) -> bool:
+        """Whether students can tell it from the versions so far."""
 
     @abstractmethod
-    def unmeasured(self, number: int, problem: str, version: Version | None) -> AnyAttempt:
-        """An attempt that can't be measured; None: the teacher wrote nothing usable."""
-
-    @abstractmethod
-    def is_new(self, version: Version) -> bool: ...
+    def merit(self, version: Version) -> tuple[float, ...]:
+        """What makes a version better than others, on the learning cases."""
 
     @abstractmethod
     def why_enough(self) -> str | None:
-        """Why the best attempt needs no improvement, if so."""
+        """Why the best version needs no improvement, if so."""
 
     @abstractmethod
-    def show(self, attempt: AnyAttempt) -> None: ...
+    def candidates(self) -> list[Version]:
+        """The versions that the held-out cases are asked with."""
 
     @abstractmethod
-    def keep(self, attempt: AnyAttempt) -> None: ...
+    def decide(self, taught: Taught) -> Taught:
+        """Choose a version, by the learning and perhaps the held-out cases."""
+
+    def measure(self, draft: Draft, cases: Sequence[UsableCase]) -> RunResults:
+        models = self.run.models
+        return measure(self.run, draft, cases, models.students)
+
+    def cells(self, results: RunResults) -> list[Cell]:
+        """The numbers of each student, for the screen."""
+        return cells_of(results)
+
+    def size(self, version: Version) -> str:
+        """What is shown beside the numbers of a version."""
+        return "best" if len(self.versions) > 1 and self.best is version else ""
 
     @property
-    def best(self) -> AnyAttempt:
-        return best_of(self.attempts)
+    def most_tokens(self) -> int | None:
+        """The size that the next version should have."""
+        return self.run.settings.max_skill_tokens
 
-    def improve(self, first: Version | None = None) -> str:
-        """Make attempts, beginning with a version if there is one; return why they ended."""
-        models, version = self.run.models, first
+    # The loop.
+
+    @property
+    def best(self) -> Version:
+        return max(self.versions, key=self.merit)
+
+    @property
+    def current(self) -> Version | None:
+        """The skill as it was before this run, if there was one."""
+        first = self.versions[0] if self.versions else None
+        return first if first and not first.is_new else self.before
+
+    @property
+    def written(self) -> int:
+        return sum(version.is_new for version in self.versions)
+
+    def improve(self, first: Draft, *, is_new: bool) -> str:
+        """Write versions, beginning with a first one; return why they ended."""
+        models = self.run.models
+        self._measure(first, is_new=is_new, required=True)
         while True:
-            if version is not None:
-                self._measure(version, required=version is first)
             if models.out_of_budget:
                 return f"another version {models.past_budget()}"
             if stop := self.why_stop():
                 return stop
-            version = self._propose()
-            if version is not None and not self.is_new(version):
+            draft = self._propose()
+            if draft is not None and not self.is_different(draft):
                 return "the teacher wrote nothing new"
+            if draft is not None:
+                self._measure(draft)
 
     def why_stop(self) -> str | None:
-        if self.attempts and (stop := self.why_enough()):
+        if stop := self.why_enough():
             return stop
-        if len(self.attempts) >= self.run.settings.attempts:
-            return f"limit of {counted(self.run.settings.attempts, self.noun)} reached"
-        if self.attempts and len(self.attempts) - self.best.number >= _PLATEAU:
-            return f"{_PLATEAU} {self.noun}s in a row were no better"
+        if self.written >= self.run.settings.attempts:
+            return f"limit of {counted(self.run.settings.attempts, 'version')} reached"
+        return self.why_stuck()
+
+    def why_stuck(self) -> str | None:
+        if len(self.versions) - self.best.number >= _PLATEAU:
+            return f"{_PLATEAU} versions in a row were no better"
         return None
 
-    def _propose(self) -> Version | None:
-        """A version; None if it is unusable, which counts as an attempt, or over the budget."""
+    def _propose(self) -> Draft | None:
+        """A version; None if it is unusable, which counts as one, or over the budget."""
         try:
             return self.propose()
         except BudgetError:
             self.run.screen.drop()
         except UnusableError as error:
-            self._add(self.unmeasured(len(self.attempts) + 1, str(error), None))
+            self._add(replace(self._version(self.best.draft), problem=str(error)))
         return None
 
-    def _measure(self, version: Version, *, required: bool) -> None:
-        number = len(self.attempts) + 1
+    def _measure(self, draft: Draft, *, is_new: bool = True, required: bool = False) -> None:
+        version = self._version(draft, is_new=is_new)
+        self.run.screen.begin(f"{version.label}…")
         try:
-            self._add(self.measure(number, version))
+            self._add(replace(version, learning=self.measure(draft, self.learning)))
         except BudgetError as error:
             if required:
-                self._add(self.unmeasured(number, str(error), version))
+                self._add(replace(version, problem=str(error)))
             else:
                 self.run.screen.drop()
 
-    def _add(self, attempt: AnyAttempt) -> None:
-        self.attempts.append(attempt)
-        self.show(attempt)
-        self.keep(attempt)
+    def _version(self, draft: Draft, *, is_new: bool = True) -> Version:
+        most = self.most_tokens
+        return Version(len(self.versions) + 1, draft, is_new=is_new, most_tokens=most)
+
+    def _add(self, version: Version) -> None:
+        self.versions.append(version)
+        if version.learning:
+            self.run.screen.row(version.label, self.cells(version.learning), self.size(version))
+        else:
+            problem = one_line(version.problem or "", 120)
+            self.run.screen.line(f"{version.label:<11}{problem}")
+        self.run.state.keep_version(version)
+
+    # The decision.
+
+    def taught(self, first: Draft, *, is_new: bool, no_signal: tuple[str, ...] = ()) -> Taught:
+        """All of it: the loop, the held-out cases, the decision."""
+        stop = self.improve(first, is_new=is_new)
+        best, notes = self.best, list[str]()
+        if best.learning and len(self.versions) > 1 and best is self.versions[0] and self.written:
+            self.run.screen.row(best.label, self.cells(best.learning), "best")  # not marked so far
+        if best.learning and self.held_out:
+            try:
+                self._ask_held_out()
+            except BudgetError:
+                self.run.screen.drop()
+                past = self.run.models.past_budget()
+                notes.append(f"not all held-out cases were asked: it {past}")
+        taught = Taught(
+            name=self.best.draft.name,
+            versions=tuple(self.versions),
+            chosen=self.best.number,
+            cases=parts_of(self.learning, self.held_out),
+            stop=stop,
+            before=self.before,
+            no_signal=no_signal,
+        )
+        taught = self.decide(taught)
+        return replace(taught, sentences=(*taught.sentences, *map(as_sentence, notes)))
+
+    def _ask_held_out(self) -> None:
+        """The held-out cases with the candidates, and with the skill before if one is new."""
+        candidates = self.candidates()
+        current = [self.current] if self.current and any(one.is_new for one in candidates) else []
+        for version in (*current, *candidates):
+            self.run.screen.begin("held out…")
+            results = self.measure(version.draft, self.held_out)
+            measured = replace(version, held_out=results)
+            if version is self.before:
+                self.before = measured
+            else:
+                self.versions[version.number - 1] = measured
+            label = HELD_OUT if len(current) + len(candidates) == 1 else version.label
+            beside = "" if label == HELD_OUT else HELD_OUT
+            self.run.screen.row(label, self.cells(results), beside)
+            self.run.state.keep_version(measured)
+
+    def compared(
+        self, version: Version, part: str, student: str = "", level: float = LEVEL
+    ) -> VersionChange | None:
+        """A version less the current one; None if one of them is not measured there."""
+        of, over = _results(version, part), _results(self.current, part)
+        if not of or not over:
+            return None
+        students = [student] if student else list(of.model_ids)
+        pairs = self.pairs(over, of, students)
+        # Students count as runs: their mean over a case is what is compared.
+        runs = self.run.settings.runs * len(students)
+        lift = paired_lift(pairs, runs, level) if pairs else None
+        return change_of(version, CURRENT, part, student, lift, len(pairs), of.skills[0].score)
+
+    def pairs(
+        self, before: RunResults, after: RunResults, students: Sequence[str]
+    ) -> list[tuple[float, float]]:
+        """The scores of each sample, as a mean over students."""
+        old, new = (sample_scores(results, students) for results in (before, after))
+        return [(old[sample], new[sample]) for sample in old if sample in new]
 
 
-def best_of(attempts: Sequence[AnyAttempt]) -> AnyAttempt:
-    return max(attempts, key=lambda attempt: attempt.merit)
+def change_of(
+    version: Version,
+    against: str,
+    part: str,
+    student: str,
+    lift: Lift | None,
+    cases: int,
+    score: Score = "pass",
+) -> VersionChange:
+    name = f"{version.label} against {against}"
+    contrast = Contrast(name, (version.label,), (against,), lift=lift, cases=cases)
+    if lift:
+        contrast = replace(contrast, state="shown" if lift.shown else "none shown")
+    return VersionChange(version.number, part, student, contrast, score)
+
+
+def _results(version: Version | None, part: str) -> RunResults | None:
+    if version is None:
+        return None
+    return version.learning if part == LEARNING else version.held_out
+
+
+def sample_scores(results: RunResults, students: Sequence[str]) -> dict[str, float]:
+    """The score with the skill, as a mean over students and runs, by the first case of a sample.
+
+    Cases that ask the same are one sample.
+    """
+    first: dict[str, str] = {}
+    keys = {
+        test.case: first.setdefault(test.sample or test.case, test.case) for test in results.tests
+    }
+    by_case: dict[tuple[str, str], list[float]] = {}
+    for record in results.records:
+        if record.arm == SKILL and record.label in students:
+            passed = float(record.outcome == "passed")
+            value = passed if results.skills[0].score == "pass" else record.score or 0.0
+            by_case.setdefault((record.case, record.label), []).append(value)
+    by_sample: dict[str, list[float]] = {}
+    for (case, _), values in by_case.items():
+        by_sample.setdefault(keys.get(case, case), []).append(fmean(values))
+    return {case: fmean(values) for case, values in by_sample.items()}
+
+
+def lifts_of(version: Version) -> Iterator[VersionChange]:
+    """A version less no skill at all, by part and student, as the verdicts have it."""
+    for part, results in ((LEARNING, version.learning), (HELD_OUT, version.held_out)):
+        for verdict in results.verdicts if results else ():
+            row = verdict.summary
+            cases = len({case.case for case in row.by_case})
+            yield change_of(version, BASELINE, part, row.label, verdict.lift, cases, row.score)
+
+
+def mean_lift(version: Version) -> float:
+    """Of all students, on the learning cases."""
+    if version.learning is None:
+        return float("-inf")
+    lifts = [row.lift for row in version.learning.summaries if row.lift is not None]
+    return fmean(lifts) if lifts else 0.0
+
+
+def why_good_enough(version: Version, target: float) -> str | None:
+    """Whether the weakest student gets enough right."""
+    rows = version.learning.summaries if version.learning else []
+    if not rows or version.too_long or min(row.scored(SKILL) or 0.0 for row in rows) < target:
+        return None
+    with_current = "" if version.is_new else " with the current skill"
+    return f"every student reached {target:.0%}{unit_of(rows[0].score)}{with_current}"
+
+
+def parts_of(learning: Iterable[UsableCase], held_out: Iterable[UsableCase]) -> Mapping[str, Part]:
+    parts: dict[str, Part] = {usable.case.id: "learn" for usable in learning}
+    return {**parts, **{usable.case.id: "holdout" for usable in held_out}}
+
+
+def with_checks(cases: Sequence[UsableCase]) -> list[CheckedCase]:
+    return [(usable.case, usable.checks) for usable in cases]
+
+
+def measure(
+    run: TeachRun,
+    draft: Draft,
+    cases: Sequence[UsableCase],
+    students: Mapping[Subject, str],
+    *,
+    trace: str | None = None,
+    only_baseline: bool = False,
+) -> RunResults:
+    """All cases on the students; TeachError if one could not be asked.
+
+    With a trace there is one more arm, which has the trace instead of the skill.
+    """
+    arms = {"arms": (BASELINE,)} if only_baseline else {}
+    with loaded(draft, run.state.folder) as skill:
+        results = run.models.evaluate(
+            replace(skill, trace=trace), with_checks(cases), students, **arms
+        )
+    for record in results.records:
+        if record.outcome == "errored":
+            raise no_answer(run.models, record.error or "no answer")
+    return results

@@ -1,102 +1,175 @@
-"""The result of a run: plain data, sentences for people, JSON for scripts."""
+"""The result of generate, refine, describe and cases: the versions, and what cases say of them.
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+`Taught` is also the JSON: what is written of it follows from its fields.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from .._util.texts import counted, one_line
+from pydantic import PlainSerializer
+
+from .._util.texts import counted, dollars, one_line
+from ..errors import shown
 from ..results.arm_comparison import unit_of
-from ..results.contrasts import points_words
+from ..results.contrasts import Contrast, points_words
 from ..results.run import RunResults
-from ..results.verdict import Verdict
-from .attempts import Attempt, joined_results
-from .case_writing import HOLDOUT, LEARN, UsableCase
-from .improvement import best_of
-from .progress_lines import as_sentence, wrapped
-from .traces import Condensed
+from ..settings import Score
+from ..stats import Lift
+from .drafts import Draft
+from .progress_lines import wrapped
 
-_LARGE: Final = 0.2  # a lift on learning cases that should show on other cases too
-_SMALL_SHARE: Final = 0.25  # of the learning lift: with less on held-out cases, it is overfitted
-_AS_GOOD: Final = 0.05
-_MORE_TOKENS: Final = 0.02
+Part = Literal["learn", "holdout"]
+LEARNING: Final = "learning"
+HELD_OUT: Final = "held out"
+CURRENT: Final = "current"
+
+
+def _draft_values(draft: Draft) -> dict[str, Any]:
+    return {"description": draft.description, "tokens": draft.tokens}
+
+
+def _summary_rows(results: RunResults | None) -> list[dict[str, Any]] | None:
+    return [asdict(row) for row in results.summary] if results else None
+
+
+DraftValue = Annotated[Draft, PlainSerializer(_draft_values)]
+Rows = Annotated[RunResults | None, PlainSerializer(_summary_rows)]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a skill, measured on cases; or why it could not be."""
+
+    number: int
+    draft: DraftValue
+    learning: Rows = None
+    held_out: Rows = None
+    problem: str | None = None
+    is_new: bool = True  # False: the skill as it was before this run
+    most_tokens: int | None = None  # that it was asked to have
+
+    @property
+    def label(self) -> str:
+        return f"version {self.number}" if self.is_new else CURRENT
+
+    @property
+    def too_long(self) -> bool:
+        """The current skill never is: somebody chose its length."""
+        return self.is_new and self.draft.tokens > (self.most_tokens or self.draft.tokens)
+
+    @property
+    def all_cases(self) -> RunResults | None:
+        """What is known of it, on learning and held-out cases together."""
+        if self.learning and self.held_out:
+            return joined_results(self.learning, self.held_out)
+        return self.learning
+
+
+def version_text(version: Version) -> str:
+    """The report.txt that is kept with a version."""
+    tokens, limit = counted(version.draft.tokens, "token"), version.most_tokens
+    lines = [f"{version.label}: SKILL.md of {tokens}" + (f" (limit {limit:,})" if limit else "")]
+    if version.all_cases:
+        verdicts = version.all_cases.verdicts
+        lines += [f"{one.summary.label}: {one.word}: {one.sentence}" for one in verdicts]
+    else:
+        lines.append(one_line(version.problem or "", 500) or "not measured")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class VersionChange:
+    """A version less another, or less no skill at all: a contrast on a part of the cases."""
+
+    version: int
+    part: str  # learning or held out
+    student: str  # empty: the mean over all of them
+    contrast: Contrast
+    score: Score = "pass"
+
+    @property
+    def lift(self) -> Lift | None:
+        return self.contrast.lift
+
+    @property
+    def words(self) -> str:
+        """``+20 points (-12 to +52)``."""
+        return points_words(self.lift, unit_of(self.score)) if self.lift else "not known"
 
 
 @dataclass(frozen=True)
 class Taught:
-    """The result of generate, refine or cases."""
+    """The result of generate, refine, describe or cases."""
 
-    attempts: tuple[Attempt, ...]
-    cases: tuple[UsableCase, ...]
-    held: frozenset[str]  # ids of the held-out cases, which no teacher saw
-    stop: str  # why the attempts ended
-    held_out: RunResults | None = None
-    before: RunResults | None = None  # the previous skill, on the learning cases
-    teacher: RunResults | None = None  # on all cases: baseline, trace and skill
-    trace: Condensed | None = None
+    name: str
+    versions: tuple[Version, ...]
+    chosen: int  # the version that the skill is now; the current one if it stays as it is
+    cases: Mapping[str, Part] = field(default_factory=dict)  # no teacher saw those held out
+    stop: str = ""  # why no more versions were written
+    changes: tuple[VersionChange, ...] = ()
+    succeeded: bool = True  # exit status 0, if it could be saved
+    before: Version | None = None  # the previous skill, if it is none of the versions
+    teacher: Rows = None  # the teacher itself on all cases: baseline, trace and skill
+    trace_tokens: int | None = None
     no_signal: tuple[str, ...] = ()  # cases that every student passes without the skill
-    notes: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     folder: Path | None = None  # where it was saved
-    unsaved: str | None = None  # why it could not be saved, and where the best version is
-    cost: float | None = None
     kept: Path | None = None  # a copy of the previous skill
+    unsaved: str | None = None  # why it could not be saved, and where the best version is
+    cost: float | None = None  # USD
+    seconds: float = 0.0  # since somebody agreed to the cost
+    schema: Literal[1] = 1
 
     @property
-    def best(self) -> Attempt:
-        return best_of(self.attempts)
-
-    @property
-    def name(self) -> str:
-        return self.best.draft.name
-
-    @property
-    def learning(self) -> RunResults | None:
-        """The best attempt on the learning cases."""
-        return self.best.results
+    def best(self) -> Version:
+        return next(version for version in self.versions if version.number == self.chosen)
 
     @property
     def helps(self) -> bool:
         """Whether all cases together show that it helps at least one student."""
-        verdicts = self.together.verdicts if self.together else ()
-        return any(verdict.word == "helps" for verdict in verdicts)
+        results = self.best.all_cases
+        return any(verdict.word == "helps" for verdict in results.verdicts) if results else False
 
     @property
-    def together(self) -> RunResults | None:
-        """The best attempt on all cases."""
-        learning, held_out = self.learning, self.held_out
-        return joined_results(learning, held_out) if learning and held_out else learning
+    def status(self) -> int:
+        return 0 if self.succeeded and not self.unsaved else 1
+
+
+def joined_results(learning: RunResults, held_out: RunResults) -> RunResults:
+    """The results of both parts of the cases."""
+    return replace(
+        learning,
+        tests=(*learning.tests, *held_out.tests),
+        records=(*learning.records, *held_out.records),
+        questions={**learning.questions, **held_out.questions},
+    )
 
 
 def report_lines(taught: Taught, width: int) -> list[str]:
-    """The table of lifts, then the sentences."""
-    return _lifts(taught, width) + wrapped(sentences(taught), width)
+    """The table of changes, the sentences, and what was done to the skill."""
+    lines = [*_table(taught, width), *wrapped(taught.sentences, width)]
+    return [*([""] if lines else []), *lines, *_saved_lines(taught)]
 
 
-def _lifts(taught: Taught, width: int) -> list[str]:
-    parts = {"learning": taught.learning, "held out": taught.held_out}
-    measured = {name: results for name, results in parts.items() if results}
-    if not measured:
+def _table(taught: Taught, width: int) -> list[str]:
+    """What the best version changes: a row for each student, a column for each part."""
+    changes = [one for one in taught.changes if one.student]
+    if not changes:
         return []
-    rows = {
-        verdict.summary.label: list[str]()
-        for results in measured.values()
-        for verdict in results.verdicts
-    }
-    heads = []
-    for name, results in measured.items():
-        cases = len({test.case for test in results.tests})
-        heads.append(f"{name} ({counted(cases, 'case')})")
-        for verdict in results.verdicts:
-            unit = unit_of(verdict.summary.score)
-            lift = points_words(verdict.lift, unit) if verdict.lift else "not known"
-            rows[verdict.summary.label].append(lift)
+    parts = {change.part: change.contrast.cases for change in changes}
+    heads = [f"{part} ({counted(cases, 'case')})" for part, cases in parts.items()]
+    rows: dict[str, list[str]] = {change.student: [] for change in changes}
+    for change in changes:
+        rows[change.student].append(change.words)
     columns = [
         max(len(head), *(len(cells[number]) for cells in rows.values())) + 3
         for number, head in enumerate(heads)
     ]
-    longest = max(len(model) for model in rows) + 2
+    longest = max(len(student) for student in rows) + 2
     first = max(11, min(longest, width - sum(columns) + 3))
-    table = [("", heads), *((one_line(model, first - 2), cells) for model, cells in rows.items())]
+    table = [("", heads), *((one_line(name, first - 2), cells) for name, cells in rows.items())]
     return [
         f"{name:<{first}}"
         + "".join(f"{cell:<{size}}" for cell, size in zip(cells, columns, strict=True)).rstrip()
@@ -104,147 +177,14 @@ def _lifts(taught: Taught, width: int) -> list[str]:
     ]
 
 
-def sentences(taught: Taught) -> list[str]:
-    """What to know before using the skill."""
-    texts = [*_of_attempts(taught)]
-    if taught.together and taught.learning:
-        for number, verdict in enumerate(taught.together.verdicts):
-            held = taught.held_out.verdicts[number] if taught.held_out else None
-            texts += _of_student(verdict, taught.learning.verdicts[number], held)
-    texts += [*_of_before(taught), *_of_teacher(taught)]
-    if taught.no_signal:
-        names = ", ".join(taught.no_signal)
-        texts.append(f"Every student passes these cases even without the skill: {names}.")
-    return [*texts, *map(as_sentence, taught.notes)]
-
-
-def _of_attempts(taught: Taught) -> Iterator[str]:
-    best = taught.best
-    if not taught.learning:
-        if best.problem:
-            yield f"The skill was not measured: {one_line(best.problem, 200)}."
-        return
-    if len(taught.attempts) > 1:
-        winner = f"Attempt {best.number} is the best"
-        beaten = winner if best.written else "No version beats the current skill"
-        yield f"{beaten}. Stopped: {taught.stop}."
-    elif taught.stop:
-        end = "Stopped after one attempt" if best.written else "No new version was written"
-        yield f"{end}: {taught.stop}."
-    if best.too_long:
-        tokens = counted(best.draft.tokens, "token")
-        yield f"The skill is still too long: {tokens} (limit {best.most_tokens:,})."
-
-
-def _of_student(total: Verdict, learning: Verdict, held: Verdict | None) -> Iterator[str]:
-    name, lift = total.summary.label, total.summary.lift
-    if total.word == "not needed":
-        yield (
-            f"{name} does not need the skill: it passes {total.summary.scored('baseline'):.0%}"
-            f"{unit_of(total.summary.score)} without it."
-        )
-    elif lift is not None and lift <= 0:
-        yield f"The skill does not help {name}: {total.sentence}."
-    elif total.word:
-        yield f"{name} on all cases: {total.word}, {total.sentence}."
-    if held is not None:
-        yield from _of_overfitting(name, learning, held)
-
-
-def _of_overfitting(name: str, learning: Verdict, held: Verdict) -> Iterator[str]:
-    """A large lift on the learning cases, and hardly any on the held-out ones.
-
-    With few held-out cases that happens by chance too, so it counts as overfitted only if the two
-    intervals do not overlap.
-    """
-    learned, unseen = learning.lift, held.lift
-    if learned is None or unseen is None or learned.lift < _LARGE:
-        return
-    if unseen.lift > _SMALL_SHARE * learned.lift:
-        return
-    cases = counted(len(held.summary.by_case), "held-out case")
-    unit = unit_of(held.summary.score)
-    if unseen.high < learned.low:
-        yield (
-            f"On {name}, the skill overfits: {points_words(learned, unit)} on the learning cases, "
-            f"{points_words(unseen, unit)} on the {cases}."
-        )
+def _saved_lines(taught: Taught) -> Iterator[str]:
+    cost = f"   (cost {dollars(taught.cost)})" if taught.cost else ""
+    if taught.kept:
+        yield f"The previous skill is kept in {shown(taught.kept)}"
+    if taught.unsaved:
+        yield from f"{taught.unsaved}{cost}".splitlines()
+    elif taught.folder:
+        path = shown(taught.folder.absolute())
+        yield f"Saved to {path if path.startswith('/') else f'./{path}'}{cost}"
     else:
-        yield f"On {name}, no lift on the {cases}, too few to tell whether the skill overfits."
-
-
-def _of_before(taught: Taught) -> Iterator[str]:
-    if not taught.before or not taught.learning:
-        return
-    pairs = zip(taught.before.summaries, taught.learning.summaries, strict=True)
-    for was, now in pairs:
-        before, after = was.scored("skill"), now.scored("skill") or 0.0
-        unit = "learning cases" if now.score == "pass" else "checks of the learning cases"
-        if before is not None and after < before:
-            yield (
-                f"On {now.label} it is worse than the previous skill: {after:.0%} instead of "
-                f"{before:.0%} of the {unit}."
-            )
-
-
-def _of_teacher(taught: Taught) -> Iterator[str]:
-    """A good skill does as well as the trace, in fewer tokens."""
-    if not taught.teacher or not taught.trace:
-        return
-    row = taught.teacher.summaries[0]
-    arms: tuple[str, ...] = ("skill", "trace", "baseline")
-    skill, trace, bare = (row.scored(arm) or 0.0 for arm in arms)
-    word = "as good as"
-    if abs(skill - trace) > _AS_GOOD:
-        word = "better than" if skill > trace else "not as good as"
-    yield (
-        f"With {row.label} the skill is {word} the trace: {skill:.0%} with the skill "
-        f"({counted(taught.best.draft.tokens, 'token')}), {trace:.0%} with the trace "
-        f"({counted(taught.trace.tokens, 'token')})."
-    )
-    if word == "not as good as":
-        yield "The skill does not cover the whole task yet."
-    if skill <= bare + _AS_GOOD and (row.token_change or 0.0) > _MORE_TOKENS:
-        yield (
-            f"Do not use it with {row.label}: {skill:.0%} with the skill, {bare:.0%} without, for "
-            f"{row.token_change:.0%} more tokens."
-        )
-
-
-def taught_data(taught: Taught) -> dict[str, Any]:
-    """The result as JSON: rates are 0–1, costs in USD, unknown values null."""
-    return {
-        "schema": 1,
-        "name": taught.name,
-        "folder": str(taught.folder) if taught.folder else None,
-        "unsaved": taught.unsaved,
-        "kept": str(taught.kept) if taught.kept else None,
-        "tokens": taught.best.draft.tokens,
-        "best": taught.best.number,
-        "stop": taught.stop or None,
-        "attempts": [
-            {
-                "number": attempt.number,
-                "tokens": attempt.draft.tokens,
-                "lift": attempt.lift if attempt.results else None,
-                "problem": attempt.problem,
-                "summary": _summary(attempt.results),
-            }
-            for attempt in taught.attempts
-        ],
-        "held_out": _summary(taught.held_out),
-        "before": _summary(taught.before),
-        "teacher": _summary(taught.teacher),
-        "trace_tokens": taught.trace.tokens if taught.trace else None,
-        "cases": [
-            {"id": usable.case.id, "part": HOLDOUT if usable.case.id in taught.held else LEARN}
-            for usable in taught.cases
-        ],
-        "no_signal": list(taught.no_signal),
-        "cost": taught.cost,
-        "sentences": sentences(taught),
-    }
-
-
-def _summary(results: RunResults | None) -> list[dict[str, Any]] | None:
-    return [asdict(row) for row in results.summary] if results else None
+        yield f"The skill is unchanged.{cost}"

@@ -1,10 +1,9 @@
 """The prompts for teachers and authors. All foreign text is fenced as data."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from .._util.texts import digest
-from ..skills.skill import estimated_tokens
 from .replies import described_checks
 
 DATA: Final = (
@@ -113,93 +112,13 @@ def draft_form(most_tokens: int, *, agents: bool) -> str:
     )
 
 
-class SkillText(NamedTuple):
-    """A version of a skill as its teacher sees it."""
-
-    description: str
-    body: str
-    files: Sequence[tuple[str, str]] = ()
-
-
-def _for_agents(version: SkillText) -> list[str]:
-    """What an agent has besides the body."""
-    parts = [f"Its description:\n{fenced('description', version.description)}"]
-    files = [fenced("file", f"{path}:\n{text}") for path, text in version.files]
-    if files:
-        parts.append("\n".join(["Its files; repeat those that should stay:", *files]))
+def for_agents(description: str, files: Sequence[tuple[str, str]]) -> list[str]:
+    """What an agent has of a skill besides the body."""
+    parts = [f"Its description:\n{fenced('description', description)}"]
+    texts = [fenced("file", f"{path}:\n{text}") for path, text in files]
+    if texts:
+        parts.append("\n".join(["Its files; repeat those that should stay:", *texts]))
     return parts
-
-
-def refine_prompt(
-    task: str,
-    material: str,
-    version: SkillText,
-    report: str,
-    tried: Sequence[str],
-    most_tokens: int,
-    *,
-    agents: bool = False,
-) -> str:
-    """``report``: how students did with this version; ``tried``: versions that were no better."""
-    body = version.body
-    tokens = estimated_tokens(body)
-    shorter = (
-        f"The body is too long: about {tokens:,} tokens, and {most_tokens:,} are allowed. Write a "
-        "shorter one that says the same: leave out what every model knows."
-    )
-    former = [
-        f"This version was tried too and did no better:\n{fenced('version', text)}"
-        for text in tried
-    ]
-    return joined(
-        [
-            f"A skill was written for this task:\n{fenced('task', task)}",
-            material,
-            f"This is the body of the skill:\n{fenced('skill', body)}",
-            *(_for_agents(version) if agents else []),
-            f"Students were asked questions with it. {report}",
-            *former,
-            *([shorter] if tokens > most_tokens else []),
-            "Find out why answers fail, if some do, and write a better version. Fix the cause, "
-            "for all questions of this kind: a skill that only knows these questions is worth "
-            "nothing, and others will be asked. Keep what works. Change names and formats only "
-            "where they are wrong.",
-            draft_form(most_tokens, agents=agents),
-        ]
-    )
-
-
-def shorten_prompt(
-    task: str,
-    original: SkillText,
-    report: str,
-    tried: Sequence[str],
-    most_tokens: int,
-    *,
-    agents: bool = False,
-) -> str:
-    """``report``: how students do with the whole skill; ``tried``: shorter versions likewise."""
-    tokens = estimated_tokens(original.body)
-    also = "and of its files, which stay as they are" if agents else "and nothing else"
-    return joined(
-        [
-            f"A skill was written for this task:\n{fenced('task', task)}",
-            f"This is the body of the skill, about {tokens:,} tokens:\n"
-            f"{fenced('skill', original.body)}",
-            *(_for_agents(original) if agents else []),
-            f"Students were asked questions with the whole skill. {report}",
-            *tried,
-            f"Write a shorter body: at most {most_tokens:,} tokens, counted as bytes divided by 4, "
-            f"so at most {4 * most_tokens:,} bytes. A longer one is not taken. Keep what answers "
-            "need: exact names, commands, values, formats, and the rules to choose between them. "
-            "Leave out first what no answer needs, then what every model knows. Keep rules that "
-            "hold for all questions of this kind, not just for those that were asked: others "
-            f"will be. Do not change what is right. The student sees the body {also}; name no file "
-            "that is not there, and add none.",
-            'Reply with JSON only: {"body": "the shorter text of the skill in Markdown, without '
-            'frontmatter"}.',
-        ]
-    )
 
 
 def cases_prompt(
@@ -282,45 +201,3 @@ def queries_prompt(
         _QUERIES_FORM,
     ]
     return joined(parts)
-
-
-class Tried(NamedTuple):
-    """A version as its teacher sees it: the share of learning queries that it gets right."""
-
-    description: str
-    right: str
-
-
-def description_prompt(
-    name: str,
-    body: str,
-    best: Tried,
-    report: str,
-    neighbours: str,
-    former: Sequence[Tried],
-    most_characters: int,
-) -> str:
-    """``report``: what students did with the queries; ``neighbours``: other installed skills."""
-    tried = [
-        f"This version was tried too and did no better ({version.right}):\n"
-        f"{fenced('version', version.description)}"
-        for version in former
-    ]
-    return joined(
-        [
-            f"The skill is called {name}. This is its text, which the agent sees only after it "
-            f"opened the skill:\n{fenced('skill', body)}",
-            f"This is its description ({best.right}):\n{fenced('description', best.description)}",
-            f"Skills that are installed beside it:\n{fenced('others', neighbours)}"
-            if neighbours
-            else "",
-            f"What happened with some queries:\n\n{report}",
-            *tried,
-            "Write a better description. Find out what the queries have in common that are "
-            "decided wrong, and describe that kind of task, or say what the skill is not for. Do "
-            "not list these queries or their details: others will be asked, and a description "
-            "that only knows these is worth nothing. Promise nothing that the skill does not do.",
-            f'Reply with JSON only: {{"description": "…"}}. It has at most {most_characters:,} '
-            "characters, on one line, without markup; half of that is often enough.",
-        ]
-    )

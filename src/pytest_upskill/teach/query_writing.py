@@ -20,11 +20,12 @@ from .._util.texts import counted, visible
 from ..errors import CasesError, InputError, Setting, TeachError
 from ..skills.case import OPENS, STAYS_CLOSED, Case
 from ..skills.folder import SKILL_NAMES, read_text, skill_file
-from ..skills.skill import Skill, fields_of, load_skill
+from ..skills.skill import Skill, load_skill
 from ..skills.trigger_loading import TRIGGERS_NAME, all_triggers, load_triggers
 from .case_writing import Author, Rejected, UsableCase, require_different
 from .drafts import draft_of
-from .progress_lines import as_sentence, wrapped
+from .outcome import Taught, Version
+from .progress_lines import as_sentence
 from .prompts import QUERY_AUTHOR, queries_prompt
 from .replies import QUERIES_SCHEMA, NotUsable
 from .secrets import masked
@@ -51,26 +52,7 @@ class Query:
     should_trigger: bool
 
 
-@dataclass(frozen=True)
-class TriggerSet:
-    """The queries of a skill after a run of ``triggers``."""
-
-    name: str  # of the skill
-    file: Path  # where the new ones are
-    old: tuple[Query, ...]
-    new: tuple[Query, ...]
-    total: int  # that was asked for
-    rejected: tuple[Rejected, ...] = ()
-    stop: str = ""  # why there are fewer
-    notes: tuple[str, ...] = ()
-    cost: float | None = None
-
-    @property
-    def queries(self) -> tuple[Query, ...]:
-        return (*self.old, *self.new)
-
-
-def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -> TriggerSet:
+def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """Add queries to a skill's set until it has as many as asked for, half of each kind."""
     check(settings)
     skill = load_skill(skill_file(path))
@@ -85,7 +67,7 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
         material = _material(skill, messages)
         require_unfinished(settings, context, material)
         if number <= 0:
-            raise _complete(file, [_query_of(usable) for usable in old])
+            raise _complete(file, old)
         estimate = estimate_queries(settings, models, material, number)
         run = start_run(settings, context, models, material, estimate, skill.name)
         context.screen.begin(f"Generating queries with {models.author}…")
@@ -105,16 +87,25 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
         save_file(file, f"{text}\n")
         spent = models.spent()
         run.mark_saved(folder, spent)
-        return TriggerSet(
+        queries, added = [*old, *written.usable], len(written.usable)
+        sentences = [f"{_kinds(queries)}; {added:,} of them new, in {TRIGGERS_NAME}."]
+        if len(queries) < settings.queries:
+            missing = counted(settings.queries - len(queries), "query")
+            sentences.append(
+                f"{missing} fewer than the {settings.queries} asked for: {written.stop}. Run it "
+                "again to complete the set."
+            )
+        sentences.append(
+            "Read them before you use them: one of the wrong kind counts against the skill."
+        )
+        return Taught(
             skill.name,
-            file,
-            tuple(map(_query_of, old)),
-            tuple(map(_query_of, written.usable)),
-            settings.queries,
-            tuple(written.rejected),
-            written.stop,
-            run.final_notes(),
-            spent,
+            (Version(1, draft_of(skill), is_new=False),),
+            1,
+            stop=written.stop,
+            sentences=(*sentences, *map(as_sentence, run.final_notes())),
+            folder=folder,
+            cost=spent,
         )
 
 
@@ -127,10 +118,6 @@ def _usable(query: Query) -> UsableCase:
     tag = OPENS if query.should_trigger else STAYS_CLOSED
     case = Case(query.query, query.query, tags=(tag,))
     return UsableCase({"query": query.query, "should_trigger": query.should_trigger}, case, ())
-
-
-def _query_of(usable: UsableCase) -> Query:
-    return Query(usable.case.input, OPENS in usable.case.tags)
 
 
 @dataclass(frozen=True)
@@ -223,35 +210,12 @@ def _copies(words: Sequence[str], description: Sequence[str]) -> bool:
     return max(rows) >= _QUOTED or (shared > _FEW and shared >= _COPIED * len(words))
 
 
-def trigger_set_lines(triggers: TriggerSet, width: int) -> list[str]:
-    return wrapped(sentences(triggers), width)
-
-
-def sentences(triggers: TriggerSet) -> list[str]:
-    """What to know before the queries are used."""
-    total, number = triggers.total, len(triggers.queries)
-    texts = [f"{_kinds(triggers.queries)}; {len(triggers.new):,} of them new."]
-    if number < total:
-        texts.append(
-            f"{counted(total - number, 'query')} fewer than the {total} asked for: "
-            f"{triggers.stop}. Run it again to complete the set."
-        )
-    texts.append("Read them before you use them: one of the wrong kind counts against the skill.")
-    return [*texts, *map(as_sentence, triggers.notes)]
-
-
-def trigger_set_data(triggers: TriggerSet) -> dict[str, Any]:
-    """The result as JSON."""
-    data = TypeAdapter(TriggerSet).dump_python(triggers, mode="json")
-    return {"schema": 1, **data, "sentences": sentences(triggers)}
-
-
-def _kinds(queries: Sequence[Query]) -> str:
-    should = sum(query.should_trigger for query in queries)
+def _kinds(queries: Sequence[UsableCase]) -> str:
+    should = sum(OPENS in usable.case.tags for usable in queries)
     return f"{counted(should, 'query')} should open the skill, {len(queries) - should:,} should not"
 
 
-def _complete(file: Path, queries: Sequence[Query]) -> InputError:
+def _complete(file: Path, queries: Sequence[UsableCase]) -> InputError:
     total = len(queries)
     return CasesError(
         file,
@@ -262,7 +226,7 @@ def _complete(file: Path, queries: Sequence[Query]) -> InputError:
 
 def _material(skill: Skill, messages: Material) -> Material:
     """What is sent: the skill, and what users said."""
-    start = draft_of(skill, fields_of(skill.file))
+    start = draft_of(skill)
     text = masked(read_text(skill.file)[:_MOST_SKILL])
     sent = (size_of(SKILL_NAMES[0], text), *messages.sent)
     return replace(messages, start=start, sent=sent)

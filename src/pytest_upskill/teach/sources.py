@@ -23,7 +23,7 @@ from ..skills.folder import (
     skill_file,
     why_unsendable,
 )
-from ..skills.skill import estimated_tokens, fields_of, load_skill
+from ..skills.skill import estimated_tokens, load_skill
 from .drafts import Draft, draft_of
 from .prompts import fenced
 from .secrets import masked
@@ -88,7 +88,7 @@ def gather(settings: TeachSettings, provider: str) -> Material:
     if settings.source is not None:
         file = _skill_file(settings.source)
         if file:
-            start = draft_of(load_skill(file), fields_of(file))
+            start = draft_of(load_skill(file))
             files = _files_of(file.parent)
             parts += _skill_parts(start, files)
             files.sent = {file.name: start.text, **files.sent}

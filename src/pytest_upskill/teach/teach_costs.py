@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from .._util.texts import counted, unsigned_points
 from ..measure.estimate import (
     ANSWER,
     QUESTION,
@@ -14,17 +15,20 @@ from ..measure.estimate import (
 )
 from ..skills.case import Case
 from ..skills.skill import Skill, estimated_tokens
+from ..stats import cases_within
 from ..stats.intervals import LEVEL
 from ..stats.power import fewest_cases
 from ..trials.answer import Usage
 from ..trials.subject import Subject
-from .attempts import MOST_TRACES
+from ..trials.trial import sample_of
 from .case_file import ids_held_out
 from .case_writing import CaseAuthor, UsableCase
+from .descriptions import MOST_BODY
+from .failures import MOST_TRACES
+from .shorter import MOST_SIZES
 from .sources import Material
 from .teach_models import TeachModels
 from .teach_settings import TeachSettings
-from .wordings import MOST_BODY
 
 # Typical sizes in tokens.
 _PROMPT: Final = 900
@@ -70,7 +74,7 @@ def estimate_teaching(
     *,
     drafts: bool = False,
 ) -> Estimate:
-    """An upper estimate: as if every attempt were made. ``drafts``: the skill is written too."""
+    """An upper estimate: as if every version were written. ``drafts``: the first one is, too."""
     costs, cases = _Costs(settings, models), new_cases + old_cases
     prompt = estimated_tokens(material.text) + _PROMPT
     answer = min(ANSWER, models.settings.answer_output)
@@ -82,9 +86,13 @@ def estimate_teaching(
         costs.add(models.adversary, 1, prompt + SKILL, _CASE * 3)
     if models.students:
         learning = round(cases * (1 - settings.holdout))
-        costs.add(models.teacher, settings.attempts - 1, prompt + SKILL + _failures(models), _DRAFT)
+        rewrites = settings.attempts - int(drafts)
+        costs.add(models.teacher, rewrites, prompt + SKILL + _failures(models), _DRAFT)
+        compared = min(settings.attempts, MOST_SIZES) if settings.max_skill_tokens else 1
         for student in models.students:
-            skilled = settings.attempts * learning + cases - learning
+            # The skill before is measured too, if there is one.
+            old = int(not drafts or material.start is not None)
+            skilled = (settings.attempts + old) * learning + (compared + old) * (cases - learning)
             costs.add_trials(student, cases, QUESTION, answer, settings.max_turns)
             costs.add_trials(student, skilled, QUESTION + SKILL, answer, settings.max_turns)
         if material.trace:
@@ -100,9 +108,9 @@ def estimate_descriptions(
     costs = _Costs(settings, models)
     listed = _LISTED_SKILL * (1 + len(models.neighbours(skill)))
     prompt = _PROMPT + estimated_tokens(skill.body[:MOST_BODY]) + _QUERY * queries + listed
-    costs.add(models.teacher, settings.attempts - 1, prompt, _DESCRIPTION)
+    costs.add(models.teacher, settings.attempts, prompt, _DESCRIPTION)
     for student in models.students:
-        times = settings.attempts * queries
+        times = (settings.attempts + 1) * queries
         costs.add_trials(student, times, listed + _QUERY, _CHOICE, _CHOICE_TURNS)
     return costs.estimate
 
@@ -142,7 +150,7 @@ def too_few_queries(held: Sequence[Case], attempts: int) -> str:
     """A warning if a change in one kind of query can't be shown, whatever the students do."""
     should = sum(trigger.should_open for trigger in held)
     kinds = should, len(held) - should
-    needed = fewest_cases(1 - (1 - LEVEL) / max(1, attempts - 1))
+    needed = fewest_cases(1 - (1 - LEVEL) / attempts)
     if min(kinds) >= needed:
         return ""
     few = f"Few queries: {kinds[0]} that should open the skill and {kinds[1]} others are held out."
@@ -150,4 +158,23 @@ def too_few_queries(held: Sequence[Case], attempts: int) -> str:
         return f"{few}\nThey can't show that a description is better ({needed} needed)."
     return (
         f"{few}\nIf only one of the two kinds gets better, {needed} of it are needed to show that."
+    )
+
+
+def too_few_to_shorten(cases: Sequence[UsableCase], margin: float) -> str:
+    """A warning if the held-out cases can't rule out a loss, whatever the answers."""
+    held = len({sample_of(usable.case) for usable in cases})  # those that ask the same are one
+    needed = cases_within([(1.0, 1.0)] * held, margin)
+    if needed is not None and held >= needed:
+        return ""
+    smallest = next(
+        percent / 100
+        for percent in range(1, 101)
+        if (cases_within([(1.0, 1.0)], percent / 100) or held + 1) <= held
+    )
+    fewest = f" ({needed:,} needed)" if needed else ""
+    loss, cases_held = unsigned_points(margin), counted(held, "held-out case")
+    return (
+        f"Too few cases: {cases_held} can't rule out a loss of {loss} points{fewest}; "
+        f"they can rule out {unsigned_points(smallest)} points or more."
     )

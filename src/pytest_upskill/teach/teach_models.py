@@ -7,8 +7,7 @@ from typing import Final
 
 from .._util.texts import dollars, plain
 from ..agents.roster import subjects_of
-from ..checks import KINDS, CheckedCase, checks_of
-from ..checks.grading import ToGrade, records_of
+from ..checks import CheckedCase
 from ..errors import Setting, Spell
 from ..measure.arm_maker import ArmMaker
 from ..measure.assembly import Assembly, announced
@@ -17,14 +16,12 @@ from ..models.model import ModelName, NamedBy
 from ..models.prices import FREE, Price, cost
 from ..results.run import RunResults
 from ..settings import Settings
-from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.answer import Answer, Reply
 from ..trials.arm import SKILL
 from ..trials.choice import Listed, choice_of
-from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
-from ..trials.trial import Question, trials_of
+from ..trials.trial import Question
 from .teach_settings import TeachSettings
 
 _TIMEOUT: Final = 600.0  # seconds: a teacher that writes a dozen cases takes minutes
@@ -61,6 +58,7 @@ class TeachModels:
         self._models.require_prices(settings.max_cost)
         self.settings = Settings(
             runs=settings.runs,
+            trigger_runs=settings.runs,
             max_output=settings.max_output,
             timeout=_TIMEOUT,
             judge=self.judge,
@@ -126,7 +124,9 @@ class TeachModels:
         arms: Sequence[str] | None = None,
     ) -> RunResults:
         """Measure a skill on some of the models."""
-        all_cases, agents = [case for case, _ in cases], any(s.agent != CHAT for s in subjects)
+        all_cases = [case for case, _ in cases]
+        agents = any(subject.agent != CHAT for subject in subjects)
+        agents = agents or any(case.is_trigger for case in all_cases)
         chosen = [
             arm
             for arm in self._maker.arms(skill, all_cases, agents=agents)
@@ -135,27 +135,6 @@ class TeachModels:
         version_of = self._models.roster.version
         evaluator = Evaluator(self.settings, self.ask, self.price_of, version_of)
         return evaluator.evaluate(skill, cases, subjects, chosen)
-
-    def decide(self, skill: Skill, triggers: Sequence[Case]) -> list[tuple[Case, Record]]:
-        """Ask every query on every student, and say of each trial whether it was decided right."""
-        arms = self._maker.arms(skill, (), agents=True)
-        trials = [
-            (trigger, trial)
-            for subject in self.students
-            for trigger in triggers
-            for trial in trials_of(
-                skill.name,
-                trigger,
-                subject,
-                arms,
-                self.settings,
-                version=self._models.roster.version(subject.agent),
-                runs=range(1, self.settings.runs + 1),
-            )
-        ]
-        to_grade = [ToGrade(trial, case, checks_of(case, KINDS, {})) for case, trial in trials]
-        records = records_of(to_grade, self.ask)
-        return [(case, record) for (case, _), record in zip(trials, records, strict=True)]
 
     def neighbours(self, skill: Skill) -> list[Listed]:
         """The skills that are installed beside one, with their descriptions."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -23,10 +24,9 @@ from ..engine.store import FOLDER, make_folder
 from ..errors import InputError, Setting, SettingsError, Spell, TeachError
 from ..measure.estimate import Estimate
 from ..models.prices import Price
-from ..results.run import RunResults
 from ..results.run_file import results_bytes
 from ..skills.folder import CASES_NAME, TOOL_FOLDERS, is_skill
-from .drafts import Draft
+from .outcome import Version, version_text
 from .progress_lines import ProgressScreen
 from .secrets import masked
 from .sources import Material
@@ -100,22 +100,18 @@ class StateFolder:
             self.folder = self.folder.rename(_free(self.folder.with_name(name)))
             self.save(name=name)
 
-    def keep_attempt(
-        self, number: int, draft: Draft, results: RunResults | None, report: str
-    ) -> None:
-        """Keep a version with its results."""
-        folder = self.folder / f"attempt-{number}"
-        draft.write(folder)
-        save_file(folder / "report.txt", f"{report}\n")
-        if results:
-            save_file(folder / "results.json", results_bytes(results))
+    def version_folder(self, version: Version) -> Path:
+        return self.folder / f"version-{version.number}"
 
-    def keep_unsaved(self, number: int, draft: Draft, cases: str) -> Path:
-        """Keep a version that could not be saved to its folder, with its cases."""
-        folder = self.folder / f"attempt-{number}"
-        if not folder.exists():
-            draft.write(folder)
-        save_file(folder / CASES_NAME, cases)
+    def keep_version(self, version: Version, cases: str | None = None) -> Path:
+        """Keep a version with its results, and with its cases if it could not be saved."""
+        folder = self.version_folder(version)
+        version.draft.write(folder)
+        save_file(folder / "report.txt", f"{version_text(version)}\n")
+        if results := version.all_cases:
+            save_file(folder / "results.json", results_bytes(results))
+        if cases is not None:
+            save_file(folder / CASES_NAME, cases)
         return folder
 
     def keep_before(self, skill: Path) -> Path:
@@ -139,6 +135,7 @@ class TeachRun:
     material: Material
     state: StateFolder
     screen: ProgressScreen
+    clock: float = field(default_factory=monotonic)  # when somebody agreed to the cost
 
     def mark_saved(self, folder: Path | None, cost: float | None) -> None:
         """Remember what was saved; the skill itself is what counts, so this may fail."""

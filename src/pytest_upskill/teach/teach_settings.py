@@ -19,6 +19,7 @@ TeachCommand = Literal["generate", "refine", "cases", "triggers", "describe"]
 DEFAULT_CASES: Final = 12
 FEWEST_CASES: Final = 4  # with fewer there is nothing to learn from and nothing to hold out
 DEFAULT_QUERIES: Final = 20
+DEFAULT_SKILL_TOKENS: Final = 1500
 _ALL: Final = " ".join(get_args(TeachCommand))
 _MEASURED: Final = "generate refine describe"  # by default, on a student
 
@@ -134,7 +135,7 @@ class TeachSettings(CommonSettings):
     attempts: int = setting(
         whole(1, 50),
         "runs and attempts",
-        "maximum number of versions to try",
+        "maximum number of versions to write",
         at("generate refine describe", "--attempts", config="attempts"),
         resume="limit",
         default=3,
@@ -147,12 +148,13 @@ class TeachSettings(CommonSettings):
         resume="limit",
         default=1.0,
     )
-    max_skill_tokens: int = setting(
+    max_skill_tokens: int | None = setting(
         whole(10, 100_000),
         "limits",
         "maximum size of the skill in tokens",
-        at("generate refine", "--max-skill-tokens"),
-        default=1500,
+        at("generate", "--max-skill-tokens", default=DEFAULT_SKILL_TOKENS),
+        at("refine", "--max-tokens"),
+        default=None,
     )
     margin: float = setting(
         number("a number between 0 and 1 (0.1 is 10 points)", 0, 1, above=True),

@@ -1,45 +1,50 @@
-"""Generate, refine and cases from end to end: draft, cases, split, attempts, held-out cases."""
+"""generate, refine, describe and cases from end to end: what they need, the loop, saving."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
+from .._util.files import resolved
 from .._util.texts import counted, one_line, slug
-from ..checks import why_agent
+from ..checks import KINDS, checks_of, why_agent
 from ..errors import BudgetError, InputError, Setting, SettingsError, TeachError, shown
 from ..measure.estimate import Estimate
 from ..skills.folder import SKILL_NAMES, is_skill, skill_file
-from ..skills.skill import fields_of, load_skill
-from .attempts import Attempt, SkillImprovement, measure, passed_by_all
+from ..skills.search import find_skills
+from ..skills.skill import Skill, load_skill
+from ..trials.arm import BASELINE, SKILL, TRACE
+from .bodies import Bodies, body_sentences
 from .case_file import (
     CaseFile,
     case_file_text,
-    ids_held_out,
     read_case_file,
     require_growable,
     require_judge,
+    split_cases,
 )
-from .case_writing import LEARN, Author, CaseAuthor, Rejected, UsableCase
-from .drafts import (
-    Draft,
-    DraftSpec,
-    ask_for_draft,
-    checked_name,
-    draft_of,
-    free_name,
-    require_free,
-    require_writable,
-    save_skill,
-)
-from .outcome import Taught
-from .progress_lines import cells_of
+from .case_writing import HOLDOUT, LEARN, Author, CaseAuthor, Rejected, UsableCase
+from .descriptions import HELD_OUT_SHARE, Descriptions, require_changeable
+from .drafts import Draft, DraftSpec, ask_for_draft, draft_of
+from .improvement import measure, parts_of
+from .outcome import CURRENT, Taught, Version
+from .progress_lines import as_sentence, cells_of
 from .prompts import ADVERSARY, AUTHOR, draft_prompt
+from .query_writing import read_queries
+from .saving import checked_name, free_name, require_free, require_writable, save_skill
 from .secrets import masked
+from .shorter import Shorter
 from .sources import Material, gather, size_of
-from .teach_costs import estimate_teaching, too_few_cases
+from .teach_costs import (
+    estimate_descriptions,
+    estimate_teaching,
+    too_few_cases,
+    too_few_queries,
+    too_few_to_shorten,
+)
 from .teach_models import TeachModels
 from .teach_run import (
     StateFolder,
@@ -49,12 +54,18 @@ from .teach_run import (
     require_unfinished,
     start_run,
 )
-from .teach_settings import FEWEST_CASES, TeachSettings, check
+from .teach_settings import DEFAULT_SKILL_TOKENS, FEWEST_CASES, TeachSettings, check
 
 _FORMAT_VERSION: Final = "1.0"  # of the format, as upskill writes it
 _NOT_TELLING: Final = (
     "every student passes it without the skill: ask about something only the skill explains"
 )
+
+
+_MOST_NEIGHBOURS: Final = 20_000  # characters
+_FEWEST: Final = 2  # cases or queries of a kind: to learn from, and to hold out
+_AS_GOOD: Final = 0.05
+_MORE_TOKENS: Final = 0.02
 
 
 def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
@@ -70,8 +81,8 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
         material = gather(settings, models.provider)
         start = material.start
         old = CaseFile()
-        if start and start.base:
-            old = read_case_file(start.base, agents=settings.only_agents)
+        if start and start.base_folder:
+            old = read_case_file(start.base_folder, agents=settings.only_agents)
         require_growable(old)
         require_unfinished(settings, context, material)
         target = _target_folder(settings, context, start, parent)
@@ -95,12 +106,16 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
         new, no_signal = steps.write_cases(draft, old.cases, missing)
         new += steps.write_adversarial_cases(draft, [*old.cases, *new]) if models.students else []
         cases = _active_cases(old, new)
-        held = ids_held_out([usable.case for usable in cases], settings.holdout)
+        learning, held_out = split_cases(cases, settings.holdout)
         if models.students:
-            taught = steps.teach(draft, cases, held, no_signal, start)
+            before = steps.before(start, learning) if start else None
+            loop = Bodies(run, learning, held_out, before, spec=steps.spec(draft.name))
+            taught = loop.taught(draft, is_new=True, no_signal=no_signal)
+            taught = steps.compared_with_trace(taught, cases)
         else:
-            taught = Taught((Attempt(1, draft, None),), tuple(cases), held, "")
-        taught = _saved(run, taught, old, target or parent / draft.name)
+            parts = parts_of(learning, held_out)
+            taught = Taught(draft.name, (Version(1, draft),), 1, parts)
+        taught = _saved(run, taught, old, new, target or parent / draft.name)
         for folder in taken if taught.folder else ():
             context.screen.line(f"{shown(folder)} already exists: saved as {draft.name}")
         return taught
@@ -129,35 +144,139 @@ def _target_folder(
             ),
             value=shown(settings.source or parent),
         )
-    require_writable(start.base or parent)
-    return start.base
+    require_writable(start.base_folder or parent)
+    return start.base_folder
 
 
 def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
-    """Improve a skill that has cases; unchanged if no version does better."""
+    """Improve a skill that has cases, or make it shorter; unchanged if no version is as good."""
     check(settings)
     start, old = _skill_with_cases(path, settings)
-    if len(old.cases) < 2:
+    limit = settings.max_skill_tokens
+    if limit is not None and start.tokens <= limit:
+        size = (
+            f"{start.name} has about {counted(start.tokens, 'token')}, and {limit:,} are allowed."
+        )
+        version = Version(1, start, is_new=False)
+        return Taught(start.name, (version,), 1, sentences=(f"{size} No model was asked.",))
+    if len(old.cases) < _FEWEST:
         problem = "this skill has too few cases"
         raise InputError(path, problem, "Run pytest-upskill cases first.")
     require_judge(old.cases, settings.judge)
     if settings.adversary:
         require_growable(old)
-    require_writable(start.base or path)
+    if limit is not None:
+        _require_both_parts(path, old, settings)
+    require_writable(start.base_folder or path)
     with open_models(settings, context) as models:
         material = Material(start=start, sent=(size_of(SKILL_NAMES[0], start.text),))
         require_unfinished(settings, context, material)
         estimate = estimate_teaching(settings, models, material, 0, len(old.cases))
         estimate = _with_warning(estimate, old, 0, settings, models)
-        run = start_run(settings, context, models, material, estimate, start.name)
+        if limit is not None:
+            held = split_cases(_active_cases(old, ()), settings.holdout)[1]
+            estimate = replace(estimate, warning=too_few_to_shorten(held, settings.margin))
+        run = start_run(settings, context, models, material, estimate, start.folder_name)
         steps = _Steps(run)
         new = steps.write_adversarial_cases(start, old.cases)
-        cases = _active_cases(old, new)
-        held = ids_held_out([usable.case for usable in cases], settings.holdout)
-        taught = steps.teach(start, cases, held)
-        if taught.best.number == 1 and not new:
+        learning, held_out = split_cases(_active_cases(old, new), settings.holdout)
+        if limit is None:
+            spec = steps.spec(start.folder_name)
+            taught = Bodies(run, learning, held_out, spec=spec).taught(start, is_new=False)
+        else:
+            taught = Shorter(run, learning, held_out, limit=limit).taught(start, is_new=False)
+        if not taught.best.is_new and not new:
             return _with_costs(taught, run)
-        return _saved(run, taught, old, start.base or path)
+        return _saved(run, taught, old, new, start.base_folder or path)
+
+
+def _require_both_parts(path: Path, old: CaseFile, settings: TeachSettings) -> None:
+    learning, held_out = split_cases(_active_cases(old, ()), settings.holdout)
+    if min(len(learning), len(held_out)) < _FEWEST:
+        problem = (
+            f"too few cases: {len(learning)} to learn from and {len(held_out)} held out, and at "
+            f"least {_FEWEST} of each are needed"
+        )
+        hint = ("Write more with pytest-upskill cases, or change ", Setting("holdout"), ".")
+        raise InputError(old.file or path, problem, hint)
+
+
+def describe_task(skill: Skill) -> str:
+    """Tells the run from those of other commands when it is resumed."""
+    return f"description of {skill.name}"
+
+
+def describe_skill(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
+    """Improve the description of a skill that has queries; unchanged if none is shown better."""
+    check(settings)
+    start = draft_of(load_skill(skill_file(path)))
+    assert start.base, "a skill in a folder"
+    folder = start.base.file.parent
+    learning, held_out = split_cases(_required_queries(folder), HELD_OUT_SHARE)
+    settings = replace(settings, with_skills=_without(settings.with_skills, folder))
+    require_writable(folder)
+    with open_models(settings, context) as models:
+        material = _queries_sent(start, learning, held_out)
+        require_unfinished(settings, context, material)
+        require_changeable(start)
+        queries = len(learning) + len(held_out)
+        estimate = estimate_descriptions(settings, models, start.base, queries)
+        held = [usable.case for usable in held_out]
+        estimate = replace(estimate, warning=too_few_queries(held, settings.attempts))
+        neighbours = _neighbours_text(models, start.base)
+        run = start_run(settings, context, models, material, estimate, start.folder_name)
+        loop = Descriptions(run, learning, held_out, neighbours=neighbours)
+        taught = loop.taught(start, is_new=False)
+        if not taught.best.is_new:
+            return _with_costs(taught, run)
+        return _saved(run, taught, CaseFile(), (), folder, with_cases=False)
+
+
+def _required_queries(folder: Path) -> list[UsableCase]:
+    queries = read_queries(folder)
+    should_open = sum(query.should_open for query in queries)
+    if min(should_open, len(queries) - should_open) < _FEWEST:
+        raise InputError(
+            folder,
+            f"too few queries: {should_open} that should open the skill, "
+            f"{len(queries) - should_open} that should not, and at least {_FEWEST} of each are "
+            "needed",
+            "Run pytest-upskill triggers first.",
+        )
+    return [UsableCase({}, query, checks_of(query, KINDS, {})) for query in queries]
+
+
+def _without(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
+    """The other skills: a folder of skills may hold the one that is described, too."""
+    skills = list[Path]()
+    for path in paths:
+        try:
+            files = find_skills(path).files
+        except InputError:
+            skills.append(path)  # reported where skills are installed
+            continue
+        others = [file.parent for file in files if resolved(file.parent) != resolved(folder)]
+        skills += others if len(others) < len(files) and others else [path]
+    return tuple(skills)
+
+
+def _queries_sent(
+    start: Draft, learning: Sequence[UsableCase], held_out: Sequence[UsableCase]
+) -> Material:
+    """What is sent of the skill; a resumed run has the same queries, sent or not."""
+    texts = [
+        "\n".join(f"{usable.case.should_open} {usable.case.input}" for usable in queries)
+        for queries in (learning, held_out)
+    ]
+    sent = (size_of(SKILL_NAMES[0], start.text), size_of("its queries to learn from", texts[0]))
+    return Material("\n".join(texts), start=start, sent=sent)
+
+
+def _neighbours_text(models: TeachModels, skill: Skill) -> str:
+    """The skills that are installed beside it, as a list for the teacher."""
+    neighbours = models.neighbours(skill)
+    lines = [f"- {entry.name}: {one_line(entry.description, 300)}" for entry in neighbours]
+    return masked("\n".join(lines)[:_MOST_NEIGHBOURS])
 
 
 def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
@@ -170,7 +289,7 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
         problem = f"a skill needs at least {FEWEST_CASES} cases"
         hint = f"It has {len(old.cases)}: write at least {missing}."
         raise SettingsError("cases", problem, hint, value=settings.cases)
-    require_writable(start.base or path)
+    require_writable(start.base_folder or path)
     with open_models(settings, context) as models:
         material = gather(settings, models.provider)
         sent = (size_of(SKILL_NAMES[0], start.text), *material.sent)
@@ -178,21 +297,21 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
         require_unfinished(settings, context, material)
         once = replace(settings, attempts=1)
         estimate = estimate_teaching(once, models, material, settings.cases, len(old.cases))
-        run = start_run(settings, context, models, material, estimate, start.name)
+        run = start_run(settings, context, models, material, estimate, start.folder_name)
         steps = _Steps(run)
         new, no_signal = steps.write_cases(start, old.cases, settings.cases, fewest=1)
-        cases = _active_cases(old, new)
-        held = ids_held_out([usable.case for usable in cases], settings.holdout)
-        unmeasured = Attempt(1, start, None)
-        taught = Taught((unmeasured,), tuple(cases), held, "", no_signal=no_signal)
-        saved = _saved(run, taught, old, start.base or path, wrote_skill=False)
+        parts = parts_of(*split_cases(_active_cases(old, new), settings.holdout))
+        version = Version(1, start, is_new=False)
+        taught = Taught(start.name, (version,), 1, parts, no_signal=no_signal)
+        taught = replace(taught, sentences=tuple(body_sentences(taught)))
+        saved = _saved(run, taught, old, new, start.base_folder or path)
         return replace(saved, kept=None)  # the skill was not changed
 
 
 def _skill_with_cases(path: Path, settings: TeachSettings) -> tuple[Draft, CaseFile]:
     file = skill_file(path)
     cases = read_case_file(file.parent, agents=settings.only_agents)
-    return draft_of(load_skill(file), fields_of(file)), cases
+    return draft_of(load_skill(file)), cases
 
 
 def _active_cases(old: CaseFile, new: Sequence[UsableCase]) -> list[UsableCase]:
@@ -232,7 +351,7 @@ class _Steps:
             left_out = f"; {trace.left_out}" if trace.left_out else ""
             screen.line(f"Trace of {counted(trace.tokens, 'token')}{left_out}")
         screen.begin(f"Generating skill with {models.teacher}…")
-        limit = settings.max_skill_tokens
+        limit = settings.max_skill_tokens or DEFAULT_SKILL_TOKENS
         prompt = draft_prompt(
             settings.task,
             self.run.material.text,
@@ -240,7 +359,7 @@ class _Steps:
             improves=start is not None,
             agents=models.with_agents,
         )
-        spec = self._spec(settings.name or (start.name if start else None))
+        spec = self.spec(settings.name or (start.name if start else None))
         draft = ask_for_draft(models, prompt, spec, self.run.state.session)
         draft = replace(draft, name=unused_name(draft.name))
         over = f" (limit {limit:,})" if draft.tokens > limit else ""
@@ -292,30 +411,29 @@ class _Steps:
         self.run.screen.done(f"{len(cases)} kept")
         return cases
 
-    def teach(
-        self,
-        draft: Draft,
-        cases: Sequence[UsableCase],
-        held: frozenset[str],
-        no_signal: tuple[str, ...] = (),
-        before: Draft | None = None,
-    ) -> Taught:
-        """Attempts on the learning cases, then the best one on the held-out cases."""
-        learning = [usable for usable in cases if usable.case.id not in held]
-        held_out = [usable for usable in cases if usable.case.id in held]
-        run, trace = self.run, self.run.material.trace
-        previous = None
-        if before:
-            folder = run.state.folder
-            previous = measure(run.models, before, learning, run.models.students, folder)
-            run.screen.row("before", cells_of(previous))
-        loop = SkillImprovement(run, self._spec(draft.name), learning)
-        stop = loop.improve(draft)
-        attempts = tuple(loop.attempts)
-        taught = Taught(
-            attempts, tuple(cases), held, stop, before=previous, trace=trace, no_signal=no_signal
-        )
-        return self._decided(taught, held_out) if taught.learning else taught
+    def before(self, start: Draft, learning: Sequence[UsableCase]) -> Version:
+        """The skill to improve, as it was."""
+        results = measure(self.run, start, learning, self.run.models.students)
+        self.run.screen.row(CURRENT, cells_of(results))
+        return Version(0, start, results, is_new=False)
+
+    def compared_with_trace(self, taught: Taught, cases: Sequence[UsableCase]) -> Taught:
+        """With the teacher's own answers, without anything, with the trace and with the skill."""
+        run, trace, best = self.run, self.run.material.trace, taught.best
+        plain = [one for one in cases if not why_agent(one.case, one.checks)]
+        if not trace or not plain or not best.learning:
+            return taught
+        models, screen = run.models, run.screen
+        screen.begin(f"Comparing the skill with the trace on {models.teacher}…")
+        try:
+            results = measure(run, best.draft, plain, models.as_student, trace=trace.text)
+        except BudgetError:
+            note = f"The skill was not compared with the trace: it {models.past_budget()}."
+            return replace(taught, sentences=(*taught.sentences, note))
+        finally:
+            screen.drop()
+        taught = replace(taught, teacher=results, trace_tokens=trace.tokens)
+        return replace(taught, sentences=(*taught.sentences, *trace_sentences(taught)))
 
     def _with_signal(
         self,
@@ -339,39 +457,21 @@ class _Steps:
         return [*telling, *better, *still_easy], no_signal, len(better)
 
     def _passed_without(self, draft: Draft, cases: Sequence[UsableCase]) -> set[str]:
+        """The cases that every student passes in every run without the skill."""
         if not cases:
             return set()
-        models, folder = self.run.models, self.run.state.folder
-        results = measure(models, draft, cases, models.students, folder, arms=("baseline",))
-        return passed_by_all(results)
+        students = self.run.models.students
+        results = measure(self.run, draft, cases, students, only_baseline=True)
+        failed = {record.case for record in results.records if record.outcome != "passed"}
+        return {usable.case.id for usable in cases} - failed
 
-    def _decided(self, taught: Taught, held_out: Sequence[UsableCase]) -> Taught:
-        """With the best attempt on the held-out cases, and compared with the trace."""
-        models, screen, folder = self.run.models, self.run.screen, self.run.state.folder
-        draft = taught.best.draft
-        try:
-            if held_out:
-                screen.begin("held out…")
-                results = measure(models, draft, held_out, models.students, folder)
-                screen.row("held out", cells_of(results))
-                taught = replace(taught, held_out=results)
-            plain = [one for one in taught.cases if not why_agent(one.case, one.checks)]
-            if taught.trace and plain:
-                screen.begin(f"Comparing the skill with the trace on {models.teacher}…")
-                trace = taught.trace.text
-                results = measure(models, draft, plain, models.as_student, folder, trace=trace)
-                screen.drop()
-                taught = replace(taught, teacher=results)
-        except BudgetError:
-            screen.drop()
-            note = f"not all of the last step was measured: it {models.past_budget()}"
-            return replace(taught, notes=(*taught.notes, note))
-        return taught
-
-    def _spec(self, name: str | None) -> DraftSpec:
+    def spec(self, name: str | None) -> DraftSpec:
         settings, start = self.run.settings, self.run.material.start
+        limit = settings.max_skill_tokens or DEFAULT_SKILL_TOKENS
+        if settings.max_skill_tokens is None and start:
+            limit = max(limit, start.tokens)
         fallback = slug(settings.task, 64) or "my-skill"
-        return DraftSpec(settings.max_skill_tokens, self.run.state.folder, fallback, start, name)
+        return DraftSpec(limit, self.run.state.folder, fallback, start, name)
 
     def _author(self, model: str, system: str, draft: Draft) -> Author:
         return CaseAuthor(self.run, model, system, draft.body)
@@ -384,28 +484,39 @@ def _with_tags(usable: UsableCase, *added: str) -> UsableCase:
 
 
 def _saved(
-    run: TeachRun, taught: Taught, old: CaseFile, folder: Path, *, wrote_skill: bool = True
+    run: TeachRun,
+    taught: Taught,
+    old: CaseFile,
+    new: Sequence[UsableCase],
+    folder: Path,
+    *,
+    with_cases: bool = True,
 ) -> Taught:
-    metadata = _metadata(taught, run) if wrote_skill else {}
-    new = [usable for usable in taught.cases if usable.data]
-    cases = case_file_text(old, new, taught.held, metadata)
+    """The chosen version in its folder, with its cases; the previous skill is kept."""
+    best, cases = taught.best, None
+    if with_cases:
+        held = frozenset(case for case, part in taught.cases.items() if part == HOLDOUT)
+        cases = case_file_text(old, new, held, _metadata(taught, run) if best.is_new else {})
     taught = _with_costs(taught, run)
+    draft = best.draft if best.is_new else None
     try:
-        kept = save_skill(taught.best.draft, cases, folder, run.state.keep_before)
+        kept = save_skill(draft, cases, folder, run.state.keep_before, old)
     except InputError as error:
-        return replace(taught, unsaved=_why_unsaved(error, taught.best, cases, run))
+        return replace(taught, unsaved=_why_unsaved(error, best, cases, run))
     run.mark_saved(folder, taught.cost)
     return replace(taught, folder=folder, kept=kept)
 
 
 def _with_costs(taught: Taught, run: TeachRun) -> Taught:
-    spent = run.models.spent()
-    return replace(taught, cost=spent, notes=(*taught.notes, *run.final_notes()))
+    cost, seconds = run.models.spent(), round(monotonic() - run.clock, 1)
+    sentences = (*taught.sentences, *map(as_sentence, run.final_notes()))
+    return replace(taught, cost=cost, seconds=seconds, sentences=sentences)
 
 
 def _metadata(taught: Taught, run: TeachRun) -> dict[str, Any]:
     """As upskill writes it."""
-    rows = taught.together.summaries if taught.together else []
+    results = taught.best.all_cases
+    rows = results.summaries if results else []
     rates = [rate for row in rows if (rate := row.arm("skill").rate) is not None]
     return {
         "version": _FORMAT_VERSION,
@@ -416,11 +527,34 @@ def _metadata(taught: Taught, run: TeachRun) -> dict[str, Any]:
     }
 
 
-def _why_unsaved(error: InputError, best: Attempt, cases: str, run: TeachRun) -> str:
+def _why_unsaved(error: InputError, best: Version, cases: str | None, run: TeachRun) -> str:
     """Why the skill was not saved, and where its best version is."""
     text = f"Not saved: {error.where}: {error.problem}."
     with suppress(InputError, OSError):
-        kept = run.state.keep_unsaved(best.number, best.draft, cases)
+        kept = run.state.keep_version(best, cases)
         text += f"\nThe best version is kept in {shown(kept)}"
     resume = run.models.spell("resume")
     return f"{text}\nOnce that is fixed, {resume} saves it without asking anything again."
+
+
+def trace_sentences(taught: Taught) -> Iterator[str]:
+    """A good skill does as well as the trace, in fewer tokens."""
+    if not taught.teacher or not taught.trace_tokens:
+        return
+    row = taught.teacher.summaries[0]
+    skill, trace, bare = (row.scored(arm) or 0.0 for arm in (SKILL, TRACE, BASELINE))
+    word = "as good as"
+    if abs(skill - trace) > _AS_GOOD:
+        word = "better than" if skill > trace else "not as good as"
+    yield (
+        f"With {row.label} the skill is {word} the trace: {skill:.0%} with the skill "
+        f"({counted(taught.best.draft.tokens, 'token')}), {trace:.0%} with the trace "
+        f"({counted(taught.trace_tokens, 'token')})."
+    )
+    if word == "not as good as":
+        yield "The skill does not cover the whole task yet."
+    if skill <= bare + _AS_GOOD and (row.token_change or 0.0) > _MORE_TOKENS:
+        yield (
+            f"Do not use it with {row.label}: {skill:.0%} with the skill, {bare:.0%} without, for "
+            f"{row.token_change:.0%} more tokens."
+        )

@@ -2,27 +2,23 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Final
 
 from ..._util.credentials import shown_command
 from ..._util.texts import counted, harmless
 from ...errors import shown
-from ...measure.estimate import Estimate
 from ...options import PYTEST, options_of
 from ...reports.terminal.layout import cut
 from ...settings import Settings
 from ...skills.folder import SKILL_NAMES
 from ...teach.outcome import Taught
-from ...teach.teach_run import TeachContext
 from ...teach.teach_settings import TeachSettings
 from ...teach.workflow import write_skill
 from ..output import ask
 from ..project import config_here
-from .teach_commands import Report, add_teach_arguments, run_teaching, taught_report, teach_settings
+from .teach_commands import add_teach_arguments, run_teaching, teach_settings
 
 _PREVIEWED: Final = 12  # lines
 _WORTH_CUTTING: Final = 3  # lines; cutting fewer saves no space
@@ -39,19 +35,17 @@ def run_generate(args: argparse.Namespace) -> tuple[str, int]:
     unmeasured = {"students": ()} if args.no_eval else {}
     config = config_here()
     settings = teach_settings(args, args.task, config, **unmeasured)
-    clock = Clock()
 
-    def generate(context: TeachContext) -> Taught:
-        return write_skill(settings, replace(context, agree=clock.after(context.agree)))
+    def ending(taught: Taught, width: int) -> Iterator[str]:
+        return ending_lines(taught, settings, width)
 
-    def report(taught: Taught, width: int) -> Report:
-        lines, data, status = taught_report(taught, width)
-        seconds = clock.seconds
-        lines = [*lines, *ending_lines(taught, settings, seconds, width)]
-        return Report(lines, {**data, "seconds": round(seconds, 1)}, status)
-
-    in_place = _may_change(args)
-    return run_teaching(args, generate, report, skills=config.skills_dir, in_place=in_place)
+    return run_teaching(
+        args,
+        lambda context: write_skill(settings, context),
+        ending,
+        skills=config.skills_dir,
+        in_place=_may_change(args),
+    )
 
 
 def _may_change(args: argparse.Namespace) -> bool:
@@ -63,25 +57,6 @@ def _may_change(args: argparse.Namespace) -> bool:
     if not source or not is_skill or args.output or args.name or not sys.stdin.isatty():
         return False
     return ask(sys.stderr, f"Improve {shown(source)} in place? The old version is kept.")
-
-
-class Clock:
-    """The time since somebody agreed to spend something; before that, it only waited."""
-
-    def __init__(self) -> None:
-        self._since = monotonic()
-
-    def after(self, agree: Callable[[Estimate], bool]) -> Callable[[Estimate], bool]:
-        def agreed(estimate: Estimate) -> bool:
-            answer = agree(estimate)
-            self._since = monotonic()
-            return answer
-
-        return agreed
-
-    @property
-    def seconds(self) -> float:
-        return monotonic() - self._since
 
 
 def preview_lines(text: str, width: int) -> Iterator[str]:
@@ -104,16 +79,14 @@ def time_taken(seconds: float) -> str:
     return f"{total // 3600} h {total % 3600 // 60} min"
 
 
-def ending_lines(
-    taught: Taught, settings: TeachSettings, seconds: float, width: int
-) -> Iterator[str]:
+def ending_lines(taught: Taught, settings: TeachSettings, width: int) -> Iterator[str]:
     """A preview and what to do next; why a skill was not saved is the last line without it."""
     if not taught.folder:
         return
     yield ""
     yield f"{SKILL_NAMES[0]}, {counted(taught.best.draft.tokens, 'token')}:"
     yield from preview_lines(taught.best.draft.text, width)
-    yield f"Took {time_taken(seconds)}."
+    yield f"Took {time_taken(taught.seconds)}."
     yield "Next:"
     yield from _next_commands(taught, settings, str(Path(shown(taught.folder))))
 
@@ -122,7 +95,7 @@ def _next_commands(taught: Taught, settings: TeachSettings, folder: str) -> Iter
     """Commands with the models of this run; nobody should install what was shown not to help."""
     test = f"  test it:     {shown_command(_test_command(folder, settings))}"
     refine = f"  improve it:  {shown_command(_refine_command(folder, settings))}"
-    if taught.learning and not taught.helps:
+    if taught.best.learning and not taught.helps:
         yield from (refine, test)
         return
     install = shown_command(["pytest-upskill", "install", folder, "--agent", "claude"])

@@ -4,38 +4,27 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final
 
-from ..._util.texts import dollars
+from ..._util.json_forms import json_values
 from ...errors import InputError, Spell, TeachError, shown
 from ...settings import Settings
 from ...skills.case_loading import find_cases, has_cases
 from ...skills.folder import skill_file
 from ...skills.skill import Skill, load_skill
 from ...skills.upskill_config import UpskillConfig
-from ...teach.described import Described, described_data, described_lines
-from ...teach.described import status_of as described_status
-from ...teach.describing import describe_task, improve_description
-from ...teach.outcome import Taught, report_lines, taught_data
-from ...teach.query_writing import (
-    TriggerSet,
-    trigger_set_data,
-    trigger_set_lines,
-    trigger_task,
-    write_triggers,
-)
+from ...teach.outcome import Taught, report_lines
+from ...teach.query_writing import trigger_task, write_triggers
 from ...teach.teach_run import AlreadyFinished, Declined, TeachContext
 from ...teach.teach_settings import TeachCommand, TeachSettings
-from ...teach.workflow import add_cases, refine_skill
+from ...teach.workflow import add_cases, describe_skill, describe_task, refine_skill
 from ..command_options import Groups, add_options, add_skill, option_values
 from ..output import terminal_width, write
 from ..project import config_here, find_skill
 from ..shared_steps import Consent, prices_here, progress_screen
-
-Result = TypeVar("Result")
 
 _HOW_TO_CONTINUE: Final = (
     "Nothing was saved. Run it again with --resume to continue; nothing is asked twice."
@@ -70,27 +59,19 @@ def teach_settings(
     return TeachSettings(task, **{**option_values(args, config, TeachSettings), **changes})
 
 
-class Report(NamedTuple):
-    """The end of a command: what it prints, its JSON and its exit status."""
-
-    lines: Sequence[str]
-    data: Mapping[str, Any]
-    status: int
-
-
 def run_teaching(
     args: argparse.Namespace,
-    teach: Callable[[TeachContext], Result],
-    report: Callable[[Result, int], Report],
+    teach: Callable[[TeachContext], Taught],
+    ending: Callable[[Taught, int], Iterable[str]] = lambda _taught, _width: (),
     **context: Any,
 ) -> tuple[str, int]:
-    """Teach, show the steps, and print what ``report`` makes of the result for a width."""
+    """Teach, show the steps and the result, and what ``ending`` says for a width."""
     stream = sys.stderr if args.json else sys.stdout
     screen = progress_screen(stream)
     consent = Consent(args.yes, screen, stream)
     prices = prices_here(args)
     try:
-        result = teach(
+        taught = teach(
             TeachContext(
                 screen=screen,
                 agree=consent,
@@ -115,40 +96,12 @@ def run_teaching(
         raise KeyboardInterrupt(_HOW_TO_CONTINUE) from None
     except TeachError as error:
         raise TeachError(f"{error.message(args.spell)}\n{_HOW_TO_CONTINUE}") from None
-    lines, data, status = report(result, terminal_width())
-    for line in lines:
+    width = terminal_width()
+    for line in (*report_lines(taught, width), *ending(taught, width)):
         screen.line(line)
     if args.json:
-        write(json.dumps(data, indent=2))
-    return "", status
-
-
-def taught_report(taught: Taught, width: int) -> Report:
-    """Status 1 if the skill helps no student, was not saved, or was not measured for the budget."""
-    report = report_lines(taught, width)
-    lines = [*([""] if report else []), *report, *_saved_lines(taught)]
-    succeeded = taught.helps if taught.learning else not taught.best.problem
-    return Report(lines, taught_data(taught), 0 if succeeded and not taught.unsaved else 1)
-
-
-def _saved_lines(outcome: Taught | Described) -> list[str]:
-    """What was done to the skill."""
-    cost = _cost(outcome.cost)
-    lines = [f"The previous skill is kept in {shown(outcome.kept)}"] if outcome.kept else []
-    if outcome.unsaved:
-        return [*lines, *f"{outcome.unsaved}{cost}".splitlines()]
-    if outcome.folder:
-        return [*lines, f"Saved to {_below(outcome.folder)}{cost}"]
-    return [*lines, f"The skill is unchanged.{cost}"]
-
-
-def _cost(usd: float | None) -> str:
-    return f"   (cost {dollars(usd)})" if usd else ""
-
-
-def _below(folder: Path) -> str:
-    path = shown(folder.absolute())
-    return path if path.startswith("/") else f"./{path}"
+        write(json.dumps(json_values(taught), indent=2))
+    return "", taught.status
 
 
 def _skill_of(args: argparse.Namespace) -> tuple[Path, Skill]:
@@ -159,7 +112,7 @@ def _skill_of(args: argparse.Namespace) -> tuple[Path, Skill]:
 def run_refine(args: argparse.Namespace) -> tuple[str, int]:
     path, skill = _skill_of(args)
     settings = teach_settings(args, args.task or skill.description, config_here())
-    return run_teaching(args, lambda context: refine_skill(path, settings, context), taught_report)
+    return run_teaching(args, lambda context: refine_skill(path, settings, context))
 
 
 def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
@@ -180,7 +133,7 @@ def run_cases(args: argparse.Namespace) -> tuple[str, int]:
     settings = teach_settings(
         args, args.task or skill.description, config_here(), students=students
     )
-    return run_teaching(args, lambda context: add_cases(path, settings, context), taught_report)
+    return run_teaching(args, lambda context: add_cases(path, settings, context))
 
 
 def _with_add(spell: Spell) -> Spell:
@@ -191,31 +144,10 @@ def _with_add(spell: Spell) -> Spell:
 def run_triggers(args: argparse.Namespace) -> tuple[str, int]:
     path, skill = _skill_of(args)
     settings = teach_settings(args, trigger_task(skill), config_here(), students=())
-    return run_teaching(
-        args, lambda context: write_triggers(path, settings, context), _query_report
-    )
-
-
-def _query_report(queries: TriggerSet, width: int) -> Report:
-    saved = f"Saved to {shown(queries.file.absolute())}{_cost(queries.cost)}"
-    return Report([*trigger_set_lines(queries, width), saved], trigger_set_data(queries), 0)
+    return run_teaching(args, lambda context: write_triggers(path, settings, context))
 
 
 def run_describe(args: argparse.Namespace) -> tuple[str, int]:
     path, skill = _skill_of(args)
     settings = teach_settings(args, describe_task(skill), config_here())
-    return run_teaching(
-        args, lambda context: improve_description(path, settings, context), _described_report
-    )
-
-
-def _described_report(described: Described, width: int) -> Report:
-    lines = ["", *described_lines(described, width)]
-    unsaved = not (described.unsaved or described.folder)
-    if unsaved and described.winner and described.version_folder:
-        lines += [
-            f"Version {described.winner.number} is kept in {shown(described.version_folder)}",
-            "Write it all the same with --resume --anyway, or get more queries first.",
-        ]
-    lines += _saved_lines(described)
-    return Report(lines, described_data(described), described_status(described))
+    return run_teaching(args, lambda context: describe_skill(path, settings, context))

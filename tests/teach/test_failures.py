@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.skills.skill import estimated_tokens
-from pytest_upskill.teach.attempts import MOST_TRACES, report_for_teacher
+from pytest_upskill.teach.failures import MOST_TRACES, report_for_teacher
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.transcript import Turn

@@ -1,4 +1,4 @@
-"""Shorter versions of a skill: the sizes on the way, and what a teacher may write."""
+"""Shorter versions of a skill: the sizes on the way, what a teacher may write, the choice."""
 
 import json
 from contextlib import suppress
@@ -8,11 +8,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_upskill.skills.skill import fields_of, load_skill
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.stats import Lift
 from pytest_upskill.teach.drafts import Draft, draft_of
+from pytest_upskill.teach.outcome import Version
 from pytest_upskill.teach.replies import NotUsable
-from pytest_upskill.teach.shortening import read_version, sizes_toward
+from pytest_upskill.teach.shorter import (
+    best_of_sizes,
+    read_version,
+    shortest_within,
+    sizes_toward,
+    within,
+)
 from support.kit import write_skill
+from support.made import made_run
 
 LONG = "\n\n".join(["# Gate", "Open it with `gate up`.", "See references/keys.md.", "Words. " * 60])
 
@@ -24,7 +34,7 @@ def whole(tmp_path: Path) -> Draft:
     (folder / "references/keys.md").write_text("Keys.")
     (folder / "references/more.md").write_text("More.")
     file = folder / "SKILL.md"
-    return draft_of(load_skill(file), fields_of(file))
+    return draft_of(load_skill(file))
 
 
 def reply(body: str, **more: object) -> str:
@@ -91,7 +101,7 @@ def test_faults_of_the_whole_skill_are_not_those_of_a_version(tmp_path: Path) ->
     text = (folder / "SKILL.md").read_text()
     (folder / "SKILL.md").write_text(text.replace("About a gate.", "x" * 1100))
     file = folder / "SKILL.md"
-    whole = draft_of(load_skill(file), fields_of(file))
+    whole = draft_of(load_skill(file))
     assert (
         read_version(reply("See [gone](gone.md)."), whole, 50, tmp_path).description == "x" * 1100
     )
@@ -105,3 +115,56 @@ def test_any_body_is_taken_as_it_is_or_refused(whole: Draft, tmp_path: Path, bod
         assert 0 < version.tokens <= 20
         with suppress(FileExistsError):
             assert load_skill(version.write(tmp_path / "any")).name == whole.name
+
+
+# Which version is chosen: from long to short, each only if the one before it held.
+
+GOOD = Lift(0.0, -0.08, 0.2, 1.0)
+SMALL_LOSS = Lift(-0.05, -0.09, -0.01, 0.01)
+UNKNOWN = Lift(0.0, -0.3, 0.3, 1.0)
+
+
+def short(number: int, body: str, size: int = 500, passed: int = 4) -> Version:
+    results = made_run(cases=4, passes=lambda case, _, arm, _run: arm == "skill" and case < passed)
+    draft = Draft("gate", "About.", body)
+    return Version(number, draft, results, most_tokens=size)
+
+
+def test_the_shortest_that_holds_is_chosen() -> None:
+    assert shortest_within([[GOOD], [GOOD], [GOOD]], 0.1) == 2
+    assert shortest_within([[GOOD], [GOOD], [UNKNOWN]], 0.1) == 1
+    assert shortest_within([[GOOD], [SMALL_LOSS], [UNKNOWN]], 0.1) == 1
+
+
+def test_nothing_is_looked_at_after_the_first_that_does_not_hold() -> None:
+    assert shortest_within([[UNKNOWN], [GOOD], [GOOD]], 0.1) is None
+    assert shortest_within([[GOOD], [UNKNOWN], [GOOD]], 0.1) == 0
+
+
+def test_every_student_counts() -> None:
+    assert shortest_within([[GOOD, GOOD], [GOOD, UNKNOWN]], 0.1) == 0
+    assert shortest_within([[GOOD, UNKNOWN], [GOOD, GOOD]], 0.1) is None
+
+
+def test_of_each_size_the_best_version_counts_and_each_text_once() -> None:
+    found = [
+        short(1, "x" * 400, size=300, passed=2),
+        short(2, "y" * 200, size=100, passed=1),
+        short(3, "z" * 240, size=100, passed=3),
+        short(4, "x" * 400, size=200, passed=2),
+        Version(5, Draft("gate", "", ""), problem="too long", most_tokens=50),
+    ]
+    assert [one.number for one in best_of_sizes(found)] == [1, 3]
+
+
+def test_a_loss_is_that_of_the_student_that_loses_most() -> None:
+    def run(weak: int) -> RunResults:
+        return made_run(
+            models=("a", "b"),
+            cases=4,
+            passes=lambda case, model, *_: case < (weak if model == "b" else 4),
+        )
+
+    whole, less = run(4), run(3)
+    assert within(whole, less, 0.25)
+    assert not within(whole, less, 0.24)

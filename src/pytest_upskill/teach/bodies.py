@@ -1,0 +1,208 @@
+"""Whole versions of a skill, each written by what fails with the best one: generate and refine."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from .._util.texts import counted, one_line, shortened
+from ..results.arm_comparison import unit_of
+from ..results.contrasts import points_words
+from ..results.verdict import Verdict
+from ..skills.skill import estimated_tokens
+from ..trials.arm import BASELINE
+from .drafts import Draft, DraftSpec, ask_for_draft
+from .failures import report_for_teacher
+from .improvement import Improvement, lifts_of, mean_lift, why_good_enough
+from .outcome import HELD_OUT, Taught, Version
+from .prompts import draft_form, fenced, for_agents, joined
+
+_MOST_TRIED: Final = 8_000  # characters of an earlier version that the teacher is shown
+_LARGE: Final = 0.2  # a lift on learning cases that should show on other cases too
+_SMALL_SHARE: Final = 0.25  # of the learning lift: with less on held-out cases, it is overfitted
+
+
+@dataclass
+class Bodies(Improvement):
+    """The best has the highest lift; held-out cases only stop one that is worse than before."""
+
+    spec: DraftSpec = field(kw_only=True)
+
+    def propose(self) -> Draft:
+        settings, models, best = self.run.settings, self.run.models, self.best
+        assert best.learning, "the best version is a measured one"
+        prompt = refine_prompt(
+            settings.task,
+            self.run.material.text,
+            best.draft,
+            report_for_teacher(best.learning),
+            [_tried_text(one) for one in self.versions if one.number > best.number],
+            self.spec.most_tokens,
+            agents=models.with_agents,
+        )
+        number = len(self.versions) + 1
+        self.run.screen.begin(f"version {number}: {models.teacher} rewrites the skill…")
+        return ask_for_draft(models, prompt, self.spec, self.run.state.session)
+
+    @property
+    def most_tokens(self) -> int:
+        return self.spec.most_tokens
+
+    def is_different(self, draft: Draft) -> bool:
+        return not any(self._is_same(draft, version.draft) for version in self.versions)
+
+    def _is_same(self, draft: Draft, other: Draft) -> bool:
+        """Whether students can't tell them apart: only agents see a description."""
+        if self.run.models.with_agents and draft.description != other.description:
+            return False
+        return (draft.body, draft.files) == (other.body, other.files)
+
+    def merit(self, version: Version) -> tuple[float, ...]:
+        """It helps and is not too long; lift; fewer tokens; being first."""
+        lift = mean_lift(version)
+        return lift > 0 and not version.too_long, lift, -version.draft.tokens, -version.number
+
+    def why_enough(self) -> str | None:
+        return why_good_enough(self.best, self.run.settings.target)
+
+    def candidates(self) -> list[Version]:
+        return [self.best]
+
+    def decide(self, taught: Taught) -> Taught:
+        """The best on the learning cases, unless the held-out ones show that it got worse."""
+        best, current = self.best, self.current
+        change = self.compared(best, HELD_OUT) if best.is_new else None
+        if change and change.lift and change.lift.high < 0 and current and not self.before:
+            taught = replace(taught, chosen=current.number)
+        changes = (*lifts_of(taught.best), *([change] if change else []))
+        succeeded = taught.helps if best.learning else not best.problem
+        taught = replace(taught, changes=changes, succeeded=succeeded)
+        return replace(taught, sentences=tuple(body_sentences(taught)))
+
+
+def _tried_text(version: Version) -> str:
+    """A version that was no better, or why there was none."""
+    if version.learning:
+        return shortened(version.draft.body, _MOST_TRIED)
+    return f"(version {version.number} could not be used: {version.problem})"
+
+
+def refine_prompt(
+    task: str,
+    material: str,
+    draft: Draft,
+    report: str,
+    tried: Sequence[str],
+    most_tokens: int,
+    *,
+    agents: bool = False,
+) -> str:
+    """``report``: how students did with this version; ``tried``: versions that were no better."""
+    tokens = estimated_tokens(draft.body)
+    shorter = (
+        f"The body is too long: about {tokens:,} tokens, and {most_tokens:,} are allowed. Write a "
+        "shorter one that says the same: leave out what every model knows."
+    )
+    former = [
+        f"This version was tried too and did no better:\n{fenced('version', text)}"
+        for text in tried
+    ]
+    return joined(
+        [
+            f"A skill was written for this task:\n{fenced('task', task)}",
+            material,
+            f"This is the body of the skill:\n{fenced('skill', draft.body)}",
+            *(for_agents(draft.description, draft.files) if agents else []),
+            f"Students were asked questions with it. {report}",
+            *former,
+            *([shorter] if tokens > most_tokens else []),
+            "Find out why answers fail, if some do, and write a better version. Fix the cause, "
+            "for all questions of this kind: a skill that only knows these questions is worth "
+            "nothing, and others will be asked. Keep what works. Change names and formats only "
+            "where they are wrong.",
+            draft_form(most_tokens, agents=agents),
+        ]
+    )
+
+
+def body_sentences(taught: Taught) -> Iterator[str]:
+    """What to know before using the skill."""
+    yield from _of_versions(taught)
+    best = taught.best
+    if best.learning and best.all_cases:
+        for number, verdict in enumerate(best.all_cases.verdicts):
+            held = best.held_out.verdicts[number] if best.held_out else None
+            yield from _of_student(verdict, best.learning.verdicts[number], held)
+    yield from _of_current(taught)
+    if taught.no_signal:
+        names = ", ".join(taught.no_signal)
+        yield f"Every student passes these cases even without the skill: {names}."
+
+
+def _of_versions(taught: Taught) -> Iterator[str]:
+    best = taught.best
+    if not best.learning:
+        if best.problem:
+            yield f"The skill was not measured: {one_line(best.problem, 200)}."
+        return
+    if len(taught.versions) > 1:
+        winner = f"Version {best.number} is the best"
+        beaten = winner if best.is_new else "No version beats the current skill"
+        yield f"{beaten}. Stopped: {taught.stop}."
+    elif taught.stop:
+        end = "Stopped after one version" if best.is_new else "No new version was written"
+        yield f"{end}: {taught.stop}."
+    if best.too_long:
+        tokens = counted(best.draft.tokens, "token")
+        yield f"The skill is still too long: {tokens} (limit {best.most_tokens:,})."
+
+
+def _of_student(total: Verdict, learning: Verdict, held: Verdict | None) -> Iterator[str]:
+    name, lift = total.summary.label, total.summary.lift
+    if total.word == "not needed":
+        yield (
+            f"{name} does not need the skill: it passes {total.summary.scored(BASELINE):.0%}"
+            f"{unit_of(total.summary.score)} without it."
+        )
+    elif lift is not None and lift <= 0:
+        yield f"The skill does not help {name}: {total.sentence}."
+    elif total.word:
+        yield f"{name} on all cases: {total.word}, {total.sentence}."
+    if held is not None:
+        yield from _of_overfitting(name, learning, held)
+
+
+def _of_overfitting(name: str, learning: Verdict, held: Verdict) -> Iterator[str]:
+    """A large lift on the learning cases, and hardly any on the held-out ones.
+
+    With few held-out cases that happens by chance too, so it counts as overfitted only if the two
+    intervals do not overlap.
+    """
+    learned, unseen = learning.lift, held.lift
+    if learned is None or unseen is None or learned.lift < _LARGE:
+        return
+    if unseen.lift > _SMALL_SHARE * learned.lift:
+        return
+    cases = counted(len(held.summary.by_case), "held-out case")
+    unit = unit_of(held.summary.score)
+    if unseen.high < learned.low:
+        yield (
+            f"On {name}, the skill overfits: {points_words(learned, unit)} on the learning cases, "
+            f"{points_words(unseen, unit)} on the {cases}."
+        )
+    else:
+        yield f"On {name}, no lift on the {cases}, too few to tell whether the skill overfits."
+
+
+def _of_current(taught: Taught) -> Iterator[str]:
+    """The best version against the skill before it, on the held-out cases."""
+    for change in taught.changes:
+        if change.student or not change.lift:
+            continue
+        held = counted(change.contrast.cases, "held-out case")
+        word = "no change shown"
+        if change.lift.high < 0:
+            word = "worse" if taught.best.is_new else "worse, so the current skill stays"
+        elif change.lift.low > 0:
+            word = "better"
+        against = f"Version {change.version} on the {held}, against the current skill"
+        yield f"{against}: {word}, {change.words}."

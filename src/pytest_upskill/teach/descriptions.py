@@ -1,0 +1,325 @@
+"""Descriptions of a skill, measured by when it is opened: ``describe``.
+
+All versions differ in the description alone. A version's score is the share of queries that are
+decided right, where those that should open the skill weigh as much as those that should not.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Final
+
+from .._util.texts import one_line, shortened, visible
+from ..errors import InputError, shown
+from ..results.run import RunResults
+from ..skills.case import Case
+from ..skills.frontmatter import with_description
+from ..skills.skill import LONGEST_DESCRIPTION
+from ..stats import LEVEL, Lift, holm, paired_lift
+from .drafts import Draft, new_errors
+from .improvement import Improvement, change_of, sample_scores
+from .outcome import CURRENT, HELD_OUT, LEARNING, Taught, Version, VersionChange
+from .progress_lines import Cell
+from .prompts import DESCRIBER, fenced, joined
+from .replies import DESCRIPTION_SCHEMA, Loose, NotUsable, TeachRequest, ask_for, read_reply
+from .secrets import masked
+
+MOST_BODY: Final = 8_000  # characters of the skill that the teacher is shown
+HELD_OUT_SHARE: Final = 0.4  # of the queries of each kind
+_MOST_QUERY: Final = 400  # characters that the teacher is shown
+
+
+@dataclass
+class Descriptions(Improvement):
+    """The best on the held-out queries, of those that are better on the learning ones."""
+
+    neighbours: str = field(kw_only=True)  # skills that are installed beside it
+
+    def propose(self) -> Draft:
+        models, best = self.run.models, self.best
+        assert best.learning, "the best version is a measured one"
+        prompt = description_prompt(
+            best.draft.name,
+            shortened(best.draft.body, MOST_BODY),
+            self._tried(best),
+            query_report(best.learning, [usable.case for usable in self.learning]),
+            self.neighbours,
+            [self._tried(version) for version in self.versions if version.number > best.number],
+        )
+        number = len(self.versions) + 1
+        self.run.screen.begin(f"version {number}: {models.teacher} rewrites the description…")
+        session, scratch = self.run.state.session, self.run.state.folder
+        request = TeachRequest(models.teacher, DESCRIBER, prompt, DESCRIPTION_SCHEMA, session)
+        current = self.versions[0].draft
+        return ask_for(models, request, lambda text: read_description(text, current, scratch))
+
+    def _tried(self, version: Version) -> tuple[str, str]:
+        """A version as its teacher sees it: what it says, and what it gets right."""
+        if version.learning is None:
+            problem = f"(it could not be used: {one_line(version.problem or '', 300)})"
+            return problem, f"version {version.number}"
+        right = self.right(version.learning)
+        return version.draft.description, f"{right:.0%} of the queries below decided right"
+
+    def is_different(self, draft: Draft) -> bool:
+        earlier = {version.draft.description for version in self.versions if version.learning}
+        return draft.description not in earlier
+
+    def merit(self, version: Version) -> tuple[float, ...]:
+        right = self.right(version.learning) if version.learning else -1.0
+        return right, -len(version.draft.description), -version.number
+
+    def why_enough(self) -> str | None:
+        best, target = self.best, self.run.settings.target
+        if best.learning is None:
+            return "the current description could not be measured"
+        if min(self.right(best.learning, [name]) for name in best.learning.model_ids) < target:
+            return None
+        current = "" if best.is_new else " with the current description"
+        return f"every student decides {target:.0%} of the learning queries right{current}"
+
+    def size(self, version: Version) -> str:
+        return f"{len(version.draft.description):,} characters"
+
+    def cells(self, results: RunResults) -> list[Cell]:
+        return [(name, f"{self.right(results, [name]):>4.0%} right") for name in results.model_ids]
+
+    def candidates(self) -> list[Version]:
+        """Those that beat the current one on the learning queries."""
+        before = self.merit(self.versions[0])[0]
+        return [version for version in self.versions[1:] if self.merit(version)[0] > before]
+
+    def decide(self, taught: Taught) -> Taught:
+        """The best on the held-out queries, if it is shown to be better there, or ``anyway``."""
+        changes = self._changes(self.candidates())
+        best = max(changes, key=self._by_lift, default=None)
+        if best is None or best.lift is None or best.lift.lift <= 0:
+            return self._unchanged(taught, compared=bool(changes))
+        winner, is_better = self.versions[best.version - 1], best.lift.low > 0
+        saved = is_better or self.run.settings.anyway
+        students = winner.learning.model_ids if winner.learning else ()
+        by_student = [
+            change
+            for part in (LEARNING, HELD_OUT)
+            for student in students
+            if (change := self.compared(winner, part, student))
+        ]
+        return replace(
+            taught,
+            chosen=winner.number if saved else 1,
+            changes=(*by_student, best),
+            succeeded=is_better,
+            sentences=(
+                f"Version {winner.number} is the best on the held-out queries. "
+                f"Stopped: {taught.stop}.",
+                *self._of_winner(winner, best, len(changes)),
+                *([] if saved else self._of_unsaved(winner)),
+            ),
+        )
+
+    def _changes(self, candidates: Sequence[Version]) -> list[VersionChange]:
+        """The candidates less the current description; none if they were not all asked.
+
+        Which versions are compared does not depend on the held-out queries.
+        """
+        before = self.versions[0].held_out
+        measured = [version.held_out for version in candidates if version.held_out]
+        if not before or len(measured) < len(candidates):
+            return []
+        students = list(before.model_ids)
+        lifts = adjusted_lifts(
+            [self.pairs(before, after, students) for after in measured],
+            self.run.settings.runs * len(students),
+        )
+        return [
+            change_of(version, CURRENT, HELD_OUT, "", lift, len(self.held_out))
+            for version, lift in zip(candidates, lifts, strict=True)
+        ]
+
+    def _by_lift(self, change: VersionChange) -> tuple[float, ...]:
+        lift = change.lift.lift if change.lift else 0.0
+        return lift, *self.merit(self.versions[change.version - 1])
+
+    def _unchanged(self, taught: Taught, *, compared: bool) -> Taught:
+        is_good = not self.written and self.versions[0].learning is not None
+        if is_good and not self.run.models.out_of_budget:
+            reason = f"No new version was written: {taught.stop}."
+            return replace(taught, chosen=1, sentences=(reason,))
+        reason = "No version was compared on the held-out queries"
+        if compared or not self.candidates():
+            reason = "No version is better than the current description in both parts"
+        sentence = f"{reason}. Stopped: {taught.stop}."
+        return replace(taught, chosen=1, succeeded=False, sentences=(sentence,))
+
+    def _of_unsaved(self, winner: Version) -> list[str]:
+        return [
+            f"Version {winner.number} is kept in {shown(self.run.state.version_folder(winner))}.",
+            "Write it all the same with --resume --anyway, or get more queries first.",
+        ]
+
+    def _of_winner(self, winner: Version, change: VersionChange, compared: int) -> list[str]:
+        before, after = self.versions[0].held_out, winner.held_out
+        assert before, "the winner was compared with the current one"
+        assert after
+        assert change.lift
+        adjusted = f", adjusted for the {compared} versions compared" if compared > 1 else ""
+        verdict = "shown to be better" if change.lift.low > 0 else "not shown to be better"
+        opened = {
+            kind: f"{self.opened(before, kind):.0%} → {self.opened(after, kind):.0%}"
+            for kind in (True, False)
+        }
+        return [
+            f"On the {len(self.held_out)} held-out queries {self.right(before):.0%} → "
+            f"{self.right(after):.0%} right, {change.words}{adjusted}: {verdict}.",
+            f"Opened where it should: {opened[True]}; where it should not: {opened[False]}.",
+        ]
+
+    # Right decisions.
+
+    @property
+    def _should_open(self) -> Mapping[str, bool]:
+        cases = (*self.learning, *self.held_out)
+        return {usable.case.id: usable.case.should_open for usable in cases}
+
+    def right(self, results: RunResults, students: Sequence[str] = ()) -> float:
+        """Right decisions: 0.5 for a skill that is always opened, or never."""
+        return balanced(
+            sample_scores(results, students or list(results.model_ids)), self._should_open
+        )
+
+    def opened(self, results: RunResults, should_open: bool) -> float:
+        """How often queries of a kind open the skill: recall, or false alarms."""
+        scores = sample_scores(results, list(results.model_ids))
+        right = fmean(scores[query] for query in scores if self._should_open[query] == should_open)
+        return right if should_open else 1 - right
+
+    def pairs(
+        self, before: RunResults, after: RunResults, students: Sequence[str]
+    ) -> list[tuple[float, float]]:
+        old, new = (sample_scores(results, students) for results in (before, after))
+        return weighted_pairs(old, new, self._should_open)
+
+
+def balanced(scores: Mapping[str, float], should_open: Mapping[str, bool]) -> float:
+    """The mean of both kinds, so that a set with few of one kind does not hide them."""
+    kinds = {should_open[query] for query in scores}
+    return fmean(
+        fmean(score for query, score in scores.items() if should_open[query] == kind)
+        for kind in kinds
+    )
+
+
+def weighted_pairs(
+    before: Mapping[str, float], after: Mapping[str, float], should_open: Mapping[str, bool]
+) -> list[tuple[float, float]]:
+    """Both scores of each query, weighted so that both kinds have the same weight."""
+    kinds = Counter(should_open[query] for query in before)
+    weight = {kind: len(before) / (len(kinds) * number) for kind, number in kinds.items()}
+    return [
+        (weight[should_open[query]] * score, weight[should_open[query]] * after[query])
+        for query, score in before.items()
+    ]
+
+
+def adjusted_lifts(pairs: Sequence[Sequence[tuple[float, float]]], runs: int) -> list[Lift]:
+    """The lift of each version, given its pairs, adjusted for their number.
+
+    The best of several is too good by chance, so each interval has the level at which all of them
+    hold together, and p values are adjusted (Holm).
+    """
+    level = 1 - (1 - LEVEL) / max(1, len(pairs))
+    lifts = [paired_lift(list(of_version), runs, level) for of_version in pairs]
+    adjusted = holm([lift.p_value for lift in lifts])
+    return [lift._replace(p_value=p) for lift, p in zip(lifts, adjusted, strict=True)]
+
+
+class DescriptionForm(Loose):
+    description: str
+
+
+def require_changeable(draft: Draft) -> None:
+    """InputError if the description can't be changed."""
+    if draft.base and with_description(draft.source, "Do something else.") is None:
+        raise InputError(
+            draft.base.file,
+            "the description can't be changed without changing more",
+            "Fix what pytest-upskill lint finds in the frontmatter first.",
+        )
+
+
+def read_description(text: str, current: Draft, scratch: Path) -> Draft:
+    """The description of a reply, never shortened; NotUsable says what is wrong with it."""
+    description = " ".join(read_reply(text, DescriptionForm).description.split())
+    if not description:
+        raise NotUsable(["the description is empty"])
+    if (length := len(description)) > LONGEST_DESCRIPTION:
+        problem = f"the description has {length:,} characters (limit {LONGEST_DESCRIPTION:,})"
+        raise NotUsable([f"{problem}: say it in fewer words"])
+    if visible(description) != description or "<" in description or ">" in description:
+        raise NotUsable(["the description has markup, or characters that can't be seen"])
+    if masked(description) != description:
+        raise NotUsable(["the description has something that looks like a secret or an address"])
+    draft = replace(current, description=description)
+    if problems := new_errors(draft, current, scratch):
+        raise NotUsable(problems)
+    return draft
+
+
+def query_report(results: RunResults, queries: Iterable[Case]) -> str:
+    """What students did with each query, the worst first: part of a prompt."""
+    scores, rows = sample_scores(results, list(results.model_ids)), list[tuple[float, str]]()
+    for number, query in enumerate(queries):
+        records = [record for record in results.records if record.case == query.id]
+        activities = [record.activity for record in records if record.activity]
+        opened = sum(activity.activated is True for activity in activities)
+        skill = results.skills[0].name
+        instead = Counter(
+            name
+            for activity in activities
+            if not activity.activated
+            for name in activity.opened
+            if name != skill
+        )
+        wish = "should open the skill" if query.should_open else "should not open the skill"
+        others = "".join(f"; {name} was opened instead {instead[name]}x" for name in instead)
+        text = one_line(query.input, _MOST_QUERY)
+        line = f"- {wish}; opened in {opened} of {len(records)}{others}: {text}"
+        rows.append((scores[query.id] + number / 1e6, line))
+    return "\n".join(line for _, line in sorted(rows))
+
+
+def description_prompt(
+    name: str,
+    body: str,
+    best: tuple[str, str],
+    report: str,
+    neighbours: str,
+    former: Sequence[tuple[str, str]],
+) -> str:
+    """``report``: what students did with the queries; ``neighbours``: other installed skills."""
+    tried = [
+        f"This version was tried too and did no better ({right}):\n{fenced('version', text)}"
+        for text, right in former
+    ]
+    description, right = best
+    return joined(
+        [
+            f"The skill is called {name}. This is its text, which the agent sees only after it "
+            f"opened the skill:\n{fenced('skill', body)}",
+            f"This is its description ({right}):\n{fenced('description', description)}",
+            f"Skills that are installed beside it:\n{fenced('others', neighbours)}"
+            if neighbours
+            else "",
+            f"What happened with some queries:\n\n{fenced('queries', report)}",
+            *tried,
+            "Write a better description. Find out what the queries have in common that are "
+            "decided wrong, and describe that kind of task, or say what the skill is not for. Do "
+            "not list these queries or their details: others will be asked, and a description "
+            "that only knows these is worth nothing. Promise nothing that the skill does not do.",
+            f'Reply with JSON only: {{"description": "…"}}. It has at most '
+            f"{LONGEST_DESCRIPTION:,} characters, on one line, without markup; half of that is "
+            "often enough.",
+        ]
+    )

@@ -1,0 +1,343 @@
+"""Shorter versions of a skill: ``refine --max-tokens``.
+
+Only the body of SKILL.md is rewritten. Its name, its description and the files beside it stay. The
+versions go from long to short; one is only said to lose little if the same holds for all longer
+ones, so no interval is widened for their number.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from .._util.texts import counted, one_line, unsigned_points
+from ..results.contrasts import is_within
+from ..results.run import RunResults
+from ..skills.context import FilesOnDisk
+from ..skills.references import Folder, paths_in, references_in
+from ..stats import LEVEL, Lift, cases_needed, cases_within, guarded
+from ..trials.arm import SKILL
+from .drafts import Draft, form_of, new_errors
+from .failures import report_for_teacher
+from .improvement import Improvement, mean_lift
+from .outcome import HELD_OUT, LEARNING, Taught, Version, VersionChange
+from .prompts import TEACHER, TEACHER_OF_AGENTS, fenced, for_agents, joined
+from .replies import VERSION_SCHEMA, NotUsable, TeachRequest, ask_for
+from .secrets import masked
+
+MOST_SIZES: Final = 3
+_NEAR: Final = 1.15  # sizes with a smaller ratio are the same
+_REPAIRS: Final = 2
+_ROUNDING: Final = 1e-9
+_OWN_FILE: Final = re.compile(r"(?:\./)?(?:references?|scripts|assets)/\S*\w\.\w{1,10}")
+_MOST_MISSING: Final = 5
+
+
+@dataclass
+class Shorter(Improvement):
+    """Versions of smaller and smaller sizes, then better ones of the smallest."""
+
+    limit: int = field(kw_only=True)  # tokens
+
+    @property
+    def _whole(self) -> Version:
+        return self.versions[0]
+
+    @property
+    def _shorter(self) -> list[Version]:
+        return [version for version in self.versions if version.is_new]
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The next size that was neither tried nor reached yet; the limit if there is none."""
+        if not self.versions:
+            return None
+        return next(iter(self._next_sizes), self.limit)
+
+    @property
+    def _next_sizes(self) -> list[int]:
+        steps = min(MOST_SIZES, self.run.settings.attempts)
+        tried = {version.most_tokens for version in self._shorter}
+        reached = [version.draft.tokens for version in self._shorter if version.learning]
+        return [
+            size
+            for size in sizes_toward(self.limit, self._whole.draft.tokens, steps)
+            if size not in tried and size < min(reached, default=size + 1)
+        ]
+
+    def propose(self) -> Draft:
+        models, number = self.run.models, len(self.versions) + 1
+        size, whole = self.most_tokens or self.limit, self._whole
+        writes = f"{models.teacher} writes {size:,} tokens at most"
+        self.run.screen.begin(f"version {number}: {writes}…")
+        assert whole.learning, "versions are only written of a skill that was measured"
+        prompt = shorten_prompt(
+            self.run.settings.task,
+            whole.draft,
+            report_for_teacher(whole.learning),
+            [_tried_text(version) for version in self._shorter[-1:]],
+            size,
+            agents=models.with_agents,
+        )
+        system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
+        session, scratch = self.run.state.session, self.run.state.folder
+        request = TeachRequest(models.teacher, system, prompt, VERSION_SCHEMA, session)
+
+        def read(text: str) -> Draft:
+            return read_version(text, whole.draft, size, scratch)
+
+        return ask_for(models, request, read, _REPAIRS)  # asked for again if too long, never cut
+
+    def is_different(self, draft: Draft) -> bool:
+        return all(draft.body != version.draft.body for version in self.versions)
+
+    def merit(self, version: Version) -> tuple[float, ...]:
+        return mean_lift(version), -version.draft.tokens, -version.number
+
+    def why_enough(self) -> str | None:
+        whole = self._whole.learning
+        if whole is None:
+            return "the whole skill is not measured"
+        if all((row.lift or 0.0) <= 0 for row in whole.summaries):
+            return "the skill helps no student on the learning cases, so nothing can be lost"
+        fitting = [one.learning for one in self._shorter if one.draft.tokens <= self.limit]
+        if any(results and within(whole, results, 0.0) for results in fitting):
+            return "nothing is lost on the learning cases"
+        return None
+
+    def why_stuck(self) -> str | None:
+        return None  # a smaller size is expected to be no better
+
+    def size(self, version: Version) -> str:
+        of = f" of {version.most_tokens:,}" if version.most_tokens else ""
+        return f"{version.draft.tokens:,}{of} tokens"
+
+    def candidates(self) -> list[Version]:
+        """The best of each size that loses little on the learning cases; all of them if none."""
+        whole, margin = self._whole.learning, self._margin
+        best = best_of_sizes(self._shorter)
+        good = [
+            one for one in best if whole and one.learning and within(whole, one.learning, margin)
+        ]
+        return good or best
+
+    def decide(self, taught: Taught) -> Taught:
+        """The shortest one that no student was shown to lose the margin with."""
+        whole, margin = self._whole, self._margin
+        tested = [version for version in self.candidates() if version.held_out]
+        students = [student.label for student in self.run.models.students]
+        changes = {
+            version.number: [self._loss(version, student, len(tested)) for student in students]
+            for version in tested
+        }
+        shown = whole.all_cases.verdicts if whole.held_out and whole.all_cases else ()
+        helps = any(verdict.word == "helps" for verdict in shown)
+        lifts = [[change.lift for change in changes[version.number]] for version in tested]
+        place = shortest_within(lifts, margin) if helps else None
+        chosen = whole if place is None else tested[place]
+        named = chosen if place is not None else tested[-1] if tested else whole
+        learned = [self.compared(named, LEARNING, one) for one in students if named.is_new]
+        taught = replace(
+            taught,
+            chosen=chosen.number,
+            changes=(*filter(None, learned), *changes.get(named.number, ())),
+            succeeded=chosen.is_new and chosen.draft.tokens <= self.limit,
+        )
+        lines = [f"Stopped: {taught.stop}.", *self._unreached()]
+        if tested and not helps:
+            lines.append(
+                "The whole skill is not shown to help a student: no loss can be shown either."
+            )
+        elif tested:
+            lines += self._conclusion(named, changes[named.number], chosen)
+        return replace(taught, sentences=tuple(lines))
+
+    def _loss(self, version: Version, student: str, tested: int) -> VersionChange:
+        """Against the whole skill; the two ends of the interval serve two claims.
+
+        That a version loses something (the upper end) may be said of each, so all share the error.
+        That it loses little (the lower end) is said of one only if it holds for the longer ones,
+        so each has the whole level. Which versions are tested does not depend on these cases.
+        """
+        shared_level = 1 - (1 - LEVEL) / tested
+        shared = self.compared(version, HELD_OUT, student, shared_level)
+        alone = self.compared(version, HELD_OUT, student)
+        assert shared, "both were measured on the held-out cases"
+        assert alone
+        if not shared.lift or not alone.lift or not self._whole.held_out or not version.held_out:
+            return shared
+        pairs = self.pairs(self._whole.held_out, version.held_out, [student])
+        losses = [after - before for before, after in pairs]
+        lift, margin = shared.lift._replace(low=guarded(alone.lift, losses).low), self._margin
+        contrast = replace(shared.contrast, lift=lift, margin=margin)
+        if contrast.word == "not known":
+            zero = [(0.0, loss) for loss in losses]
+            needed = cases_within(zero, margin) or cases_needed(zero, shared_level)
+            needed = needed and max(needed, len(pairs) + 1)  # this many were not enough
+            contrast = replace(contrast, cases_needed=needed)
+        return replace(shared, contrast=contrast)
+
+    @property
+    def _margin(self) -> float:
+        return self.run.settings.margin
+
+    def _unreached(self) -> Iterator[str]:
+        """Sizes that the teacher did not reach."""
+        sizes = {version.most_tokens or 0 for version in self._shorter}
+        reached = {version.most_tokens for version in self._shorter if version.learning}
+        for size in sorted(sizes - reached, reverse=True):
+            yield f"The teacher wrote no usable version of at most {counted(size, 'token')}."
+
+    def _conclusion(
+        self, version: Version, changes: Sequence[VersionChange], chosen: Version
+    ) -> Iterator[str]:
+        margin, tokens = unsigned_points(self._margin), version.draft.tokens
+        for change in changes:
+            held = counted(change.contrast.cases, "held-out case")
+            size = counted(tokens, "token")
+            yield f"{change.student} with {size}, on {held}: {change.contrast.words}."
+        if not chosen.is_new:
+            yield f"No version is shown to lose less than {margin} points."
+            return
+        before = self._whole.draft.tokens
+        yield (
+            f"Version {chosen.number} has {tokens:,} tokens instead of {before:,} "
+            f"({1 - tokens / before:.0%} fewer), and a loss of {margin} points or more is ruled "
+            "out."
+        )
+        if tokens > self.limit:
+            yield (
+                f"That is above the limit of {self.limit:,}: no shorter version was shown to be as "
+                "good."
+            )
+
+
+def sizes_toward(limit: int, tokens: int, most: int = MOST_SIZES) -> list[int]:
+    """The sizes to try, from long to short: equal steps of the ratio, and the limit itself."""
+    number = max(1, most)
+    steps = [round(tokens * (limit / tokens) ** (step / number)) for step in range(1, number)]
+    sizes = [limit]
+    for size in reversed(steps):
+        if size > sizes[0] * _NEAR and tokens > size * _NEAR:
+            sizes.insert(0, size)
+    return sizes
+
+
+def best_of_sizes(versions: Sequence[Version]) -> list[Version]:
+    """The best measured version of each size, from long to short, each text once."""
+    best = dict[int | None, Version]()
+    for version in versions:
+        size = version.most_tokens
+        better = size not in best or mean_lift(version) > mean_lift(best[size])
+        if version.learning and better:
+            best[size] = version
+    texts = {version.draft.body: version for version in reversed(best.values())}
+    return sorted(texts.values(), key=lambda version: (-version.draft.tokens, version.number))
+
+
+def shortest_within(changes: Sequence[Sequence[Lift | None]], margin: float) -> int | None:
+    """The place of the shortest version that no student was shown to lose the margin with.
+
+    ``changes``: of each version, from long to short, by student. They are looked at up to the first
+    that is not shown to lose so little: tests in a fixed order, each only if the one before it
+    held, err no more often than one test.
+    """
+    chosen = None
+    for place, by_student in enumerate(changes):
+        if not all(is_within(change, margin) for change in by_student):
+            break
+        chosen = place
+    return chosen
+
+
+def within(whole: RunResults, short: RunResults, margin: float) -> bool:
+    """Whether no student loses more than a margin; chance is not considered."""
+    pairs = zip(whole.summaries, short.summaries, strict=True)
+    losses = [(was.scored(SKILL) or 0.0) - (now.scored(SKILL) or 0.0) for was, now in pairs]
+    return max(losses, default=0.0) <= margin + _ROUNDING
+
+
+def read_version(text: str, original: Draft, most: int, scratch: Path) -> Draft:
+    """The body of a reply in place of that of the whole skill; NotUsable says what is wrong."""
+    form = form_of(text)
+    version = replace(original, body=masked(form.body.strip()), files=())
+    problems = list[str]()
+    if not version.body:
+        raise NotUsable(["the body is empty"])
+    if version.tokens > most:
+        problems.append(
+            f"the body has about {counted(version.tokens, 'token')}, {version.tokens - most:,} too "
+            f"many: at most {most:,} are allowed, {4 * most:,} bytes. Drop what is missed least"
+        )
+    else:
+        problems += new_errors(version, original, scratch)
+    if form.files:
+        problems.append('no new files: all that the student needs must be in "body"')
+    if missing := missing_files(version.body, original):
+        names = ", ".join(repr(one_line(name, 80)) for name in missing[:_MOST_MISSING])
+        problems.append(f"the body names files that are not there: {names}")
+    if problems:
+        raise NotUsable(problems)
+    return version
+
+
+def missing_files(body: str, original: Draft) -> list[str]:
+    """Files of the skill that a body names and that are not there, nor named by the whole skill."""
+    named = _own_files(body) - _own_files(original.body)
+    if original.base_folder is None:
+        return sorted(named)
+    lookup = Folder(FilesOnDisk(original.base_folder))
+    return sorted(name for name in named if not lookup.find(name))
+
+
+def _own_files(body: str) -> set[str]:
+    """Paths that mean a file of the skill: below its usual folders."""
+    return {
+        word
+        for reference in references_in(body.split("\n"))
+        for word in paths_in(reference)
+        if _OWN_FILE.fullmatch(word)
+    }
+
+
+def _tried_text(version: Version) -> str:
+    """A version and what fails with it, or why there was none."""
+    if not version.learning:
+        problem = one_line(version.problem or "", 500)
+        return f"Version {version.number} could not be used: {problem}"
+    body = fenced("version", version.draft.body)
+    tokens, report = counted(version.draft.tokens, "token"), report_for_teacher(version.learning)
+    return f"This shorter version, about {tokens}, was tried:\n{body}\nWith it: {report}"
+
+
+def shorten_prompt(
+    task: str,
+    original: Draft,
+    report: str,
+    tried: Sequence[str],
+    most_tokens: int,
+    *,
+    agents: bool = False,
+) -> str:
+    """``report``: how students do with the whole skill; ``tried``: shorter versions likewise."""
+    also = "and of its files, which stay as they are" if agents else "and nothing else"
+    return joined(
+        [
+            f"A skill was written for this task:\n{fenced('task', task)}",
+            f"This is the body of the skill, about {original.tokens:,} tokens:\n"
+            f"{fenced('skill', original.body)}",
+            *(for_agents(original.description, ()) if agents else []),
+            f"Students were asked questions with the whole skill. {report}",
+            *tried,
+            f"Write a shorter body: at most {most_tokens:,} tokens, counted as bytes divided by 4, "
+            f"so at most {4 * most_tokens:,} bytes. A longer one is not taken. Keep what answers "
+            "need: exact names, commands, values, formats, and the rules to choose between them. "
+            "Leave out first what no answer needs, then what every model knows. Keep rules that "
+            "hold for all questions of this kind, not just for those that were asked: others "
+            f"will be. Do not change what is right. The student sees the body {also}; name no file "
+            "that is not there, and add none.",
+            'Reply with JSON only: {"body": "the shorter text of the skill in Markdown, without '
+            'frontmatter"}.',
+        ]
+    )
