@@ -205,7 +205,8 @@ def _notes(verdict: Verdict, records: Sequence[Record]) -> list[str]:
     errored = [record for record in records if record.outcome == "errored"]
     names = _configurations(records)
     texts = [
-        f"{record.case}, {names[record.arm]}, run {record.run}: {one_line(record.error or '', 200)}"
+        f"{record.case}, {names.get(record.arm, record.arm)}, run {record.run}: "
+        f"{one_line(record.error or '', 200)}"
         for record in errored[:_MOST_ERRORS]
     ]
     notes = [f"{word}{verdict.sentence}{since}."]

@@ -21,7 +21,7 @@ from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from .numbers import instead_text, shown_numbers, shown_trigger_numbers
-from .phrases import activity_words, checks_words, choice_note, query_text, size_words
+from .phrases import activity_words, arm_words, checks_words, choice_note, query_text, size_words
 from .study_tables import NO_CHANGE, StudyTable, contrast_table, facts_of, legend_of
 
 MARKER: Final = "<!-- pytest-upskill -->"  # identifies the comment of a job
@@ -308,14 +308,6 @@ def _without(records: list[Record]) -> Iterator[str]:
         yield f"Without the skill: {runs}{checks_words(records, 'baseline')}."
 
 
-_ARMS: Final[dict[str, str]] = {
-    "skill": "with the skill",
-    "baseline": "without the skill",
-    "previous": "with the skill at the git ref",
-    "trace": "with a trace instead of the skill",
-}
-
-
 def _answer(records: list[Record]) -> Iterator[str]:
     """Of the first trial with an error, else of the first run with the skill that failed."""
     wrong = [record for record in records if record.outcome != "passed"]
@@ -324,7 +316,7 @@ def _answer(records: list[Record]) -> Iterator[str]:
         return
     first = wrong[0]
     if first.output is not None:
-        yield f"Answer {_ARMS[first.arm]}, run {first.run}:"
+        yield f"Answer {escaped(arm_words(first.arm), 100)}, run {first.run}:"
         yield fenced(shortened(first.output, _ANSWER_LIMIT))
     if first.activity:
         yield f"{activity_words(first.activity).capitalize()}."

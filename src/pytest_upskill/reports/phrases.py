@@ -1,4 +1,4 @@
-"""Phrases that several reports use: checks, what an agent did, caching, the queries of triggers."""
+"""Phrases that several reports use: arms, checks, what an agent did, caching, triggers."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 from .._util.texts import counted, dollars, one_line
 from ..results.summary import checks_of
 from ..results.trigger_summary import MODELS_CHOICE, QueryRate, TriggerSummary
+from ..trials.arm import BASELINE, PREVIOUS, SKILL, TRACE
 from ..trials.records import Record
 from ..trials.subject import CHAT
 from ..trials.transcript import Activity
@@ -13,6 +14,17 @@ from .numbers import short
 
 _CENT: Final = 0.01
 _MANY: Final = 3  # checks
+
+
+def arm_words(arm: str, against: str | None = None) -> str:
+    """``with the skill at main``: what is there in an arm; others are known by their names."""
+    words = {
+        SKILL: "with the skill",
+        BASELINE: "without the skill",
+        PREVIOUS: f"with the skill at {one_line(against or 'the git ref', 60)}",
+        TRACE: "with a trace instead of the skill",
+    }
+    return words.get(arm, f"in the arm {one_line(arm, 60)}")
 
 
 def checks_words(records: Iterable[Record], arm: str) -> str:

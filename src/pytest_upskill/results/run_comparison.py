@@ -12,6 +12,7 @@ from typing import Final, Literal
 from .._util.texts import counted, one_line, percent
 from ..settings import Score
 from ..stats import LEVEL, Lift, holm, paired_lift, plan_level
+from ..trials.arm import EARLIER
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .arm_comparison import Comparison, adjusted_lift, compare_arms
 from .contrasts import points_words
@@ -148,7 +149,7 @@ def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
     for _, group in groupby((pair for pair in new if pair in old), key=lambda pair: pair[0]):
         sides = [(old[pair], new[pair]) for pair in group]
         rows = [_paired(*both) for both in sides]
-        changes = compare_arms(rows, "earlier", level=level)
+        changes = compare_arms(rows, EARLIER, level=level)
         for both, row, change in zip(sides, rows, changes, strict=True):
             pairs.append(_comparison(*both, row, change))
     return RunComparison(
@@ -192,7 +193,7 @@ def _paired(old: _Side, new: _Side) -> Summary:
     """The later summary over the cases in both runs; the other run is the arm ``earlier``."""
     earlier = {case.case: case for case in old.summary.by_case}
     cases = [
-        replace(case, arms={"earlier": earlier[case.case].arm("skill"), **case.arms})
+        replace(case, arms={EARLIER: earlier[case.case].arm("skill"), **case.arms})
         for case in new.summary.by_case
         if case.case in earlier and not _edited(case.case, old, new)
     ]
@@ -206,8 +207,8 @@ def _edited(case: str, old: _Side, new: _Side) -> bool:
 
 
 def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None) -> PairComparison:
-    scores = row.scores(over="earlier")
-    changes = [CaseChange(case, *pair) for case, pair in row.case_scores(over="earlier").items()]
+    scores = row.scores(over=EARLIER)
+    changes = [CaseChange(case, *pair) for case, pair in row.case_scores(over=EARLIER).items()]
     both = old.digests.keys() & new.digests.keys()
     edited = sum(_edited(case, old, new) for case in both)
     return PairComparison(

@@ -13,7 +13,7 @@ function openedCase(test) {
 }
 
 function answers(test) {
-  const arms = ["baseline", "previous", "trace", "skill"].filter((arm) => trialsOf(test, arm).length);
+  const arms = [...new Set(test.trials.map((trial) => trial.arm))];
   const runs = [...new Set(test.trials.map((trial) => trial.run))].sort((a, b) => a - b);
   const body = el("div", { class: "runs" });
   if (!arms.length) return el("div", { class: "runs" }, el("p", { class: "note" }, "This test did not run."));
@@ -199,9 +199,10 @@ function answerHead(trial, marks) {
 
 /** Shows one place after the other of what a check found; returns the number of the next one. */
 function goToPlace(body, arm, check, next) {
-  const places = () => [...body.querySelectorAll(`[data-arm="${arm}"] mark[data-starts~="${check}"]`)];
+  const card = `[data-arm="${CSS.escape(arm)}"]`;
+  const places = () => [...body.querySelectorAll(`${card} mark[data-starts~="${check}"]`)];
   if (!places().length) go({ text: "raw" });
-  if (!places().length) body.querySelector(`[data-arm="${arm}"] .answer .more`)?.click();
+  if (!places().length) body.querySelector(`${card} .answer .more`)?.click();
   const all = places();
   const place = all[next % all.length];
   if (!place) return 0;

@@ -55,5 +55,5 @@ function armName(arm, ref) {
     trace: "with a trace instead of the skill",
     skill: "with the skill",
   };
-  return names[arm];
+  return Object.hasOwn(names, arm) ? names[arm] : `in the arm ${arm}`;
 }
