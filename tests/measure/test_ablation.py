@@ -1,5 +1,6 @@
 """Parts of a skill as a study."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.trial import Question
 from support.kit import case, write_skill
+from support.made_studies import made_contrast, made_study
 
 HAIKU = Subject(CHAT, "m")
 LOOP = Subject("loop", "m")
@@ -111,10 +113,12 @@ def test_what_is_missed_and_what_could_go(tmp_path: Path) -> None:
     assert idle.lift.low > -one.margin
     assert idle.word == "no loss shown"
     # As the model counts: "## Troubleshooting" and its text, in four characters per token.
-    assert idle.tokens == -14
+    assert (idle.tokens, idle.tokens_span) == (-14, (-14, -14))
     assert going(one, found) == ["Links", "Troubleshooting", "Pages"]
-    assert found.conclusions[-1].startswith(
-        "Could go (each by itself): Links, Troubleshooting, Pages; about "
+    assert re.fullmatch(
+        r"Could go \(each by itself\): Links \(\d+ tokens\), Troubleshooting \(\d+ tokens\), "
+        r"Pages \(\d+ tokens\)\. A loss of 10 points or more is ruled out, a smaller one is not",
+        found.conclusions[-1],
     )
 
 
@@ -254,3 +258,17 @@ def test_more_runs_may_show_that_less_than_the_margin_is_lost(tmp_path: Path) ->
     late = studied(replace(one, folder=tmp_path / "late"), by_chance, (2, 4, 8, 16)).contrast(name)
     assert late.runs > 2
     assert late.word == "no loss shown"
+
+
+def test_the_dearest_points_come_first(tmp_path: Path) -> None:
+    changes = {"dear": (-10, -500), "cheap": (-50, -10), "idle": (0, -20), "long": (10, -200)}
+    rows = [
+        replace(made_contrast(name, (points, points - 9, points + 9)), tokens=float(tokens))
+        for name, (points, tokens) in changes.items()
+    ]
+    study = made_study([made_contrast(WHOLE, (60, 40, 80), "shown"), *rows])
+    concluded = replace(ablation(tmp_path), cases=())._concluded(
+        replace(study, contrasts=(*study.contrasts, made_contrast("none", None, "incomplete")))
+    )
+    names = [contrast.name for contrast in concluded.contrasts]
+    assert names == [WHOLE, "long", "idle", "dear", "cheap", "none"]

@@ -102,6 +102,15 @@ def test_columns_of_which_nothing_is_known_are_left_out() -> None:
     assert contrast_table(made_study([])).rows == ()
 
 
+def test_tokens_have_an_interval_where_there_is_room() -> None:
+    study = made_study([replace(HURTS, tokens_span=(-35.6, -26.4)), UNCHANGED])
+    narrow, wide = ("\n".join(study_lines([study], TerminalLook(width))) for width in (80, 120))
+    assert " -31  hurts" in narrow
+    assert "-31 (-36 to -26)  hurts" in wide
+    assert "| -31 (-36 to -26) |" in markdown_summary(made_run(cases=0, studies=(study,)))
+    assert [row[2] for row in contrast_table(study, brief=True).rows] == ["-31", "-31"]
+
+
 def test_of_many_contrasts_those_without_a_change_are_folded() -> None:
     table = contrast_table(many(), 12)
     assert [row[0] for row in table.rows] == [HURTS.name]

@@ -29,6 +29,7 @@ NOT_IN_CONTEXT: Final = "a plain completion does not see it, so it neither costs
 _ONLY_PART: Final = "it is all there is, so leaving it out is the baseline"
 _LONGEST_NAME: Final = 80
 _MOST_NAMES: Final = 6
+_LEAST_LOSS: Final = 0.001  # below that, tokens per point mean nothing
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class Ablation:
             return []
         words = {contrast.name: contrast.word for contrast in study.contrasts}
         free = ("no loss shown", "helps")
-        going = [part for name, part in self.parts.items() if words[name] in free]
+        going = [part for name, part in self.parts.items() if words.get(name) in free]
         return sorted(going, key=lambda part: -self.tokens_of([part]))
 
     def tokens_of(self, parts: Sequence[Part]) -> int:
@@ -153,10 +154,9 @@ class Ablation:
         return max(0, saved) + sum(max(1, round(file.stat().st_size / 4)) for file in files)
 
     def _concluded(self, study: Study) -> Study:
-        """The whole skill, then the parts: those that cost the most and gain the least first."""
+        """The whole skill, then the parts, the dearest points first."""
         whole, *parts = study.contrasts
-        parts.sort(key=lambda contrast: contrast.tokens or 0.0)
-        parts.sort(key=lambda contrast: -contrast.lift.lift if contrast.lift else 2.0)
+        parts.sort(key=_dearness)
         conclusions = [
             f"{one_line(name, _LONGEST_NAME)} was not left out: {reason}"
             for name, reason in self.not_measured.items()
@@ -182,10 +182,9 @@ class Ablation:
         margin = size_of(self.margin)
         if going := self.could_go(study):
             each = " (each by itself)" if len(going) > 1 else ""
-            size = f"about {counted(self.tokens_of(going), 'token')}"
             return (
-                f"Could go{each}: {_names(going)}; {size}. A loss of {margin} or more is ruled "
-                "out, a smaller one is not"
+                f"Could go{each}: {self._names(going)}. A loss of {margin} or more is ruled out, "
+                "a smaller one is not"
             )
         text = f"Nothing is shown to be free to go: no part rules out a loss of {margin}"
         cases = max(contrast.cases for contrast in parts)
@@ -193,16 +192,29 @@ class Ablation:
             return f"{text} with {counted(cases, 'case')}; about {min(needed):,} would tell of one"
         return text
 
+    def _names(self, parts: Sequence[Part]) -> str:
+        """With the sizes of parts; paragraphs have commas of their own."""
+        names = [
+            f'"{name}"' if part.kind == "paragraph" else name
+            for part in parts[:_MOST_NAMES]
+            for name in [one_line(part.name, _LONGEST_NAME)]
+        ]
+        sizes = [counted(self.tokens_of([part]), "token") for part in parts]
+        listed = [f"{name} ({size})" for name, size in zip(names, sizes, strict=False)]
+        hidden = len(parts) - len(listed)
+        return ", ".join([*listed, *([f"{hidden:,} more"] if hidden else [])])
+
+
+def _dearness(contrast: Contrast) -> tuple[int, float]:
+    """The tokens that a point costs; before them, what costs nothing but tokens."""
+    saved = -(contrast.tokens or 0.0)
+    if contrast.lift is None:
+        return 2, 0.0
+    loss = -contrast.lift.lift
+    return (1, -saved / loss) if loss >= _LEAST_LOSS else (0, -saved)
+
 
 def fewest_cases_within(margin: float, effects: int, looks: tuple[int, ...]) -> int:
     """How many cases can show that less than a margin is lost, if nothing is lost in any."""
     error = (1 - family_level(effects, looks)) / 2
     return int(log(error) / log(1 - margin)) + 1
-
-
-def _names(parts: Sequence[Part]) -> str:
-    names = [(one_line(part.name, _LONGEST_NAME), part.kind) for part in parts[:_MOST_NAMES]]
-    # Paragraphs have commas of their own.
-    listed = [f'"{name}"' if kind == "paragraph" else name for name, kind in names]
-    hidden = len(parts) - len(listed)
-    return ", ".join([*listed, *([f"{hidden:,} more"] if hidden else [])])

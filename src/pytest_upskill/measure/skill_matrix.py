@@ -179,12 +179,12 @@ def _shown_sentence(study: Study, pair: Pair, contrast: Contrast) -> str:
     arm, alone = study.arm(contrast.plus[0]), study.arm(contrast.minus[1])
     if not arm.trials:
         return text
-    rivals = {skill: trials for skill, trials in arm.opened.items() if skill != pair.tested}
-    text += f"; it is opened in {arm.opened_in(pair.tested)} trials"
-    if alone.trials:
-        text += f" ({alone.opened_in(pair.tested)} alone)"
-    worst = max(rivals, key=lambda skill: rivals[skill], default="")
-    return f"{text}, {one_line(worst, 60)} in {rivals[worst]:,}" if worst else text
+    first = {skill: trials for skill, trials in arm.opened_first.items() if skill != pair.tested}
+    if rival := max(first, key=lambda skill: first[skill], default=""):
+        who = "it" if count == 1 else one_line(rival, 60)
+        return f"{text}: {who} is opened first in {first[rival]:,} of {arm.trials:,}"
+    text += f"; {name} is opened in {arm.opened_in(pair.tested)} trials"
+    return f"{text}, and in {alone.opened_in(pair.tested)} alone" if alone.trials else text
 
 
 def _outcome(contrasts: Sequence[Contrast]) -> str:

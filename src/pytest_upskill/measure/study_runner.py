@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from statistics import fmean, variance
-from typing import Final
+from typing import Any, Final
 
 from .._util.texts import counted
 from ..checks import CheckedCase, load_checked_cases
@@ -21,7 +21,9 @@ from ..settings import Score, Settings
 from ..skills.case_loading import find_cases, has_cases
 from ..skills.context import load_for_run
 from ..skills.skill import Skill
-from ..stats import Differences, Family, cases_to_tell, family_level
+from ..stats import LEVEL, Differences, Family, cases_to_tell, family_level
+from ..stats.descriptive import mean_and_spread
+from ..stats.intervals import half_width
 from ..stats.power import fewest_cases
 from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
@@ -32,6 +34,7 @@ from .estimate import Estimate, calls_of_trial, estimate_of
 from .evaluate import Evaluator, asked_cases
 
 MATTERS: Final = 0.1  # the smallest change that nobody would want to miss
+_MIN_CASES: Final = 3  # for an interval of tokens
 
 
 @dataclass(frozen=True)
@@ -273,16 +276,20 @@ class _Progress:
             runs=by_case.runs,
             state=state,
             cases_needed=needed if needed and needed > len(by_case.values) else None,
-            tokens=self._tokens(contrast),
+            **self._tokens(contrast),
         )
 
-    def _tokens(self, contrast: Contrast) -> float | None:
+    def _tokens(self, contrast: Contrast) -> dict[str, Any]:
         """Of two arms: a difference of lifts has tokens that say nothing."""
-        if len(contrast.plus) > 1:
-            return None
         names = (*contrast.plus, *contrast.minus)
         by_case = paired(contrast, {name: _tokens_by_case(self.records[name]) for name in names})
-        return fmean(by_case.values()) if by_case else None
+        if len(names) > 2 or not by_case:
+            return {}
+        mean, spread = mean_and_spread([*by_case.values()])
+        if len(by_case) < _MIN_CASES:
+            return {"tokens": mean}
+        half = half_width(spread, len(by_case), LEVEL)
+        return {"tokens": mean, "tokens_span": (mean - half, mean + half)}
 
 
 def _arm(arm: Arm, records: Sequence[Record], scores: "Scores") -> StudyArm:
@@ -295,6 +302,7 @@ def _arm(arm: Arm, records: Sequence[Record], scores: "Scores") -> StudyArm:
         fmean(tokens.values()) if tokens else None,
         len(activities),
         Counter(skill for activity in activities for skill in dict.fromkeys(activity.opened)),
+        Counter(activity.opened[0] for activity in activities if activity.opened),
         arm.digest[:16],
     )
 

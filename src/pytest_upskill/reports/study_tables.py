@@ -36,8 +36,11 @@ class StudyTable:
         return cls(heads, tuple(lines), tuple(words), folded)
 
 
-def contrast_table(study: Study, most: int | None = None) -> StudyTable:
-    """Of more than ``most`` contrasts, those without a change are folded into words."""
+def contrast_table(study: Study, most: int | None = None, *, brief: bool = False) -> StudyTable:
+    """Of more than ``most`` contrasts, those without a change are folded into words.
+
+    If it is ``brief``, tokens have no interval.
+    """
     contrasts = study.contrasts
     if most is not None and len(contrasts) > most:
         contrasts = tuple(c for c in contrasts if c.word not in NO_CHANGE)[:most]
@@ -46,18 +49,30 @@ def contrast_table(study: Study, most: int | None = None) -> StudyTable:
     folded = f"{len(hidden):,} more: {', '.join(counts)}" if hidden else ""
     words = [contrast.word for contrast in contrasts]
     headers = ("contrast", "change", "tokens", "verdict")
-    return StudyTable.of(headers, [*map(_contrast_row, contrasts)], words, folded)
+    return StudyTable.of(headers, [_contrast_row(c, brief) for c in contrasts], words, folded)
 
 
-def _contrast_row(contrast: Contrast) -> tuple[str, str, str, str]:
+def _contrast_row(contrast: Contrast, brief: bool) -> tuple[str, str, str, str]:
     """``without Links``, ``-4 (-12 to +4)``, ``-31``, ``not known (~60 cases)``."""
     needed = contrast.cases_needed if contrast.word in NO_CHANGE else None
     return (
         contrast.name,
         span_words(contrast.lift) if contrast.lift else _UNKNOWN,
-        _UNKNOWN if contrast.tokens is None else f"{round(contrast.tokens):+,}".replace("+0", "0"),
+        _UNKNOWN if contrast.tokens is None else _tokens(contrast, brief),
         f"{contrast.word} (~{counted(needed, 'case')})" if needed else contrast.word,
     )
+
+
+def _tokens(contrast: Contrast, brief: bool) -> str:
+    """``-31``, ``-31 (-36 to -26)``."""
+    mean, *bounds = (_signed(tokens) for tokens in (contrast.tokens, *(contrast.tokens_span or ())))
+    differ = len(set(bounds)) > 1 and not brief
+    return f"{mean} ({' to '.join(bounds)})" if differ else mean
+
+
+def _signed(tokens: float | None) -> str:
+    number = round(tokens or 0.0)
+    return f"{number:+,}" if number else "0"
 
 
 def arm_table(study: Study, *, every: bool) -> StudyTable:

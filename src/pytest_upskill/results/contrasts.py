@@ -50,6 +50,7 @@ class Contrast:
     state: State = "incomplete"
     cases_needed: Whole | None = None  # about how many would tell; None: known, or too many
     tokens: Number | None = None  # of a trial, of two arms: a mean over cases, if they are known
+    tokens_span: tuple[Number, Number] | None = None  # its 95 % interval; None: too few cases
 
     @computed_field
     @property

@@ -18,6 +18,7 @@ class StudyArm:
     tokens: Amount | None = None  # of a trial: a mean over cases
     trials: Whole = 0  # that tell which skills were opened
     opened: Mapping[str, Whole] = field(default_factory=dict)  # in how many of them, by skill
+    opened_first: Mapping[str, Whole] = field(default_factory=dict)
     digest: str = ""  # of what is there: the same in two studies if the arm is
 
     def opened_in(self, skill: str) -> str:

@@ -19,6 +19,7 @@ _STYLES: Final[dict[ContrastWord, Style]] = {
     "incomplete": {"red": True},
 }
 _MOST_ROWS: Final = 12  # with -v all
+_WIDE: Final = 100  # columns, for intervals of tokens
 # The length of names, and which columns may be dropped then.
 _LAYOUTS: Final = ((40, 0), (30, 0), (24, 0), (40, 20), (30, 20), (18, 20), (12, 30))
 _PRIORITIES: Final = {"tokens": 10, "opened": 20}
@@ -34,7 +35,8 @@ def _study(study: Study, look: TerminalLook) -> list[str]:
     verbose, dot = look.verbosity > 0, look.marks.dot
     title = harmless(f"{one_line(study.title, 80)} {dot} {facts_of(study, dot)}")
     first, *more = wrapped(title.replace("×", look.marks.times), look.width, rest="  ")
-    contrasts = contrast_table(study, None if verbose else _MOST_ROWS)
+    most = None if verbose else _MOST_ROWS
+    contrasts = contrast_table(study, most, brief=look.width < _WIDE)
     folded = [f"{contrasts.folded} (-v shows them)"] if contrasts.folded else []
     blocks = [
         [look.paint(first, bold=True), *more],
