@@ -36,9 +36,9 @@ from .artifacts import (
     run_before,
     write_job_summary,
 )
-from .asked_items import link_to
 from .display import screen_of
 from .hooks import call_finished
+from .items import link_to
 from .ledger import Ledger
 from .next_command import (
     accepting,

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 
@@ -32,21 +32,24 @@ from ..trials.records import Grade, Record, dump_records, errored_record, graded
 from ..trials.subject import CHAT, Subject
 from ..trials.transcript import Activity, Transcript
 from ..trials.trial import Prompt, Question, Trial, question_of, trials_of
-from .asked_items import link_to, next_steps
 from .display import screen_of
 from .hooks import prompts
 from .items import (
     ASKED_PROPERTY,
     RECORDS_PROPERTY,
     NotAnswered,
-    Run,
     is_expected_to_fail,
     judge_present,
+    link_to,
+    next_steps,
 )
 from .paths import relative
 from .pytest_options import message_of
 from .run_subjects import require_allowed
 from .skill_files import info_of
+
+if TYPE_CHECKING:
+    from .session import SkillSession
 
 Messages = tuple[tuple[Role, str], ...]
 
@@ -90,7 +93,7 @@ class Asker:
 
     def __init__(
         self,
-        run: Run,
+        run: "SkillSession",
         marked: "_MarkedSkill",
         planned: PlannedCase,
         prompt: Prompt,
@@ -238,7 +241,7 @@ class _MarkedSkill(NamedTuple):
 class MarkedTests:
     """The pytest hooks for tests in Python."""
 
-    def __init__(self, run: Run, label_of: Callable[[Path], str]) -> None:
+    def __init__(self, run: "SkillSession", label_of: Callable[[Path], str]) -> None:
         self._run = run
         self._label_of = label_of
         self._skills: dict[Path, _MarkedSkill] = {}

@@ -16,7 +16,7 @@ from ..settings import Settings
 from ..stats import look, look_plan, rest_after, steps
 from ..trials.plan import Group, PlannedCase
 from ..trials.subject import SkillOnSubject
-from .asked_items import CaseItem, records_of_items
+from .items import CaseItem, records_of_items
 from .planning import plan_of
 
 

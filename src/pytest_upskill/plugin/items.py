@@ -1,25 +1,39 @@
-"""Tests of a skill's file: what all of them have in common, how they end, and broken ones."""
+"""Tests of a skill's file: cases on models, broken ones, and how tests end."""
 
-from collections import Counter
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from .._util.json_forms import Location
-from .._util.texts import harmless
+from .._util.keys import without_keys
+from .._util.texts import harmless, one_line
+from ..checks import AnyCheck, rubric_of, why_agent
+from ..checks.grading import ToGrade, records_of
+from ..checks.judging import Ask
 from ..errors import CasesError, printable, shown
-from ..results.accepted import NOTHING_ACCEPTED
+from ..reports.terminal.closing_lines import command_lines
+from ..reports.terminal.failure import failure_text
+from ..reports.terminal.layout import TerminalLook
+from ..results.accepted import case_result, planned_case
 from ..results.regressions import Standing, fell, standing_of
 from ..settings import Settings
+from ..skills.case import Case
 from ..skills.loaded_cases import BrokenCase
-from ..trials.answer import Reply
-from ..trials.plan import Count, PlannedCase, SkillInfo
-from ..trials.trial import Question
-from .paths import SkillSource
+from ..trials.plan import Count, PlannedCase
+from ..trials.records import Record, dump_records
+from ..trials.subject import CHAT
+from ..trials.trial import Trial
+from .display import screen_of
+from .next_command import rerun_of
+from .paths import relative
 from .pytest_options import message_of
-from .run_subjects import RunSubjects
+
+if TYPE_CHECKING:
+    from .skill_files import SkillFile
 
 RECORDS_PROPERTY: Final = "upskill"
 BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
@@ -37,43 +51,10 @@ class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
     """Answers that did not pass: the failure that an xfail of a case expects."""
 
 
-class Run(Protocol):
-    """What nodes need from their run."""
-
-    settings: Settings
-    subjects: RunSubjects
-    asks: bool  # False with --collect-only and the like
-
-    def load_conftests(self, folder: Path) -> None: ...
-
-    def ask(self, questions: Sequence[Question]) -> list[Reply]: ...
-
-    def runs_of(self, test: PlannedCase) -> int:
-        """How many runs to make: more than the first few only if the verdict is open."""
-        ...
-
-    def regression_of(self, test: PlannedCase) -> Standing | None:
-        """The standing of a regressed test, compared with all others of its skill and model."""
-        ...
-
-
-class SkillNode(pytest.File):
-    """What tests need from the file of their skill."""
-
-    source: SkillSource
-    run: Run
-    info: SkillInfo
-    accepted = NOTHING_ACCEPTED
-    siblings: tuple[str, ...] = ()  # ids of all cases in the skill's own files
-    # By label: how many of its cases, and of its triggers, are not skipped.
-    runnable: dict[str, Counter[bool]]
-    printable_path: Path
-
-
 class ItemOfFile(pytest.Item):
     """A test at the line of its case."""
 
-    parent: SkillNode
+    parent: "SkillFile"
     file: Path  # of the case
     place: Location
     line: int
@@ -121,7 +102,7 @@ class Unrunnable(ItemOfFile):
     file = Path()
 
     @classmethod
-    def make(cls, parent: SkillNode, message: str, case: str = "") -> "Unrunnable":
+    def make(cls, parent: "SkillFile", message: str, case: str = "") -> "Unrunnable":
         nodeid = f"{parent.nodeid}::{case}" if case else parent.nodeid
         name = case or parent.source.label
         item: Unrunnable = cls.from_parent(parent, name=name, nodeid=nodeid)
@@ -146,7 +127,7 @@ class BrokenCaseItem(ItemOfFile):
     error: CasesError
 
     @classmethod
-    def make(cls, parent: SkillNode, broken: BrokenCase) -> "BrokenCaseItem":
+    def make(cls, parent: "SkillFile", broken: BrokenCase) -> "BrokenCaseItem":
         nodeid = f"{parent.nodeid}::{broken.name}"
         item: BrokenCaseItem = cls.from_parent(parent, name=broken.name, nodeid=nodeid)
         item.place, item.line = broken.place, broken.line
@@ -175,6 +156,184 @@ class BrokenCaseItem(ItemOfFile):
     def _is_here(self) -> bool:
         """Whether the mistake is in the file that pytest collects."""
         return self.error.where.startswith(shown(self.path))
+
+
+class CaseItem(ItemOfFile):
+    """A case on a model. A missing answer is an error, a wrong one is a failure."""
+
+    case: Case
+    checks: tuple[AnyCheck, ...]
+    _planned: PlannedCase
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._records: list[Record] = []
+        self._graded: list[Record] = []
+
+    @classmethod
+    def make(
+        cls,
+        parent: "SkillFile",
+        file: Path,
+        case: Case,
+        checks: tuple[AnyCheck, ...],
+        trials: Sequence[Trial],
+    ) -> "CaseItem":
+        """``file`` is that of the case."""
+        label, settings = trials[0].label, parent.run.settings
+        name = f"{case.id}[{label}]"
+        # From a whole node id pytest parses the parameter in brackets, which --lf needs.
+        item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
+        item.case, item.checks = case, checks
+        item.file, item.place, item.line = file, case.place, case.line
+        item._planned = planned_case(
+            item.nodeid,
+            case,
+            trials,
+            settings,
+            folder=parent.source.folder,
+            file=relative(file, parent.config.rootpath),
+            accepted=parent.accepted,
+            siblings=parent.siblings,
+            of=parent.runnable[label][case.is_trigger],
+        )
+        for mark in ("skill", *(["trigger"] if case.is_trigger else []), *case.tags):
+            item.add_marker(mark)
+        if case.skip:
+            item.add_marker(pytest.mark.skip(reason=_reason(case.skip)))
+        if case.xfail:
+            item.add_marker(pytest.mark.xfail(reason=_reason(case.xfail), raises=WrongAnswer))
+        return item
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        return self._planned.trials
+
+    @property
+    def planned(self) -> PlannedCase:
+        """With its present marks and node id, which xdist's loadgroup changes."""
+        compared = not is_expected_to_fail(self)
+        if (compared, self.nodeid) != (self._planned.compared, self._planned.nodeid):
+            self._planned = replace(self._planned, compared=compared, nodeid=self.nodeid)
+        return self._planned
+
+    def setup(self) -> None:
+        """Get and grade the answers: a missing answer or grade is an error, not a failure."""
+        run = self.parent.run
+        if run.asks:
+            (self._records,) = records_of_items([self], [run.groups.runs_of(self.planned)], run.ask)
+            self._require_answers()
+
+    def _require_answers(self) -> None:
+        """NotAnswered if a trial of the records errored."""
+        errors = [record.error for record in self._records if record.error is not None]
+        if errors:
+            self._attach_records()  # other trials may have been answered
+            reasons = "\n".join(dict.fromkeys(map(harmless, errors)))
+            replayed = self.parent.run.settings.replay_file
+            text = f"{self.name}: {reasons}" if replayed else reasons
+            commands = next_steps(self, "", screen_of(self.config).width)
+            raise NotAnswered("\n".join([text, "", *commands]), pytrace=False)
+
+    def runtest(self) -> None:
+        """Fail unless enough runs with the skill passed."""
+        self._attach_records()
+        planned, run = self.planned, self.parent.run
+        result = case_result(self._records, planned.digest)
+        assert result, "setup reports missing answers"
+        standing = judge_present(
+            self, run.settings, planned, result.count, lambda: run.groups.regression_of(planned)
+        )
+        if standing:
+            reason = standing.reason if standing.kind == "regressed" else None
+            raise WrongAnswer(without_keys(self._failure_text(reason)), pytrace=False)
+
+    def _attach_records(self) -> None:
+        """Attach the records to the test's report."""
+        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
+
+    def _failure_text(self, regression: str | None) -> str:
+        screen, verbosity = screen_of(self.config), self.config.get_verbosity()
+        expected = [self.case.expected]
+        if self.case.validator:
+            expected.append(dict([self.case.validator]))
+        text = failure_text(
+            self.trials[0].question.messages[-1][1],
+            self._records,
+            expected=expected,
+            against=self.parent.info.against,
+            standing=regression,
+            look=TerminalLook(screen.width, screen.marks, verbosity=verbosity),
+        )
+        link = link_to(self._planned, self.parent.run.settings)
+        width = screen.width if verbosity < 2 else None
+        return "\n".join([text, "", *next_steps(self, link, width)])
+
+    @property
+    def lacks_judge(self) -> bool:
+        """Only with --collect-only: in a run, such a case is broken."""
+        return bool(rubric_of(self.checks).texts) and not self.parent.run.settings.judge
+
+    @property
+    def lacks_agent(self) -> bool:
+        """The same for a case that needs an agent."""
+        return self._planned.agent == CHAT and bool(why_agent(self.case, self.checks))
+
+
+def _reason(text: str) -> str:
+    """On one line. pytest may wrap it anywhere, and no line of a log may begin with ``::``.
+
+    GitHub would obey it as a command.
+    """
+    return one_line(text, None).replace("::", r"\u003a:")
+
+
+def records_of_items(
+    items: Sequence[CaseItem], runs: Sequence[int], ask: Ask
+) -> list[list[Record]]:
+    """The records of each item up to its number of runs; new questions are asked all at once."""
+    trials_by_item = [
+        [trial for trial in item.trials if not trial.later or trial.run <= most]
+        for item, most in zip(items, runs, strict=True)
+    ]
+    graded = [{(record.arm, record.run): record for record in item._graded} for item in items]
+    new = [
+        (item, records, trial)
+        for item, trials, records in zip(items, trials_by_item, graded, strict=True)
+        for trial in trials
+        if (trial.arm, trial.run) not in records
+    ]
+    to_grade = [ToGrade(trial, item.case, item.checks) for item, _, trial in new]
+    sandbox = items[0].parent.run.settings.sandbox if items else "auto"
+    for (item, records, trial), record in zip(new, records_of(to_grade, ask, sandbox), strict=True):
+        records[trial.arm, trial.run] = record
+        item._graded.append(record)
+    return [
+        [records[trial.arm, trial.run] for trial in trials]
+        for trials, records in zip(trials_by_item, graded, strict=True)
+    ]
+
+
+def next_steps(item: pytest.Item, page: str, width: int | None = None) -> list[str]:
+    """The last lines of a failure; ``width`` is None if they may have any length."""
+    words = rerun_of(item.config).words(item.nodeid)
+    rerun = command_lines("To run it again: ", words, sys.maxsize if width is None else width)
+    return [*rerun, *([f"In the page: {page}"] if page else [])]
+
+
+def link_to(test: PlannedCase, settings: Settings) -> str:
+    """Where the HTML page has a test, once it is written."""
+    if not settings.html_file:
+        return ""
+    file = shown(settings.html_file)
+    if test.is_trigger:  # queries have no rows of their own
+        return file
+    from ..reports.html.case_data import case_anchor
+
+    return f"{file}#{case_anchor(test.skill, test.case, test.label)}"
+
+
+# How tests end.
 
 
 def judge_present(

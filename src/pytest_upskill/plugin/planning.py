@@ -16,9 +16,8 @@ from ..settings import Settings
 from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.subject import CHAT
-from .asked_items import CaseItem
 from .functions import asker_of
-from .items import ItemOfFile, is_skipped
+from .items import CaseItem, ItemOfFile, is_skipped
 from .pytest_options import FLAGS, cli_value
 from .skill_files import SkillFile
 

@@ -16,13 +16,12 @@ import pytest
 from .._util.texts import one_line
 from ..engine.batches import Waiting
 from ..errors import InputError
-from ..results.regressions import Standing
 from ..settings import Settings
 from ..skills.context import require_ref
 from ..skills.folder import skill_file
 from ..skills.search import labels_of
 from ..trials.answer import Reply
-from ..trials.plan import Plan, PlannedCase, Unmatched
+from ..trials.plan import Plan, Unmatched
 from ..trials.subject import CHAT
 from ..trials.trial import Question
 from .accepting import fail_late, unmatched_of
@@ -318,14 +317,9 @@ class SkillSession:
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)
 
-    def runs_of(self, test: PlannedCase) -> int:
-        return self._groups.runs_of(test)
-
-    def regression_of(self, test: PlannedCase) -> Standing | None:
-        return self._groups.regression_of(test)
-
     @cached_property
-    def _groups(self) -> Groups:
+    def groups(self) -> Groups:
+        """What is decided over all cases of a skill on a model."""
         assert self._session
         return Groups(self.settings, self.ask, self._session.items)
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -23,7 +23,7 @@ from ..checks import (
 from ..checks.grading import rubric_for
 from ..checks.parse import with_checks
 from ..errors import InputError, SettingsError, printable, shown
-from ..results.accepted import read_results
+from ..results.accepted import NOTHING_ACCEPTED, read_results
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.case_loading import broken_case
@@ -35,11 +35,13 @@ from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT, Subject
 from ..trials.task import start_files
 from ..trials.trial import Trial, trials_of
-from .asked_items import CaseItem
 from .hooks import prompts, registered_checks
-from .items import BrokenCaseItem, Run, SkillNode, Unrunnable
+from .items import BrokenCaseItem, CaseItem, Unrunnable
 from .paths import SkillSource, relative
 from .pytest_options import message_of, spell
+
+if TYPE_CHECKING:
+    from .session import SkillSession
 
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
 _NO_AGENT: Final = "add --skill-agent loop"
@@ -58,13 +60,21 @@ def info_of(
     return SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
 
 
-class SkillFile(SkillNode):
+class SkillFile(pytest.File):
     """The file of a skill's cases.
 
     Its parent is the session: pytest imports the conftest.py of every folder that it enters, but
     testing a skill must not run its code.
     """
 
+    source: SkillSource
+    run: "SkillSession"
+    info: SkillInfo
+    accepted = NOTHING_ACCEPTED
+    siblings: tuple[str, ...] = ()  # ids of all cases in the skill's own files
+    # By label: how many of its cases, and of its triggers, are not skipped.
+    runnable: dict[str, Counter[bool]]
+    printable_path: Path
     cases: tuple[Case, ...] = ()
     arms: tuple[Arm, ...] = ()
     collected: int | None = None  # how many tests it has; None if --lf passed it by
@@ -72,7 +82,7 @@ class SkillFile(SkillNode):
     for_agents: Collection[str] = ()  # cases that are not for chat, if there are others
 
     @classmethod
-    def make(cls, session: pytest.Session, source: SkillSource, run: Run) -> "SkillFile":
+    def make(cls, session: pytest.Session, source: SkillSource, run: "SkillSession") -> "SkillFile":
         # pytest gives all files outside the rootdir the same empty node id.
         nodeid = printable(relative(source.file, session.config.rootpath))
         node: SkillFile = cls.from_parent(session, path=source.file, name=nodeid, nodeid=nodeid)
