@@ -161,11 +161,11 @@ def test_hostile_names_do_no_harm() -> None:
     assert "</script><script>" not in unescape(page).split('id="data"')[1]
 
 
-def test_triggers_are_compared_without_a_script() -> None:
-    before = made_triggers()
-    page = html_report(before, earlier=Earlier(ID, before))
-    assert "no change shown" in words_of(page)
-    assert not any("type" in a and a["type"] == "module" for a in Elements(page).all("script"))
+def test_triggers_are_compared_as_cases_are() -> None:
+    before, after = made_triggers(["ooo", "ooo"]), made_triggers(["ooo", "---"])
+    page = words_of(html_report(after, earlier=Earlier(ID, before)))
+    assert "no change shown claude/haiku opens 100% → 50%" in page
+    assert "trigger-needs-1" in page
 
 
 def test_readable_run() -> None:

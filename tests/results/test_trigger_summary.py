@@ -27,8 +27,7 @@ def test_rates_are_means_over_queries() -> None:
     assert (row.recall.opened, row.recall.queries) == (3, 4)
     assert (row.false_alarms.opened, row.false_alarms.queries) == (0, 3)
     assert row.instead == {"docs-writer": 2}
-    assert row.cost == pytest.approx(0.001)
-    assert (row.tokens, row.trials) == (1000, 21)
+    assert row.trials == 21
     assert row.sentence == (
         "opened in 3 of 4 that need it (recall 67%, 25% to 92%), "
         "in 0 of 3 that don't (false alarms 11%, 1% to 65%)"
@@ -100,7 +99,6 @@ def test_errors_are_left_out_and_counted() -> None:
     assert row.recall.queries == 2
     assert (row.errored, row.word) == (4, "incomplete")
     assert "4 trials without a result" in row.sentence
-    assert row.cost == pytest.approx(0.001)  # of those with a result
 
 
 def test_a_query_that_did_not_run_makes_it_incomplete() -> None:

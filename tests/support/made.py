@@ -325,7 +325,7 @@ def made_decision(test: PlannedCase, run: int, letter: str) -> Record:
         output_tokens=100,
         cached_tokens=0,
         seconds=0.5,
-        score=1.0,
+        score=float(opened == test.should_open),
         cost=0.001,
         activity=Activity(1, 1, opened, names, agents=own),
     )

@@ -261,7 +261,7 @@ class Conclusion:
         if not file or file not in self._written:
             return ""
         tests = self.results.failed if self.results else []
-        if first := next((test for test in tests if not test.is_trigger), None):
+        if first := next(iter(tests), None):
             return link_to(first, self._settings)
         return "" if not failed and opener(os.environ) else shown(file)
 

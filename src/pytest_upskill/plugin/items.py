@@ -326,8 +326,6 @@ def link_to(test: PlannedCase, settings: Settings) -> str:
     if not settings.html_file:
         return ""
     file = shown(settings.html_file)
-    if test.is_trigger:  # queries have no rows of their own
-        return file
     from ..reports.html.case_data import case_anchor
 
     return f"{file}#{case_anchor(test.skill, test.case, test.label)}"

@@ -20,8 +20,8 @@ from ..results.trigger_summary import TriggerSummary
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
-from .numbers import instead_text, shown_numbers, shown_trigger_numbers
-from .phrases import activity_words, arm_words, checks_words, choice_note, query_text, size_words
+from .numbers import instead_text, shown_numbers
+from .phrases import activity_words, arm_words, checks_words, query_text, size_words
 from .study_tables import NO_CHANGE, StudyTable, contrast_table, facts_of, legend_of
 
 MARKER: Final = "<!-- pytest-upskill -->"  # identifies the comment of a job
@@ -175,19 +175,13 @@ def _add_triggers(page: _Page, rows: Sequence[TriggerSummary]) -> None:
 
 
 def _triggers(rows: Sequence[TriggerSummary], count: int) -> str:
-    """The first ``count`` rows: their verdicts, and their numbers."""
-    bullets, cells = [], []
-    numbers = shown_trigger_numbers(rows)
+    """The verdicts of the first ``count`` rows."""
+    bullets = []
     for row in rows[:count]:
         word = f"{row.word}: " if row.word else ""
         bullets.append(_bullet(f"{row.pair}: {word}{row.sentence}."))
         bullets += [f"  {_bullet(line)}" for line in row.advice]
-        texts = [_cell(number.full_text(row) or _UNKNOWN, 200) for number in numbers]
-        cells.append([_cell(row.skill), _cell(row.label), *texts])
-    table = _table(["skill", "model", *(number.header for number in numbers)], cells)
-    note = choice_note(rows)
-    size = f"{escaped(size_words(rows))}{f'; {escaped(note)}' if note else ''}."
-    return "\n\n".join(["### Triggers", size, "\n".join(bullets), table])
+    return "\n\n".join(["### Triggers", f"{escaped(size_words(rows))}.", "\n".join(bullets)])
 
 
 def _queries(row: TriggerSummary, number: int) -> str:

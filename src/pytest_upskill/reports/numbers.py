@@ -2,12 +2,11 @@
 
 A new column is a field of `ArmSummary` that `summary.py` computes, a field of `SummaryRow`, and an
 entry in `NUMBERS`: tables, pages, JSON, history and trend follow. ``detail`` keeps it out of
-Markdown and the tables of `runs`; ``title`` makes it a metric of `runs`. The table of triggers is
-made of the same kind of entries.
+Markdown and the tables of `runs`; ``title`` makes it a metric of `runs`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from .._util.texts import (
@@ -22,11 +21,9 @@ from .._util.texts import (
 )
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.summary_row import SummaryRow
-from ..results.trigger_summary import TriggerSummary
 from ..settings import Score
 from .terminal.tables import KEEP
 
-Row = SummaryRow | TriggerSummary
 Bounds = tuple[float, float]  # of a 95 % interval
 
 _REF: Final = "REF"
@@ -81,8 +78,7 @@ PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)  # one answer has 
 class Number:
     """A number of a skill on a model: a column of tables and perhaps a metric of ``runs``.
 
-    ``fields`` are those of a row, the skill's last. SCORE stands for the chosen score. Without
-    fields, there is only a text.
+    ``fields`` are those of a row, the skill's last. SCORE stands for the chosen score.
     """
 
     name: str
@@ -104,7 +100,7 @@ class Number:
     row_counts: Callable[[Any], bool] = lambda _: True  # whether a row says something with it
     write: Callable[[Any, str], str | None] | None = None  # `text`, if amounts don't say it
 
-    def amounts(self, row: Row) -> list[float | None]:
+    def amounts(self, row: SummaryRow) -> list[float | None]:
         values = [field_of(row, field) for field in self.fields]
         return [None if value is None else self.unit.factor * value for value in values]
 
@@ -115,33 +111,33 @@ class Number:
         spans = filter(None, (self.bounds, self.lift))
         return [*names, *(f"{name}_{side}" for name in spans for side in ("low", "high"))]
 
-    def amount(self, row: Row) -> float | None:
+    def amount(self, row: SummaryRow) -> float | None:
         """With the skill."""
         amounts = self.amounts(row)
         return amounts[-1] if amounts else None
 
-    def text(self, row: Row, arrow: str = " → ") -> str | None:
+    def text(self, row: SummaryRow, arrow: str = " → ") -> str | None:
         if self.write and (written := self.write(row, arrow)):
             return written
         texts = [self.unit.text(amount) for amount in self.amounts(row) if amount is not None]
         return arrow.join(texts) or None
 
-    def skill_text(self, row: Row) -> str | None:
+    def skill_text(self, row: SummaryRow) -> str | None:
         """With the skill."""
         amount = self.amount(row)
         return None if amount is None else self.unit.text(amount)
 
-    def bounds_of(self, row: Row) -> Bounds | None:
+    def bounds_of(self, row: SummaryRow) -> Bounds | None:
         return _bounds(row, self.bounds) if self.bounds else None
 
-    def bounds_text(self, row: Row) -> str | None:
+    def bounds_text(self, row: SummaryRow) -> str | None:
         """``+10 to +42``."""
         bounds = self.bounds_of(row)
         return " to ".join(map(self.unit.text, bounds)) if bounds else None
 
-    def lift_text(self, row: Row, *, bounds: bool = True) -> str | None:
+    def lift_text(self, row: SummaryRow, *, bounds: bool = True) -> str | None:
         """``+42 (+10 to +74)``, if it is another lift than that of the verdict."""
-        if not self.lift or not isinstance(row, SummaryRow):
+        if not self.lift:
             return None
         chosen = _LIFTS[row.score]
         if self.lift == chosen or _lift(row, self.lift) == _lift(row, chosen):
@@ -152,45 +148,38 @@ class Number:
         likely = f" ({' to '.join(map(points, span))})" if bounds and span else ""
         return f"{'+0' if points(lift) == '0' else points(lift)}{likely}"
 
-    def full_text(self, row: Row) -> str | None:
+    def full_text(self, row: SummaryRow) -> str | None:
         """With its bounds, or its lift, if tables show them."""
         text = self.text(row)
         if text and self.interval_priority and (bounds := self.bounds_text(row)):
             return f"{text} ({bounds})"
         return f"{text}, {lift}" if text and (lift := self.lift_text(row)) else text
 
-    def growth_text(self, row: Row, times: str) -> str | None:
+    def growth_text(self, row: SummaryRow, times: str) -> str | None:
         if not self.growth:
             return None
         before, after = self.amounts(row)
         return growth(after / before - 1, times) if before and after else None
 
-    def is_shown(self, rows: Iterable[Row]) -> bool:
+    def is_shown(self, rows: Iterable[SummaryRow]) -> bool:
         counted_rows = [row for row in rows if self.row_counts(row)]
-        if not self.fields:
-            return any(map(self.text, counted_rows))
         return any(
             self.column_needed_if(amount) for row in counted_rows for amount in self.amounts(row)
         )
 
-    def header_of(self, rows: Iterable[Row]) -> str:
-        refs = (row.against for row in rows if isinstance(row, SummaryRow) and row.against)
+    def header_of(self, rows: Iterable[SummaryRow]) -> str:
+        refs = (row.against for row in rows if row.against)
         return self.header.replace(_REF, next(refs, "")) if self.of_ref else self.header
 
 
-def field_of(row: Row, name: str) -> Any:
-    """The value of a field, or of a field's field; None if it is not known."""
-    value: Any = row
-    for part in name.split("."):
-        if part.endswith(_SCORE):
-            part = part.replace(_SCORE, _FIELDS[value.score])
-        value = None if value is None else getattr(value, part)
-    return value
+def field_of(row: SummaryRow, name: str) -> Any:
+    """The value of a field; None if it is not known."""
+    chosen = name.replace(_SCORE, _FIELDS[row.score]) if name.endswith(_SCORE) else name
+    return getattr(row, chosen)
 
 
-def _bounds(row: Row, name: str) -> Bounds | None:
-    end = "." if isinstance(row, TriggerSummary) else "_"
-    low, high = (field_of(row, f"{name}{end}{side}") for side in ("low", "high"))
+def _bounds(row: SummaryRow, name: str) -> Bounds | None:
+    low, high = (field_of(row, f"{name}_{side}") for side in ("low", "high"))
     return None if low is None or high is None else (low, high)
 
 
@@ -405,6 +394,12 @@ def metrics() -> dict[str, Number]:
 
 # Triggers.
 
+TRIGGER_NUMBERS: Final = tuple(
+    replace(number, bar=True, interval_priority=95, priority=KEEP)
+    for number in NUMBERS
+    if number.name in ("recall", "false-alarms")
+)
+
 
 def instead_text(instead: Iterable[tuple[str, int]]) -> str:
     """``docs-writer 6, pdf-tools 1``."""
@@ -412,42 +407,3 @@ def instead_text(instead: Iterable[tuple[str, int]]) -> str:
     texts = [f"{one_line(name, 40)} {count:,}" for name, count in ranked[:_MOST_NAMES]]
     hidden = len(ranked) - _MOST_NAMES
     return ", ".join([*texts, f"{hidden} more"] if hidden > 0 else texts)
-
-
-TRIGGER_NUMBERS: Final = (
-    Number(
-        "recall",
-        "recall",
-        ("recall.rate",),
-        RATE,
-        bounds="recall.interval",
-        interval_priority=95,
-        bar=True,
-        priority=KEEP,
-    ),
-    Number(
-        "false-alarms",
-        "false alarms",
-        ("false_alarms.rate",),
-        RATE,
-        bounds="false_alarms.interval",
-        interval_priority=95,
-        bar=True,
-        priority=KEEP,
-    ),
-    Number(
-        "instead",
-        "opened instead",
-        (),
-        priority=30,
-        write=lambda row, _: instead_text(row.instead.items()),
-    ),
-    Number("tokens", "tokens", ("tokens",), priority=2, column_needed_if=_is_known),
-    Number("cost", "$/1000", ("cost",), PER_1000, priority=1, column_needed_if=bool),
-    Number("errors", "errors", ("errored",), alarm=True, column_needed_if=bool),
-    Number("not-run", "not run", ("not_run",), alarm=True, column_needed_if=bool),
-)
-
-
-def shown_trigger_numbers(rows: Sequence[TriggerSummary]) -> list[Number]:
-    return [number for number in TRIGGER_NUMBERS if number.is_shown(rows)]

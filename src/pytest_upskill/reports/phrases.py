@@ -79,7 +79,7 @@ def choice_note(rows: Sequence[TriggerSummary]) -> str:
     return f"{', '.join(one_line(model, 60) for model in chats)}: {MODELS_CHOICE}"
 
 
-def query_text(query: QueryRate, errors: bool = True) -> str:
+def query_text(query: QueryRate) -> str:
     """``2 of 3``, and what went wrong."""
     opened = query.count if query.runs else "-"
-    return f"{opened}, {counted(query.errored, 'error')}" if errors and query.errored else opened
+    return f"{opened}, {counted(query.errored, 'error')}" if query.errored else opened

@@ -73,9 +73,9 @@ class _Comparing:
         return self.earlier.results
 
     def changes(self) -> Changes:
-        old, new = (_by_place(run.cases) for run in (self._old, self.later))
+        old, new = (_by_place(run.tests) for run in (self._old, self.later))
         pairs = {test.pair for test in old.values()} & {test.pair for test in new.values()}
-        parts = [incomplete(run.cases) for run in (self._old, self.later)]
+        parts = [incomplete(run.tests) for run in (self._old, self.later)]
         changed: dict[Place, ChangedCase] = {}
         compared: dict[Place, tuple[Count, Count]] = {}
         not_asked: dict[SkillOnSubject, int] = {}

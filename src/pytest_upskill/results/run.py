@@ -475,6 +475,16 @@ class RunResults:
         return "failed" if self.problems else "passed"
 
 
+def triggers_as_cases(results: RunResults, tag: str = "") -> RunResults:
+    """A run that has only these triggers, as if they were cases; all of them without a ``tag``."""
+    triggers = [test for test in results.triggers if not tag or tag in test.tags]
+    return replace(
+        results,
+        tests=tuple(replace(test, is_trigger=False) for test in triggers),
+        records=tuple(record for test in triggers for record in results.records_of(test)),
+    )
+
+
 def failed_words(number: int) -> list[str]:
     """``3 tests failed or had errors``, if any did."""
     return [f"{counted(number, 'test')} failed or had errors"] if number else []

@@ -1,29 +1,27 @@
 """Two runs compared, with the statistics of --skill-against.
 
-Cases are paired, and only answers with the skill count.
+Cases are paired, and only answers with the skill count. Triggers are compared like cases, those
+that should open the skill apart from those that should not.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import fmean
-from typing import Final, Literal
+from typing import Final
 
-from .._util.texts import counted, one_line, percent
+from .._util.texts import counted, one_line
 from ..settings import Score
-from ..stats import LEVEL, Lift, holm, paired_lift, plan_level
+from ..skills.case import OPENS, STAYS_CLOSED
+from ..stats import LEVEL, plan_level
 from ..trials.arm import EARLIER
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
-from .arm_comparison import Comparison, adjusted_lift, compare_arms
-from .contrasts import points_words
-from .run import RunResults
+from .arm_comparison import Comparison, compare_arms
+from .run import RunResults, triggers_as_cases
 from .summary import Summary
-from .trigger_summary import QueryRate
-
-TriggerMeasure = Literal["recall", "false alarms"]
 
 _ROUNDING: Final = 1e-9
-_MEASURES: Final[Mapping[TriggerMeasure, bool]] = {"recall": True, "false alarms": False}
+_TAGS: Final = ("", OPENS, STAYS_CLOSED)  # of cases, and of both kinds of triggers
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class UnpairedCases:
 
 @dataclass(frozen=True)
 class PairComparison(WithPair):
-    """A skill on a model that are in both runs."""
+    """A skill on a model that are in both runs: its cases, or its triggers of a kind."""
 
     skill: str
     model: str
@@ -64,6 +62,16 @@ class PairComparison(WithPair):
     agent: str = CHAT
     agent_versions: tuple[str, str] = ("", "")
     runs: tuple[int, int] = (0, 0)
+    tag: str = ""  # of its triggers; empty if it is of cases
+
+    @property
+    def title(self) -> str:
+        """The agent and model, and what is compared."""
+        return f"{self.label} {self.tag}".rstrip()
+
+    @property
+    def noun(self) -> str:
+        return "query" if self.tag else "case"
 
     @property
     def differences(self) -> list[str]:
@@ -74,36 +82,10 @@ class PairComparison(WithPair):
         if before and after and before != after:
             lines.append(f"{one_line(self.agent, 60)} was {before} and is now {after}")
         if self.runs[0] != self.runs[1]:
-            lines.append(f"each case had {counted(self.runs[0], 'run')} and now has {self.runs[1]}")
+            lines.append(
+                f"each {self.noun} had {counted(self.runs[0], 'run')} and now has {self.runs[1]}"
+            )
         return lines
-
-
-@dataclass(frozen=True)
-class TriggerChange(WithPair):
-    """How often a skill was opened, in one run and in the other, for the queries of both."""
-
-    skill: str
-    model: str
-    measure: TriggerMeasure
-    queries: int  # in pairs; those that ask the same count once
-    before: float
-    after: float
-    change: Lift  # adjusted for all changes of the two runs
-    left_out: int  # queries that are in one run only, were edited, or lack a result
-    agent: str = CHAT
-
-    @property
-    def word(self) -> Literal["better", "worse", "no change shown"]:
-        if not self.change.shown:
-            return "no change shown"
-        return "better" if (self.change.lift > 0) == (self.measure == "recall") else "worse"
-
-    @property
-    def words(self) -> str:
-        rates = f"{self.measure} {percent(self.before)}, then {percent(self.after)}"
-        over = f"over {counted(self.queries, 'query')}"
-        out = f"; {counted(self.left_out, 'query')} left out" if self.left_out else ""
-        return f"{rates}: {self.word}, {points_words(self.change)} {over}{out}"
 
 
 @dataclass(frozen=True)
@@ -111,24 +93,20 @@ class RunComparison:
     pairs: tuple[PairComparison, ...]
     only_before: tuple[SkillOnSubject, ...]  # skills and models in only one of the runs
     only_after: tuple[SkillOnSubject, ...]
-    triggers: tuple[TriggerChange, ...] = ()
     differences: tuple[str, ...] = ()  # of the runs, besides those of pairs
 
     @property
     def reasons(self) -> list[str]:
         """Why the later run can't be called no worse, one line each."""
-        shared = self.pairs or self.triggers
-        reasons = [] if shared else ["the runs share no skill on the same model"]
-        for trigger in self.triggers:
-            if trigger.word == "worse" or trigger.left_out:
-                reasons.append(f"{trigger.pair}: {trigger.words}")
+        reasons = [] if self.pairs else ["the runs share no skill on the same model"]
         for row in self.pairs:
+            name = f"{row.skill} on {row.title}"
             if row.change is None:
-                reasons.append(f"{row.pair}: no case in common")
+                reasons.append(f"{name}: no {row.noun} in common")
             elif row.change.word == "worse":
-                reasons.append(f"{row.pair}: {row.change.words}")
+                reasons.append(f"{name}: {row.change.words}")
             if missing := row.left_out.unanswered:
-                reasons.append(f"{row.pair}: {counted(missing, 'case')} not answered in both")
+                reasons.append(f"{name}: {counted(missing, row.noun)} not answered in both")
         return reasons
 
 
@@ -146,17 +124,19 @@ def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
     old, new = _sides(before), _sides(after)
     level = max(plan_level(run.looks) if run.looks else LEVEL for run in (before, after))
     pairs: list[PairComparison] = []
-    for _, group in groupby((pair for pair in new if pair in old), key=lambda pair: pair[0]):
-        sides = [(old[pair], new[pair]) for pair in group]
-        rows = [_paired(*both) for both in sides]
+    shared = (key for key in new if key in old)
+    for _, group in groupby(shared, key=lambda key: (key[0].skill, bool(key[1]))):
+        keys = list(group)
+        rows = [_paired(old[key], new[key]) for key in keys]
         changes = compare_arms(rows, EARLIER, level=level)
-        for both, row, change in zip(sides, rows, changes, strict=True):
-            pairs.append(_comparison(*both, row, change))
+        for key, row, change in zip(keys, rows, changes, strict=True):
+            compared = _comparison(old[key], new[key], row, change)
+            pairs.append(replace(compared, tag=key[1]))
+    pairs_before, pairs_after = (dict.fromkeys(pair for pair, _ in sides) for sides in (old, new))
     return RunComparison(
         tuple(pairs),
-        tuple(pair for pair in old if pair not in new),
-        tuple(pair for pair in new if pair not in old),
-        trigger_changes(before, after),
+        tuple(pair for pair in pairs_before if pair not in pairs_after),
+        tuple(pair for pair in pairs_after if pair not in pairs_before),
         tuple(_differences(before, after)),
     )
 
@@ -174,19 +154,24 @@ def _differences(before: RunResults, after: RunResults) -> Iterator[str]:
             yield f"{setting}: {were}, and now {are}"
 
 
-def _sides(run: RunResults) -> dict[SkillOnSubject, _Side]:
-    # Without the other arms, a missing baseline answer removes no case from the pairs.
-    skill_only = replace(run, records=tuple(r for r in run.case_records if r.arm == "skill"))
+def _sides(run: RunResults) -> dict[tuple[SkillOnSubject, str], _Side]:
+    """By skill, model and tag, those of a skill together."""
     skill_digests = {skill.name: skill.digest for skill in run.skills}
-    digests: dict[SkillOnSubject, dict[str, str]] = {}
-    for test in run.cases:
-        digests.setdefault(test.pair, {})[test.case] = test.digest
-    for record in run.case_records:
-        digests.setdefault(record.pair, {}).setdefault(record.case, "")
-    return {
-        row.pair: _Side(row, digests[row.pair], skill_digests[row.skill])
-        for row in skill_only.summaries
-    }
+    sides: dict[tuple[SkillOnSubject, str], _Side] = {}
+    for tag in _TAGS:
+        # Without the other arms, a missing baseline answer removes no case from the pairs.
+        part = replace(run, tests=run.cases, records=run.case_records)
+        part = triggers_as_cases(run, tag) if tag else part
+        part = replace(part, records=tuple(r for r in part.records if r.arm == "skill"))
+        digests: dict[SkillOnSubject, dict[str, str]] = {}
+        for test in part.tests:
+            digests.setdefault(test.pair, {})[test.case] = test.digest
+        for record in part.records:
+            digests.setdefault(record.pair, {}).setdefault(record.case, "")
+        for row in part.summaries:
+            sides[row.pair, tag] = _Side(row, digests[row.pair], skill_digests[row.skill])
+    order = [skill.name for skill in run.skills]
+    return dict(sorted(sides.items(), key=lambda item: order.index(item[0][0].skill)))
 
 
 def _paired(old: _Side, new: _Side) -> Summary:
@@ -233,59 +218,3 @@ def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None)
         agent_versions=(old.summary.agent_version, new.summary.agent_version),
         runs=(old.summary.runs, new.summary.runs),
     )
-
-
-# Triggers.
-
-
-def trigger_changes(before: RunResults, after: RunResults) -> tuple[TriggerChange, ...]:
-    """For each skill, agent and model with queries in both runs."""
-    changes = list(_trigger_changes(before, after))
-    p_values = holm([change.change.p_value for change in changes])
-    return tuple(
-        replace(change, change=adjusted_lift(change.change, p_value))
-        for change, p_value in zip(changes, p_values, strict=True)
-    )
-
-
-def _trigger_changes(before: RunResults, after: RunResults) -> Iterator[TriggerChange]:
-    old = {row.pair: row for row in before.trigger_summaries}
-    digests = [
-        {(test.pair, test.case): test.digest for test in run.triggers} for run in (before, after)
-    ]
-    for row in after.trigger_summaries:
-        if row.pair not in old:
-            continue
-        for measure, should in _MEASURES.items():
-            earlier, later = (
-                {query.case: query for query in summary.queries if query.should_open == should}
-                for summary in (old[row.pair], row)
-            )
-            samples: dict[str, list[tuple[float, float]]] = {}
-            for case in (case for case in later if case in earlier):  # in the order of the run
-                rates = _complete_rate(earlier[case]), _complete_rate(later[case])
-                same = len({of_run.get((row.pair, case)) for of_run in digests}) == 1
-                if rates[0] is not None and rates[1] is not None and same:
-                    samples.setdefault(later[case].sample or case, []).append((rates[0], rates[1]))
-            pairs = [
-                (fmean(rate for rate, _ in sample), fmean(rate for _, rate in sample))
-                for sample in samples.values()
-            ]
-            if pairs:
-                paired = sum(map(len, samples.values()))
-                yield TriggerChange(
-                    row.skill,
-                    row.model,
-                    measure,
-                    len(pairs),
-                    fmean(rate for rate, _ in pairs),
-                    fmean(rate for _, rate in pairs),
-                    paired_lift(pairs, max(row.runs, old[row.pair].runs)),
-                    len(earlier.keys() | later.keys()) - paired,
-                    row.agent,
-                )
-
-
-def _complete_rate(query: QueryRate) -> float | None:
-    """The rate of a query of which no run is missing."""
-    return None if query.errored else query.rate

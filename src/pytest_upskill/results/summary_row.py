@@ -131,15 +131,9 @@ def summary_rows(
     """One row per skill and model, with the numbers of its cases, of its triggers, or both."""
     rows = {verdict.summary.pair: row_of(verdict) for verdict in verdicts}
     for summary in triggers:
-        row = rows.get(summary.pair) or _row_of_triggers(summary, model_ids)
-        recall, alarms = summary.recall, summary.false_alarms
-        rows[summary.pair] = replace(
-            row,
-            recall=recall.rate if recall else None,
-            false_alarms=alarms.rate if alarms else None,
-            **_bounds("recall", recall.interval if recall else None),
-            **_bounds("false_alarms", alarms.interval if alarms else None),
-        )
+        row = row_of_triggers(summary, model_ids.get(summary.label, ""))
+        known = {name: getattr(row, name) for name in _OF_TRIGGERS}
+        rows[summary.pair] = replace(rows.get(summary.pair, row), **known)
     return tuple(
         replace(
             row,
@@ -151,17 +145,23 @@ def summary_rows(
     )
 
 
-def _row_of_triggers(summary: TriggerSummary, model_ids: Mapping[str, str]) -> SummaryRow:
+def row_of_triggers(summary: TriggerSummary, model_id: str = "") -> SummaryRow:
+    """The row of a skill on a model without cases."""
+    recall, alarms = summary.recall, summary.false_alarms
     return SummaryRow(
         skill=summary.skill,
         model=summary.model,
-        model_id=model_ids.get(summary.label, ""),
+        model_id=model_id,
         runs=summary.runs,
         errored=summary.errored,
         verdict="incomplete" if summary.incomplete else None,
         agent=summary.agent,
         agent_version=summary.agent_version or None,
         sentence=summary.sentence,
+        recall=recall.rate if recall else None,
+        false_alarms=alarms.rate if alarms else None,
+        **_bounds("recall", recall.interval if recall else None),
+        **_bounds("false_alarms", alarms.interval if alarms else None),
     )
 
 
@@ -234,4 +234,7 @@ def _activation(summary: Summary) -> dict[str, Any]:
     }
 
 
+_OF_TRIGGERS: Final = tuple(
+    f"{name}{bound}" for name in ("recall", "false_alarms") for bound in ("", "_low", "_high")
+)
 _NAMES: Final = frozenset(field.name for field in fields(SummaryRow))

@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -81,14 +81,6 @@ class QueryShare:
     queries: int  # those that ask the same count once
     opened: int  # queries that opened the skill, by the threshold
 
-    @property
-    def bounds(self) -> str:
-        return span(*self.interval, percent)
-
-    @property
-    def opened_words(self) -> str:
-        return f"in {self.opened:,} of {self.queries:,}"
-
 
 @dataclass(frozen=True)
 class TriggerSummary(WithPair):
@@ -103,8 +95,6 @@ class TriggerSummary(WithPair):
     not_run: int = 0  # queries without a trial
     trials: int = 0  # errored ones, too
     runs: int = 0  # the most that a query has
-    cost: float | None = None  # USD of one trial
-    tokens: float | None = None  # of one trial
     agent: str = CHAT
     agent_version: str = ""
     path: Annotated[str, Field(exclude=True)] = ""  # of the skill
@@ -122,19 +112,16 @@ class TriggerSummary(WithPair):
         parts += [f"{counted(self.not_run, 'query')} not run"] if self.not_run else []
         return " and ".join(parts) or ("" if self.trials else NO_QUERY)
 
-    @property
-    def missed(self) -> list[QueryRate]:
-        """Queries that should open the skill and don't, the worst first."""
-        queries = [query for query in self.queries if query.should_open]
-        wrong = [query for query in queries if query.right is False]
-        return sorted(wrong, key=lambda query: query.rate or 0.0)
+    def wrong(self, should_open: bool) -> list[QueryRate]:
+        """Queries that should open the skill and don't, or the other way round; the worst first."""
+        wrong = [q for q in self.queries if q.should_open is should_open and q.right is False]
+        return sorted(wrong, key=lambda query: query.rate or 0.0, reverse=not should_open)
 
     @property
-    def alarms(self) -> list[QueryRate]:
-        """Queries that should not open the skill and do, the worst first."""
-        queries = [query for query in self.queries if not query.should_open]
-        wrong = [query for query in queries if query.right is False]
-        return sorted(wrong, key=lambda query: -(query.rate or 0.0))
+    def shares(self) -> dict[str, QueryShare]:
+        """Recall and false alarms, as far as they are known."""
+        both = {"recall": self.recall, "false alarms": self.false_alarms}
+        return {name: share for name, share in both.items() if share}
 
     @computed_field
     @cached_property
@@ -160,48 +147,38 @@ class TriggerSummary(WithPair):
 
     @property
     def _shares(self) -> str:
-        parts = []
-        if share := self.recall:
-            rate = f"(recall {percent(share.rate)}, {share.bounds})"
-            parts.append(f"{share.opened_words} that need it {rate}")
-        if share := self.false_alarms:
-            rate = f"(false alarms {percent(share.rate)}, {share.bounds})"
-            kind = "that don't" if parts else "that don't need it"
-            parts.append(f"{share.opened_words} {kind} {rate}")
+        parts = list[str]()
+        for name, share in self.shares.items():
+            kind = "need it" if name == "recall" else "don't" if parts else "don't need it"
+            rate = f"({name} {percent(share.rate)}, {span(*share.interval, percent)})"
+            parts.append(f"in {share.opened:,} of {share.queries:,} that {kind} {rate}")
         return f"opened {', '.join(parts)}" if parts else NO_QUERY
 
     @property
     def advice(self) -> list[str]:
         """The worst queries, what was opened instead, and what to do; empty if all is well."""
         lines = []
-        for problem, queries in (
-            ("not opened for", self.missed),
-            ("opened without need for", self.alarms),
-        ):
-            if queries:
-                lines.append(f"{problem}: {_names(queries)}")
+        for problem, should_open in (("not opened for", True), ("opened without need for", False)):
+            if queries := self.wrong(should_open):
+                lines.append(f"{problem}: {_first([f'{q.name} ({q.count})' for q in queries])}")
         if self.instead:
-            lines.append(f"opened instead: {instead_words(self.instead)}")
+            lines.append(f"opened instead: {_instead_words(self.instead)}")
         if self.errored:
             lines.append(f"without a result: {self._errors}")
-        lines += self._few_queries
+        few = [*self._few_queries]
         poor = self.recall is not None and self.recall.rate < _GOOD_RECALL
         loud = self.false_alarms is not None and self.false_alarms.rate > _FEW_ALARMS
         if poor or loud:
-            lines.append(f"to improve its description: {self._describe}")
-        elif self._few_queries and not self.incomplete:
-            lines.append(f"to write more queries: {self._command('triggers')}")
-        return lines
+            return [*lines, *few, f"to improve its description: {self._describe}"]
+        if few and not self.incomplete:
+            few.append(f"to write more queries: {self._command('triggers')}")
+        return [*lines, *few]
 
     @property
     def _errors(self) -> str:
         causes = Counter(one_line(reason, 200) for query in self.queries for reason in query.errors)
-        words = [
-            f"{reason} ({number:,})" if number > 1 else reason
-            for reason, number in causes.most_common(_MOST_NAMES)
-        ]
-        hidden = len(causes) - len(words)
-        return "; ".join([*words, *([f"and {hidden} more causes"] if hidden else [])])
+        words = [f"{reason} ({n:,})" if n > 1 else reason for reason, n in causes.most_common()]
+        return _first(words, "; ", " causes")
 
     @property
     def _describe(self) -> str:
@@ -215,37 +192,34 @@ class TriggerSummary(WithPair):
         return shlex.join(one_line(word, 200) for word in words)
 
     @property
-    def _few_queries(self) -> list[str]:
+    def _few_queries(self) -> Iterator[str]:
         """What so few queries can show."""
-        lines = []
-        if (share := self.recall) and (number := share.queries) < ENOUGH_QUERIES:
-            verbs = ("needs it shows", "need it show")[number != 1]
-            lines.append(
-                f"{counted(number, 'query')} that {verbs} little: even with {number} "
-                f"of {number}, recall could still be {percent(wilson(1.0, number).low)}"
-            )
-        if (share := self.false_alarms) and (number := share.queries) < ENOUGH_QUERIES:
-            verbs = ("doesn't need it shows", "don't need it show")[number != 1]
-            lines.append(
-                f"{counted(number, 'query')} that {verbs} little: even with 0 of "
-                f"{number}, false alarms could still be {percent(wilson(0.0, number).high)}"
-            )
-        return lines
+        for name, share in self.shares.items():
+            number, best = share.queries, 1.0 if name == "recall" else 0.0
+            if number < ENOUGH_QUERIES:
+                needs = "needs it" if best else "doesn't need it"
+                verbs = f"{needs} shows" if number == 1 else f"{_PLURAL[needs]} show"
+                bound = wilson(best, number)[0 if best else 1]
+                yield (
+                    f"{counted(number, 'query')} that {verbs} little: even with "
+                    f"{round(best * number)} of {number}, {name} could still be {percent(bound)}"
+                )
 
 
-def _names(queries: Sequence[QueryRate]) -> str:
-    listed = [f"{query.name} ({query.count})" for query in queries[:_MOST_NAMES]]
-    hidden = len(queries) - len(listed)
-    return ", ".join([*listed, *([f"and {hidden} more"] if hidden else [])])
+_PLURAL: Final = {"needs it": "need it", "doesn't need it": "don't need it"}
 
 
-def instead_words(instead: Mapping[str, int]) -> str:
+def _first(words: Sequence[str], separator: str = ", ", noun: str = "") -> str:
+    hidden = len(words) - _MOST_NAMES
+    others = [f"and {hidden} more{noun}"] if hidden > 0 else []
+    return separator.join([*words[:_MOST_NAMES], *others])
+
+
+def _instead_words(instead: Mapping[str, int]) -> str:
     """``docs-writer in 6 trials, pdf-tools in 1``, the most frequent first."""
-    first, *others = list(instead.items())[:_MOST_NAMES]
-    words = [f"{one_line(first[0], 60)} in {counted(first[1], 'trial')}"]
-    words += [f"{one_line(name, 60)} in {number:,}" for name, number in others]
-    hidden = len(instead) - len(words)
-    return ", ".join([*words, *([f"and {hidden} more"] if hidden else [])])
+    (name, number), *others = instead.items()
+    words = [f"{one_line(name, 60)} in {counted(number, 'trial')}"]
+    return _first([*words, *(f"{one_line(name, 60)} in {number:,}" for name, number in others)])
 
 
 def trigger_summaries(
@@ -269,7 +243,6 @@ def trigger_summaries(
             for test, records in zip(queries_of, by_query, strict=True)
         )
         records = [record for of_query in by_query for record in of_query]
-        answered = [record for record in records if record.outcome != "errored"]
         summaries.append(
             TriggerSummary(
                 skill,
@@ -277,12 +250,10 @@ def trigger_summaries(
                 share_of(query for query in queries if query.should_open),
                 share_of(query for query in queries if not query.should_open),
                 queries,
-                errored=len(records) - len(answered),
+                errored=sum(record.outcome == "errored" for record in records),
                 not_run=missing.get(group, 0) + sum(not of_query for of_query in by_query),
                 trials=len(records),
                 runs=max((record.run for record in records), default=0),
-                cost=_mean([record.cost for record in answered]),
-                tokens=_mean([record.tokens for record in answered]),
                 agent=agent,
                 agent_version=agents_in(records).get(agent, ""),
                 path=paths.get(skill, ""),
@@ -331,11 +302,6 @@ def share_of(queries: Iterable[QueryRate]) -> QueryShare | None:
     return QueryShare(rate, wilson(rate, len(rates)), len(rates), opened)
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    numbers = [value for value in values if value is not None]
-    return fmean(numbers) if numbers and len(numbers) == len(values) else None
-
-
 def query_repeat_notes(rows: Iterable[TriggerSummary]) -> list[str]:
     """Queries that ask the same, once for each skill."""
     notes = dict[str, str]()
@@ -365,21 +331,23 @@ def _reasons(row: TriggerSummary, gates: Gates) -> list[str]:
     if row.incomplete:
         return [f"can't pass: {row.missing_words}"]
     reasons = []
-    minimum, maximum, confident = gates.min_recall, gates.max_false_alarms, gates.confident
-    if minimum is not None:
-        likely = "lowest likely recall" if confident else "recall"
+    if gates.min_recall is not None:
+        likely = "lowest likely recall" if gates.confident else "recall"
         if row.recall is None:
             reasons.append("recall unknown: no query that needs the skill was asked")
-        elif (rate := row.recall.interval.low if confident else row.recall.rate) < minimum:
-            reached, limit = apart(rate, minimum)
+        elif (rate := row.recall.interval.low if gates.confident else row.recall.rate) < (
+            gates.min_recall
+        ):
+            reached, limit = apart(rate, gates.min_recall)
             reasons.append(f"{likely} is {reached}% (minimum {limit}%)")
-    if maximum is not None:
-        likely = "highest likely share of false alarms" if confident else "share of false alarms"
-        if row.false_alarms is None:
+    if gates.max_false_alarms is not None:
+        likely = "highest likely share" if gates.confident else "share"
+        alarms = row.false_alarms
+        if alarms is None:
             reasons.append("false alarms unknown: no query without need of it was asked")
-        elif (
-            rate := row.false_alarms.interval.high if confident else row.false_alarms.rate
-        ) > maximum:
-            reached, limit = apart(rate, maximum)
-            reasons.append(f"{likely} is {reached}% (maximum {limit}%)")
+        elif (rate := alarms.interval.high if gates.confident else alarms.rate) > (
+            gates.max_false_alarms
+        ):
+            reached, limit = apart(rate, gates.max_false_alarms)
+            reasons.append(f"{likely} of false alarms is {reached}% (maximum {limit}%)")
     return reasons

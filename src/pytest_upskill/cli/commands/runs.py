@@ -262,10 +262,6 @@ def _comparison_json(names: Sequence[str], comparison: RunComparison) -> str:
         }
         for pair in comparison.pairs
     ]
-    triggers = [
-        {**asdict(trigger), "change": trigger.change._asdict(), "verdict": trigger.word}
-        for trigger in comparison.triggers
-    ]
     data = {
         "schema": 1,
         "before": names[0],
@@ -273,7 +269,6 @@ def _comparison_json(names: Sequence[str], comparison: RunComparison) -> str:
         "pairs": pairs,
         "only_before": [(pair.skill, pair.subject.label) for pair in comparison.only_before],
         "only_after": [(pair.skill, pair.subject.label) for pair in comparison.only_after],
-        **({"triggers": triggers} if triggers else {}),
         "differences": comparison.differences,
     }
     return json.dumps(data, indent=2)

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...results.case_changes import ChangedCase, Changes, Place
 from ...results.regressions import Standing, could_flip, reaches
-from ...results.run import RunResults
+from ...results.run import RunResults, triggers_as_cases
 from ...results.summary import CaseSummary
 from ...settings import Score
 from ...trials.plan import Count, PlannedCase
@@ -130,8 +130,11 @@ def rows_of(results: RunResults, changes: Changes | None = None) -> list[PageCas
 
 
 def _rows(results: RunResults, changes: Changes | None) -> list[PageCase]:
-    summaries: dict[SkillOnSubject, dict[str, CaseSummary]] = {
-        row.pair: {case.case: case for case in row.by_case} for row in results.summaries
+    summaries: dict[tuple[SkillOnSubject, str], CaseSummary] = {
+        (row.pair, case.case): case
+        for run in (results, triggers_as_cases(results))
+        for row in run.summaries
+        for case in row.by_case
     }
     scores = {skill.name: skill.score for skill in results.skills}
     failed = {id(test) for test in results.failed}
@@ -139,11 +142,11 @@ def _rows(results: RunResults, changes: Changes | None) -> list[PageCase]:
         PageCase(
             test,
             results.records_of(test),
-            summaries.get(test.pair, {}).get(test.case),
+            summaries.get((test.pair, test.case)),
             results.standing(test),
             scores.get(test.skill, "pass"),
             id(test) in failed,
             changes.of(test) if changes else None,
         )
-        for test in results.cases
+        for test in results.tests
     ]

@@ -8,7 +8,7 @@ from ...results.arm_comparison import unit_of
 from ...results.case_changes import ChangedCase, ChangeKind, Changes, Place
 from ...results.contrasts import points_words
 from ...results.run import RunResults
-from ...results.run_comparison import PairComparison, UnpairedCases
+from ...results.run_comparison import PairComparison
 from ...trials.plan import Count
 from .case_data import case_anchor
 from .markup import commit_tag, text, time_tag
@@ -34,12 +34,7 @@ def changed_section(results: RunResults, changes: Changes) -> str:
     if not groups and all(pair.same_skill and not _about_pair(pair) for pair in compared):
         compared = ()  # nothing changed, which takes one line
     pairs = "".join(_pair(pair, several) for pair in compared)
-    triggers = "".join(
-        f"<li>{_word(row.word)}<p><b>{text(row.skill)} on {text(row.label)}</b> "
-        f"{text(row.words)}.</p></li>"
-        for row in changes.comparison.triggers
-    )
-    listed = f'<ul class="verdicts">{pairs}{triggers}</ul>' if pairs or triggers else ""
+    listed = f'<ul class="verdicts">{pairs}</ul>' if pairs else ""
     notes_list = f'<ul class="notes">{notes}</ul>' if notes else ""
     return (
         '<section id="changed" class="changed"><h2>Changed since the run before</h2>'
@@ -61,17 +56,17 @@ def _about(changes: Changes) -> str:
 
 def _pair(pair: PairComparison, several: bool) -> str:
     """What the statistics say of a skill on a model; the numbers alone if they say nothing."""
-    name = f"{pair.pair}" if several else pair.label
+    name = f"{pair.skill} on {pair.title}" if several else pair.title
     skill = "the same skill" if pair.same_skill else "the skill was edited"
     about = [skill, *_about_pair(pair)]
     facts = f'<p class="facts">{text("; ".join(about))}</p>'
     change = pair.change
     if change is None or pair.before is None or pair.after is None:
-        none = f"<p><b>{text(name)}</b> no case in common</p>"
+        none = f"<p><b>{text(name)}</b> no {pair.noun} in common</p>"
         return f"<li>{_word('not compared')}<div>{none}{facts}</div></li>"
     points = points_words(change.lift, change.unit)
     rates = f"{percent(pair.before)} → {percent(pair.after)}{unit_of(pair.score)}"
-    cases = f"over {counted(pair.cases, 'case')} with the skill"
+    cases = f"over {counted(pair.cases, pair.noun)} with the skill"
     return (
         f"<li>{_word(change.word)}<div><p><b>{text(name)}</b> {rates}, {points} {cases}</p>"
         f"{facts}</div></li>"
@@ -79,7 +74,7 @@ def _pair(pair: PairComparison, several: bool) -> str:
 
 
 def _about_pair(pair: PairComparison) -> list[str]:
-    return [*pair.differences, *_left_out(pair.left_out)]
+    return [*pair.differences, *_left_out(pair)]
 
 
 def _word(word: str) -> str:
@@ -87,14 +82,15 @@ def _word(word: str) -> str:
     return f'<span class="word {kind}">{text(word)}</span>'
 
 
-def _left_out(counts: UnpairedCases) -> Iterator[str]:
+def _left_out(pair: PairComparison) -> Iterator[str]:
+    counts = pair.left_out
     numbers = {
         "edited, so not compared": counts.edited,
         "not answered in both": counts.unanswered,
     }
     for reason, number in numbers.items():
         if number:
-            yield f"{counted(number, 'case')} {reason}"
+            yield f"{counted(number, pair.noun)} {reason}"
 
 
 def _notes(changes: Changes) -> Iterator[str]:

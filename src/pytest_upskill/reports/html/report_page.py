@@ -6,17 +6,19 @@ from itertools import groupby
 from typing import Final
 from urllib.parse import urlencode
 
-from ..._util.texts import counted, seconds
+from ..._util.texts import counted, percent, seconds
 from ...results.arm_comparison import SCORE_WORDS, unit_of
 from ...results.case_changes import Changes, Earlier, changes
 from ...results.run import RunResults
 from ...results.run_notes import agent_lines
 from ...results.summary import case_words
 from ...results.summary_row import SummaryRow, row_of
+from ...results.trigger_summary import TriggerSummary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
+from ...skills.case import OPENS, STAYS_CLOSED
 from ...trials.plan import SkillInfo
 from ..numbers import LIFT, WITH, WITHOUT, Number, shown_numbers
-from ..phrases import cache_words
+from ..phrases import cache_words, size_words
 from .case_data import NO_BASELINE, Fitted, fitted, shown_name, skill_anchor
 from .case_rows import PageCase, rows_of
 from .changes import changed_section
@@ -34,7 +36,6 @@ from .markup import (
 )
 from .plots import dumbbell, frontier, points_of, score_title
 from .study_sections import study_sections
-from .trigger_section import trigger_section
 
 _MOST: Final = 900_000  # characters of the file
 _SCRIPTS: Final = (
@@ -60,7 +61,7 @@ def html_report(
     rows, style = rows_of(results, changed), resource("overview.css") + resource("opened.css")
     style += resource("studies.css") if results.studies else ""
     style += resource("changes.css") if changed else ""
-    if not _has_cases(results):  # which all of the script is for
+    if results.only_studied:  # which all of the script is for
         body = _body(results, rows, notes, Fitted("", 0, 0), changed)
         return shell(_title(results), body, style=style)
     style += resource("grid.css")
@@ -70,11 +71,6 @@ def html_report(
     content = fitted(results, rows, _MOST - len(frame.encode("utf-8", "replace")), earlier)
     body = _body(results, rows, notes, content, changed)
     return shell(_title(results), body, script, content.data, style)
-
-
-def _has_cases(results: RunResults) -> bool:
-    """Not if only triggers were tested, or nothing but studies made."""
-    return bool(results.cases) or not (results.triggers or results.only_studied)
 
 
 def _title(results: RunResults) -> str:
@@ -109,9 +105,9 @@ def _body(
                 _section(skill, verdicts, skill.name if several else "Verdict")
                 for skill, verdicts in by_skill
             ),
-            trigger_section(results.trigger_summaries),
+            _triggers(results.trigger_summaries),
             _part("studies", study_sections(results.studies)),
-            _cases(content) if _has_cases(results) else "",
+            _cases(content) if not results.only_studied else "",
             "</main>",
             _foot(results, notes),
         ]
@@ -138,7 +134,7 @@ def _head(
         "Changed": changed is not None,
         "Triggers": results.triggers,
         "Studies": results.studies,
-        "Cases": _has_cases(results),
+        "Cases": not results.only_studied,
     }
     links = "".join(f'<a href="#{name.lower()}">{name}</a>' for name, own in parts.items() if own)
     return (
@@ -166,13 +162,9 @@ def _outcome(results: RunResults, rows: Sequence[PageCase]) -> str:
         title = results.outcome().capitalize()
         return f'<section class="outcome bad"><h2>{title}</h2><ul>{listed}</ul></section>'
     gates = "all gates passed" if results.gate.passed is not None else "no gates were set"
-    query_records = [results.records_of(test) for test in results.triggers]
-    skipped = sum("not run" in row.states for row in rows) + sum(
-        not records for records in query_records
-    )
-    failed = sum("failed" in row.states for row in rows) + _failed_queries(results)
-    tests = len(rows) + len(query_records)
-    counts = f"{tests - skipped - failed:,} of {counted(tests, 'test')} passed"
+    skipped = sum("not run" in row.states for row in rows)
+    failed = sum("failed" in row.states for row in rows)
+    counts = f"{len(rows) - skipped - failed:,} of {counted(len(rows), 'test')} passed"
     expected = _to_cases(f"{failed:,} failed as expected", outcome="failed as expected")
     counts += f", {expected}" if failed else ""
     counts += f", {_to_cases(f'{skipped:,} skipped', outcome='not run')}" if skipped else ""
@@ -189,10 +181,7 @@ def _to_cases(words: str, kind: str = "", **filters: str) -> str:
 def _problem(results: RunResults, reason: str) -> str:
     """Why the run fails, with a link to the tests or the skill that it is about."""
     if results.failed and reason == results.problems[0]:
-        of_cases = {id(test) for test in results.cases}
-        if any(id(test) in of_cases for test in results.failed):
-            return _to_cases(reason, outcome="failed")
-        return f'<a href="#triggers">{text(reason)}</a>'
+        return _to_cases(reason, outcome="failed")
     named = [
         verdict.summary.skill
         for verdict in results.verdicts
@@ -203,14 +192,6 @@ def _problem(results: RunResults, reason: str) -> str:
     skill = max(named, key=len)
     rest_html = text(reason.removeprefix(skill))
     return f'<a href="#{skill_anchor(skill)}">{text(skill)}</a>{rest_html}'
-
-
-def _failed_queries(results: RunResults) -> int:
-    """Those that failed as expected: a run with any other has not passed."""
-    standings = map(results.standing, results.triggers)
-    return sum(
-        standing is not None and standing.kind not in ("passed", "better") for standing in standings
-    )
 
 
 def _cases(content: Fitted) -> str:
@@ -240,6 +221,28 @@ def _foot(results: RunResults, notes: Sequence[str]) -> str:
         "points, with its 95 % interval. If an answer is missing, the other arm's is not counted "
         f"either.{agents}</p>"
         f"<p>{versions}</p></footer>"
+    )
+
+
+def _triggers(rows: Sequence[TriggerSummary]) -> str:
+    """How often skills are opened; the table of cases has every query."""
+    if not rows:
+        return ""
+    several = len({row.skill for row in rows}) > 1
+    verdicts = []
+    for row in rows:
+        rates = [f"{name} {percent(share.rate)}" for name, share in row.shares.items()]
+        advice = "".join(f"<li>{text(line)}</li>" for line in row.advice)
+        verdicts.append(
+            f'<li><span class="word {row.word}">{text(row.word or rates[0])}</span><div>'
+            f"<p><b>{breakable(f'{row.pair}' if several else row.label)}</b> "
+            f"{text(row.sentence)}.</p>{f'<ul>{advice}</ul>' if advice else ''}</div></li>"
+        )
+    kinds = [_to_cases(f"all with the tag {tag}", tag=tag) for tag in (OPENS, STAYS_CLOSED)]
+    return (
+        '<section id="triggers"><h2>Triggers</h2>'
+        f'<p class="facts">{text(size_words(rows))} · {", ".join(kinds)}</p>'
+        f'<ul class="verdicts">{"".join(verdicts)}</ul></section>'
     )
 
 

@@ -15,7 +15,6 @@ from ...results.run import RunResults
 from ...results.trigger_summary import TriggerSummary, trigger_reasons
 from ...results.verdict import Verdict, Word, gate_reasons, missing_words
 from ...stats import Lift
-from ..numbers import TRIGGER_NUMBERS
 from ..phrases import cache_words
 from .layout import TerminalLook, text_width, wrapped
 
@@ -240,7 +239,7 @@ def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> boo
     """Whether it is shown to do what it is for; without a baseline, whether all cases pass."""
     words = {verdict.word for verdict in verdicts}
     passes = all(v.summary.scored("skill") == 1 for v in verdicts if v.word is None)
-    opened = not any(row.missed or row.alarms for row in rows)
+    opened = not any(row.wrong(should_open) for row in rows for should_open in (True, False))
     return words <= {"helps", "not needed", None} and words != {"not needed"} and passes and opened
 
 
@@ -276,11 +275,7 @@ def _lift(lift: Lift, unit: str) -> tuple[str, str]:
 def _triggers(row: TriggerSummary) -> _Phrase:
     if row.incomplete:
         return _Phrase(_MISSING, "triggers incomplete on", row.label, "", f"({row.missing_words})")
-    rates = [
-        f"{number.header} {text}"
-        for number in TRIGGER_NUMBERS
-        if number.bar and (text := number.text(row))
-    ]
+    rates = [f"{name} {percent(share.rate)}" for name, share in row.shares.items()]
     return _Phrase(_PLAIN, f"{', '.join(rates)} on", row.label)
 
 

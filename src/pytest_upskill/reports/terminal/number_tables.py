@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..._util.texts import harmless, percent
-from ..numbers import CHANGE, COST, Number, Row, field_of
+from ...results.summary_row import SummaryRow
+from ..numbers import CHANGE, COST, Number, field_of
 from .layout import Marks, TerminalLook, cut, split_name, text_width
 from .tables import KEEP, Cell, Column, Style, Table, fitted
 
@@ -53,7 +54,7 @@ _LAYOUTS: Final = (
 
 def number_table(
     names: Mapping[str, Sequence[str]],
-    rows: Sequence[Row],
+    rows: Sequence[SummaryRow],
     numbers: Sequence[Number],
     look: TerminalLook,
 ) -> list[str]:
@@ -64,7 +65,7 @@ def number_table(
 
 def _table(
     names: Mapping[str, Sequence[str]],
-    rows: Sequence[Row],
+    rows: Sequence[SummaryRow],
     numbers: Sequence[Number],
     layout: _Layout,
     look: TerminalLook,
@@ -96,7 +97,7 @@ def _table(
     return Table(columns, cells, layout.between, layout.drop_below)
 
 
-def _cell(number: Number, row: Row, layout: _Layout, look: TerminalLook) -> Cell:
+def _cell(number: Number, row: SummaryRow, layout: _Layout, look: TerminalLook) -> Cell:
     marks = look.marks
     if number.bar:
         return Cell(_bar(number.amount(row), layout, marks))

@@ -9,7 +9,7 @@ from ...results.arm_comparison import SCORE_WORDS
 from ...results.contrasts import span_words
 from ...results.regressions import reaches
 from ...results.run import RunResults
-from ...results.run_comparison import CaseChange, PairComparison, RunComparison, UnpairedCases
+from ...results.run_comparison import CaseChange, PairComparison, RunComparison
 from ...results.run_notes import agent_lines, run_notes
 from ...stats import Change
 from ...trials.plan import PlannedCase
@@ -105,14 +105,11 @@ def comparison_lines(
     ]
     head = Table([Column()] * 4, [[Cell(text) for text in row] for row in rows])
     lines = [cut(line, look.width, look.marks.cut) for line in head.body(look.paint)]
-    if not comparison.pairs and not comparison.triggers:
+    if not comparison.pairs:
         lines += ["", "Nothing to compare: the runs share no skill on the same model."]
     for skill in dict.fromkeys(pair.skill for pair in comparison.pairs):
         pairs = [pair for pair in comparison.pairs if pair.skill == skill]
         lines += ["", *_skill(skill, pairs, look)]
-    for change in comparison.triggers:
-        text = one_line(f"{change.pair}: {change.words}.", 400)
-        lines += ["", *wrapped(text, look.width, rest="  ")]
     if comparison.differences:
         lines += ["", "Not the same in both:", *_indented(comparison.differences, look)]
     for letter, only in (("A", comparison.only_before), ("B", comparison.only_after)):
@@ -130,22 +127,22 @@ def _skill(skill: str, pairs: Sequence[PairComparison], look: TerminalLook) -> l
     lines = [title, "", header, rule[: look.width], *body]
     for pair in pairs:
         notes = _indented(_notes(pair, look), look)
-        lines += ["", f"{one_line(pair.label, 60)}:", *notes] if notes else []
+        lines += ["", f"{one_line(pair.title, 80)}:", *notes] if notes else []
     return lines
 
 
 def _table(pairs: Sequence[PairComparison], longest: int, look: TerminalLook) -> Table:
-    models = distinct_names([pair.label for pair in pairs], longest, look.marks.cut)
+    models = distinct_names([pair.title for pair in pairs], longest, look.marks.cut)
     numbers = [
         Column(header, right=True) for header in ("cases", "A", "B", "change", "p", "tokens")
     ]
-    rows = [[Cell(models[pair.label]), *_cells(pair, look)] for pair in pairs]
+    rows = [[Cell(models[pair.title]), *_cells(pair, look)] for pair in pairs]
     return Table([Column("model"), *numbers, Column()], rows)
 
 
 def _cells(pair: PairComparison, look: TerminalLook) -> list[Cell]:
     if pair.change is None or pair.before is None or pair.after is None:
-        return [Cell(text) for text in ("0", *"-----", "no case in common")]
+        return [Cell(text) for text in ("0", *"-----", f"no {pair.noun} in common")]
     p_value = pair.change.lift.p_value
     texts = [
         str(pair.cases),
@@ -169,7 +166,7 @@ def _notes(pair: PairComparison, look: TerminalLook) -> Iterator[str]:
     for word, cases in (("fell", pair.fell), ("rose", pair.rose)):
         if cases:
             yield f"{len(cases)} {word}: {_changes(cases, look)}"
-    if reasons := _left_out(pair.left_out):
+    if reasons := _left_out(pair):
         yield f"left out: {reasons}"
     if pair.change and (other_lift := pair.change.other_words):
         yield other_lift
@@ -186,7 +183,8 @@ def _changes(cases: Sequence[CaseChange], look: TerminalLook) -> str:
     return ", ".join([*texts, *hidden])
 
 
-def _left_out(counts: UnpairedCases) -> str:
+def _left_out(pair: PairComparison) -> str:
+    counts = pair.left_out
     numbers = {
         "only in A": counts.only_before,
         "only in B": counts.only_after,
@@ -194,7 +192,7 @@ def _left_out(counts: UnpairedCases) -> str:
         "not answered in both": counts.unanswered,
     }
     return ", ".join(
-        f"{counted(number, 'case')} {reason}" for reason, number in numbers.items() if number
+        f"{counted(number, pair.noun)} {reason}" for reason, number in numbers.items() if number
     )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..._util.texts import harmless, one_line
+from ...results.summary_row import row_of_triggers
 from ...results.trigger_summary import TriggerSummary
-from ..numbers import instead_text, shown_trigger_numbers
+from ..numbers import TRIGGER_NUMBERS, instead_text
 from ..phrases import choice_note, query_text, size_words
 from .layout import TerminalLook, cut, wrapped
 from .number_tables import number_table
@@ -27,7 +28,7 @@ def trigger_tables(rows: Sequence[TriggerSummary], look: TerminalLook) -> list[l
     names = {"skill": [row.skill for row in rows], "model": [row.label for row in rows]}
     if len(set(names["skill"])) == 1:
         del names["skill"]
-    blocks = [title, number_table(names, rows, shown_trigger_numbers(rows), look)]
+    blocks = [title, number_table(names, [*map(row_of_triggers, rows)], TRIGGER_NUMBERS, look)]
     return [*blocks, *(_queries(rows, look) if look.verbosity > 0 else [])]
 
 
