@@ -239,7 +239,7 @@ def test_an_unknown_name_is_refused_with_a_guess(name: str, hint: str) -> None:
         ("gpt-oss", "unknown model", "such as hf:openai/gpt-oss-120b."),
         ("sonnet4", "unknown model", 'Use "sonnet" for the newest one, or anthropic:ID.'),
         ("responses.gpt-5.low", '"responses" is not supported', "Use openai.gpt-5.low."),
-        ("cli.claude-code.sonnet", '"cli" is not supported', "use the model that the agent uses"),
+        ("cli.claude-code.sonnet", '"cli" is not supported', "the model that the agent uses"),
         ("bedrock.amazon.nova", "only Claude is asked on Bedrock", "anthropic.claude"),
         ("hf.a/b:groq?top_p=1", 'parameters after "?" are not supported', "Use hf.a/b:groq, or"),
         ("generic.m?top_p=1", 'parameters after "?" are not supported', "Use generic.m."),
