@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -68,12 +68,15 @@ class UsableCase:
     checks: tuple[AnyCheck, ...]
 
 
-@dataclass(frozen=True)
-class Rejected:
+class Rejected(NamedTuple):
     """A case or a query that can't be used, and why."""
 
     text: str  # of the question, shortened
     reason: str
+
+
+Cases = Sequence[UsableCase]
+Counts = tuple[int, ...]
 
 
 @dataclass
@@ -83,6 +86,19 @@ class Authored:
     usable: list[UsableCase] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     stop: str = ""
+
+    def counts(self, number: int) -> str:
+        """How many of ``number`` were written, in words."""
+        kept, rejected = len(self.usable), len(self.rejected)
+        parts = [f"{kept} kept", f"{rejected} rejected" if rejected else ""]
+        parts += [f"{number - kept} given up"] if kept < number else []
+        return ", ".join(filter(None, parts))
+
+    @property
+    def reasons(self) -> str:
+        """Why some were rejected."""
+        texts = (f"{text!r}: {reason}" for text, reason in self.rejected[-3:])
+        return one_line("; ".join(texts), _SHOWN)
 
 
 @dataclass(frozen=True)
@@ -97,7 +113,7 @@ class Author(ABC):
     batch: ClassVar[int]  # replies with more get cut off
 
     @abstractmethod
-    def missing(self, cases: Sequence[UsableCase], total: int) -> tuple[int, ...]:
+    def missing(self, cases: Cases, total: int) -> Counts:
         """How many of each kind are missing, for ``total`` in all."""
 
     def kind_of(self, _: UsableCase) -> int:
@@ -106,34 +122,25 @@ class Author(ABC):
 
     @abstractmethod
     def request(
-        self,
-        missing: tuple[int, ...],
-        existing: Sequence[UsableCase],
-        rejected: Sequence[Rejected],
+        self, missing: Counts, existing: Cases, rejected: Sequence[Rejected]
     ) -> tuple[str, str, str]:
         """The system text, the prompt and the schema."""
 
     @abstractmethod
-    def tried(self, reply: Any, existing: Sequence[UsableCase]) -> UsableCase:
+    def tried(self, reply: Any, existing: Cases) -> UsableCase:
         """The case of a reply; NotUsable if it tests nothing, or the same as an existing one."""
 
-    def write(self, number: int, existing: Sequence[UsableCase] = ()) -> Authored:
+    def write(self, number: int, existing: Cases = ()) -> Authored:
         """Up to ``number`` cases that differ from the ``existing`` ones."""
         batches = -(-number // self.batch)
         return self._write(number, existing, (), batches + _ROUNDS)
 
-    def replace(
-        self, rejected: Sequence[Rejected], existing: Sequence[UsableCase]
-    ) -> list[UsableCase]:
+    def replace(self, rejected: Sequence[Rejected], existing: Cases) -> list[UsableCase]:
         """Replacements for cases that were rejected later; those that are usable at once."""
         return self._write(len(rejected), existing, rejected, 1).usable
 
     def _write(
-        self,
-        number: int,
-        existing: Sequence[UsableCase],
-        rejected: Sequence[Rejected],
-        rounds: int,
+        self, number: int, existing: Cases, rejected: Sequence[Rejected], rounds: int
     ) -> Authored:
         written, total = Authored(), len(existing) + number
         for _ in range(rounds):
@@ -147,24 +154,16 @@ class Author(ABC):
             except (BudgetError, UnusableError) as error:
                 if not written.usable:
                     raise
-                ended = isinstance(error, BudgetError)
-                written.stop = (
-                    f"another round {self.run.models.past_budget()}"
-                    if ended
-                    else str(error).splitlines()[0].rstrip(":")
-                )
+                written.stop = str(error).splitlines()[0].rstrip(":")
+                if isinstance(error, BudgetError):
+                    written.stop = f"another round {self.run.models.past_budget()}"
                 return written
             rejected = self._add(written, replies, existing, total)
         if len(written.usable) < number:
             written.stop = f"{self.model} wrote too few that can be used"
         return written
 
-    def _ask(
-        self,
-        missing: tuple[int, ...],
-        existing: Sequence[UsableCase],
-        rejected: Sequence[Rejected],
-    ) -> list[Any]:
+    def _ask(self, missing: Counts, existing: Cases, rejected: Sequence[Rejected]) -> list[Any]:
         system, prompt, schema = self.request(missing, existing, rejected[-_MOST_REJECTED:])
         request = TeachRequest(self.model, system, prompt, schema, self.run.state.session)
         return ask_for(
@@ -172,7 +171,7 @@ class Author(ABC):
         )
 
     def _add(
-        self, written: Authored, replies: Sequence[Any], existing: Sequence[UsableCase], total: int
+        self, written: Authored, replies: Sequence[Any], existing: Cases, total: int
     ) -> list[Rejected]:
         """Add what can be used and is missing; return what was rejected of this reply."""
         rejected = list[Rejected]()
@@ -194,7 +193,7 @@ class Author(ABC):
         return rejected
 
 
-def _batch_of(missing: tuple[int, ...], most: int) -> tuple[int, ...]:
+def _batch_of(missing: Counts, most: int) -> Counts:
     """As many as one reply can hold, of each kind its share."""
     total = sum(missing)
     if total <= most:
@@ -214,14 +213,11 @@ class CaseAuthor(Author):
     question = "input"
     batch = 12
 
-    def missing(self, cases: Sequence[UsableCase], total: int) -> tuple[int, ...]:
+    def missing(self, cases: Cases, total: int) -> Counts:
         return (max(0, total - len(cases)),)
 
     def request(
-        self,
-        missing: tuple[int, ...],
-        existing: Sequence[UsableCase],
-        rejected: Sequence[Rejected],
+        self, missing: Counts, existing: Cases, rejected: Sequence[Rejected]
     ) -> tuple[str, str, str]:
         judged, agents = self.run.models.judge is not None, self.run.settings.only_agents
         prompt = cases_prompt(
@@ -230,13 +226,13 @@ class CaseAuthor(Author):
             self.body,
             sum(missing),
             [usable.case.input for usable in existing],
-            [(case.text, case.reason) for case in rejected],
+            rejected,
             judge=judged,
             agents=agents,
         )
         return self.system, prompt, cases_schema(judged, agents=agents)
 
-    def tried(self, reply: Any, existing: Sequence[UsableCase]) -> UsableCase:
+    def tried(self, reply: Any, existing: Cases) -> UsableCase:
         models = self.run.models
         trial = CaseTrial(
             self.run.state.folder, models.ask, models.judge, self.run.settings.only_agents
@@ -253,7 +249,7 @@ class CaseTrial:
     judge: str | None = None
     agents: bool = False
 
-    def tried(self, reply: Any, existing: Sequence[UsableCase]) -> UsableCase:
+    def tried(self, reply: Any, existing: Cases) -> UsableCase:
         """The case of a reply; NotUsable if it does not tell right answers from wrong ones."""
         form = read_reply(json.dumps(reply), CaseReply)
         form = form if self.agents else form.model_copy(update={"leaves": []})
@@ -335,7 +331,7 @@ class CaseTrial:
             return str(error)
 
 
-def require_different(new: UsableCase, existing: Sequence[UsableCase]) -> None:
+def require_different(new: UsableCase, existing: Cases) -> None:
     """NotUsable if it asks nearly the same as another."""
     cases = [usable.case for usable in (*existing, new)]
     if any(second is new.case for _, second in near_duplicates(cases)):

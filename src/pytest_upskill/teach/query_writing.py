@@ -12,8 +12,6 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
-
 from .._util.files import resolved, save_file, why_unwritable
 from .._util.json_forms import read_json
 from .._util.texts import counted, visible
@@ -22,12 +20,12 @@ from ..skills.case import OPENS, STAYS_CLOSED, Case
 from ..skills.folder import SKILL_NAMES, read_text, skill_file
 from ..skills.skill import Skill, load_skill
 from ..skills.trigger_loading import TRIGGERS_NAME, all_triggers, load_triggers
-from .case_writing import Author, Rejected, UsableCase, require_different
+from .case_writing import Author, Cases, Counts, Rejected, UsableCase, require_different
 from .drafts import draft_of
 from .outcome import Taught, Version
 from .progress_lines import as_sentence
 from .prompts import QUERY_AUTHOR, queries_prompt
-from .replies import QUERIES_SCHEMA, NotUsable
+from .replies import QUERIES_SCHEMA, Loose, NotUsable, read_reply
 from .secrets import masked
 from .sources import Material, read_user_messages, size_of, trace_budget
 from .teach_costs import estimate_queries
@@ -44,8 +42,7 @@ _MOST_SKILL: Final = 40_000  # characters of SKILL.md that the author is shown
 _FORM: Final = 'Make it a list of {"query": "…", "should_trigger": true}, or remove it.'
 
 
-@dataclass(frozen=True)
-class Query:
+class QueryReply(Loose):
     """A query, and whether the skill should be opened for it: an entry of evals/triggers.json."""
 
     query: str
@@ -60,64 +57,48 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
     file = _growable_file(folder)
     entries = _entries(file)
     triggers = read_queries(folder) if entries or not file.exists() else ()
-    old = [_usable(Query(trigger.input, trigger.should_open)) for trigger in triggers]
+    old = [UsableCase({}, trigger, ()) for trigger in triggers]
     number = settings.queries - len(old)
     with open_models(settings, context) as models:
         messages = read_user_messages(settings.traces, trace_budget(models.provider) // 2)
         material = _material(skill, messages)
         require_unfinished(settings, context, material)
         if number <= 0:
-            raise _complete(file, old)
+            problem = f"this skill has {counted(len(old), 'query')} already ({_kinds(old)})"
+            hint = ("Ask for more with ", Setting("queries"), f" {len(old) + 2}.")
+            raise CasesError(file, problem, hint)
         estimate = estimate_queries(settings, models, material, number)
         run = start_run(settings, context, models, material, estimate, skill.name)
         context.screen.begin(f"Generating queries with {models.author}…")
         written = QueryAuthor(run, models.author, skill, messages.text).write(number, old)
-        kept, rejected = len(written.usable), len(written.rejected)
-        counts = [f"{kept} kept"] + ([f"{rejected} rejected"] if rejected else [])
-        counts += [f"{number - kept} given up"] if kept < number else []
-        context.screen.done(", ".join(counts))
+        context.screen.done(written.counts(number))
         if not written.usable:
-            reasons = "; ".join(f"{one.text!r}: {one.reason}" for one in written.rejected[-3:])
-            raise TeachError(
-                f"{models.author}: no query could be used. Rejected: {reasons}\n"
-                "  Try a stronger model."
-            )
+            problem = f"no query could be used. Rejected: {written.reasons}"
+            raise TeachError(f"{models.author}: {problem}\n  Try a stronger model.")
         new = [usable.data for usable in written.usable]
         text = json.dumps([*_entries(file), *new], indent=2, ensure_ascii=False)
         save_file(file, f"{text}\n")
         spent = models.spent()
         run.mark_saved(folder, spent)
-        queries, added = [*old, *written.usable], len(written.usable)
-        sentences = [f"{_kinds(queries)}; {added:,} of them new, in {TRIGGERS_NAME}."]
-        if len(queries) < settings.queries:
-            missing = counted(settings.queries - len(queries), "query")
+        queries = [*old, *written.usable]
+        sentences = [f"{_kinds(queries)}; {len(new):,} of them new, in {TRIGGERS_NAME}."]
+        if fewer := settings.queries - len(queries):
+            wanted = f"fewer than the {settings.queries} asked for: {written.stop}"
             sentences.append(
-                f"{missing} fewer than the {settings.queries} asked for: {written.stop}. Run it "
-                "again to complete the set."
+                f"{counted(fewer, 'query')} {wanted}. Run it again to complete the set."
             )
-        sentences.append(
-            "Read them before you use them: one of the wrong kind counts against the skill."
-        )
-        return Taught(
-            skill.name,
-            (Version(1, draft_of(skill), is_new=False),),
-            1,
-            stop=written.stop,
-            sentences=(*sentences, *map(as_sentence, run.final_notes())),
-            folder=folder,
-            cost=spent,
-        )
+        sentences += [
+            "Read them before you use them: one of the wrong kind counts against the skill.",
+            *map(as_sentence, run.final_notes()),
+        ]
+        version = Version(1, draft_of(skill), is_new=False)
+        taught = Taught(skill.name, (version,), 1, stop=written.stop, sentences=tuple(sentences))
+        return replace(taught, folder=folder, cost=spent)
 
 
 def trigger_task(skill: Skill) -> str:
     """Tells the run from those of other commands when it is resumed."""
     return f"queries for {skill.name}: {skill.description}"
-
-
-def _usable(query: Query) -> UsableCase:
-    tag = OPENS if query.should_trigger else STAYS_CLOSED
-    case = Case(query.query, query.query, tags=(tag,))
-    return UsableCase({"query": query.query, "should_trigger": query.should_trigger}, case, ())
 
 
 @dataclass(frozen=True)
@@ -131,46 +112,40 @@ class QueryAuthor(Author):
     question = "query"
     batch = 30
 
-    def missing(self, cases: Sequence[UsableCase], total: int) -> tuple[int, ...]:
+    def missing(self, cases: Cases, total: int) -> Counts:
         """Those that should open the skill and those that should not, balanced if possible."""
         missing = max(0, total - len(cases))
-        opening = sum(not self.kind_of(usable) for usable in cases)
+        opening = sum(usable.case.should_open for usable in cases)
         should = min(missing, max(0, (total + 1) // 2 - opening))
         return should, missing - should
 
     def kind_of(self, usable: UsableCase) -> int:
-        return int(OPENS not in usable.case.tags)
+        return int(not usable.case.should_open)
 
     def request(
-        self,
-        missing: tuple[int, ...],
-        existing: Sequence[UsableCase],
-        rejected: Sequence[Rejected],
+        self, missing: Counts, existing: Cases, rejected: Sequence[Rejected]
     ) -> tuple[str, str, str]:
         prompt = queries_prompt(
             self.skill.name,
             read_text(self.skill.file)[:_MOST_SKILL],
             self.messages,
-            [(usable.case.input, not self.kind_of(usable)) for usable in existing],
+            [(usable.case.input, usable.case.should_open) for usable in existing],
             missing,
-            [(query.text, query.reason) for query in rejected],
+            rejected,
         )
         return QUERY_AUTHOR, prompt, QUERIES_SCHEMA
 
-    def tried(self, reply: Any, existing: Sequence[UsableCase]) -> UsableCase:
-        try:
-            query = TypeAdapter(Query).validate_python(reply)
-        except ValidationError:
-            problem = 'it is no object with a text "query" and a true or false "should_trigger"'
-            raise NotUsable([problem]) from None
-        if len(query.query) > LONGEST_QUERY:  # it would take long to be masked
-            size = len(query.query)
+    def tried(self, reply: Any, existing: Cases) -> UsableCase:
+        form = read_reply(json.dumps(reply), QueryReply)
+        if (size := len(form.query)) > LONGEST_QUERY:  # it would take long to be masked
             raise NotUsable([f"it has {size:,} characters (limit {LONGEST_QUERY:,})"])
-        text = " ".join(masked(query.query).split())
+        query = " ".join(masked(form.query).split())
         names = dict.fromkeys((self.skill.name, self.skill.file.absolute().parent.name))
-        for problem in query_problems(text, tuple(names), self.skill.description):
+        for problem in query_problems(query, tuple(names), self.skill.description):
             raise NotUsable([problem])
-        usable = _usable(Query(text, query.should_trigger))
+        tag = OPENS if form.should_trigger else STAYS_CLOSED
+        data = {"query": query, "should_trigger": form.should_trigger}
+        usable = UsableCase(data, Case(query, query, tags=(tag,)), ())
         require_different(usable, existing)
         return usable
 
@@ -211,17 +186,8 @@ def _copies(words: Sequence[str], description: Sequence[str]) -> bool:
 
 
 def _kinds(queries: Sequence[UsableCase]) -> str:
-    should = sum(OPENS in usable.case.tags for usable in queries)
+    should = sum(usable.case.should_open for usable in queries)
     return f"{counted(should, 'query')} should open the skill, {len(queries) - should:,} should not"
-
-
-def _complete(file: Path, queries: Sequence[UsableCase]) -> InputError:
-    total = len(queries)
-    return CasesError(
-        file,
-        f"this skill has {counted(total, 'query')} already ({_kinds(queries)})",
-        ("Ask for more with ", Setting("queries"), f" {total + 2}."),
-    )
 
 
 def _material(skill: Skill, messages: Material) -> Material:

@@ -26,7 +26,7 @@ from .case_file import (
     require_judge,
     split_cases,
 )
-from .case_writing import HOLDOUT, LEARN, Author, CaseAuthor, Rejected, UsableCase
+from .case_writing import HOLDOUT, LEARN, Author, Authored, CaseAuthor, Rejected, UsableCase
 from .descriptions import HELD_OUT_SHARE, Descriptions, require_changeable
 from .drafts import Draft, DraftSpec, ask_for_draft, draft_of
 from .improvement import measure, parts_of
@@ -380,21 +380,16 @@ class _Steps:
         screen.begin("Generating cases…")
         author = self._author(models.author, AUTHOR, draft)
         written = author.write(number, old)
-        cases, rejected = written.usable, len(written.rejected)
         no_signal: set[str] = set()
-        if models.students and cases:
+        if models.students and written.usable:
             with suppress(BudgetError):  # the attempts will report it, and the cases are usable
-                cases, no_signal, exchanged = self._with_signal(author, draft, cases, old)
-                rejected += exchanged
-        counts = f"{len(cases)} kept" + (f", {rejected} rejected" if rejected else "")
-        if len(cases) < number:
-            counts += f", {number - len(cases)} given up"
-        screen.done(counts)
+                no_signal = self._with_signal(author, draft, written, old)
+        cases = written.usable
+        screen.done(written.counts(number))
         if len(cases) < max(fewest, FEWEST_CASES - len(old)):
-            reasons = "; ".join(f"{case.text!r}: {case.reason}" for case in written.rejected[-3:])
             problem = (
                 f"{models.author}: only {len(cases)} of {counted(number, 'case')} usable. "
-                f"Rejected: {one_line(reasons, 400)}\n  Try a stronger model with "
+                f"Rejected: {written.reasons}\n  Try a stronger model with "
             )
             raise TeachError((problem, Setting("author"), ", or describe the task more precisely."))
         return cases, tuple(sorted(no_signal))
@@ -436,25 +431,23 @@ class _Steps:
         return replace(taught, sentences=(*taught.sentences, *trace_sentences(taught)))
 
     def _with_signal(
-        self,
-        author: Author,
-        draft: Draft,
-        cases: list[UsableCase],
-        old: Sequence[UsableCase],
-    ) -> tuple[list[UsableCase], set[str], int]:
-        """Replace, once, the cases that every student passes without the skill."""
+        self, author: Author, draft: Draft, written: Authored, old: Sequence[UsableCase]
+    ) -> set[str]:
+        """Replace, once, the cases that every student passes without the skill.
+
+        Return the ids of those for which there is no better one.
+        """
+        cases = written.usable
         passed = self._passed_without(draft, cases)
-        if not passed:
-            return cases, passed, 0
-        telling = [usable for usable in cases if usable.case.id not in passed]
         easy = [usable for usable in cases if usable.case.id in passed]
         rejected = [Rejected(one_line(one.case.input, 300), _NOT_TELLING) for one in easy]
-        new = author.replace(rejected, [*old, *cases])
+        new = author.replace(rejected, [*old, *cases]) if easy else []
         still_passed = self._passed_without(draft, new)
         better = [usable for usable in new if usable.case.id not in still_passed]
-        still_easy = easy[len(better) :]
-        no_signal = {usable.case.id for usable in still_easy}
-        return [*telling, *better, *still_easy], no_signal, len(better)
+        telling = [usable for usable in cases if usable.case.id not in passed]
+        written.usable = [*telling, *better, *easy[len(better) :]]
+        written.rejected += rejected[: len(better)]
+        return {usable.case.id for usable in easy[len(better) :]}
 
     def _passed_without(self, draft: Draft, cases: Sequence[UsableCase]) -> set[str]:
         """The cases that every student passes in every run without the skill."""
