@@ -2,57 +2,226 @@
 a skill earns, and a shorter skill without some."""
 
 import argparse
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Final
 
 from ..._util.files import why_unwritable
 from ..._util.texts import counted, one_line
-from ...checks import CheckedCase
+from ...agents.roster import subjects_of
+from ...checks import CheckedCase, rubric_of
 from ...errors import InputError, Setting, SettingsError, shown
 from ...measure.ablation import SHORTER, Ablation, fewest_cases_within
+from ...measure.arm_maker import ArmMaker
+from ...measure.assembly import Assembly, announced
+from ...measure.evaluate import Evaluator
 from ...measure.skill_matrix import matrix_plans
-from ...measure.study_runner import StudyPlan
+from ...measure.study_runner import SkillCases, StudyPlan, StudyRunner, load_skill_cases
+from ...models.prices import FREE
+from ...reports.terminal.study_lines import study_lines
+from ...reports.writers import report_paths, require_apart
 from ...results.contrasts import MARGIN, size_of
+from ...results.run import RunResults, versions
 from ...results.study import Study
+from ...settings import Settings, settings_of
 from ...skills.copies import beside, save_beside
+from ...skills.search import find_skills, labels_of
 from ...skills.skill_parts import Part
+from ...stats import look_plan
 from ...teach.case_file import ids_held_out
+from ...teach.progress_lines import ProgressScreen
 from ...teach.teach_settings import TeachSettings
+from ...trials.subject import CHAT, Subject
 from ...trials.trial import sample_of
-from ..studying import StudyCommand, StudySession, add_study_arguments, run_studies
+from ..command_options import add_options, add_skill, option_values
+from ..output import stdout_look, write
+from ..project import config_here, find_skill, root_of_run
+from ..shared_steps import Consent, prices_here, progress_screen, write_reports
 
+_HOW_TO_CONTINUE: Final = "Run it again to continue; nothing is asked twice."
 _MOST_NAMES: Final = 6
 _HELD_OUT: Final = 0.4  # of the cases
 
 
+@dataclass
+class StudySession:
+    """Skills with their cases, agents on models, and what carries out studies of them."""
+
+    args: argparse.Namespace
+    sources: tuple[SkillCases, ...]
+    subjects: dict[Subject, str]  # with the ids of their models
+    runner: StudyRunner
+    screen: ProgressScreen
+    maker: ArmMaker
+    folder: Path  # a temporary one, for changed skills
+    free: bool
+    notes: list[str]  # trouble with the stored answers
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    clock: float = field(default_factory=monotonic)
+
+    def may_ask(self, plans: Sequence[StudyPlan]) -> bool:
+        """Estimate what it takes, and ask for consent."""
+        consent = Consent(self.args.yes, self.screen, sys.stdout)
+        agreed = consent(self.runner.estimate(plans, free=self.free))
+        if not agreed:
+            self.screen.line("Nothing was asked.")
+        return agreed
+
+    def carry_out(self, plans: Iterable[StudyPlan]) -> list[Study]:
+        """All studies, one after the other, until Ctrl-C."""
+        studies = list[Study]()
+        for plan in plans:
+            studies.append(self.runner.run(plan))
+            if studies[-1].interrupted:
+                break
+        return studies
+
+    def report(self, studies: Sequence[Study], *, passes: bool) -> tuple[str, int]:
+        """Show and write what came of it; the exit status is 1 if an answer is missing."""
+        written, status = write_reports(self.args, self._results(studies), self.notes)
+        lines = study_lines(studies, stdout_look())[1:]
+        write("\n".join(["", *lines, *self.notes, *written]))
+        if any(study.interrupted for study in studies):
+            raise KeyboardInterrupt(_HOW_TO_CONTINUE)
+        complete = all(study.complete for study in studies)
+        return "", status or int(not (complete and passes))
+
+    def _results(self, studies: Sequence[Study]) -> RunResults:
+        infos = [source.info(shown(source.skill.file.parent)) for source in self.sources]
+        return RunResults(
+            started=self.started,
+            seconds=monotonic() - self.clock,
+            skills=tuple(infos),
+            model_ids={subject.label: name for subject, name in self.subjects.items()},
+            tests=(),
+            records=(),
+            studies=tuple(studies),
+            versions=versions(),
+        )
+
+
+@contextmanager
+def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudySession]:
+    """Skills, models, agents and an engine; InputError before the first call if one is missing."""
+    require_apart(report_paths(args))
+    screen = progress_screen(sys.stdout)
+    settings = _settings(args)
+    looks = look_plan(settings.first_runs or settings.runs, settings.runs)
+    # The looks say when to ask for more, and studies have their own arms.
+    settings = replace(settings, first_runs=None, baseline=True, against=None)
+    sources = _sources(skills, settings)
+    _require_judge(sources, settings)
+    models, notes = Assembly(prices_here(args)), list[str]()
+    subjects = _subjects(models, settings, screen)
+    models.add_judge(settings)
+    models.require_tools(subjects)
+    models.require(announced(screen.line), subjects)
+    models.require_prices(settings.max_cost)
+    if agents := {subject.agent for subject in subjects} - {CHAT}:
+        from ...agents.sandboxes.kinds import kind_of
+
+        models.roster.look_up_versions(agents)
+        kind_of(settings.sandbox)
+        if settings.sandbox == "none":
+            screen.line("No sandbox: agents can read and change all that you can.")
+    hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
+    root = root_of_run(Path.cwd())
+    engine = models.engine(settings, root, notes.append, spell=args.spell, budget_hint=hint)
+    free = all(models.price_of(name) == FREE for name in models.specs)
+    evaluator = Evaluator(settings, engine.ask, models.price_of, models.roster.version)
+    runner = StudyRunner(
+        evaluator, looks, screen.begin, screen.done, engine.close, engine.known_before
+    )
+    with TemporaryDirectory(prefix="upskill-study-") as folder:
+        try:
+            yield StudySession(
+                *(args, sources, subjects, runner, screen, ArmMaker(settings)),
+                *(Path(folder), free, notes),
+            )
+        finally:
+            engine.close()
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    config = config_here()
+    settings = settings_of(option_values(args, config, Settings))
+    if settings.models:
+        return replace(settings, models_folder=Path.cwd())
+    return replace(
+        settings,
+        models=config.eval_models,
+        models_folder=Path.cwd(),
+        models_file=config.file,
+    )
+
+
+def _sources(written: Sequence[str], settings: Settings) -> tuple[SkillCases, ...]:
+    paths = [find_skill(text, os.environ) for text in written]
+    files = list(dict.fromkeys(file for path in paths for file in find_skills(path).files))
+    labels = labels_of(files)
+    return tuple(load_skill_cases(file, labels[file], settings) for file in files)
+
+
+def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
+    for source in sources:
+        judged = [case.id for case, checks in source.cases if rubric_of(checks).texts]
+        if judged and not settings.judge:
+            problem = f"{source.label} has cases that need a judge ({judged[0]})"
+            raise SettingsError("judge", problem, "Name one, for example sonnet.")
+
+
+def _subjects(models: Assembly, settings: Settings, screen: ProgressScreen) -> dict[Subject, str]:
+    specs = models.add_models(settings)
+    names = dict.fromkeys(map(models.roster.parse, settings.agents))
+    fit, unfit = models.roster.pairs(subjects_of(names, list(specs)).values(), specs)
+    if unfit:
+        labels = ", ".join(subject.label for subject in unfit)
+        screen.line(f"Left out, as agent and model don't fit: {labels}")
+    return {subject: specs[subject.model].model_id for subject in fit}
+
+
 def add_matrix_arguments(parser: argparse.ArgumentParser) -> None:
-    add_study_arguments(parser, "matrix")
+    parser.usage = "%(prog)s SKILLS [options]"
+    parser.add_argument(
+        "skills",
+        metavar="SKILLS",
+        nargs="+",
+        help="a skill: its folder, its SKILL.md, or its name in skills_dir; or a folder of skills",
+    )
+    output = add_options(parser, "matrix", Settings)["output"]
+    output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
 
 
 def run_matrix(args: argparse.Namespace) -> tuple[str, int]:
-    return run_studies(args, _Matrix())
-
-
-class _Matrix(StudyCommand):
-    def plan(self, session: StudySession) -> Sequence[StudyPlan]:
-        return matrix_plans(session.sources, session.subjects, session.maker)
-
-    def passes(self, studies: Sequence[Study]) -> bool:
-        """Unless a pair is shown to hurt."""
-        return not any(contrast.word == "hurts" for s in studies for contrast in s.contrasts)
+    """The exit status is 1 if a pair is shown to hurt."""
+    with _session(args, args.skills) as session:
+        plans = matrix_plans(session.sources, session.subjects, session.maker)
+        if not session.may_ask(plans):
+            return "", 1
+        studies = session.carry_out(plans)
+    words = {contrast.word for study in studies for contrast in study.contrasts}
+    return session.report(studies, passes="hurts" not in words)
 
 
 def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
-    groups = add_study_arguments(parser, "ablate", TeachSettings)
+    parser.usage = "%(prog)s SKILL [options]"
+    add_skill(parser)
+    output = add_options(parser, "ablate", Settings, TeachSettings)["output"]
+    output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
     parser.add_argument(
         "--by",
         choices=("section", "paragraph"),
         default="section",
         help="what is left out: sections, by heading, or paragraphs (default: section)",
     )
-    groups["output"].add_argument(
+    output.add_argument(
         "--apply",
         action="store_true",
         help="also write the skill without the parts that could go, beside the old one, and "
@@ -61,49 +230,54 @@ def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_ablate(args: argparse.Namespace) -> tuple[str, int]:
-    return run_studies(args, _Ablate(args))
+    """The exit status is 1 if --apply has not shown that nothing is lost."""
+    with _session(args, [args.skill]) as session:
+        ablate = _Ablate(session)
+        plans = [ablation.plan() for ablation in ablate.ablations]
+        ablate.require_cases()
+        shorter = ablate.shorter_plans(()) if args.apply else []  # the whole one stands for it
+        if not session.may_ask([*plans, *shorter]):
+            return "", 1
+        studies = session.carry_out(plans)
+        if args.apply and not any(study.interrupted for study in studies):
+            studies = ablate.applied(studies)
+    return session.report(studies, passes=ablate.proven or not args.apply)
 
 
-@dataclass
-class _Ablate(StudyCommand):
-    args: argparse.Namespace
-    ablations: list[Ablation] = field(default_factory=list)  # by agent and model
-    held: list[tuple[CheckedCase, ...]] = field(default_factory=list)  # held-out cases of each
-    proven: bool = False  # that a shorter skill loses nothing that counts
+class _Ablate:
+    """The parts of one skill, by each agent on a model."""
 
-    def plan(self, session: StudySession) -> list[StudyPlan]:
-        """One study for each agent on a model; held-out cases are in none of them."""
+    def __init__(self, session: StudySession) -> None:
+        self._session = session
+        self.proven = False  # that a shorter skill loses nothing that counts
+        self.ablations = list[Ablation]()
+        self._held_out = list[tuple[CheckedCase, ...]]()  # in none of the studies of parts
         if len(session.sources) != 1:
             number = counted(len(session.sources), "skill")
             raise InputError("SKILL", f"{number}, and parts are of one", "Name one skill.")
-        source = session.sources[0]
-        held = frozenset[str]()
-        if self.args.apply:
+        args, (source,), held = session.args, session.sources, frozenset[str]()
+        if args.apply:
             held = ids_held_out([case for case, _ in source.cases], _HELD_OUT)
             _require_place(source.skill.file)
+        settings, margin = session.runner.evaluator.settings, args.margin or MARGIN
         for subject, model_id in session.subjects.items():
             cases = source.cases_for(subject, model_id)
             learn = tuple(checked for checked in cases if checked[0].id not in held)
-            self.held.append(tuple(checked for checked in cases if checked[0].id in held))
+            self._held_out.append(tuple(checked for checked in cases if checked[0].id in held))
             folder = session.folder / f"{len(self.ablations)}"
-            settings, by, margin = (
-                session.runner.evaluator.settings,
-                self.args.by,
-                self.args.margin or MARGIN,
+            ablation = Ablation(
+                *(source, subject, learn, folder, settings, session.maker, args.by, margin)
             )
-            self.ablations.append(
-                Ablation(source, subject, learn, folder, settings, session.maker, by, margin)
-            )
-        plans = [ablation.plan() for ablation in self.ablations]
-        for ablation, held_out in zip(self.ablations, self.held, strict=True):
-            self._require_cases(ablation, held_out, session)
-        return plans
+            self.ablations.append(ablation)
 
-    def _require_cases(
-        self, ablation: Ablation, held_out: Sequence[CheckedCase], session: StudySession
-    ) -> None:
+    def require_cases(self) -> None:
         """Say before anything is asked if the cases can't show that a part could go."""
-        looks, margin, parts = session.runner.looks, size_of(ablation.margin), len(ablation.parts)
+        for ablation, held_out in zip(self.ablations, self._held_out, strict=True):
+            self._require_cases(ablation, held_out)
+
+    def _require_cases(self, ablation: Ablation, held_out: Sequence[CheckedCase]) -> None:
+        session, parts = self._session, len(ablation.parts)
+        looks, margin, apply = session.runner.looks, size_of(ablation.margin), session.args.apply
         # Cases that ask the same count as one.
         have, held = (
             len({sample_of(case) for case, _ in cases}) for cases in (ablation.cases, held_out)
@@ -111,7 +285,7 @@ class _Ablate(StudyCommand):
         needed, needed_held = (
             fewest_cases_within(ablation.margin, effects, looks) for effects in (parts + 1, 1)
         )
-        if self.args.apply and have < needed:
+        if apply and have < needed:
             problem = (
                 f"too few cases to rule out a loss of {margin}: it takes {needed:,} to choose from "
                 f"{counted(parts, 'part')}, and {needed_held:,} held-out ones (there are "
@@ -124,38 +298,28 @@ class _Ablate(StudyCommand):
                 f"{counted(have, 'case')} may show that a part is missed, but not that one could "
                 f"go: that takes {needed:,}, with a margin of {margin}."
             )
-        elif self.args.apply and held < needed_held:
+        elif apply and held < needed_held:
             session.screen.line(
                 f"{counted(held, 'held-out case')} can't show that nothing is lost: that takes "
                 f"{needed_held:,}, with a margin of {margin}."
             )
 
-    def follow_ups(self) -> list[StudyPlan]:
-        """What measuring a shorter skill takes; the whole one stands for it."""
-        if not self.args.apply:
-            return []
-        return [
-            ablation.shorter_plan((), held)
-            for ablation, held in zip(self.ablations, self.held, strict=True)
-        ]
+    def shorter_plans(self, parts: Sequence[Part]) -> list[StudyPlan]:
+        """The skill without all of these parts, on held-out cases."""
+        each = zip(self.ablations, self._held_out, strict=True)
+        return [ablation.shorter_plan(parts, held_out) for ablation, held_out in each]
 
-    def follow_up(self, session: StudySession, studies: list[Study]) -> list[Study]:
-        """With --apply, measure the skill without the parts that could go, and write it."""
-        if not self.args.apply:
-            return studies
+    def applied(self, studies: list[Study]) -> list[Study]:
+        """Measure the skill without the parts that could go, and write it."""
         if not all(study.complete for study in studies):
             return _noted(studies, "Nothing was written, as answers are missing")
         parts = self._chosen(studies)
         if not parts:
             return _noted(studies, "Nothing was written, as no part is shown to be free to go")
-        session.screen.line(f"Without {counted(len(parts), 'part')}, on held-out cases:")
-        shorter = session.carry_out(
-            ablation.shorter_plan(parts, held)
-            for ablation, held in zip(self.ablations, self.held, strict=True)
-        )
-        if not all(study.complete for study in shorter):
-            last = "Nothing was written, as answers to held-out cases are missing"
-        else:
+        self._session.screen.line(f"Without {counted(len(parts), 'part')}, on held-out cases:")
+        shorter = self._session.carry_out(self.shorter_plans(parts))
+        last = "Nothing was written, as answers to held-out cases are missing"
+        if all(study.complete for study in shorter):
             last = self._written(shorter, parts)
         return [*studies, *(_measured(study, parts, last) for study in shorter)]
 
@@ -186,9 +350,6 @@ class _Ablate(StudyCommand):
         if not self.proven:
             return f"Written to {folder}, but it is not shown that nothing is lost"
         return f"Written to {folder}: a loss of {size_of(ablation.margin)} or more is ruled out"
-
-    def passes(self, studies: Sequence[Study]) -> bool:  # noqa: ARG002
-        return self.proven or not self.args.apply
 
 
 def _measured(study: Study, parts: Sequence[Part], last: str) -> Study:
