@@ -1,4 +1,4 @@
-"""The history on a terminal: a table of runs, and bars with a trend for each skill and model."""
+"""The history on a terminal: a table of runs, and bars for each skill and model."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -19,8 +19,6 @@ _SOME_BY_CHECKS: Final = f"{_MARK} of the {SCORE_WORDS['checks']}, not of the pa
 # The length of names, and which columns may be dropped then. Names only ever get shorter, so that
 # less room never shows more of them.
 _LAYOUTS: Final = ((40, 65), (28, 70), (20, 70), (12, KEEP), (8, KEEP))
-_STEPS: Final = "▁▂▃▄▅▆▇█"
-_ASCII_STEPS: Final = "_.-=+*#"
 _BARS: Final = (30, 20, 16, 12, 8, 4)  # lengths, tried from the longest
 
 
@@ -139,13 +137,11 @@ def _bars(entries: Sequence[Entry], metric: Number, look: TerminalLook, now: dat
     lines = [f"  {line}" for line in table.body(look.paint)]
     # A run of a few cases says little about all of them.
     of_all_cases = [metric.amount(entry.row) for entry in entries if not entry.row.subset]
-    ends = [value for value in of_all_cases if value is not None]
-    if len(ends) < 2:
+    known = [value for value in of_all_cases if value is not None]
+    if len(known) < 2:
         return lines
-    trend = spark(of_all_cases[-look.width // 2 :], low, top, look.marks)
-    first, last = ends[0], ends[-1]
-    text = f"{metric.unit.text(first)} {look.marks.arrow} {metric.unit.text(last)}"
-    return [*lines, f"  trend  {trend}  {text} ({metric.unit.change(first, last)})"]
+    text = f"{metric.unit.text(known[0])} {look.marks.arrow} {metric.unit.text(known[-1])}"
+    return [*lines, f"  trend  {text} ({metric.unit.change(known[0], known[-1])})"]
 
 
 def _bar_row(
@@ -179,13 +175,3 @@ def _bar(value: float, scale: tuple[float, float], length: int, marks: Marks) ->
     end = round(length * (min(max(value, low), top) - low) / (top - low))
     first, last = min(zero, end), max(zero, end)
     return marks.empty * first + marks.full * (last - first) + marks.empty * (length - last)
-
-
-def spark(values: Sequence[float | None], low: float, top: float, marks: Marks) -> str:
-    """A character for each value, by its height; a blank if it is not known."""
-    steps = _STEPS if marks.full == "█" else _ASCII_STEPS
-    heights = [
-        None if value is None else (min(max(value, low), top) - low) / (top - low)
-        for value in values
-    ]
-    return "".join(" " if h is None else steps[round(h * (len(steps) - 1))] for h in heights)
