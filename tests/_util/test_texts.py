@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pytest_upskill._util.texts import (
     digest,
     dollars,
+    duration,
     guess,
     harmless,
     one_line,
@@ -267,3 +268,18 @@ def test_rounded_dollars_are_those_that_are_written(amount: float) -> None:
     text = dollars(amount)
     shown = 0.0 if text.startswith("<") else float(text[1:].replace(",", ""))
     assert round_dollars(amount) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "0.2 s"),
+        (59.4, "59.4 s"),
+        (59.6, "1 min 0 s"),
+        (200, "3 min 20 s"),
+        (3599.7, "1 h 0 min"),
+        (7500, "2 h 5 min"),
+    ],
+)
+def test_durations_in_words(seconds: float, words: str) -> None:
+    assert duration(seconds) == words

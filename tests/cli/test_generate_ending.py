@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.cli.command_table import make_parser
-from pytest_upskill.cli.commands.generate import ending_lines, preview_lines, time_taken
+from pytest_upskill.cli.commands.generate import ending_lines, preview_lines
 from pytest_upskill.reports.terminal.layout import text_width
 from pytest_upskill.teach.drafts import Draft
 from pytest_upskill.teach.outcome import Taught, Version
@@ -41,7 +41,7 @@ def test_a_preview_then_the_time_then_the_next_commands() -> None:
         "  | name: gate",
         "  | description: Opens gates.",
     ]
-    assert lines[13:17] == ["  | line 6", "  [… 23 more lines]", "Took 8 s.", "Next:"]
+    assert lines[13:17] == ["  | line 6", "  [… 23 more lines]", "Took 8.4 s.", "Next:"]
     assert commands(lines) == {
         "test it": ["pytest", "--skill", "skills/gate", "--model", "haiku"],
         "improve it": ["pytest-upskill", "refine", "skills/gate"],
@@ -100,21 +100,6 @@ def test_a_preview_is_harmless_and_fits(width: int) -> None:
 def test_a_short_skill_is_shown_whole() -> None:
     assert list(preview_lines("\n".join("abc"), 80)) == ["  | a", "  | b", "  | c"]
     assert len(list(preview_lines("\n".join("x" * 14), 80))) == 14
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.2, "1 s"),
-        (59.4, "59 s"),
-        (59.6, "1 min 0 s"),
-        (200, "3 min 20 s"),
-        (3599.7, "1 h 0 min"),
-        (7500, "2 h 5 min"),
-    ],
-)
-def test_time_in_words(seconds: float, words: str) -> None:
-    assert time_taken(seconds) == words
 
 
 def test_a_password_in_the_address_of_a_server_is_not_printed() -> None:

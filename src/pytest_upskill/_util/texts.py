@@ -127,6 +127,14 @@ def seconds(number: float) -> str:
     return f"{number:,.1f}"
 
 
+def duration(number: float) -> str:
+    """As people say it: 8.4 s, 3 min 20 s, 1 h 5 min."""
+    minutes, left = divmod(round(number), 60)
+    if not minutes:
+        return f"{seconds(number)} s"
+    return f"{minutes} min {left} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def dollars(amount: float) -> str:
     """USD as exactly as needed, never with an exponent: $0.0021, $1.50, $1,235."""
     if 0 < amount < 0.001:

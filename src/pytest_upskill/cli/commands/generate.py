@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ..._util.credentials import shown_command
-from ..._util.texts import counted, harmless
+from ..._util.texts import counted, duration, harmless
 from ...errors import shown
 from ...options import PYTEST, options_of
 from ...reports.terminal.layout import cut
@@ -69,16 +69,6 @@ def preview_lines(text: str, width: int) -> Iterator[str]:
         yield cut(f"  [… {counted(len(lines) - _PREVIEWED, 'more line')}]", width, "…")
 
 
-def time_taken(seconds: float) -> str:
-    """As people say it: 8 s, 3 min 20 s, 1 h 5 min."""
-    total = max(1, round(seconds))
-    if total < 60:
-        return f"{total} s"
-    if total < 3600:
-        return f"{total // 60} min {total % 60} s"
-    return f"{total // 3600} h {total % 3600 // 60} min"
-
-
 def ending_lines(taught: Taught, settings: TeachSettings, width: int) -> Iterator[str]:
     """A preview and what to do next; why a skill was not saved is the last line without it."""
     if not taught.folder:
@@ -86,7 +76,7 @@ def ending_lines(taught: Taught, settings: TeachSettings, width: int) -> Iterato
     yield ""
     yield f"{SKILL_NAMES[0]}, {counted(taught.best.draft.tokens, 'token')}:"
     yield from preview_lines(taught.best.draft.text, width)
-    yield f"Took {time_taken(taught.seconds)}."
+    yield f"Took {duration(taught.seconds)}."
     yield "Next:"
     yield from _next_commands(taught, settings, str(Path(shown(taught.folder))))
 

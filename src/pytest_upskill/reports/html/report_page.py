@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final
 from urllib.parse import urlencode
 
-from ..._util.texts import counted, percent, seconds
+from ..._util.texts import counted, duration, percent
 from ...results.arm_comparison import SCORE_WORDS, unit_of
 from ...results.case_changes import Changes, Earlier, changes
 from ...results.run import RunResults
@@ -124,7 +124,7 @@ def _head(
     facts = [time_tag(results.started)]
     tests = f"{counted(len(results.tests), 'test')} on "
     facts.append(f"{'' if results.only_studied else tests}{models_text}")
-    facts.append(f"took {_duration(results.seconds)}")
+    facts.append(f"took {duration(results.seconds)}")
     if results.commit:
         facts.append(commit_tag(results.commit))
     facts += [text(line) for line in agent_lines(results)]
@@ -148,11 +148,6 @@ def _part(name: str, *sections: str) -> str:
     """Sections that the head links to by one name; they stay children of ``main``, for the CSS."""
     shown = "".join(sections)
     return f'<div id="{name}"></div>{shown}' if shown else ""
-
-
-def _duration(number: float) -> str:
-    minutes, rest = divmod(round(number), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{seconds(number)} s"
 
 
 def _outcome(results: RunResults, rows: Sequence[PageCase]) -> str:
