@@ -47,7 +47,6 @@ class Skill:
     digest: str
     warnings: tuple[Fault, ...] = ()
     previous: str | None = None  # the body at the ref of --skill-against
-    trace: str | None = None  # measured in place of the body, in teach
     references: tuple[tuple[str, str], ...] = ()  # paths and texts of files put in context too
     unseen: tuple[UnseenFile, ...] = ()
     file_text: str = ""  # the whole SKILL.md, if it is from disk

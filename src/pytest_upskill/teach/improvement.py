@@ -19,7 +19,7 @@ from ..results.contrasts import Contrast
 from ..results.run import RunResults
 from ..settings import Score
 from ..stats import LEVEL, Lift, paired_lift
-from ..trials.arm import BASELINE, SKILL
+from ..trials.arm import BASELINE, SKILL, TRACE, Arm
 from ..trials.subject import Subject
 from .case_writing import UsableCase
 from .drafts import Draft, loaded
@@ -321,11 +321,13 @@ def measure(
 
     With a trace there is one more arm, which has the trace instead of the skill.
     """
-    arms = {"arms": (BASELINE,)} if only_baseline else {}
+    checked = with_checks(cases)
     with loaded(draft, run.state.folder) as skill:
-        results = run.models.evaluate(
-            replace(skill, trace=trace), with_checks(cases), students, **arms
-        )
+        baseline, with_skill = run.models.arms(skill, checked, students)
+        arms = [baseline] if only_baseline else [baseline, with_skill]
+        if trace is not None:
+            arms.insert(1, Arm(TRACE, trace))
+        results = run.models.evaluate(skill, checked, students, arms)
     for record in results.records:
         if record.outcome == "errored":
             raise no_answer(run.models, record.error or "no answer")

@@ -1,7 +1,7 @@
 """The models that teach, learn and judge, behind one engine."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +18,7 @@ from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.skill import Skill
 from ..trials.answer import Answer, Reply
-from ..trials.arm import SKILL
+from ..trials.arm import SKILL, Arm
 from ..trials.choice import Listed, choice_of
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Question
@@ -121,20 +121,22 @@ class TeachModels:
         skill: Skill,
         cases: Sequence[CheckedCase],
         subjects: Mapping[Subject, str],
-        arms: Sequence[str] | None = None,
+        arms: Sequence[Arm] | None = None,
     ) -> RunResults:
-        """Measure a skill on some of the models."""
+        """Measure a skill on some of the models; in the usual arms, unless others are given."""
+        version_of = self._models.roster.version
+        evaluator = Evaluator(self.settings, self.ask, self.price_of, version_of)
+        arms = self.arms(skill, cases, subjects) if arms is None else arms
+        return evaluator.evaluate(skill, cases, subjects, arms)
+
+    def arms(
+        self, skill: Skill, cases: Sequence[CheckedCase], subjects: Iterable[Subject]
+    ) -> tuple[Arm, ...]:
+        """Without the skill, and with it."""
         all_cases = [case for case, _ in cases]
         agents = any(subject.agent != CHAT for subject in subjects)
         agents = agents or any(case.is_trigger for case in all_cases)
-        chosen = [
-            arm
-            for arm in self._maker.arms(skill, all_cases, agents=agents)
-            if arms is None or arm.name in arms
-        ]
-        version_of = self._models.roster.version
-        evaluator = Evaluator(self.settings, self.ask, self.price_of, version_of)
-        return evaluator.evaluate(skill, cases, subjects, chosen)
+        return self._maker.arms(skill, all_cases, agents=agents)
 
     def neighbours(self, skill: Skill) -> list[Listed]:
         """The skills that are installed beside one, with their descriptions."""

@@ -119,8 +119,6 @@ def arms_of(
     arms = [Arm(BASELINE, skills=_by_name(*others))] if settings.baseline else []
     if skill.previous is not None:
         arms.append(arm(PREVIOUS, skill.previous, settings.against))
-    if skill.trace is not None:
-        arms.append(Arm(TRACE, skill.trace))
     return (*arms, arm(SKILL, skill.text))
 
 
