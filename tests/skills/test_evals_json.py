@@ -329,7 +329,7 @@ def test_a_list_that_is_none_is_an_error(tmp_path: Path) -> None:
 def test_many_unknown_keys_are_counted(tmp_path: Path) -> None:
     one = {**EVAL, **{f"x{number:02}": 1 for number in range(12)}}
     ((_, message),) = load_cases(write_evals(tmp_path, [one]), tmp_path).warnings
-    assert message.endswith("x08, x09, and 2 more")
+    assert message.endswith("x08, x09 and 2 more")
 
 
 def test_unknown_keys_of_others_are_one_warning(tmp_path: Path) -> None:

@@ -68,6 +68,13 @@ def one_line(text: str, limit: int | None) -> str:
     return flat if limit is None or len(flat) <= limit else flat[: limit - 1] + "…"
 
 
+def first_few(texts: Sequence[str], most: int, separator: str = ", ") -> str:
+    """The first of many texts: ``a, b and 3 more``."""
+    joint = " " if separator == ", " else separator
+    hidden = f"{joint}and {len(texts) - most:,} more" if len(texts) > most else ""
+    return separator.join(texts[:most]) + hidden
+
+
 def named_fence(name: str, text: str) -> str:
     """A file in a prompt: its name, and its text in a fence."""
     # Longer than any fence inside, so that a file can't close its own.

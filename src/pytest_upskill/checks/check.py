@@ -306,7 +306,7 @@ def quoted(text: str) -> str:
     return f'"{flat if len(flat) <= _LONGEST_QUOTE else flat[: _LONGEST_QUOTE - 1] + "…"}"'
 
 
-def _as_list(value: Any) -> Any:
+def as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
@@ -336,7 +336,7 @@ def _only_true(value: bool) -> bool:
 Text = Annotated[
     str, Field(strict=True), StringConstraints(min_length=1), BeforeValidator(_refuse_empty)
 ]
-one_or_more = (BeforeValidator(_as_list), BeforeValidator(_refuse_no_texts))
+one_or_more = (BeforeValidator(as_list), BeforeValidator(_refuse_no_texts))
 TEXT: TypeAdapter[Any] = TypeAdapter(Text)
 TEXTS: TypeAdapter[Any] = TypeAdapter(Annotated[list[Text], *one_or_more])
 COUNT: TypeAdapter[Any] = TypeAdapter(Annotated[int, Field(strict=True, ge=1)])

@@ -18,7 +18,7 @@ from .._util.texts import one_line
 from ..agents.sandboxes.sandbox import WORKSPACE
 from ..skills.folder import decoded, read_skill_bytes
 from ..trials.answer import Answer, AnswerFile
-from .check import CheckContext, CheckKind, Result, Text, quoted
+from .check import CheckContext, CheckKind, Result, Text, as_list, quoted
 from .data_checks import KINDS as DATA_KINDS
 from .final_workspace import matches, relative
 from .text_checks import KINDS as TEXT_KINDS
@@ -299,14 +299,10 @@ def of_output_file(kind: CheckKind, path: str) -> CheckKind:
 # Files that must stay as they are.
 
 
-def _as_paths(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 Paths = Annotated[
     list[Annotated[Text, AfterValidator(relative)]],
     Field(min_length=1),
-    BeforeValidator(_as_paths, json_schema_input_type=Text | list[Text]),
+    BeforeValidator(as_list, json_schema_input_type=Text | list[Text]),
 ]
 
 

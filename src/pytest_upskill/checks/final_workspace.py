@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from .._util.texts import one_line
+from .._util.texts import first_few, one_line
 from ..agents.sandboxes.sandbox import CommandResult
 from ..agents.snapshot import MOST_CHANGED_FILES, Snapshot, unpack
 from ..errors import CheckError
@@ -114,11 +114,9 @@ class Workspace:
         if any(file.change == "deleted" and matches(file.path, pattern) for file in self.touched):
             return f"{pattern}: deleted"
         new_files = [one_line(file.path, 80) for file in self.touched if file.change == "made"]
-        named = ", ".join(new_files[:_MOST_NAMED])
-        hidden = len(new_files) - _MOST_NAMED
-        and_more = f" and {hidden:,} more" if hidden > 0 else ""
+        named = first_few(new_files, _MOST_NAMED) or "nothing"
         state = "no such file" if is_pattern(pattern) else "not there"
-        return f"{pattern}: {state} (made: {named or 'nothing'}{and_more})"
+        return f"{pattern}: {state} (made: {named})"
 
 
 def _digest(file: WorkspaceFile) -> str:

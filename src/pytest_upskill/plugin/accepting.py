@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from .._util.texts import counted, harmless, one_line
+from .._util.texts import counted, first_few, harmless, one_line
 from ..errors import InputError, shown
 from ..reports.writers import Writer
 from ..results.accepted import (
@@ -250,13 +250,11 @@ def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:
 
 
 def _descriptions(cases: Sequence[Compared]) -> str:
-    others_note = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
-    return "; ".join([*(case.numbers for case in cases[:_MOST_NAMES]), *others_note])
+    return first_few([case.numbers for case in cases], _MOST_NAMES, "; ")
 
 
 def _names(cases: Sequence[str]) -> str:
-    others_note = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
-    return ", ".join([*(one_line(case, 60) for case in cases[:_MOST_NAMES]), *others_note])
+    return first_few([one_line(case, 60) for case in cases], _MOST_NAMES)
 
 
 def fail_late(ledger: Ledger, config: pytest.Config) -> None:

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from .._util.files import open_file
 from .._util.git import Commit
 from .._util.json_forms import form_of
-from .._util.texts import counted, one_line
+from .._util.texts import counted, first_few, one_line
 from ..engine.store import FOLDER, make_folder
 from ..errors import ResultsError
 from ..trials.number_types import Seconds
@@ -165,11 +165,8 @@ def find(kept: Sequence[KeptRun], text: str) -> KeptRun:
     if not matches:
         hint = f"{_LIST} last and last~1 are the newest two."
         raise ResultsError(one_line(text, 60), "no such run in the history", hint)
-    hidden = len(matches) - _MOST_NAMES
-    names = [*(run.id for run in matches[:_MOST_NAMES]), *([f"and {hidden} more"] * (hidden > 0))]
-    raise ResultsError(
-        one_line(text, 60), f"matches several runs: {', '.join(names)}", "Give more of the id."
-    )
+    names = first_few([run.id for run in matches], _MOST_NAMES)
+    raise ResultsError(one_line(text, 60), f"matches several runs: {names}", "Give more of the id.")
 
 
 def newest(folder: Path) -> dict[str, dict[str, KeptRow]]:

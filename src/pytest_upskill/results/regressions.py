@@ -7,7 +7,7 @@ from itertools import groupby
 from math import comb
 from typing import Final, Literal, NamedTuple
 
-from .._util.texts import one_line
+from .._util.texts import first_few, one_line
 from ..stats import drop, regressed
 from ..trials.plan import Count, Expectation, Group, PlannedCase, Unmatched, Why
 from ..trials.records import Record
@@ -302,12 +302,10 @@ def unmatched_reasons(unmatched: Iterable[Unmatched]) -> list[str]:
     order = list(_UNMATCHED_WORDS)
     rows = sorted(unmatched, key=lambda row: (row.skill, row.label, order.index(row.why)))
     return [
-        f"{pair}: {_UNMATCHED_WORDS[why]}: {_names(list(group))}; {_UNMATCHED_HINT}"
+        f"{pair}: {_UNMATCHED_WORDS[why]}: {_names(group)}; {_UNMATCHED_HINT}"
         for (pair, why), group in groupby(rows, lambda accepted: (accepted.pair, accepted.why))
     ]
 
 
-def _names(cases: Sequence[Unmatched]) -> str:
-    names = [f"{one_line(case.case, 60)} ({case.was})" for case in cases[:_MOST_NAMES]]
-    hidden = len(cases) - len(names)
-    return ", ".join([*names, *([f"and {hidden} more"] if hidden else [])])
+def _names(cases: Iterable[Unmatched]) -> str:
+    return first_few([f"{one_line(case.case, 60)} ({case.was})" for case in cases], _MOST_NAMES)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Final, Literal, NamedTuple
 
-from .._util.texts import apart, counted, dollars, one_line
+from .._util.texts import apart, counted, dollars, first_few, one_line
 from ..settings import Gates, Score
 from ..stats import LEVEL, Lift, cases_needed, detectable_lift, normalised_gain, runs_needed
 from ..trials.arm import BASELINE, SKILL
@@ -282,9 +282,7 @@ _SIGNALS: Final[Mapping[Score, tuple[str, str, str]]] = {
 
 def first_names(cases: Sequence[str]) -> str:
     """The first few of many."""
-    names = ", ".join(one_line(case, 60) for case in cases[:_MOST_NAMES])
-    hidden = len(cases) - _MOST_NAMES
-    return f"{names} and {hidden} more" if hidden > 0 else names
+    return first_few([one_line(case, 60) for case in cases], _MOST_NAMES)
 
 
 def gate_reasons(verdicts: Sequence[Verdict], gates: Gates) -> list[str]:

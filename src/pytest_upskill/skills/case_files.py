@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from .._util.files import read_file, reason_of
@@ -100,8 +100,9 @@ MOST_BYTES: Final = 50_000_000  # of all files together
 
 def workspace_files(folder: Path, name: str) -> tuple[WorkspaceFile, ...]:
     """All files of a folder in the skill's folder, sorted; ValueError says what is wrong."""
-    root = Path(os.path.realpath(folder))
-    top = _top(root, name)
+    top = real_skill_file(folder, name, is_folder=True)
+    if top == Path(os.path.realpath(folder)):
+        raise ValueError(f"{name!r} is the skill itself, which the baseline must not see")
     files, size = list[WorkspaceFile](), 0
     for inside, subfolders, names in walk(top):
         # git keeps no empty folder, and what tools keep is not part of a task.
@@ -123,25 +124,6 @@ def is_path(name: str) -> bool:
     parts = PurePosixPath(name).parts
     good = name and "\0" not in name and "\\" not in name and not name.endswith("/")
     return bool(good and parts and not name.startswith("/") and ".." not in parts)
-
-
-def _top(root: Path, name: str) -> Path:
-    try:
-        if "\0" in name:
-            raise ValueError(f"invalid name {name!r}")
-        top = Path(os.path.realpath(root / name))
-        if not top.is_relative_to(root):
-            raise ValueError(f"{name!r} is outside the skill's folder; copy it there")
-        if top == root:
-            raise ValueError(f"{name!r} is the skill itself, which the baseline must not see")
-        if is_private(top.relative_to(root)) or is_private(PurePath(name)):
-            raise ValueError(f"{name!r} may hold secrets, so it is not read; rename or copy it")
-        if not top.is_dir():
-            problem = "is a file" if top.exists() else "not found"
-            raise ValueError(f"{name!r} {problem}; name a folder, relative to the skill's folder")
-    except (OSError, UnicodeEncodeError):
-        raise ValueError(f"invalid name {name!r}") from None
-    return top
 
 
 def _read(top: Path, path: Path) -> WorkspaceFile:

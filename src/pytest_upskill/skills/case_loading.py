@@ -22,7 +22,7 @@ from .._util.json_forms import (
     read_form,
     read_json,
 )
-from .._util.texts import one_line
+from .._util.texts import first_few, one_line
 from ..errors import CasesError, NoCasesError, shown
 from .case import Case, Role, SandboxNeeds
 from .case_files import CaseFiles
@@ -110,10 +110,9 @@ def ignored_keys(text: str, unknown: Unknown) -> Iterator[tuple[int, str]]:
     """A warning about the keys that are not read, if there are any."""
     if unknown.places:
         keys = sorted(unknown.places)
-        names = [one_line(key, 60) for key in keys[:_MOST_KEYS]]
-        hidden_keys = [f"and {len(keys) - _MOST_KEYS} more"] if len(keys) > _MOST_KEYS else []
+        names = first_few([one_line(key, 60) for key in keys], _MOST_KEYS)
         line = min(line_of(text, unknown.places[key]) for key in keys[:_MOST_KEYS])
-        yield line, f"unknown keys are ignored: {', '.join([*names, *hidden_keys])}"
+        yield line, f"unknown keys are ignored: {names}"
 
 
 def sandbox_of(file: Path | None) -> SandboxNeeds:

@@ -291,10 +291,11 @@ def read_skill_bytes(folder: Path, name: str, most: int = MAX_FILE_BYTES) -> byt
         raise ValueError(f"can't read {name!r}: {reason_of(error)}") from None
 
 
-def real_skill_file(folder: Path, name: str) -> Path:
-    """Where a file in the skill's folder is; ValueError says why it can't be used."""
+def real_skill_file(folder: Path, name: str, *, is_folder: bool = False) -> Path:
+    """Where a file or folder in the skill's folder is; ValueError says why it can't be used."""
+    noun = "folder" if is_folder else "file"
     if "\0" in name:
-        raise ValueError(f"invalid file name {name!r}")
+        raise ValueError(f"invalid {noun} name {name!r}")
     try:
         # Path.resolve raises on a link to itself
         real, root = Path(os.path.realpath(folder / name)), Path(os.path.realpath(folder))
@@ -302,13 +303,14 @@ def real_skill_file(folder: Path, name: str) -> Path:
             raise ValueError(f"{name!r} is outside the skill's folder; copy it there")
         if is_private(real.relative_to(root)) or is_private(PurePath(name)):
             raise ValueError(f"{name!r} may hold secrets, so it is not read; rename or copy it")
-        if not real.is_file():
+        if not (real.is_dir() if is_folder else real.is_file()):
             what = "not found"
             if real.exists():
                 what = "is a folder" if real.is_dir() else "is not a regular file"
-            raise ValueError(f"{name!r} {what}; name a file, relative to the skill's folder")
+            what = "is a file" if is_folder and real.is_file() else what
+            raise ValueError(f"{name!r} {what}; name a {noun}, relative to the skill's folder")
     except UnicodeEncodeError:
-        raise ValueError(f"invalid file name {name!r}") from None
+        raise ValueError(f"invalid {noun} name {name!r}") from None
     except OSError as error:
         raise ValueError(f"can't read {name!r}: {reason_of(error)}") from None
     return real

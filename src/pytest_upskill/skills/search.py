@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from .._util.files import read_file
-from .._util.texts import one_line
+from .._util.texts import first_few, one_line
 from ..errors import SkillError, shown
 from .folder import (
     MAX_FILE_BYTES,
@@ -62,8 +62,7 @@ def left_out_lines(left_out: Iterable[SkippedFolder]) -> list[str]:
     for path, reason in left_out:
         folders.setdefault(reason, []).append(one_line(shown(path), 100))
     return [
-        f"left out ({reason}): {', '.join(paths[:_MOST_NAMED])}"
-        + (f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else "")
+        f"left out ({reason}): {first_few(paths, _MOST_NAMED)}"
         for reason, paths in sorted(folders.items())
     ]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from ..._util.texts import counted, dollars, harmless, one_line, percent, points, span
+from ..._util.texts import counted, dollars, first_few, harmless, one_line, percent, points, span
 from ...results.arm_comparison import unit_of
 from ...results.run import RunResults
 from ...results.trigger_summary import TriggerSummary, trigger_reasons
@@ -96,8 +96,7 @@ def _first_and_last(reasons: Sequence[str]) -> list[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(one_line(name, _LONGEST_NAME) for name in names[:_MOST])
-    return f"{shown} and {len(names) - _MOST} more" if len(names) > _MOST else shown
+    return first_few([one_line(name, _LONGEST_NAME) for name in names], _MOST)
 
 
 def _marked(mark: str, text: str, look: TerminalLook, *, red: bool = False) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from ..._util.texts import counted, one_line, percent, seconds
+from ..._util.texts import counted, first_few, one_line, percent, seconds
 from ...results.accepted import case_result
 from ...results.arm_comparison import SCORE_WORDS
 from ...results.contrasts import span_words
@@ -177,10 +177,9 @@ def _changes(cases: Sequence[CaseChange], look: TerminalLook) -> str:
     texts = [
         f"{one_line(case.case, 60)} ({percent(case.before)} {look.marks.arrow} "
         f"{percent(case.after)})"
-        for case in cases[:_MOST_NAMES]
+        for case in cases
     ]
-    hidden = [f"and {len(cases) - _MOST_NAMES} more"] if len(cases) > _MOST_NAMES else []
-    return ", ".join([*texts, *hidden])
+    return first_few(texts, _MOST_NAMES)
 
 
 def _left_out(pair: PairComparison) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from ..._util.texts import counted, harmless, one_line
+from ..._util.texts import counted, first_few, harmless, one_line
 from ...results.arm_comparison import SCORE_WORDS, Comparison
 from ...results.run import RunResults
 from ...results.summary import Summary, case_words
@@ -154,9 +154,7 @@ def _counts(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
     }
     for word, listed in named.items():
         if listed:
-            names = ", ".join(one_line(_pair(verdict), 120) for verdict in listed[:_MOST_NAMES])
-            hidden = len(listed) - _MOST_NAMES
-            names += f" and {hidden} more" if hidden > 0 else ""
+            names = first_few([one_line(_pair(verdict), 120) for verdict in listed], _MOST_NAMES)
             first, *rest = wrapped(f"{word}: {names}", look.width, rest="  ")
             lines += [first.replace(word, look.paint(word, red=True, bold=True), 1), *rest]
     return [*lines, *(["-v shows the table of each skill."] if look.verbosity <= 0 else [])]
