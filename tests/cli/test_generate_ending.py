@@ -12,7 +12,7 @@ from pytest_upskill.cli.command_table import make_parser
 from pytest_upskill.cli.commands.generate import ending_lines, preview_lines
 from pytest_upskill.reports.terminal.layout import text_width
 from pytest_upskill.teach.drafts import Draft
-from pytest_upskill.teach.outcome import Taught, Version
+from pytest_upskill.teach.outcome import Attempt, Taught
 from pytest_upskill.teach.teach_settings import TeachSettings
 from support.made import made_run
 
@@ -20,7 +20,7 @@ from support.made import made_run
 def taught(folder: str | None = "skills/gate", **more: Any) -> Taught:
     draft = Draft("gate", "Opens gates.", "\n".join(f"line {number}" for number in range(30)))
     path = Path.cwd() / folder if folder else None
-    return Taught(draft.name, (Version(1, draft),), 1, folder=path, seconds=8.4, **more)
+    return Taught(draft.name, (Attempt(1, draft),), 1, folder=path, seconds=8.4, **more)
 
 
 def end(of: Taught, width: int = 80, **settings: Any) -> list[str]:
@@ -73,11 +73,11 @@ def test_a_skill_that_was_not_shown_to_help_is_improved_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     poor = taught()
-    version = replace(poor.versions[0], learning=made_run())
+    attempt = replace(poor.attempts[0], learning=made_run())
     monkeypatch.setattr(Taught, "helps", False)
-    assert list(commands(end(replace(poor, versions=(version,))))) == ["improve it", "test it"]
+    assert list(commands(end(replace(poor, attempts=(attempt,))))) == ["improve it", "test it"]
     monkeypatch.setattr(Taught, "helps", True)
-    assert list(commands(end(replace(poor, versions=(version,))))) == [
+    assert list(commands(end(replace(poor, attempts=(attempt,))))) == [
         *("test it", "improve it", "install it"),
     ]
 

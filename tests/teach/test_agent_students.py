@@ -49,7 +49,7 @@ def test_a_trial_that_did_not_open_the_skill_makes_a_better_description(project:
     fake = FakeModels([vague, clear], student=agent)
     status, data = project.taught(fake, "--eval-agent", "loop", "--cases", "6")
     assert (status, data["chosen"]) == (0, 2)
-    assert [version["learning"][0]["lift"] for version in data["versions"]] == [0, 1]
+    assert [version["learning"][0]["lift"] for version in data["attempts"]] == [0, 1]
     assert [one for one in data["sentences"] if "opened in 6 of 6 trials" in one]
     assert load_skill(project.skill / "SKILL.md").description == CLEAR
     first, refined = (asked.question for asked in fake.of("teacher"))
@@ -63,7 +63,7 @@ def test_a_trial_that_did_not_open_the_skill_makes_a_better_description(project:
     assert "lamp.txt (made)" in refined
     assert KEY not in refined
     assert "Which lamp command" not in refined.partition("<trial")[2].partition("</trial ")[0]
-    results = json.loads((project.workspace / "version-1/results.json").read_bytes())
+    results = json.loads((project.workspace / "attempt-1/results.json").read_bytes())
     skilled = [one for one in results["records"] if one["arm"] == "skill"]
     assert {one["activity"]["activated"] for one in skilled} == {False}
 

@@ -191,7 +191,7 @@ def test_a_free_run_needs_no_consent_and_json_is_alone_on_stdout(project: Projec
     assert status == 0
     data = json.loads(shown)
     assert (data["name"], data["chosen"], data["cost"]) == ("lamp-colours", 1, 0.0)
-    assert [row["lift"] for row in data["versions"][0]["held_out"]] == [1.0]
+    assert [row["lift"] for row in data["attempts"][0]["held_out"]] == [1.0]
     assert Counter(data["cases"].values()) == {"learn": 8, "holdout": 4}
     assert "This takes up to" in error
     assert "free." in error

@@ -99,7 +99,7 @@ def results(project: Project, fake: FakeModels, *more: str) -> tuple[int, dict[s
 
 def learned(data: dict[str, Any]) -> list[float]:
     """What each version decides right, of the learning queries."""
-    rows = [version["learning"][0] for version in data["versions"]]
+    rows = [version["learning"][0] for version in data["attempts"]]
     return [(row["recall"] + 1 - row["false_alarms"]) / 2 for row in rows]
 
 
@@ -116,9 +116,9 @@ def test_a_better_description_is_written_and_nothing_else(project: Project) -> N
     assert after == before
     told = lines(shown)
     assert f"current small 50% right {len(VAGUE)} characters" in told
-    assert f"version 2 small 100% right {len(GOOD)} characters" in told
+    assert f"attempt 2 small 100% right {len(GOOD)} characters" in told
     assert "current small 50% right held out" in told
-    assert "version 2 small 100% right held out" in told
+    assert "attempt 2 small 100% right held out" in told
     whole = " ".join(told)
     assert "On the 12 held-out queries 50% → 100% right, +50 points (" in whole
     assert told[-1] == f"Saved to ./skills/{NAME}"
@@ -178,7 +178,7 @@ def test_a_version_that_is_not_shown_to_be_better_changes_nothing(project: Proje
     told = " ".join(lines(shown))
     assert "Few queries: 4 that should open the skill and 4 others are held out." in told
     assert max(map(len, shown.splitlines())) <= 80
-    assert f"Version 2 is kept in .upskill/teach/{NAME}/version-2" in told
+    assert f"Attempt 2 is kept in .upskill/teach/{NAME}/attempt-2" in told
     assert "--resume --anyway" in told
     assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
     fake = fakes(GOOD)
@@ -250,7 +250,7 @@ def test_garbage_counts_as_a_version(project: Project) -> None:
     fake = FakeModels(descriptions=["what?", "no", *described(GOOD)], student=student)
     status, data = results(project, fake)
     assert (status, data["chosen"]) == (0, 3)
-    assert [bool(one["problem"]) for one in data["versions"]] == [False, True, False]
+    assert [bool(one["problem"]) for one in data["attempts"]] == [False, True, False]
     assert load_skill(folder / "SKILL.md").description == GOOD
 
 
@@ -259,7 +259,7 @@ def test_a_good_description_stays(project: Project) -> None:
     (folder / "SKILL.md").write_text(f"---\nname: {NAME}\ndescription: {GOOD}\n---\nBody.\n")
     fake = fakes(VAGUE)
     status, data = results(project, fake)
-    assert (status, data["folder"], len(data["versions"])) == (0, None, 1)
+    assert (status, data["folder"], len(data["attempts"])) == (0, None, 1)
     assert fake.of("describer") == []
 
 
@@ -336,12 +336,12 @@ def test_the_result_as_json(project: Project) -> None:
     data = json.loads(shown)
     assert status == 0
     assert (data["chosen"], data["succeeded"], data["folder"]) == (3, True, str(folder))
-    texts = [version["draft"]["description"] for version in data["versions"]]
+    texts = [version["draft"]["description"] for version in data["attempts"]]
     assert texts == [VAGUE, HALF, GOOD]
-    (row,) = data["versions"][2]["held_out"]
+    (row,) = data["attempts"][2]["held_out"]
     assert (row["recall"], row["false_alarms"], row["model"]) == (1.0, 0.0, "small")
     (change,) = [change for change in data["changes"] if not change["student"]]
-    assert (change["version"], change["part"]) == (3, "held out")
+    assert (change["attempt"], change["part"]) == (3, "held out")
     contrast = change["contrast"]
     assert (contrast["cases"], contrast["word"]) == (12, "helps")
     assert 0 < contrast["lift"]["low"] < contrast["lift"]["lift"] == 0.5

@@ -50,8 +50,8 @@ def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(
         *(".gitignore", "answers.sqlite", "teach"),
     ]
     kept = folder / ".upskill/teach/lamp-colours"
-    assert sorted(path.name for path in kept.iterdir()) == ["state.json", "version-1"]
-    assert sorted(path.name for path in (kept / "version-1").iterdir()) == [
+    assert sorted(path.name for path in kept.iterdir()) == ["attempt-1", "state.json"]
+    assert sorted(path.name for path in (kept / "attempt-1").iterdir()) == [
         *("SKILL.md", "report.txt", "results.json"),
     ]
 
@@ -61,21 +61,21 @@ def test_a_bad_skill_is_improved_and_the_steps_are_shown(project: Project) -> No
     status, shown, _ = project.generate(fake, "--eval-model", "other")
     assert status == 0
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
-    rows = [line for line in lines(shown) if line.startswith(("version", "held out"))]
+    rows = [line for line in lines(shown) if line.startswith(("attempt", "held out"))]
     assert rows[-2:] == [
-        "version 3 small 0% → 100% (+100) other 0% → 100% (+100) best",
+        "attempt 3 small 0% → 100% (+100) other 0% → 100% (+100) best",
         "held out small 0% → 100% (+100) other 0% → 100% (+100)",
     ]
     assert max(map(len, shown.partition("Next:")[0].splitlines())) <= 80
     state = json.loads((project.workspace / "state.json").read_text())
     assert state["saved"] == str(project.skill)
-    assert len(list(project.workspace.glob("version-*"))) == 3
+    assert len(list(project.workspace.glob("attempt-*"))) == 3
 
 
 def test_a_first_version_that_passes_nothing_is_improved(project: Project) -> None:
     status, data = project.taught(FakeModels([draft(), draft(*COLOURS)]))
     assert status == 0
-    assert [version["learning"][0]["lift"] for version in data["versions"]] == [0, 1]
+    assert [version["learning"][0]["lift"] for version in data["attempts"]] == [0, 1]
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
 
 
@@ -85,7 +85,7 @@ def test_the_best_version_is_saved_and_a_plateau_ends_the_loop(project: Project)
     )
     _, data = project.taught(fake, "--attempts", "9")
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:9])
-    assert (data["chosen"], len(data["versions"])) == (2, 4)
+    assert (data["chosen"], len(data["attempts"])) == (2, 4)
     assert len(fake.of("teacher")) == 4
     tried = fake.of("teacher")[-1].question
     assert "did no better" in tried
@@ -148,7 +148,7 @@ def test_a_skill_that_stays_too_long_is_kept_with_a_warning(project: Project) ->
     long = draft(*COLOURS, body=body(*COLOURS) + "\nWords." * 200)
     fake = FakeModels([long])
     status, data = project.taught(fake, "--max-skill-tokens", "200")
-    assert (status, data["versions"][0]["draft"]["tokens"] > 200) == (0, True)
+    assert (status, data["attempts"][0]["draft"]["tokens"] > 200) == (0, True)
     assert [one for one in data["sentences"] if "too long" in one]
     assert "(limit 200)" in fake.of("teacher")[1].question
 
@@ -176,7 +176,7 @@ def test_an_unusable_reply_counts_as_a_version(
     fake = FakeModels([draft("red"), "I can't.", "I still can't.", draft(*COLOURS)])
     status, data = project.taught(fake)
     assert (status, data["chosen"]) == (0, 3)
-    assert [bool(version["problem"]) for version in data["versions"]] == [False, True, False]
+    assert [bool(version["problem"]) for version in data["attempts"]] == [False, True, False]
     assert "could not be used" in fake.of("teacher")[-1].question
 
 
@@ -314,11 +314,11 @@ def test_no_eval_writes_a_draft_and_cases(project: Project) -> None:
 
 def test_versions_are_kept_with_readable_results(project: Project) -> None:
     project.generate(FakeModels([draft("red"), draft(*COLOURS)]), "--runs", "2")
-    run = read_run(project.workspace / "version-2/results.json")
+    run = read_run(project.workspace / "attempt-2/results.json")
     assert [(row.label, row.arm("skill").rate, row.runs) for row in run.summaries] == [
         ("small", 1.0, 2)
     ]
-    assert "version 1: SKILL.md of" in (project.workspace / "version-1/report.txt").read_text()
+    assert "attempt 1: SKILL.md of" in (project.workspace / "attempt-1/report.txt").read_text()
 
 
 def test_the_questions_of_these_tests_are_no_duplicates() -> None:

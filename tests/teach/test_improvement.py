@@ -12,7 +12,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.teach.case_writing import UsableCase
 from pytest_upskill.teach.drafts import Draft
 from pytest_upskill.teach.improvement import Improvement, sample_scores
-from pytest_upskill.teach.outcome import HELD_OUT, Taught, Version
+from pytest_upskill.teach.outcome import HELD_OUT, Attempt, Taught
 from pytest_upskill.teach.progress_lines import ProgressScreen
 from pytest_upskill.teach.teach_run import TeachRun
 from support.made import made_run
@@ -29,7 +29,7 @@ class Numbers(Improvement):
 
     def __init__(self, proposals: Sequence[int | None], attempts: int = 9) -> None:
         self.kept = list[int]()
-        state = SimpleNamespace(keep_version=lambda version: self.kept.append(version.number))
+        state = SimpleNamespace(keep_attempt=lambda attempt: self.kept.append(attempt.number))
         self.models = SimpleNamespace(out_of_budget=False, past_budget=lambda: "is too expensive")
         run = SimpleNamespace(
             models=self.models,
@@ -54,15 +54,15 @@ class Numbers(Improvement):
         return made_run(cases=1)
 
     def is_different(self, draft: Draft) -> bool:
-        return all(draft.body != version.draft.body for version in self.versions)
+        return all(draft.body != version.draft.body for version in self.attempts)
 
-    def merit(self, version: Version) -> tuple[float, ...]:
+    def merit(self, version: Attempt) -> tuple[float, ...]:
         return -1.0 if version.problem else float(version.draft.body), -version.number
 
     def why_enough(self) -> str | None:
         return "it is 10" if self.best.draft.body == "10" else None
 
-    def candidates(self) -> list[Version]:
+    def candidates(self) -> list[Attempt]:
         return [self.best]
 
     def decide(self, taught: Taught) -> Taught:
@@ -70,7 +70,7 @@ class Numbers(Improvement):
 
 
 def numbers(loop: Numbers) -> list[int | None]:
-    return [None if one.problem else int(one.draft.body) for one in loop.versions]
+    return [None if one.problem else int(one.draft.body) for one in loop.attempts]
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def numbers(loop: Numbers) -> list[int | None]:
     [
         (10, [], "it is 10", [10]),
         (1, [5, 10], "it is 10", [1, 5, 10]),
-        (3, [2, 1], "2 versions in a row were no better", [3, 2, 1]),
+        (3, [2, 1], "2 attempts in a row were no better", [3, 2, 1]),
         (3, [2, 4, 2], "the teacher wrote nothing new", [3, 2, 4]),
-        (3, [None, None], "2 versions in a row were no better", [3, None, None]),
+        (3, [None, None], "2 attempts in a row were no better", [3, None, None]),
     ],
 )
 def test_why_it_stops(
@@ -95,7 +95,7 @@ def test_why_it_stops(
 @pytest.mark.parametrize("is_new", [True, False])
 def test_the_number_of_versions_that_are_written_is_limited(is_new: bool) -> None:
     loop = Numbers([2, 3, 4, 5], attempts=3)
-    assert loop.improve(number_draft(1), is_new=is_new) == "limit of 3 versions reached"
+    assert loop.improve(number_draft(1), is_new=is_new) == "limit of 3 attempts reached"
     assert loop.best.draft.body == ("3" if is_new else "4")  # the current skill is not written
 
 
@@ -109,7 +109,7 @@ def test_a_first_version_that_is_too_expensive_says_why() -> None:
     loop = Numbers([])
     stop = loop.improve(number_draft(TOO_EXPENSIVE), is_new=True)
     assert stop == "another version is too expensive"
-    assert [version.problem for version in loop.versions] == ["too expensive"]
+    assert [version.problem for version in loop.attempts] == ["too expensive"]
 
 
 def half_right(weak: int) -> RunResults:
@@ -128,9 +128,9 @@ def test_scores_are_means_over_students_and_runs() -> None:
 
 def test_versions_are_compared_with_the_current_one_by_case() -> None:
     loop = Numbers([])
-    current = Version(1, number_draft(1), held_out=half_right(0), is_new=False)
-    better = Version(2, number_draft(2), held_out=half_right(4))
-    loop.versions += [current, better]
+    current = Attempt(1, number_draft(1), held_out=half_right(0), is_new=False)
+    better = Attempt(2, number_draft(2), held_out=half_right(4))
+    loop.attempts += [current, better]
     change = loop.compared(better, HELD_OUT)
     assert change
     assert change.lift

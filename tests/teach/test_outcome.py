@@ -7,7 +7,7 @@ from pytest_upskill.teach.bodies import body_sentences
 from pytest_upskill.teach.drafts import Draft
 from pytest_upskill.teach.failures import report_for_teacher
 from pytest_upskill.teach.improvement import lifts_of, mean_lift, why_good_enough
-from pytest_upskill.teach.outcome import Taught, Version, report_lines
+from pytest_upskill.teach.outcome import Attempt, Taught, report_lines
 from pytest_upskill.teach.progress_lines import ProgressScreen, cells_of, row_lines
 from pytest_upskill.teach.workflow import trace_sentences
 from support.made import checked_run, made_run
@@ -48,7 +48,7 @@ def run_with_rates(rates: dict[str, float]) -> "RunResults":
 
 
 def taught_of(learning: RunResults, held: RunResults | None, **more: object) -> Taught:
-    best = Version(1, Draft("gate", "d", "b " * 1000), learning, held)
+    best = Attempt(1, Draft("gate", "d", "b " * 1000), learning, held)
     taught = Taught("gate", (best,), 1, stop="one version was written")
     return replace(taught, **more)  # type: ignore[arg-type]
 
@@ -140,7 +140,7 @@ def test_cases_of_evals_json_are_taught_by_their_checks() -> None:
     """A version that passes more checks is better, even if no case passes yet."""
     some, more = checked_run([(0, 2)] * 6), checked_run([(0, 6)] * 6)
     drafts = [Draft("gate", "d", "short"), Draft("gate", "d", "longer than that")]
-    versions = [Version(1, drafts[0], some), Version(2, drafts[1], more)]
+    versions = [Attempt(1, drafts[0], some), Attempt(2, drafts[1], more)]
     assert mean_lift(versions[0]) < mean_lift(versions[1]) == 6 / 7
     assert why_good_enough(versions[1], 0.8) == "every student reached 80% of checks"
     assert cells_of(more)[0][1].split() == ["0%", "→", "86%", "of", "checks", "(+86)"]

@@ -39,7 +39,7 @@ def test_refine_improves_a_skill_by_its_cases(project: Project) -> None:
         status, shown, _ = project.run(*refine_words(url))
     assert (status, fake.of("teacher")) == (0, [])
     assert "current small 0% → 100% (+100)" in lines(shown)
-    assert "version 2" not in shown
+    assert "attempt 2" not in shown
 
 
 def test_refine_takes_a_skill_with_faults_of_form(project: Project) -> None:
@@ -77,7 +77,7 @@ def test_refine_leaves_a_skill_unchanged_if_nothing_is_better(project: Project) 
         status, shown, _ = project.run(*refine_words(url), "--json")
     data = json.loads(shown)
     assert (status, data["chosen"], data["folder"]) == (0, 1, None)
-    assert len(data["versions"]) > 1
+    assert len(data["attempts"]) > 1
     assert {path: path.read_bytes() for path in folder.rglob("*")} == before
 
 

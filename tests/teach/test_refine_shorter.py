@@ -82,11 +82,11 @@ def test_a_shorter_version_is_saved_in_place_and_the_old_one_kept(project: Proje
     assert content(folder).keys() == before.keys()
     (kept,) = project.folder.glob(".upskill/teach/*/before")
     assert content(kept) == before
-    assert [line for line in lines(shown) if line.startswith(("current", "version"))] == [
+    assert [line for line in lines(shown) if line.startswith(("current", "attempt"))] == [
         "current small 0% → 100% (+100) 311 tokens",
-        "version 2 small 0% → 100% (+100) 71 of 213 tokens",
+        "attempt 2 small 0% → 100% (+100) 71 of 213 tokens",
         "current small 0% → 100% (+100) held out",
-        "version 2 small 0% → 100% (+100) held out",
+        "attempt 2 small 0% → 100% (+100) held out",
     ]
     assert "small with 71 tokens, on 6 held-out cases: no loss shown (-46 to +46)." in told(shown)
     assert "71 tokens instead of 311 (77% fewer)" in told(shown)
@@ -129,7 +129,7 @@ def test_a_size_that_is_never_reached_ends_without_a_version(project: Project) -
     status, data = shortened(project, fake, "--attempts", "2")
     assert (status, data["chosen"], data["folder"]) == (1, 1, None)
     assert len(fake.of("teacher")) == 6  # three times for each version
-    assert all(version["problem"] for version in data["versions"][1:])
+    assert all(version["problem"] for version in data["attempts"][1:])
     assert content(project.folder / "skills") == before
     assert folder.is_dir()
 
@@ -140,7 +140,7 @@ def test_a_loss_on_held_out_cases_leaves_the_skill_as_it_is(project: Project) ->
     fake = FakeModels(versions(tuple(LEARN)))  # knows what the teacher saw, and nothing else
     status, data = shortened(project, fake)
     assert (status, data["chosen"], data["folder"]) == (1, 1, None)
-    assert data["versions"][1]["learning"][0]["lift"] == 1
+    assert data["attempts"][1]["learning"][0]["lift"] == 1
     learned, held = data["changes"]
     assert (learned["part"], learned["contrast"]["lift"]["lift"]) == ("learning", 0)
     assert (held["contrast"]["cases"], held["contrast"]["word"]) == (6, "hurts")
@@ -154,7 +154,7 @@ def test_too_few_cases_are_told_before_and_decide_nothing(project: Project) -> N
     early, _, late = told(shown).partition("current small")
     assert "6 held-out cases can't rule out a loss of 10 points (36 needed)" in early
     assert "about 36 cases would tell" in late
-    kept = project.folder / ".upskill/teach/gate/version-2/SKILL.md"
+    kept = project.folder / ".upskill/teach/gate/attempt-2/SKILL.md"
     assert load_skill(kept).body == body(*COLOURS)
     assert load_skill(project.folder / "skills/gate/SKILL.md").body == LONG.strip()
 
@@ -195,7 +195,7 @@ def test_a_skill_that_helps_nobody_is_not_made_shorter(project: Project) -> None
     skill(project, IDLE * 5)
     fake = FakeModels()
     status, data = shortened(project, fake)
-    assert (status, data["folder"], len(data["versions"])) == (1, None, 1)
+    assert (status, data["folder"], len(data["attempts"])) == (1, None, 1)
     assert "nothing can be lost" in data["stop"]
     assert not fake.of("teacher")
 
@@ -257,7 +257,7 @@ def test_students_may_be_agents(project: Project) -> None:
     skill(project)
     fake = FakeModels(versions(COLOURS), student=agent)
     status, data = shortened(project, fake, "--eval-agent", "loop", "--attempts", "1")
-    assert (status, data["versions"][1]["learning"][0]["lift"]) == (0, 1)
+    assert (status, data["attempts"][1]["learning"][0]["lift"]) == (0, 1)
     assert "agent" in fake.of("teacher")[0].system
     assert load_skill(project.folder / "skills/gate/SKILL.md").body == body(*COLOURS)
 

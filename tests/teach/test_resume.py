@@ -162,10 +162,10 @@ def test_an_unsaved_skill_is_kept_and_resume_saves_it(project: Project, more: li
         assert (status, error) == (1, "")
         *before, problem, where, how = lines(shown)
         assert problem == "Not saved: skills/lamp-colours: can't be written: not a directory."
-        assert where == "The best version is kept in .upskill/teach/lamp-colours/version-1"
+        assert where == "The best version is kept in .upskill/teach/lamp-colours/attempt-1"
         assert "--resume" in how
-        assert more or [line for line in before if line.startswith("Stopped after one version")]
-        kept = project.workspace / "version-1"
+        assert more or [line for line in before if line.startswith("Stopped after one attempt")]
+        kept = project.workspace / "attempt-1"
         assert body(*COLOURS) in (kept / "SKILL.md").read_text()
         assert len(load_cases(kept / "skill_meta.json").require_all()) == 12
         (project.folder / "skills").unlink()

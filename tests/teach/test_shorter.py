@@ -12,7 +12,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.stats import Lift
 from pytest_upskill.teach.drafts import Draft, draft_of
-from pytest_upskill.teach.outcome import Version
+from pytest_upskill.teach.outcome import Attempt
 from pytest_upskill.teach.replies import NotUsable
 from pytest_upskill.teach.shorter import (
     best_of_sizes,
@@ -124,10 +124,10 @@ SMALL_LOSS = Lift(-0.05, -0.09, -0.01, 0.01)
 UNKNOWN = Lift(0.0, -0.3, 0.3, 1.0)
 
 
-def short(number: int, body: str, size: int = 500, passed: int = 4) -> Version:
+def short(number: int, body: str, size: int = 500, passed: int = 4) -> Attempt:
     results = made_run(cases=4, passes=lambda case, _, arm, _run: arm == "skill" and case < passed)
     draft = Draft("gate", "About.", body)
-    return Version(number, draft, results, most_tokens=size)
+    return Attempt(number, draft, results, most_tokens=size)
 
 
 def test_the_shortest_that_holds_is_chosen() -> None:
@@ -152,7 +152,7 @@ def test_of_each_size_the_best_version_counts_and_each_text_once() -> None:
         short(2, "y" * 200, size=100, passed=1),
         short(3, "z" * 240, size=100, passed=3),
         short(4, "x" * 400, size=200, passed=2),
-        Version(5, Draft("gate", "", ""), problem="too long", most_tokens=50),
+        Attempt(5, Draft("gate", "", ""), problem="too long", most_tokens=50),
     ]
     assert [one.number for one in best_of_sizes(found)] == [1, 3]
 

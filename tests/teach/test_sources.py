@@ -192,8 +192,8 @@ def test_with_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
     [row] = data["teacher"]
     assert row["model"] == "big"
     assert (row["baseline_rate"], row["previous_rate"], row["skill_rate"]) == (0, 1, 1)
-    assert data["trace_tokens"] > data["versions"][0]["draft"]["tokens"]
-    skill = f"100% with the skill ({data['versions'][0]['draft']['tokens']:,} tokens)"
+    assert data["trace_tokens"] > data["attempts"][0]["draft"]["tokens"]
+    skill = f"100% with the skill ({data['attempts'][0]['draft']['tokens']:,} tokens)"
     trace = f"100% with the trace ({data['trace_tokens']:,} tokens)"
     assert f"With big the skill is as good as the trace: {skill}, {trace}." in data["sentences"]
     assert "Set the lamp." in fake.of("teacher")[0].question

@@ -13,7 +13,7 @@ from ..trials.arm import BASELINE
 from .drafts import Draft, DraftSpec, ask_for_draft
 from .failures import report_for_teacher
 from .improvement import Improvement, lifts_of, mean_lift, why_good_enough
-from .outcome import HELD_OUT, Taught, Version
+from .outcome import HELD_OUT, Attempt, Taught
 from .prompts import draft_form, fenced, for_agents, joined
 
 _MOST_TRIED: Final = 8_000  # characters of an earlier version that the teacher is shown
@@ -35,12 +35,12 @@ class Bodies(Improvement):
             self.run.material.text,
             best.draft,
             report_for_teacher(best.learning),
-            [_tried_text(one) for one in self.versions if one.number > best.number],
+            [_tried_text(one) for one in self.attempts if one.number > best.number],
             self.spec.most_tokens,
             agents=models.with_agents,
         )
-        number = len(self.versions) + 1
-        self.run.screen.begin(f"version {number}: {models.teacher} rewrites the skill…")
+        number = len(self.attempts) + 1
+        self.run.screen.begin(f"attempt {number}: {models.teacher} rewrites the skill…")
         return ask_for_draft(models, prompt, self.spec, self.run.state.session)
 
     @property
@@ -48,7 +48,7 @@ class Bodies(Improvement):
         return self.spec.most_tokens
 
     def is_different(self, draft: Draft) -> bool:
-        return not any(self._is_same(draft, version.draft) for version in self.versions)
+        return not any(self._is_same(draft, attempt.draft) for attempt in self.attempts)
 
     def _is_same(self, draft: Draft, other: Draft) -> bool:
         """Whether students can't tell them apart: only agents see a description."""
@@ -56,15 +56,15 @@ class Bodies(Improvement):
             return False
         return (draft.body, draft.files) == (other.body, other.files)
 
-    def merit(self, version: Version) -> tuple[float, ...]:
+    def merit(self, attempt: Attempt) -> tuple[float, ...]:
         """It helps and is not too long; lift; fewer tokens; being first."""
-        lift = mean_lift(version)
-        return lift > 0 and not version.too_long, lift, -version.draft.tokens, -version.number
+        lift = mean_lift(attempt)
+        return lift > 0 and not attempt.too_long, lift, -attempt.draft.tokens, -attempt.number
 
     def why_enough(self) -> str | None:
         return why_good_enough(self.best, self.run.settings.target)
 
-    def candidates(self) -> list[Version]:
+    def candidates(self) -> list[Attempt]:
         return [self.best]
 
     def decide(self, taught: Taught) -> Taught:
@@ -79,11 +79,11 @@ class Bodies(Improvement):
         return replace(taught, sentences=tuple(body_sentences(taught)))
 
 
-def _tried_text(version: Version) -> str:
+def _tried_text(attempt: Attempt) -> str:
     """A version that was no better, or why there was none."""
-    if version.learning:
-        return shortened(version.draft.body, _MOST_TRIED)
-    return f"(version {version.number} could not be used: {version.problem})"
+    if attempt.learning:
+        return shortened(attempt.draft.body, _MOST_TRIED)
+    return f"(attempt {attempt.number} could not be used: {attempt.problem})"
 
 
 def refine_prompt(
@@ -126,7 +126,7 @@ def refine_prompt(
 
 def body_sentences(taught: Taught) -> Iterator[str]:
     """What to know before using the skill."""
-    yield from _of_versions(taught)
+    yield from _of_attempts(taught)
     best = taught.best
     if best.learning and best.all_cases:
         for number, verdict in enumerate(best.all_cases.verdicts):
@@ -138,18 +138,18 @@ def body_sentences(taught: Taught) -> Iterator[str]:
         yield f"Every student passes these cases even without the skill: {names}."
 
 
-def _of_versions(taught: Taught) -> Iterator[str]:
+def _of_attempts(taught: Taught) -> Iterator[str]:
     best = taught.best
     if not best.learning:
         if best.problem:
             yield f"The skill was not measured: {one_line(best.problem, 200)}."
         return
-    if len(taught.versions) > 1:
-        winner = f"Version {best.number} is the best"
+    if len(taught.attempts) > 1:
+        winner = f"Attempt {best.number} is the best"
         beaten = winner if best.is_new else "No version beats the current skill"
         yield f"{beaten}. Stopped: {taught.stop}."
     elif taught.stop:
-        end = "Stopped after one version" if best.is_new else "No new version was written"
+        end = "Stopped after one attempt" if best.is_new else "No new version was written"
         yield f"{end}: {taught.stop}."
     if best.too_long:
         tokens = counted(best.draft.tokens, "token")
@@ -204,5 +204,5 @@ def _of_current(taught: Taught) -> Iterator[str]:
             word = "worse" if taught.best.is_new else "worse, so the current skill stays"
         elif change.lift.low > 0:
             word = "better"
-        against = f"Version {change.version} on the {held}, against the current skill"
+        against = f"Attempt {change.attempt} on the {held}, against the current skill"
         yield f"{against}: {word}, {change.words}."

@@ -20,7 +20,7 @@ from ..skills.skill import LONGEST_DESCRIPTION
 from ..stats import LEVEL, Lift, holm, paired_lift
 from .drafts import Draft, new_errors
 from .improvement import Improvement, change_of, sample_scores
-from .outcome import CURRENT, HELD_OUT, LEARNING, Taught, Version, VersionChange
+from .outcome import CURRENT, HELD_OUT, LEARNING, Attempt, AttemptChange, Taught
 from .progress_lines import Cell
 from .prompts import DESCRIBER, fenced, joined
 from .replies import DESCRIPTION_SCHEMA, Loose, NotUsable, TeachRequest, ask_for, read_reply
@@ -46,30 +46,30 @@ class Descriptions(Improvement):
             self._tried(best),
             query_report(best.learning, [usable.case for usable in self.learning]),
             self.neighbours,
-            [self._tried(version) for version in self.versions if version.number > best.number],
+            [self._tried(attempt) for attempt in self.attempts if attempt.number > best.number],
         )
-        number = len(self.versions) + 1
-        self.run.screen.begin(f"version {number}: {models.teacher} rewrites the description…")
+        number = len(self.attempts) + 1
+        self.run.screen.begin(f"attempt {number}: {models.teacher} rewrites the description…")
         session, scratch = self.run.state.session, self.run.state.folder
         request = TeachRequest(models.teacher, DESCRIBER, prompt, DESCRIPTION_SCHEMA, session)
-        current = self.versions[0].draft
+        current = self.attempts[0].draft
         return ask_for(models, request, lambda text: read_description(text, current, scratch))
 
-    def _tried(self, version: Version) -> tuple[str, str]:
+    def _tried(self, attempt: Attempt) -> tuple[str, str]:
         """A version as its teacher sees it: what it says, and what it gets right."""
-        if version.learning is None:
-            problem = f"(it could not be used: {one_line(version.problem or '', 300)})"
-            return problem, f"version {version.number}"
-        right = self.right(version.learning)
-        return version.draft.description, f"{right:.0%} of the queries below decided right"
+        if attempt.learning is None:
+            problem = f"(it could not be used: {one_line(attempt.problem or '', 300)})"
+            return problem, f"attempt {attempt.number}"
+        right = self.right(attempt.learning)
+        return attempt.draft.description, f"{right:.0%} of the queries below decided right"
 
     def is_different(self, draft: Draft) -> bool:
-        earlier = {version.draft.description for version in self.versions if version.learning}
+        earlier = {attempt.draft.description for attempt in self.attempts if attempt.learning}
         return draft.description not in earlier
 
-    def merit(self, version: Version) -> tuple[float, ...]:
-        right = self.right(version.learning) if version.learning else -1.0
-        return right, -len(version.draft.description), -version.number
+    def merit(self, attempt: Attempt) -> tuple[float, ...]:
+        right = self.right(attempt.learning) if attempt.learning else -1.0
+        return right, -len(attempt.draft.description), -attempt.number
 
     def why_enough(self) -> str | None:
         best, target = self.best, self.run.settings.target
@@ -80,16 +80,16 @@ class Descriptions(Improvement):
         current = "" if best.is_new else " with the current description"
         return f"every student decides {target:.0%} of the learning queries right{current}"
 
-    def size(self, version: Version) -> str:
-        return f"{len(version.draft.description):,} characters"
+    def size(self, attempt: Attempt) -> str:
+        return f"{len(attempt.draft.description):,} characters"
 
     def cells(self, results: RunResults) -> list[Cell]:
         return [(name, f"{self.right(results, [name]):>4.0%} right") for name in results.model_ids]
 
-    def candidates(self) -> list[Version]:
+    def candidates(self) -> list[Attempt]:
         """Those that beat the current one on the learning queries."""
-        before = self.merit(self.versions[0])[0]
-        return [version for version in self.versions[1:] if self.merit(version)[0] > before]
+        before = self.merit(self.attempts[0])[0]
+        return [attempt for attempt in self.attempts[1:] if self.merit(attempt)[0] > before]
 
     def decide(self, taught: Taught) -> Taught:
         """The best on the held-out queries, if it is shown to be better there, or ``anyway``."""
@@ -97,7 +97,7 @@ class Descriptions(Improvement):
         best = max(changes, key=self._by_lift, default=None)
         if best is None or best.lift is None or best.lift.lift <= 0:
             return self._unchanged(taught, compared=bool(changes))
-        winner, is_better = self.versions[best.version - 1], best.lift.low > 0
+        winner, is_better = self.attempts[best.attempt - 1], best.lift.low > 0
         saved = is_better or self.run.settings.anyway
         students = winner.learning.model_ids if winner.learning else ()
         by_student = [
@@ -112,20 +112,20 @@ class Descriptions(Improvement):
             changes=(*by_student, best),
             succeeded=is_better,
             sentences=(
-                f"Version {winner.number} is the best on the held-out queries. "
+                f"Attempt {winner.number} is the best on the held-out queries. "
                 f"Stopped: {taught.stop}.",
                 *self._of_winner(winner, best, len(changes)),
                 *([] if saved else self._of_unsaved(winner)),
             ),
         )
 
-    def _changes(self, candidates: Sequence[Version]) -> list[VersionChange]:
+    def _changes(self, candidates: Sequence[Attempt]) -> list[AttemptChange]:
         """The candidates less the current description; none if they were not all asked.
 
         Which versions are compared does not depend on the held-out queries.
         """
-        before = self.versions[0].held_out
-        measured = [version.held_out for version in candidates if version.held_out]
+        before = self.attempts[0].held_out
+        measured = [attempt.held_out for attempt in candidates if attempt.held_out]
         if not before or len(measured) < len(candidates):
             return []
         students = list(before.model_ids)
@@ -134,16 +134,16 @@ class Descriptions(Improvement):
             self.run.settings.runs * len(students),
         )
         return [
-            change_of(version, CURRENT, HELD_OUT, "", lift, len(self.held_out))
-            for version, lift in zip(candidates, lifts, strict=True)
+            change_of(attempt, CURRENT, HELD_OUT, "", lift, len(self.held_out))
+            for attempt, lift in zip(candidates, lifts, strict=True)
         ]
 
-    def _by_lift(self, change: VersionChange) -> tuple[float, ...]:
+    def _by_lift(self, change: AttemptChange) -> tuple[float, ...]:
         lift = change.lift.lift if change.lift else 0.0
-        return lift, *self.merit(self.versions[change.version - 1])
+        return lift, *self.merit(self.attempts[change.attempt - 1])
 
     def _unchanged(self, taught: Taught, *, compared: bool) -> Taught:
-        is_good = not self.written and self.versions[0].learning is not None
+        is_good = not self.written and self.attempts[0].learning is not None
         if is_good and not self.run.models.out_of_budget:
             reason = f"No new version was written: {taught.stop}."
             return replace(taught, chosen=1, sentences=(reason,))
@@ -153,14 +153,14 @@ class Descriptions(Improvement):
         sentence = f"{reason}. Stopped: {taught.stop}."
         return replace(taught, chosen=1, succeeded=False, sentences=(sentence,))
 
-    def _of_unsaved(self, winner: Version) -> list[str]:
+    def _of_unsaved(self, winner: Attempt) -> list[str]:
         return [
-            f"Version {winner.number} is kept in {shown(self.run.state.version_folder(winner))}.",
+            f"Attempt {winner.number} is kept in {shown(self.run.state.attempt_folder(winner))}.",
             "Write it all the same with --resume --anyway, or get more queries first.",
         ]
 
-    def _of_winner(self, winner: Version, change: VersionChange, compared: int) -> list[str]:
-        before, after = self.versions[0].held_out, winner.held_out
+    def _of_winner(self, winner: Attempt, change: AttemptChange, compared: int) -> list[str]:
+        before, after = self.attempts[0].held_out, winner.held_out
         assert before, "the winner was compared with the current one"
         assert after
         assert change.lift
@@ -230,7 +230,7 @@ def adjusted_lifts(pairs: Sequence[Sequence[tuple[float, float]]], runs: int) ->
     hold together, and p values are adjusted (Holm).
     """
     level = 1 - (1 - LEVEL) / max(1, len(pairs))
-    lifts = [paired_lift(list(of_version), runs, level) for of_version in pairs]
+    lifts = [paired_lift(list(of_attempt), runs, level) for of_attempt in pairs]
     adjusted = holm([lift.p_value for lift in lifts])
     return [lift._replace(p_value=p) for lift, p in zip(lifts, adjusted, strict=True)]
 

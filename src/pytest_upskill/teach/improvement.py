@@ -23,7 +23,7 @@ from ..trials.arm import BASELINE, SKILL, TRACE, Arm
 from ..trials.subject import Subject
 from .case_writing import UsableCase
 from .drafts import Draft, loaded
-from .outcome import CURRENT, HELD_OUT, LEARNING, Part, Taught, Version, VersionChange
+from .outcome import CURRENT, HELD_OUT, LEARNING, Attempt, AttemptChange, Part, Taught
 from .progress_lines import Cell, as_sentence, cells_of
 from .replies import no_answer
 from .teach_run import TeachRun
@@ -41,8 +41,8 @@ class Improvement(ABC):
     run: TeachRun
     learning: Sequence[UsableCase]
     held_out: Sequence[UsableCase] = ()
-    before: Version | None = None  # the skill as it was, if it is none of the versions
-    versions: list[Version] = field(default_factory=list, init=False)
+    before: Attempt | None = None  # the skill as it was, if it is none of the versions
+    attempts: list[Attempt] = field(default_factory=list, init=False)
 
     # What a kind of proposal says.
 
@@ -55,7 +55,7 @@ class Improvement(ABC):
         """Whether students can tell it from the versions so far."""
 
     @abstractmethod
-    def merit(self, version: Version) -> tuple[float, ...]:
+    def merit(self, attempt: Attempt) -> tuple[float, ...]:
         """What makes a version better than others, on the learning cases."""
 
     @abstractmethod
@@ -63,7 +63,7 @@ class Improvement(ABC):
         """Why the best version needs no improvement, if so."""
 
     @abstractmethod
-    def candidates(self) -> list[Version]:
+    def candidates(self) -> list[Attempt]:
         """The versions that the held-out cases are asked with."""
 
     @abstractmethod
@@ -78,9 +78,9 @@ class Improvement(ABC):
         """The numbers of each student, for the screen."""
         return cells_of(results)
 
-    def size(self, version: Version) -> str:
+    def size(self, attempt: Attempt) -> str:
         """What is shown beside the numbers of a version."""
-        return "best" if len(self.versions) > 1 and self.best is version else ""
+        return "best" if len(self.attempts) > 1 and self.best is attempt else ""
 
     @property
     def most_tokens(self) -> int | None:
@@ -90,18 +90,18 @@ class Improvement(ABC):
     # The loop.
 
     @property
-    def best(self) -> Version:
-        return max(self.versions, key=self.merit)
+    def best(self) -> Attempt:
+        return max(self.attempts, key=self.merit)
 
     @property
-    def current(self) -> Version | None:
+    def current(self) -> Attempt | None:
         """The skill as it was before this run, if there was one."""
-        first = self.versions[0] if self.versions else None
+        first = self.attempts[0] if self.attempts else None
         return first if first and not first.is_new else self.before
 
     @property
     def written(self) -> int:
-        return sum(version.is_new for version in self.versions)
+        return sum(attempt.is_new for attempt in self.attempts)
 
     def improve(self, first: Draft, *, is_new: bool) -> str:
         """Write versions, beginning with a first one; return why they ended."""
@@ -122,12 +122,12 @@ class Improvement(ABC):
         if stop := self.why_enough():
             return stop
         if self.written >= self.run.settings.attempts:
-            return f"limit of {counted(self.run.settings.attempts, 'version')} reached"
+            return f"limit of {counted(self.run.settings.attempts, 'attempt')} reached"
         return self.why_stuck()
 
     def why_stuck(self) -> str | None:
-        if len(self.versions) - self.best.number >= _PLATEAU:
-            return f"{_PLATEAU} versions in a row were no better"
+        if len(self.attempts) - self.best.number >= _PLATEAU:
+            return f"{_PLATEAU} attempts in a row were no better"
         return None
 
     def _propose(self) -> Draft | None:
@@ -137,32 +137,32 @@ class Improvement(ABC):
         except BudgetError:
             self.run.screen.drop()
         except UnusableError as error:
-            self._add(replace(self._version(self.best.draft), problem=str(error)))
+            self._add(replace(self._attempt(self.best.draft), problem=str(error)))
         return None
 
     def _measure(self, draft: Draft, *, is_new: bool = True, required: bool = False) -> None:
-        version = self._version(draft, is_new=is_new)
-        self.run.screen.begin(f"{version.label}…")
+        attempt = self._attempt(draft, is_new=is_new)
+        self.run.screen.begin(f"{attempt.label}…")
         try:
-            self._add(replace(version, learning=self.measure(draft, self.learning)))
+            self._add(replace(attempt, learning=self.measure(draft, self.learning)))
         except BudgetError as error:
             if required:
-                self._add(replace(version, problem=str(error)))
+                self._add(replace(attempt, problem=str(error)))
             else:
                 self.run.screen.drop()
 
-    def _version(self, draft: Draft, *, is_new: bool = True) -> Version:
+    def _attempt(self, draft: Draft, *, is_new: bool = True) -> Attempt:
         most = self.most_tokens
-        return Version(len(self.versions) + 1, draft, is_new=is_new, most_tokens=most)
+        return Attempt(len(self.attempts) + 1, draft, is_new=is_new, most_tokens=most)
 
-    def _add(self, version: Version) -> None:
-        self.versions.append(version)
-        if version.learning:
-            self.run.screen.row(version.label, self.cells(version.learning), self.size(version))
+    def _add(self, attempt: Attempt) -> None:
+        self.attempts.append(attempt)
+        if attempt.learning:
+            self.run.screen.row(attempt.label, self.cells(attempt.learning), self.size(attempt))
         else:
-            problem = one_line(version.problem or "", 120)
-            self.run.screen.line(f"{version.label:<11}{problem}")
-        self.run.state.keep_version(version)
+            problem = one_line(attempt.problem or "", 120)
+            self.run.screen.line(f"{attempt.label:<11}{problem}")
+        self.run.state.keep_attempt(attempt)
 
     # The decision.
 
@@ -170,7 +170,7 @@ class Improvement(ABC):
         """All of it: the loop, the held-out cases, the decision."""
         stop = self.improve(first, is_new=is_new)
         best, notes = self.best, list[str]()
-        if best.learning and len(self.versions) > 1 and best is self.versions[0] and self.written:
+        if best.learning and len(self.attempts) > 1 and best is self.attempts[0] and self.written:
             self.run.screen.row(best.label, self.cells(best.learning), "best")  # not marked so far
         if best.learning and self.held_out:
             try:
@@ -181,7 +181,7 @@ class Improvement(ABC):
                 notes.append(f"not all held-out cases were asked: it {past}")
         taught = Taught(
             name=self.best.draft.name,
-            versions=tuple(self.versions),
+            attempts=tuple(self.attempts),
             chosen=self.best.number,
             cases=parts_of(self.learning, self.held_out),
             stop=stop,
@@ -195,24 +195,24 @@ class Improvement(ABC):
         """The held-out cases with the candidates, and with the skill before if one is new."""
         candidates = self.candidates()
         current = [self.current] if self.current and any(one.is_new for one in candidates) else []
-        for version in (*current, *candidates):
+        for attempt in (*current, *candidates):
             self.run.screen.begin("held out…")
-            results = self.measure(version.draft, self.held_out)
-            measured = replace(version, held_out=results)
-            if version is self.before:
+            results = self.measure(attempt.draft, self.held_out)
+            measured = replace(attempt, held_out=results)
+            if attempt is self.before:
                 self.before = measured
             else:
-                self.versions[version.number - 1] = measured
-            label = HELD_OUT if len(current) + len(candidates) == 1 else version.label
+                self.attempts[attempt.number - 1] = measured
+            label = HELD_OUT if len(current) + len(candidates) == 1 else attempt.label
             beside = "" if label == HELD_OUT else HELD_OUT
             self.run.screen.row(label, self.cells(results), beside)
-            self.run.state.keep_version(measured)
+            self.run.state.keep_attempt(measured)
 
     def compared(
-        self, version: Version, part: str, student: str = "", level: float = LEVEL
-    ) -> VersionChange | None:
+        self, attempt: Attempt, part: str, student: str = "", level: float = LEVEL
+    ) -> AttemptChange | None:
         """A version less the current one; None if one of them is not measured there."""
-        of, over = _results(version, part), _results(self.current, part)
+        of, over = _results(attempt, part), _results(self.current, part)
         if not of or not over:
             return None
         students = [student] if student else list(of.model_ids)
@@ -220,7 +220,7 @@ class Improvement(ABC):
         # Students count as runs: their mean over a case is what is compared.
         runs = self.run.settings.runs * len(students)
         lift = paired_lift(pairs, runs, level) if pairs else None
-        return change_of(version, CURRENT, part, student, lift, len(pairs), of.skills[0].score)
+        return change_of(attempt, CURRENT, part, student, lift, len(pairs), of.skills[0].score)
 
     def pairs(
         self, before: RunResults, after: RunResults, students: Sequence[str]
@@ -231,25 +231,25 @@ class Improvement(ABC):
 
 
 def change_of(
-    version: Version,
+    attempt: Attempt,
     against: str,
     part: str,
     student: str,
     lift: Lift | None,
     cases: int,
     score: Score = "pass",
-) -> VersionChange:
-    name = f"{version.label} against {against}"
-    contrast = Contrast(name, (version.label,), (against,), lift=lift, cases=cases)
+) -> AttemptChange:
+    name = f"{attempt.label} against {against}"
+    contrast = Contrast(name, (attempt.label,), (against,), lift=lift, cases=cases)
     if lift:
         contrast = replace(contrast, state="shown" if lift.shown else "none shown")
-    return VersionChange(version.number, part, student, contrast, score)
+    return AttemptChange(attempt.number, part, student, contrast, score)
 
 
-def _results(version: Version | None, part: str) -> RunResults | None:
-    if version is None:
+def _results(attempt: Attempt | None, part: str) -> RunResults | None:
+    if attempt is None:
         return None
-    return version.learning if part == LEARNING else version.held_out
+    return attempt.learning if part == LEARNING else attempt.held_out
 
 
 def sample_scores(results: RunResults, students: Sequence[str]) -> dict[str, float]:
@@ -273,29 +273,29 @@ def sample_scores(results: RunResults, students: Sequence[str]) -> dict[str, flo
     return {case: fmean(values) for case, values in by_sample.items()}
 
 
-def lifts_of(version: Version) -> Iterator[VersionChange]:
+def lifts_of(attempt: Attempt) -> Iterator[AttemptChange]:
     """A version less no skill at all, by part and student, as the verdicts have it."""
-    for part, results in ((LEARNING, version.learning), (HELD_OUT, version.held_out)):
+    for part, results in ((LEARNING, attempt.learning), (HELD_OUT, attempt.held_out)):
         for verdict in results.verdicts if results else ():
             row = verdict.summary
             cases = len({case.case for case in row.by_case})
-            yield change_of(version, BASELINE, part, row.label, verdict.lift, cases, row.score)
+            yield change_of(attempt, BASELINE, part, row.label, verdict.lift, cases, row.score)
 
 
-def mean_lift(version: Version) -> float:
+def mean_lift(attempt: Attempt) -> float:
     """Of all students, on the learning cases."""
-    if version.learning is None:
+    if attempt.learning is None:
         return float("-inf")
-    lifts = [row.lift for row in version.learning.summaries if row.lift is not None]
+    lifts = [row.lift for row in attempt.learning.summaries if row.lift is not None]
     return fmean(lifts) if lifts else 0.0
 
 
-def why_good_enough(version: Version, target: float) -> str | None:
+def why_good_enough(attempt: Attempt, target: float) -> str | None:
     """Whether the weakest student gets enough right."""
-    rows = version.learning.summaries if version.learning else []
-    if not rows or version.too_long or min(row.scored(SKILL) or 0.0 for row in rows) < target:
+    rows = attempt.learning.summaries if attempt.learning else []
+    if not rows or attempt.too_long or min(row.scored(SKILL) or 0.0 for row in rows) < target:
         return None
-    with_current = "" if version.is_new else " with the current skill"
+    with_current = "" if attempt.is_new else " with the current skill"
     return f"every student reached {target:.0%}{unit_of(rows[0].score)}{with_current}"
 
 

@@ -39,7 +39,7 @@ Rows = Annotated[RunResults | None, PlainSerializer(_summary_rows)]
 
 
 @dataclass(frozen=True)
-class Version:
+class Attempt:
     """A version of a skill, measured on cases; or why it could not be."""
 
     number: int
@@ -52,7 +52,7 @@ class Version:
 
     @property
     def label(self) -> str:
-        return f"version {self.number}" if self.is_new else CURRENT
+        return f"attempt {self.number}" if self.is_new else CURRENT
 
     @property
     def too_long(self) -> bool:
@@ -67,23 +67,23 @@ class Version:
         return self.learning
 
 
-def version_text(version: Version) -> str:
+def attempt_text(attempt: Attempt) -> str:
     """The report.txt that is kept with a version."""
-    tokens, limit = counted(version.draft.tokens, "token"), version.most_tokens
-    lines = [f"{version.label}: SKILL.md of {tokens}" + (f" (limit {limit:,})" if limit else "")]
-    if version.all_cases:
-        verdicts = version.all_cases.verdicts
+    tokens, limit = counted(attempt.draft.tokens, "token"), attempt.most_tokens
+    lines = [f"{attempt.label}: SKILL.md of {tokens}" + (f" (limit {limit:,})" if limit else "")]
+    if attempt.all_cases:
+        verdicts = attempt.all_cases.verdicts
         lines += [f"{one.summary.label}: {one.word}: {one.sentence}" for one in verdicts]
     else:
-        lines.append(one_line(version.problem or "", 500) or "not measured")
+        lines.append(one_line(attempt.problem or "", 500) or "not measured")
     return "\n".join(lines)
 
 
 @dataclass(frozen=True)
-class VersionChange:
+class AttemptChange:
     """A version less another, or less no skill at all: a contrast on a part of the cases."""
 
-    version: int
+    attempt: int
     part: str  # learning or held out
     student: str  # empty: the mean over all of them
     contrast: Contrast
@@ -104,13 +104,13 @@ class Taught:
     """The result of generate, refine, describe or cases."""
 
     name: str
-    versions: tuple[Version, ...]
+    attempts: tuple[Attempt, ...]
     chosen: int  # the version that the skill is now; the current one if it stays as it is
     cases: Mapping[str, Part] = field(default_factory=dict)  # no teacher saw those held out
     stop: str = ""  # why no more versions were written
-    changes: tuple[VersionChange, ...] = ()
+    changes: tuple[AttemptChange, ...] = ()
     succeeded: bool = True  # exit status 0, if it could be saved
-    before: Version | None = None  # the previous skill, if it is none of the versions
+    before: Attempt | None = None  # the previous skill, if it is none of the versions
     teacher: Rows = None  # the teacher itself on all cases: baseline, trace and skill
     trace_tokens: int | None = None
     no_signal: tuple[str, ...] = ()  # cases that every student passes without the skill
@@ -123,8 +123,8 @@ class Taught:
     schema: Literal[1] = 1
 
     @property
-    def best(self) -> Version:
-        return next(version for version in self.versions if version.number == self.chosen)
+    def best(self) -> Attempt:
+        return next(attempt for attempt in self.attempts if attempt.number == self.chosen)
 
     @property
     def helps(self) -> bool:

@@ -22,7 +22,7 @@ from ..skills.skill import Skill, load_skill
 from ..skills.trigger_loading import TRIGGERS_NAME, all_triggers, load_triggers
 from .case_writing import Author, Cases, Counts, Rejected, UsableCase, require_different
 from .drafts import draft_of
-from .outcome import Taught, Version
+from .outcome import Attempt, Taught
 from .progress_lines import as_sentence
 from .prompts import QUERY_AUTHOR, queries_prompt
 from .replies import QUERIES_SCHEMA, Loose, NotUsable, read_reply
@@ -91,8 +91,8 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
             "Read them before you use them: one of the wrong kind counts against the skill.",
             *map(as_sentence, run.final_notes()),
         ]
-        version = Version(1, draft_of(skill), is_new=False)
-        taught = Taught(skill.name, (version,), 1, stop=written.stop, sentences=tuple(sentences))
+        current = Attempt(1, draft_of(skill), is_new=False)
+        taught = Taught(skill.name, (current,), 1, stop=written.stop, sentences=tuple(sentences))
         return replace(taught, folder=folder, cost=spent)
 
 

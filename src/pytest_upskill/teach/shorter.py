@@ -21,7 +21,7 @@ from ..trials.arm import SKILL
 from .drafts import Draft, form_of, new_errors
 from .failures import report_for_teacher
 from .improvement import Improvement, mean_lift
-from .outcome import HELD_OUT, LEARNING, Taught, Version, VersionChange
+from .outcome import HELD_OUT, LEARNING, Attempt, AttemptChange, Taught
 from .prompts import TEACHER, TEACHER_OF_AGENTS, fenced, for_agents, joined
 from .replies import VERSION_SCHEMA, NotUsable, TeachRequest, ask_for
 from .secrets import masked
@@ -41,25 +41,25 @@ class Shorter(Improvement):
     limit: int = field(kw_only=True)  # tokens
 
     @property
-    def _whole(self) -> Version:
-        return self.versions[0]
+    def _whole(self) -> Attempt:
+        return self.attempts[0]
 
     @property
-    def _shorter(self) -> list[Version]:
-        return [version for version in self.versions if version.is_new]
+    def _shorter(self) -> list[Attempt]:
+        return [attempt for attempt in self.attempts if attempt.is_new]
 
     @property
     def most_tokens(self) -> int | None:
         """The next size that was neither tried nor reached yet; the limit if there is none."""
-        if not self.versions:
+        if not self.attempts:
             return None
         return next(iter(self._next_sizes), self.limit)
 
     @property
     def _next_sizes(self) -> list[int]:
         steps = min(MOST_SIZES, self.run.settings.attempts)
-        tried = {version.most_tokens for version in self._shorter}
-        reached = [version.draft.tokens for version in self._shorter if version.learning]
+        tried = {attempt.most_tokens for attempt in self._shorter}
+        reached = [attempt.draft.tokens for attempt in self._shorter if attempt.learning]
         return [
             size
             for size in sizes_toward(self.limit, self._whole.draft.tokens, steps)
@@ -67,16 +67,16 @@ class Shorter(Improvement):
         ]
 
     def propose(self) -> Draft:
-        models, number = self.run.models, len(self.versions) + 1
+        models, number = self.run.models, len(self.attempts) + 1
         size, whole = self.most_tokens or self.limit, self._whole
         writes = f"{models.teacher} writes {size:,} tokens at most"
-        self.run.screen.begin(f"version {number}: {writes}…")
+        self.run.screen.begin(f"attempt {number}: {writes}…")
         assert whole.learning, "versions are only written of a skill that was measured"
         prompt = shorten_prompt(
             self.run.settings.task,
             whole.draft,
             report_for_teacher(whole.learning),
-            [_tried_text(version) for version in self._shorter[-1:]],
+            [_tried_text(attempt) for attempt in self._shorter[-1:]],
             size,
             agents=models.with_agents,
         )
@@ -90,10 +90,10 @@ class Shorter(Improvement):
         return ask_for(models, request, read, _REPAIRS)  # asked for again if too long, never cut
 
     def is_different(self, draft: Draft) -> bool:
-        return all(draft.body != version.draft.body for version in self.versions)
+        return all(draft.body != attempt.draft.body for attempt in self.attempts)
 
-    def merit(self, version: Version) -> tuple[float, ...]:
-        return mean_lift(version), -version.draft.tokens, -version.number
+    def merit(self, attempt: Attempt) -> tuple[float, ...]:
+        return mean_lift(attempt), -attempt.draft.tokens, -attempt.number
 
     def why_enough(self) -> str | None:
         whole = self._whole.learning
@@ -109,11 +109,11 @@ class Shorter(Improvement):
     def why_stuck(self) -> str | None:
         return None  # a smaller size is expected to be no better
 
-    def size(self, version: Version) -> str:
-        of = f" of {version.most_tokens:,}" if version.most_tokens else ""
-        return f"{version.draft.tokens:,}{of} tokens"
+    def size(self, attempt: Attempt) -> str:
+        of = f" of {attempt.most_tokens:,}" if attempt.most_tokens else ""
+        return f"{attempt.draft.tokens:,}{of} tokens"
 
-    def candidates(self) -> list[Version]:
+    def candidates(self) -> list[Attempt]:
         """The best of each size that loses little on the learning cases; all of them if none."""
         whole, margin = self._whole.learning, self._margin
         best = best_of_sizes(self._shorter)
@@ -125,15 +125,15 @@ class Shorter(Improvement):
     def decide(self, taught: Taught) -> Taught:
         """The shortest one that no student was shown to lose the margin with."""
         whole, margin = self._whole, self._margin
-        tested = [version for version in self.candidates() if version.held_out]
+        tested = [attempt for attempt in self.candidates() if attempt.held_out]
         students = [student.label for student in self.run.models.students]
         changes = {
-            version.number: [self._loss(version, student, len(tested)) for student in students]
-            for version in tested
+            attempt.number: [self._loss(attempt, student, len(tested)) for student in students]
+            for attempt in tested
         }
         shown = whole.all_cases.verdicts if whole.held_out and whole.all_cases else ()
         helps = any(verdict.word == "helps" for verdict in shown)
-        lifts = [[change.lift for change in changes[version.number]] for version in tested]
+        lifts = [[change.lift for change in changes[attempt.number]] for attempt in tested]
         place = shortest_within(lifts, margin) if helps else None
         chosen = whole if place is None else tested[place]
         named = chosen if place is not None else tested[-1] if tested else whole
@@ -153,7 +153,7 @@ class Shorter(Improvement):
             lines += self._conclusion(named, changes[named.number], chosen)
         return replace(taught, sentences=tuple(lines))
 
-    def _loss(self, version: Version, student: str, tested: int) -> VersionChange:
+    def _loss(self, attempt: Attempt, student: str, tested: int) -> AttemptChange:
         """Against the whole skill; the two ends of the interval serve two claims.
 
         That a version loses something (the upper end) may be said of each, so all share the error.
@@ -161,13 +161,13 @@ class Shorter(Improvement):
         so each has the whole level. Which versions are tested does not depend on these cases.
         """
         shared_level = 1 - (1 - LEVEL) / tested
-        shared = self.compared(version, HELD_OUT, student, shared_level)
-        alone = self.compared(version, HELD_OUT, student)
+        shared = self.compared(attempt, HELD_OUT, student, shared_level)
+        alone = self.compared(attempt, HELD_OUT, student)
         assert shared, "both were measured on the held-out cases"
         assert alone
-        if not shared.lift or not alone.lift or not self._whole.held_out or not version.held_out:
+        if not shared.lift or not alone.lift or not self._whole.held_out or not attempt.held_out:
             return shared
-        pairs = self.pairs(self._whole.held_out, version.held_out, [student])
+        pairs = self.pairs(self._whole.held_out, attempt.held_out, [student])
         losses = [after - before for before, after in pairs]
         lift, margin = shared.lift._replace(low=guarded(alone.lift, losses).low), self._margin
         contrast = replace(shared.contrast, lift=lift, margin=margin)
@@ -184,15 +184,15 @@ class Shorter(Improvement):
 
     def _unreached(self) -> Iterator[str]:
         """Sizes that the teacher did not reach."""
-        sizes = {version.most_tokens or 0 for version in self._shorter}
-        reached = {version.most_tokens for version in self._shorter if version.learning}
+        sizes = {attempt.most_tokens or 0 for attempt in self._shorter}
+        reached = {attempt.most_tokens for attempt in self._shorter if attempt.learning}
         for size in sorted(sizes - reached, reverse=True):
             yield f"The teacher wrote no usable version of at most {counted(size, 'token')}."
 
     def _conclusion(
-        self, version: Version, changes: Sequence[VersionChange], chosen: Version
+        self, attempt: Attempt, changes: Sequence[AttemptChange], chosen: Attempt
     ) -> Iterator[str]:
-        margin, tokens = unsigned_points(self._margin), version.draft.tokens
+        margin, tokens = unsigned_points(self._margin), attempt.draft.tokens
         for change in changes:
             held = counted(change.contrast.cases, "held-out case")
             size = counted(tokens, "token")
@@ -202,7 +202,7 @@ class Shorter(Improvement):
             return
         before = self._whole.draft.tokens
         yield (
-            f"Version {chosen.number} has {tokens:,} tokens instead of {before:,} "
+            f"Attempt {chosen.number} has {tokens:,} tokens instead of {before:,} "
             f"({1 - tokens / before:.0%} fewer), and a loss of {margin} points or more is ruled "
             "out."
         )
@@ -224,16 +224,16 @@ def sizes_toward(limit: int, tokens: int, most: int = MOST_SIZES) -> list[int]:
     return sizes
 
 
-def best_of_sizes(versions: Sequence[Version]) -> list[Version]:
+def best_of_sizes(attempts: Sequence[Attempt]) -> list[Attempt]:
     """The best measured version of each size, from long to short, each text once."""
-    best = dict[int | None, Version]()
-    for version in versions:
-        size = version.most_tokens
-        better = size not in best or mean_lift(version) > mean_lift(best[size])
-        if version.learning and better:
-            best[size] = version
-    texts = {version.draft.body: version for version in reversed(best.values())}
-    return sorted(texts.values(), key=lambda version: (-version.draft.tokens, version.number))
+    best = dict[int | None, Attempt]()
+    for attempt in attempts:
+        size = attempt.most_tokens
+        better = size not in best or mean_lift(attempt) > mean_lift(best[size])
+        if attempt.learning and better:
+            best[size] = attempt
+    texts = {attempt.draft.body: attempt for attempt in reversed(best.values())}
+    return sorted(texts.values(), key=lambda attempt: (-attempt.draft.tokens, attempt.number))
 
 
 def shortest_within(changes: Sequence[Sequence[Lift | None]], margin: float) -> int | None:
@@ -261,25 +261,25 @@ def within(whole: RunResults, short: RunResults, margin: float) -> bool:
 def read_version(text: str, original: Draft, most: int, scratch: Path) -> Draft:
     """The body of a reply in place of that of the whole skill; NotUsable says what is wrong."""
     form = form_of(text)
-    version = replace(original, body=masked(form.body.strip()), files=())
+    draft = replace(original, body=masked(form.body.strip()), files=())
     problems = list[str]()
-    if not version.body:
+    if not draft.body:
         raise NotUsable(["the body is empty"])
-    if version.tokens > most:
+    if draft.tokens > most:
         problems.append(
-            f"the body has about {counted(version.tokens, 'token')}, {version.tokens - most:,} too "
+            f"the body has about {counted(draft.tokens, 'token')}, {draft.tokens - most:,} too "
             f"many: at most {most:,} are allowed, {4 * most:,} bytes. Drop what is missed least"
         )
     else:
-        problems += new_errors(version, original, scratch)
+        problems += new_errors(draft, original, scratch)
     if form.files:
         problems.append('no new files: all that the student needs must be in "body"')
-    if missing := missing_files(version.body, original):
+    if missing := missing_files(draft.body, original):
         names = ", ".join(repr(one_line(name, 80)) for name in missing[:_MOST_MISSING])
         problems.append(f"the body names files that are not there: {names}")
     if problems:
         raise NotUsable(problems)
-    return version
+    return draft
 
 
 def missing_files(body: str, original: Draft) -> list[str]:
@@ -301,13 +301,13 @@ def _own_files(body: str) -> set[str]:
     }
 
 
-def _tried_text(version: Version) -> str:
+def _tried_text(attempt: Attempt) -> str:
     """A version and what fails with it, or why there was none."""
-    if not version.learning:
-        problem = one_line(version.problem or "", 500)
-        return f"Version {version.number} could not be used: {problem}"
-    body = fenced("version", version.draft.body)
-    tokens, report = counted(version.draft.tokens, "token"), report_for_teacher(version.learning)
+    if not attempt.learning:
+        problem = one_line(attempt.problem or "", 500)
+        return f"Attempt {attempt.number} could not be used: {problem}"
+    body = fenced("version", attempt.draft.body)
+    tokens, report = counted(attempt.draft.tokens, "token"), report_for_teacher(attempt.learning)
     return f"This shorter version, about {tokens}, was tried:\n{body}\nWith it: {report}"
 
 

@@ -26,7 +26,7 @@ from ..measure.estimate import Estimate
 from ..models.prices import Price
 from ..results.run_file import results_bytes
 from ..skills.folder import CASES_NAME, TOOL_FOLDERS, is_skill
-from .outcome import Version, version_text
+from .outcome import Attempt, attempt_text
 from .progress_lines import ProgressScreen
 from .secrets import masked
 from .sources import Material
@@ -100,15 +100,15 @@ class StateFolder:
             self.folder = self.folder.rename(_free(self.folder.with_name(name)))
             self.save(name=name)
 
-    def version_folder(self, version: Version) -> Path:
-        return self.folder / f"version-{version.number}"
+    def attempt_folder(self, attempt: Attempt) -> Path:
+        return self.folder / f"attempt-{attempt.number}"
 
-    def keep_version(self, version: Version, cases: str | None = None) -> Path:
+    def keep_attempt(self, attempt: Attempt, cases: str | None = None) -> Path:
         """Keep a version with its results, and with its cases if it could not be saved."""
-        folder = self.version_folder(version)
-        version.draft.write(folder)
-        save_file(folder / "report.txt", f"{version_text(version)}\n")
-        if results := version.all_cases:
+        folder = self.attempt_folder(attempt)
+        attempt.draft.write(folder)
+        save_file(folder / "report.txt", f"{attempt_text(attempt)}\n")
+        if results := attempt.all_cases:
             save_file(folder / "results.json", results_bytes(results))
         if cases is not None:
             save_file(folder / CASES_NAME, cases)

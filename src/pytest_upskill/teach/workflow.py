@@ -30,7 +30,7 @@ from .case_writing import HOLDOUT, LEARN, Author, Authored, CaseAuthor, Rejected
 from .descriptions import HELD_OUT_SHARE, Descriptions, require_changeable
 from .drafts import Draft, DraftSpec, ask_for_draft, draft_of
 from .improvement import measure, parts_of
-from .outcome import CURRENT, Taught, Version
+from .outcome import CURRENT, Attempt, Taught
 from .progress_lines import as_sentence, cells_of
 from .prompts import ADVERSARY, AUTHOR, draft_prompt
 from .query_writing import read_queries
@@ -114,7 +114,7 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
             taught = steps.compared_with_trace(taught, cases)
         else:
             parts = parts_of(learning, held_out)
-            taught = Taught(draft.name, (Version(1, draft),), 1, parts)
+            taught = Taught(draft.name, (Attempt(1, draft),), 1, parts)
         taught = _saved(run, taught, old, new, target or parent / draft.name)
         for folder in taken if taught.folder else ():
             context.screen.line(f"{shown(folder)} already exists: saved as {draft.name}")
@@ -157,8 +157,8 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
         size = (
             f"{start.name} has about {counted(start.tokens, 'token')}, and {limit:,} are allowed."
         )
-        version = Version(1, start, is_new=False)
-        return Taught(start.name, (version,), 1, sentences=(f"{size} No model was asked.",))
+        attempt = Attempt(1, start, is_new=False)
+        return Taught(start.name, (attempt,), 1, sentences=(f"{size} No model was asked.",))
     if len(old.cases) < _FEWEST:
         problem = "this skill has too few cases"
         raise InputError(path, problem, "Run pytest-upskill cases first.")
@@ -301,8 +301,8 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
         steps = _Steps(run)
         new, no_signal = steps.write_cases(start, old.cases, settings.cases, fewest=1)
         parts = parts_of(*split_cases(_active_cases(old, new), settings.holdout))
-        version = Version(1, start, is_new=False)
-        taught = Taught(start.name, (version,), 1, parts, no_signal=no_signal)
+        attempt = Attempt(1, start, is_new=False)
+        taught = Taught(start.name, (attempt,), 1, parts, no_signal=no_signal)
         taught = replace(taught, sentences=tuple(body_sentences(taught)))
         saved = _saved(run, taught, old, new, start.base_folder or path)
         return replace(saved, kept=None)  # the skill was not changed
@@ -406,11 +406,11 @@ class _Steps:
         self.run.screen.done(f"{len(cases)} kept")
         return cases
 
-    def before(self, start: Draft, learning: Sequence[UsableCase]) -> Version:
+    def before(self, start: Draft, learning: Sequence[UsableCase]) -> Attempt:
         """The skill to improve, as it was."""
         results = measure(self.run, start, learning, self.run.models.students)
         self.run.screen.row(CURRENT, cells_of(results))
-        return Version(0, start, results, is_new=False)
+        return Attempt(0, start, results, is_new=False)
 
     def compared_with_trace(self, taught: Taught, cases: Sequence[UsableCase]) -> Taught:
         """With the teacher's own answers, without anything, with the trace and with the skill."""
@@ -520,11 +520,11 @@ def _metadata(taught: Taught, run: TeachRun) -> dict[str, Any]:
     }
 
 
-def _why_unsaved(error: InputError, best: Version, cases: str | None, run: TeachRun) -> str:
+def _why_unsaved(error: InputError, best: Attempt, cases: str | None, run: TeachRun) -> str:
     """Why the skill was not saved, and where its best version is."""
     text = f"Not saved: {error.where}: {error.problem}."
     with suppress(InputError, OSError):
-        kept = run.state.keep_version(best, cases)
+        kept = run.state.keep_attempt(best, cases)
         text += f"\nThe best version is kept in {shown(kept)}"
     resume = run.models.spell("resume")
     return f"{text}\nOnce that is fixed, {resume} saves it without asking anything again."
