@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.cli import main
 from pytest_upskill.cli.command_table import make_parser
 from pytest_upskill.cli.commands.eval import pytest_arguments
 from support.kit import BODY, write_script
@@ -33,6 +34,21 @@ def test_its_flags_are_known(tmp_path: Path) -> None:
     for written in FLAGS:
         words = [str(tmp_path) if word == "SKILLS" else word for word in written.split()]
         assert isinstance(parser.parse_args(words), argparse.Namespace)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("plot -d runs", "pytest-upskill runs --plot"),
+        ("delete gate --force", "Delete the folder of the skill"),
+        ("ci --scope changed", "see docs/ci.md"),
+    ],
+)
+def test_commands_without_a_counterpart_say_what_to_use(
+    words: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    assert hint in capsys.readouterr().err
 
 
 def test_the_number_of_runs_and_of_calls_at_once_may_be_in_its_settings(

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+import cmarkgfm
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,7 +48,7 @@ def test_one_skill_on_one_model_has_no_subfolders(tmp_path: Path) -> None:
         )
     ]
     about = "iteration-1/eval-case-0/eval_metadata.json"
-    assert names == sorted([*one, about, "iteration-1/benchmark.json"])
+    assert names == sorted([*one, about, "iteration-1/benchmark.json", "iteration-1/benchmark.md"])
     assert read(iteration / "eval-case-0/eval_metadata.json") == {
         "eval_id": 1,
         "eval_name": "case-0",
@@ -227,7 +228,7 @@ def test_a_failed_write_leaves_nothing_behind(
     replace = Path.replace
 
     def full(draft: Path, target: Path) -> Path:
-        if target.name == "benchmark.json":
+        if target.name == "benchmark.md":
             raise OSError(28, "No space left on device")
         return replace(draft, target)
 
@@ -258,6 +259,8 @@ def test_any_text_makes_files_that_can_be_read(name: str, answer: str, reason: s
         if path.endswith(".json"):
             assert text.isascii()
             json.loads(text)
+    html: str = cmarkgfm.github_flavored_markdown_to_html(files["benchmark.md"])
+    assert html.count("<table>") == 1
 
 
 def with_files(*files: AnswerFile, cases: int = 1) -> RunResults:

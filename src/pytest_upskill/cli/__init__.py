@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from .._util.keys import without_keys
 from .._util.texts import harmless
 from ..errors import InputError, SettingsError, TeachError
-from .command_table import BY_NAME, make_parser
+from .command_table import BY_NAME, ONLY_UPSKILL, make_parser
 from .output import write
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     name = next((word for word in words if not word.startswith("-")), "")
+    if name in ONLY_UPSKILL:
+        print(f"pytest-upskill: {name}: no such command\n  {ONLY_UPSKILL[name]}", file=sys.stderr)
+        return 2
     command = BY_NAME.get(name)
     for_pytest: list[str] = []
     if command and command.runs_pytest and "--" in words:

@@ -163,6 +163,11 @@ COMMANDS: Final = (
     ),
 )
 BY_NAME: Final = {command.name: command for command in COMMANDS}
+ONLY_UPSKILL: Final = {  # commands without a counterpart, and what to do instead
+    "plot": "Plot the history: pytest-upskill runs --plot",
+    "delete": "Delete the folder of the skill.",
+    "ci": "Run pytest in the job, with gates or --skill-against REF: see docs/ci.md.",
+}
 
 
 def make_parser(names: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentParser:

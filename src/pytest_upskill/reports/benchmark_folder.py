@@ -20,6 +20,7 @@ from ..results.run import RunResults
 from ..results.verdict import Verdict, signal_lines
 from ..trials.records import Record
 from ..trials.subject import CHAT
+from .markdown import escaped
 from .record_files import safe_name
 
 File = tuple[str, str]  # path and content
@@ -103,7 +104,9 @@ def _files(results: RunResults, verdict: Verdict) -> Iterator[File]:
                     yield f"eval-{folder}/{name}/run-{record.run}/{path}", content
                 if record.outcome != "errored":
                     runs.append(_run(record, about, name))
-    yield "benchmark.json", _json_text(_benchmark(results, verdict, records, runs))
+    benchmark = _benchmark(results, verdict, records, runs)
+    yield "benchmark.json", _json_text(benchmark)
+    yield "benchmark.md", _markdown(benchmark)
 
 
 def _eval_ids(records: Iterable[Record]) -> dict[str, int]:
@@ -218,6 +221,21 @@ def _notes(verdict: Verdict, records: Sequence[Record]) -> list[str]:
         end = f"; and {hidden} more" if hidden else ""
         notes.append(f"Not graded, and not counted here: {'; '.join(texts)}{end}")
     return notes
+
+
+def _markdown(benchmark: Mapping[str, Any]) -> str:
+    """benchmark.md: the numbers of benchmark.json for people."""
+    about, summary = benchmark["metadata"], benchmark["run_summary"]
+    names = [name for name in summary if name != "delta"]
+    rows = [["", *names, "delta"], ["---"] * (len(names) + 2)]
+    for metric in ("pass_rate", "time_seconds", "tokens"):
+        spreads = [summary[name].get(metric) for name in names]
+        cells = [f"{s['mean']:,.4g} ± {s['stddev']:,.4g}" if s else "–" for s in spreads]
+        rows.append([metric, *cells, summary["delta"].get(metric, "–")])
+    table = [f"| {' | '.join(row)} |" for row in rows]
+    title = f"# {escaped(about['skill_name'])} on {escaped(about['executor_model'])}"
+    notes = [f"- {escaped(note)}" for note in benchmark["notes"]]
+    return "\n".join([title, "", *table, "", *notes]) + "\n"
 
 
 # The folder of a trial.
