@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from pytest_upskill.results.case_changes import Changes, Earlier, changes
 from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.run_comparison import Changes, Earlier, changes
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import Count
 from support.made import STARTED, made_run, pair_of

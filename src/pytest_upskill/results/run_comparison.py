@@ -4,20 +4,24 @@ Cases are paired, and only answers with the skill count. Triggers are compared l
 that should open the skill apart from those that should not.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import fmean
-from typing import Final
+from typing import Final, Literal
 
 from .._util.texts import counted, one_line
 from ..settings import Score
 from ..skills.case import OPENS, STAYS_CLOSED
-from ..stats import LEVEL, plan_level
+from ..stats import LEVEL, plan_level, regressed
 from ..trials.arm import EARLIER
+from ..trials.plan import Count, PlannedCase
+from ..trials.records import Record
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .arm_comparison import Comparison, compare_arms
-from .run import RunResults, triggers_as_cases
+from .regressions import reaches
+from .run import RunResults, incomplete, triggers_as_cases
 from .summary import Summary
 
 _ROUNDING: Final = 1e-9
@@ -218,3 +222,140 @@ def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None)
         agent_versions=(old.summary.agent_version, new.summary.agent_version),
         runs=(old.summary.runs, new.summary.runs),
     )
+
+
+# What became of each case: how often it passes, and its answers. A case is worse or better where a
+# test shows it, as for accepted results; everything else is just what was counted.
+
+ChangeKind = Literal["broke", "fixed", "fell", "rose", "edited", "new", "answer"]
+Place = tuple[SkillOnSubject, str]  # and the id of a case
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A run that another one is compared with."""
+
+    id: str  # of the history, or the name of a file
+    results: RunResults
+
+
+@dataclass(frozen=True)
+class ChangedCase:
+    """A case on a model that is not as it was."""
+
+    kind: ChangeKind
+    was: Count | None = None  # of the answered runs with the skill
+    now: Count | None = None
+    shown: bool = False  # better or worse by more than chance explains
+    thresholds: tuple[float | None, float | None] = (None, None)
+    records: tuple[Record, ...] = ()  # of the earlier run
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All that changed from an earlier run to a later one."""
+
+    earlier: Earlier
+    comparison: RunComparison
+    cases: Mapping[Place, ChangedCase]
+    gone: tuple[PlannedCase, ...]
+    compared: int  # cases that were answered in both, and not edited
+    not_asked: Mapping[SkillOnSubject, int]  # in one of them, by -k or --lf
+
+    def of(self, test: PlannedCase) -> ChangedCase | None:
+        return self.cases.get(_place(test))
+
+    def of_kind(self, kind: ChangeKind) -> list[Place]:
+        return [place for place, change in self.cases.items() if change.kind == kind]
+
+
+def changes(earlier: Earlier, later: RunResults) -> Changes:
+    """The cases of the later run compared with the earlier one, in the order of the later."""
+    before = earlier.results
+    old, new = ({_place(test): test for test in run.tests} for run in (before, later))
+    pairs = {test.pair for test in old.values()} & {test.pair for test in new.values()}
+    parts = [incomplete(run.tests) for run in (before, later)]
+    changed: dict[Place, ChangedCase] = {}
+    compared: dict[Place, tuple[Count, Count]] = {}
+    not_asked = Counter[SkillOnSubject]()
+    gone: list[PlannedCase] = []
+    for place, test in new.items():
+        if test.pair not in pairs:
+            continue
+        records = later.records_of(test)
+        if old_test := old.get(place):
+            old_records = before.records_of(old_test)
+            was, now = _count(old_records), _count(records)
+            is_edited = old_test.digest and test.digest and old_test.digest != test.digest
+            kind: ChangeKind | None = "edited" if is_edited else None
+            if was and now and not is_edited:
+                compared[place] = (was, now)
+                kind = _kind(old_test, test, was, now)
+                same_answers = _answers(old_records) == _answers(records)
+                kind = kind or (None if same_answers else "answer")
+            if kind:
+                thresholds = (old_test.threshold, test.threshold)
+                changed[place] = ChangedCase(
+                    kind, was, now, thresholds=thresholds, records=tuple(old_records)
+                )
+        elif test.of and test.group not in parts[0]:
+            changed[place] = ChangedCase("new", now=_count(records))
+        else:
+            not_asked[test.pair] += 1
+    for place, test in old.items():
+        if test.pair in pairs and place not in new:
+            if test.of and test.group not in parts[1]:
+                gone.append(test)
+            else:
+                not_asked[test.pair] += 1
+    evident = _evident(compared)
+    return Changes(
+        earlier,
+        compare_runs(before, later),
+        {place: replace(change, shown=place in evident) for place, change in changed.items()},
+        tuple(gone),
+        len(compared),
+        not_asked,
+    )
+
+
+def _place(test: PlannedCase) -> Place:
+    return test.pair, test.case
+
+
+def _kind(old: PlannedCase, new: PlannedCase, was: Count, now: Count) -> ChangeKind | None:
+    """What became of how often a case passes."""
+    good = (reaches(was, old.threshold), reaches(now, new.threshold))
+    if good[0] != good[1]:
+        return "fixed" if good[1] else "broke"
+    if was.share != now.share:
+        return "rose" if now.share > was.share else "fell"
+    return None
+
+
+def _count(records: Sequence[Record]) -> Count | None:
+    runs = [record for record in records if record.arm == "skill" and record.outcome != "errored"]
+    passed = sum(record.outcome == "passed" for record in runs)
+    return Count(passed, len(runs)) if runs else None
+
+
+def _answers(records: Sequence[Record]) -> dict[int, tuple[object, ...]]:
+    """What can be seen of each answer with the skill, by run."""
+    return {
+        record.run: (record.output, *((file.path, file.digest) for file in record.files))
+        for record in records
+        if record.arm == "skill" and record.outcome != "errored"
+    }
+
+
+def _evident(counts: Mapping[Place, tuple[Count, Count]]) -> set[Place]:
+    """The cases that changed by more than chance explains, among those of their skill and model."""
+    groups: dict[SkillOnSubject, list[Place]] = {}
+    for place in counts:
+        groups.setdefault(place[0], []).append(place)
+    evident = set[Place]()
+    for places in groups.values():
+        was, now = [counts[place][0] for place in places], [counts[place][1] for place in places]
+        worse, better = regressed(was, now).cases, regressed(now, was).cases
+        evident.update(places[index] for index in (*worse, *better))
+    return evident

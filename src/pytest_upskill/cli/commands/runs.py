@@ -22,9 +22,8 @@ from ...reports.terminal.layout import TerminalLook
 from ...reports.terminal.run_lines import comparison_lines, run_lines
 from ...reports.terminal.trend import history_lines, plot_lines
 from ...reports.writers import require_apart
-from ...results.case_changes import Earlier
 from ...results.history import KeptRun, find, runs, short_ids
-from ...results.run_comparison import RunComparison, compare_runs
+from ...results.run_comparison import Earlier, RunComparison, compare_runs
 from ...results.run_file import read_run, unpacked
 from ...results.run_notes import run_notes
 from ...settings import Settings

@@ -5,10 +5,9 @@ from typing import Final
 
 from ..._util.texts import counted, one_line, percent
 from ...results.arm_comparison import unit_of
-from ...results.case_changes import ChangedCase, ChangeKind, Changes, Place
 from ...results.contrasts import points_words
 from ...results.run import RunResults
-from ...results.run_comparison import PairComparison
+from ...results.run_comparison import ChangedCase, ChangeKind, Changes, PairComparison, Place
 from ...trials.plan import Count
 from .case_data import case_anchor
 from .markup import commit_tag, text, time_tag
