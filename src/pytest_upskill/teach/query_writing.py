@@ -67,7 +67,7 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
             problem = f"this skill has {counted(len(old), 'query')} already ({_kinds(old)})"
             hint = ("Ask for more with ", Setting("queries"), f" {len(old) + 2}.")
             raise CasesError(file, problem, hint)
-        estimate = estimate_queries(settings, models, material, number)
+        estimate = estimate_queries(models, material, number)
         run = start_run(settings, context, models, material, estimate, skill.name)
         context.screen.begin(f"Generating queries with {models.author}…")
         written = QueryAuthor(run, models.author, skill, messages.text).write(number, old)

@@ -189,11 +189,7 @@ def read_tool(reference: str) -> str:
     """
     file, name = _file_and_name(reference)
     error = partial(SettingsError, "tool", value=reference)
-    tools = {
-        _tool_name(tool): tool
-        for tool in _tools(read_json(file, InputError, _TOOL_FORMS)[1])
-        if _tool_name(tool)
-    }
+    tools = dict(_tools(read_json(file, InputError, _TOOL_FORMS)[1]))
     if not tools:
         raise error(f"no tool in {shown(file)}", _TOOL_FORMS)
     if not name and len(tools) > 1:
@@ -218,23 +214,17 @@ def _file_and_name(reference: str) -> tuple[Path, str]:
     return Path(file), name
 
 
-def _tools(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The tools of a document: a list, a single one, or a server's reply to tools/list."""
+def _tools(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The named tools of a document: a list, a single one, or a server's reply to tools/list."""
     if isinstance(value, list):
         for entry in value:
             yield from _tools(entry)
     elif isinstance(value, dict):
-        for key in ("tools", "result", "functions"):
-            if isinstance(value.get(key), list | dict):
-                yield from _tools(value[key])
-                return
-        inner = value.get("function")
-        yield inner if isinstance(inner, dict) else value
-
-
-def _tool_name(tool: Mapping[str, Any]) -> str:
-    name = tool.get("name")
-    return name if isinstance(name, str) else ""
+        inner = [value[key] for key in ("tools", "result", "functions", "function") if key in value]
+        if inner:
+            yield from _tools(inner[0])
+        elif isinstance(name := value.get("name"), str) and name:
+            yield name, value
 
 
 def read_user_messages(paths: Sequence[Path], most_tokens: int) -> Material:

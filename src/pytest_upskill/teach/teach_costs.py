@@ -19,7 +19,6 @@ from ..stats import cases_within
 from ..stats.intervals import LEVEL
 from ..stats.power import fewest_cases
 from ..trials.answer import Usage
-from ..trials.subject import Subject
 from ..trials.trial import sample_of
 from .case_file import ids_held_out
 from .case_writing import CaseAuthor, UsableCase
@@ -43,28 +42,6 @@ _CHOICE: Final = 100
 _CHOICE_TURNS: Final = 2  # of an agent, until it opened a skill or not
 
 
-class _Costs:
-    """Collects calls."""
-
-    def __init__(self, settings: TeachSettings, models: TeachModels) -> None:
-        self._settings, self._models = settings, models
-        self._calls = list[Calls]()
-
-    def add(self, model: str, times: int, tokens_in: int, tokens_out: int) -> None:
-        self._calls.append(Calls(model, times, Usage(tokens_in, tokens_out, 0)))
-
-    def add_trials(
-        self, student: Subject, cases: int, prompt: int, answer: int, max_turns: int
-    ) -> None:
-        trials = cases * self._settings.runs
-        args = (student.agent, student.model, trials, prompt, answer, max_turns)
-        self._calls.append(calls_of_trials(*args))
-
-    @property
-    def estimate(self) -> Estimate:
-        return estimate_of(self._calls, self._models.price_of, free=self._models.is_free)
-
-
 def estimate_teaching(
     settings: TeachSettings,
     models: TeachModels,
@@ -75,60 +52,72 @@ def estimate_teaching(
     drafts: bool = False,
 ) -> Estimate:
     """An upper estimate: as if every version were written. ``drafts``: the first one is, too."""
-    costs, cases = _Costs(settings, models), new_cases + old_cases
-    prompt = estimated_tokens(material.text) + _PROMPT
+    cases, prompt = new_cases + old_cases, estimated_tokens(material.text) + _PROMPT
     answer = min(ANSWER, models.settings.answer_output)
-    costs.add(models.teacher, int(drafts), prompt, _DRAFT)
-    batches = -(-new_cases // CaseAuthor.batch)
-    costs.add(models.author, batches, prompt + SKILL, _CASE * min(new_cases, CaseAuthor.batch))
-    costs.add(models.author, int(batches > 0), prompt + SKILL, _CASE * 3)
+    calls = [_calls(models.teacher, int(drafts), prompt, _DRAFT)]
+    calls += _written(models.author, new_cases, CaseAuthor.batch, prompt + SKILL, _CASE)
     if models.adversary:
-        costs.add(models.adversary, 1, prompt + SKILL, _CASE * 3)
+        calls.append(_calls(models.adversary, 1, prompt + SKILL, _CASE * 3))
     if models.students:
         learning = round(cases * (1 - settings.holdout))
+        failures = MOST_TRACES if models.with_agents else _FAILURES
         rewrites = settings.attempts - int(drafts)
-        costs.add(models.teacher, rewrites, prompt + SKILL + _failures(models), _DRAFT)
+        calls.append(_calls(models.teacher, rewrites, prompt + SKILL + failures, _DRAFT))
         compared = min(settings.attempts, MOST_SIZES) if settings.max_skill_tokens else 1
-        for student in models.students:
-            # The skill before is measured too, if there is one.
-            old = int(not drafts or material.start is not None)
-            skilled = (settings.attempts + old) * learning + (compared + old) * (cases - learning)
-            costs.add_trials(student, cases, QUESTION, answer, settings.max_turns)
-            costs.add_trials(student, skilled, QUESTION + SKILL, answer, settings.max_turns)
+        # The skill before is measured too, if there is one.
+        before = int(not drafts or material.start is not None)
+        skilled = (settings.attempts + before) * learning + (compared + before) * (cases - learning)
+        for trials, context in ((cases, 0), (skilled, SKILL)):
+            prompt = QUESTION + context
+            calls += _trials(settings, models, trials, prompt, answer, settings.max_turns)
         if material.trace:
             for context in (0, SKILL, material.trace.tokens):
-                costs.add(models.teacher, cases * settings.runs, QUESTION + context, answer)
-    return costs.estimate
+                trials = cases * settings.runs
+                calls.append(_calls(models.teacher, trials, QUESTION + context, answer))
+    return _estimate(models, calls)
 
 
 def estimate_descriptions(
     settings: TeachSettings, models: TeachModels, skill: Skill, queries: int
 ) -> Estimate:
     """An upper estimate: as if every version were written."""
-    costs = _Costs(settings, models)
     listed = _LISTED_SKILL * (1 + len(models.neighbours(skill)))
     prompt = _PROMPT + estimated_tokens(skill.body[:MOST_BODY]) + _QUERY * queries + listed
-    costs.add(models.teacher, settings.attempts, prompt, _DESCRIPTION)
-    for student in models.students:
-        times = (settings.attempts + 1) * queries
-        costs.add_trials(student, times, listed + _QUERY, _CHOICE, _CHOICE_TURNS)
-    return costs.estimate
+    trials = (settings.attempts + 1) * queries
+    calls = _trials(settings, models, trials, listed + _QUERY, _CHOICE, _CHOICE_TURNS)
+    return _estimate(
+        models, [_calls(models.teacher, settings.attempts, prompt, _DESCRIPTION), *calls]
+    )
 
 
-def estimate_queries(
-    settings: TeachSettings, models: TeachModels, material: Material, queries: int
-) -> Estimate:
-    """As if one more reply were needed to replace rejected queries."""
-    costs = _Costs(settings, models)
+def estimate_queries(models: TeachModels, material: Material, queries: int) -> Estimate:
     start = material.start.text if material.start else ""
     prompt = _PROMPT + estimated_tokens(material.text) + estimated_tokens(start) + _QUERY * queries
-    replies = -(-queries // _QUERY_BATCH) + 1
-    costs.add(models.author, replies, prompt, _QUERY * min(queries, _QUERY_BATCH))
-    return costs.estimate
+    return _estimate(models, _written(models.author, queries, _QUERY_BATCH, prompt, _QUERY))
 
 
-def _failures(models: TeachModels) -> int:
-    return MOST_TRACES if models.with_agents else _FAILURES
+def _calls(model: str, times: int, tokens_in: int, tokens_out: int) -> Calls:
+    return Calls(model, times, Usage(tokens_in, tokens_out, 0))
+
+
+def _written(author: str, number: int, batch: int, prompt: int, size: int) -> list[Calls]:
+    """As if one more reply were needed, to replace what is rejected."""
+    batches = -(-number // batch)
+    return [_calls(author, batches + 1 if batches else 0, prompt, size * min(number, batch))]
+
+
+def _trials(
+    settings: TeachSettings, models: TeachModels, cases: int, prompt: int, answer: int, turns: int
+) -> list[Calls]:
+    trials = cases * settings.runs
+    return [
+        calls_of_trials(student.agent, student.model, trials, prompt, answer, turns)
+        for student in models.students
+    ]
+
+
+def _estimate(models: TeachModels, calls: Sequence[Calls]) -> Estimate:
+    return estimate_of(calls, models.price_of, free=models.is_free)
 
 
 def too_few_cases(cases: Sequence[UsableCase], new: int, share: float, students: int) -> str:
