@@ -63,7 +63,8 @@ def estimate_teaching(
         failures = MOST_TRACES if models.with_agents else _FAILURES
         rewrites = settings.attempts - int(drafts)
         calls.append(_calls(models.teacher, rewrites, prompt + SKILL + failures, _DRAFT))
-        compared = min(settings.attempts, MOST_SIZES) if settings.max_skill_tokens else 1
+        is_shortening = settings.max_skill_tokens is not None and not drafts
+        compared = min(settings.attempts, MOST_SIZES) if is_shortening else 1
         # The skill before is measured too, if there is one.
         before = int(not drafts or material.start is not None)
         skilled = (settings.attempts + before) * learning + (compared + before) * (cases - learning)
