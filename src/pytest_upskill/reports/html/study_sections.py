@@ -21,7 +21,8 @@ def _section(study: Study) -> str:
     """What to remember, the contrasts, all arms folded, and the other sentences."""
     *sentences, last = study.conclusions or ("",)
     contrasts = contrast_table(study, _MOST_ROWS)
-    listed = "".join(f"<li>{text(sentence)}.</li>" for sentence in sentences)
+    items = "".join(f"<li>{text(sentence)}.</li>" for sentence in sentences)
+    listed = f'<ul class="said">{items}</ul>' if items else ""
     remember = f'<p class="conclusion">{text(last)}.</p>' if last else ""
     name = f"{study.title}, {study.label}"
     every = _folded(contrasts.folded, f"All contrasts: {name}", contrast_table(study))
@@ -31,7 +32,7 @@ def _section(study: Study) -> str:
         f"{_table(name, contrasts)}{every if contrasts.folded else ''}"
         f'<p class="note">{text(legend_of(study))}.</p>'
         f"{_folded('Numbers of each arm', f'Arms: {name}', arm_table(study, every=True))}"
-        f'<ul class="said">{listed}</ul></section>'
+        f"{listed}</section>"
     )
 
 

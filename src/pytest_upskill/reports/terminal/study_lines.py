@@ -21,7 +21,11 @@ _STYLES: Final[dict[ContrastWord, Style]] = {
 _MOST_ROWS: Final = 12  # with -v all
 _WIDE: Final = 100  # columns, for intervals of tokens
 # The length of names, and which columns may be dropped then.
-_LAYOUTS: Final = ((40, 0), (30, 0), (24, 0), (40, 20), (30, 20), (18, 20), (12, 30))
+_LAYOUTS: Final = (
+    *((length, 0) for length in range(48, 25, -2)),
+    *((length, 20) for length in range(48, 17, -2)),
+    (12, 30),
+)
 _PRIORITIES: Final = {"tokens": 10, "opened": 20}
 
 
@@ -56,15 +60,16 @@ def _table(table: StudyTable, look: TerminalLook) -> list[str]:
         Column(name, name == "tokens", _PRIORITIES.get(name, KEEP)) for name in table.headers
     ]
     styles = [_STYLES[word] for word in table.words] or [{}] * len(table.rows)
-    layouts = []
-    for longest, drop_below in _LAYOUTS:
+
+    def layout(longest: int, drop_below: int) -> Table:
         names = distinct_names([row[0] for row in table.rows], longest, look.marks.cut)
         rows = [
             [Cell(names[name]), *(Cell(harmless(value)) for value in values), Cell(last, style)]
             for (name, *values, last), style in zip(table.rows, styles, strict=True)
         ]
-        layouts.append(Table(columns, rows, drop_below=drop_below))
-    return fitted(layouts, look.width).lines(look)
+        return Table(columns, rows, drop_below=drop_below)
+
+    return fitted((layout(*each) for each in _LAYOUTS), look.width).lines(look)
 
 
 def _sentences(sentences: Sequence[str], look: TerminalLook) -> list[str]:
