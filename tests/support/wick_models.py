@@ -71,7 +71,7 @@ def _services() -> list[tuple[str, str]]:
 
 def choice(asked: Asked) -> Reply:
     """Opens the skill if its description names such tasks; with another one, for some."""
-    known = SERVICES if DESCRIPTION in asked.system else SERVICES[::2]
+    known = SERVICES if DESCRIPTION in asked.system else SERVICES[1::2]
     if any(asked.question.startswith(f"{one}: ") for one in known):
         return Reply(calls=(("skill", {"name": "wick"}),))
     return Reply("Let me see.")
