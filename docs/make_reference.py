@@ -65,6 +65,7 @@ _PAGES: Final = {
     "--skill-noise": "triggers.md#among-many-skills",
     "--skill-judge": "judge.md",
     "--skill-batch": "batches.md",
+    "--skill-batch-fallback": "batches.md#what-can-fail",
     "--skill-score": "statistics.md#checks",
     "--skill-allow-code": "skills.md#code-in-a-skills-folder",
     "--skill-accept": "ci.md#accepted-results",

@@ -403,6 +403,12 @@ class Settings(CommonSettings):
         "while there are none; the same command then collects them",
         "--skill-batch",
     )
+    batch_fallback: bool = setting(
+        SWITCH,
+        "answers",
+        "ask again, one by one, what failed or expired in a batch",
+        "--skill-batch-fallback",
+    )
     fresh: bool = setting(
         SWITCH, "answers", "ignore cached answers and replace them", "--skill-fresh"
     )

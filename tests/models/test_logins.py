@@ -12,7 +12,7 @@ def test_a_token_of_a_subscription_is_no_key(variable: str) -> None:
     spec = ModelSpec("m", PROVIDERS["anthropic"], "m")
     env = {variable: "sk-ant-oat01-abcdefgh"}
     with pytest.raises(SettingsError) as caught:
-        spec.provider.require(spec, env, lambda _: None)
+        spec.provider.require(spec, env, lambda _: lambda _done, _total: None)
     refused = str(caught.value)
     assert f"{variable} holds the token of a subscription, which is not used" in refused
     assert "abcdefgh" not in refused

@@ -142,6 +142,24 @@ def test_a_judge_follows_in_a_second_batch_and_each_submit_goes_one_step_further
     assert paid == [(True, True, 0.01)] * 4
 
 
+def test_votes_that_came_partly_by_batch_are_shown_at_what_each_cost(
+    pytester: pytest.Pytester, server: BatchServer
+) -> None:
+    server._script = judged
+    expected = {"judge": ["It opens the gate."], "judge_votes": 3}
+    write_skill(pytester.path / "skills/gate", [{"input": "a", "expected": expected}])
+    pytester.makeini(f"[pytest]\nskill_prices ={PRICES}\n")
+    judge, model = MODELS.values()
+    fates = ["errored", "succeeded", "succeeded"] * 2
+    server.fate_of = lambda said: fates.pop() if "<answer " in said else "succeeded"
+    args = ("--skill-judge", judge, "--skill-batch", "--skill-batch-fallback")
+    run = run_skills(pytester, model, *args)
+    assert run.outcomes == {"passed": 1}
+    usd = 4 * 0.01 + 2 * 0.02
+    assert f": 2 answers, 6 calls, 90 tokens, ${usd:.2f}; " in run.screen
+    assert f"spent ${usd + 2 * 0.01:.2f}, 8 calls" in run.screen
+
+
 def test_the_same_answer_of_two_models_is_judged_and_counted_once(
     pytester: pytest.Pytester, server: BatchServer
 ) -> None:
@@ -189,7 +207,7 @@ def test_a_round_of_adaptive_runs_is_one_batch_for_all_skills(
 
 def test_the_ini_file_may_ask_by_batch(pytester: pytest.Pytester, server: BatchServer) -> None:
     write_skill(pytester.path / "skills/gate")
-    pytester.makeini("[pytest]\nskill_batch = submit\n")
+    pytester.makeini("[pytest]\nskill_batch = submit\nskill_batch_fallback = true\n")
     server.looks = 9
     assert run_skills(pytester, MODELS["openai"]).status == 75
 

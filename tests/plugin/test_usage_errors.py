@@ -52,6 +52,7 @@ def test_a_usage_error_ends_the_run(
         ("--skill-no-worse", "--skill-no-worse: there is nothing to compare with"),
         ("--skill-batch tests", "'tests' is not wait or submit (paths go before it"),
         ("--skill-batch=later", "'later' is not wait or submit"),
+        ("--skill-batch-fallback", "there is no batch to fall back from"),
         ("--skill-batch --skill-replay x", "can't be combined with --skill-replay"),
         ("--skill-batch=submit --skill-fresh", "--skill-fresh: can't be combined with"),
         ("--skill-batch=submit --skill-runs 2..4", "can't be combined with --skill-batch"),

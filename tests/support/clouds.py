@@ -90,7 +90,7 @@ def resolve(name: str) -> ModelSpec:
 
 def require(name: str) -> None:
     spec = resolve(name)
-    spec.provider.require(spec, os.environ, lambda _: None)
+    spec.provider.require(spec, os.environ, lambda _: lambda _done, _all: None)
 
 
 def ask(name: str, question: Question = QUESTION) -> Answer:

@@ -24,6 +24,7 @@ from ..models.batching import (
     BatchResult,
     BatchState,
     batches_of,
+    first_results,
 )
 from ..trials.answer import Answer, NoAnswer, Usage
 from ..trials.trial import Question
@@ -54,6 +55,7 @@ class BatchOptions:
     takes: Callable[[str], bool]  # whether a model has batches
     files: BatchFiles
     waits: bool = True  # or each batch is looked at once
+    fallback: bool = False  # ask without a batch what failed in one
 
 
 class Waiting(NamedTuple):
@@ -294,23 +296,24 @@ class Batches:
 
     async def _collect(self, batch: _Submitted) -> None:
         """Take the results; ModelError if some are missing, after the others were taken."""
-        saved, port, state, ids = batch.saved, _port(batch.lane), batch.state, set[str]()
+        saved, port, state, number = batch.saved, _port(batch.lane), batch.state, 0
         assert state
         try:
-            async for result in port.results(saved.id, saved.number):
-                ids.add(result.id)
+            async for result in first_results(port.results(saved.id, saved.number)):
+                number += 1
                 job = batch.jobs.pop(result.id, None)
                 if job and await self._take(batch.lane, job, result):
                     saved.keys.remove(result.id)
         except ModelError as error:
             if not (state.problem and _is_unknown(error)):
                 raise
-        if batch.jobs and not (state.problem and len(ids) >= state.done):
+        if batch.jobs and not (state.problem and number >= state.done):
             self._note_incomplete(batch)
         missing, batch.jobs = batch.jobs, {}
         for key, job in missing.items():
+            problem = state.problem or "its batch has no result for it"
             saved.keys.remove(key)
-            await self._take(batch.lane, job, BatchResult(key, problem=state.problem))
+            await self._take(batch.lane, job, BatchResult(key, problem=problem))
         self.options.files.save(saved)
         self.submitted.remove(batch)
 
@@ -319,9 +322,10 @@ class Batches:
         self.options.files.save(batch.saved)
         batch.incomplete += 1
         may_retry = batch.incomplete < _MOST_INCOMPLETE
-        results = counted(len(batch.jobs), "answer")
-        problem = f"the batch has ended, but its results lack {results}"
-        raise ModelError(problem, _DELETE, transient=may_retry)
+        if may_retry or not self.options.fallback:
+            results = counted(len(batch.jobs), "answer")
+            problem = f"the batch has ended, but its results lack {results}"
+            raise ModelError(problem, _DELETE, transient=may_retry)
 
     async def _take(self, lane: Lane, job: Job, result: BatchResult) -> bool:
         """Settle a question; returns whether its result is not needed any more."""
@@ -358,9 +362,13 @@ class Batches:
         return replace(answer.without_keys(), usage=usage, seconds=None)
 
     def _failed(self, lane: Lane, job: Job, error: ModelError) -> None:
+        if self.options.fallback:
+            self.pending_jobs.discard(job)
+            lane.add(job)
+            return
         self.failed += 1
-        hint: Text = ("Run again, or without ", Setting("batch"))
-        hinted = ModelError(error.problem, error.hint or hint)
+        ask: Text = ("Run again, or add ", Setting("batch_fallback"), " to ask without a batch")
+        hinted = ModelError(error.problem, error.hint or ask)
         self._settle(job, NoAnswer(f"{lane.name}: {hinted.message(self.spell)}"))
 
     def _gather(self, lane: Lane, job: Job) -> None:

@@ -18,7 +18,7 @@ from ..engine.recording import ReplayedAnswers, load_recording, recorded_version
 from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
 from ..errors import Setting, SettingsError, Spell, Text, shown, spelled
 from ..models import Model, ModelSpec
-from ..models.model import Announce, ModelName, NamedBy, price_of
+from ..models.model import Download, ModelName, NamedBy, Progress, price_of
 from ..models.prices import Price
 from ..models.providers import PROVIDERS, Providers, resolve
 from ..settings import Settings
@@ -34,9 +34,14 @@ DEFAULT_MODEL: Final = "local"
 Specs = Mapping[str, ModelSpec]
 
 
-def announced(tell: Callable[[str], None]) -> Announce:
-    """Announce each download with one line."""
-    return lambda what: tell(f"Fetching {what}…")
+def announced(tell: Callable[[str], None]) -> Download:
+    """Announce each download with one line, without progress."""
+
+    def begin(name: str) -> Progress:
+        tell(f"Fetching {name}…")
+        return lambda _bytes, _total: None
+
+    return begin
 
 
 class Assembly:
@@ -97,7 +102,7 @@ class Assembly:
 
     def require(
         self,
-        announce: Announce,
+        download: Download,
         subjects: Collection[Subject] = (),
         *,
         elsewhere: Collection[str] = (),
@@ -111,7 +116,7 @@ class Assembly:
             if name in elsewhere:
                 continue
             by = replace(spec.by, agent=name in by_agents)
-            spec.provider.require(replace(spec, by=by), os.environ, announce)
+            spec.provider.require(replace(spec, by=by), os.environ, download)
 
     def asked_elsewhere(self, settings: Settings, subjects: Collection[Subject]) -> set[str]:
         """The models that only workers of a cluster ask, with keys of their own."""
@@ -239,7 +244,7 @@ class Assembly:
             return None
         names, files = {*self.batched(settings)}, BatchFiles(root / FOLDER)
         waits = settings.batch == "wait"
-        return BatchOptions(names.__contains__, files, waits)
+        return BatchOptions(names.__contains__, files, waits, settings.batch_fallback)
 
     def stored_trials(
         self, settings: Settings, root: Path, trials: Iterable[Trial], notify: Callable[[str], None]

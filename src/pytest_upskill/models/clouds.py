@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from .._util.texts import one_line
 from ..errors import InputError, Text
 from .hosted import ChatProvider, Hosted, MessagesProvider
-from .model import Announce, Model, ModelName, ModelSpec, first_set
+from .model import Download, Model, ModelName, ModelSpec, first_set
 from .prices import Price, listed_price
 
 # Bedrock's ids; those of inference profiles begin with where they run.
@@ -38,9 +38,9 @@ class Cloud(Hosted):
     settings: tuple[str, ...] = field(default=(), kw_only=True)  # variables that must be set
     login: ClassVar[str]  # what a login needs, in words
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], announce: Announce) -> None:
+    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:
         """Report everything that is missing in one error."""
-        super().require(spec, env, announce)
+        super().require(spec, env, download)
         if missing := [*self._missing(spec, env)]:
             problems, fixes = zip(*missing, strict=True)
             raise spec.error(", and ".join(problems), f"{'. '.join(fixes)}, or name another model.")

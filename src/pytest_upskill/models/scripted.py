@@ -24,7 +24,7 @@ from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Usage
 from ..trials.tools import ToolCall
 from ..trials.trial import Question
-from .model import Announce, Model, ModelName, ModelSpec, Provider
+from .model import Download, Model, ModelName, ModelSpec, Provider
 from .prices import FREE, Price
 from .sdk_errors import empty_reply
 from .tool_turns import calls_from, object_of, stop_with
@@ -141,7 +141,7 @@ class ScriptedProvider(Provider):
     def resolve(self, model: ModelName, location: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
         return ModelSpec(model.name, self, str(model.folder / Path(location).expanduser()))
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], announce: Announce) -> None:  # noqa: ARG002
+    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
         load_script(spec)
 
     def identity(self, spec: ModelSpec) -> str | None:  # noqa: ARG002

@@ -11,6 +11,7 @@ from ..agents.roster import Roster
 from ..errors import shown
 from ..measure.assembly import Assembly
 from ..models import ModelSpec
+from ..models.model import Download, Progress
 from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for
 from ..results.arm_comparison import SCORE_WORDS
 from ..settings import Score, Settings
@@ -22,6 +23,8 @@ from .paths import COMMAND_FOR_CASES, Selected, SkillSource
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # without a terminal
 _NAMES: Final = 48  # characters of names in a line of the header
+_BAR: Final = 30
+_MB: Final = 1_000_000.0
 _NO_SANDBOX: Final = (
     "upskill: WARNING: no sandbox: agents can read, change and send all that you can"
 )
@@ -63,9 +66,26 @@ def send_screen(config: pytest.Config, node: object) -> None:
     node.workerinput[_KEY] = sent  # type: ignore[attr-defined]
 
 
-def announce_download(config: pytest.Config, what: str) -> None:
-    if reporter := config.pluginmanager.get_plugin("terminalreporter"):
-        reporter.write_line(f"upskill: downloading {what}")
+def download_bar(config: pytest.Config) -> Download:
+    """Announce a download and, on a terminal, show its progress."""
+
+    def begin(name: str) -> Progress:
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter:
+            reporter.write_line(f"upskill: downloading {name}")
+        if not reporter or not reporter.isatty:
+            return lambda _bytes, _total: None
+        writer = config.get_terminal_writer()
+
+        def show(loaded: int, total: int) -> None:
+            full = _BAR * loaded // total
+            bar = "#" * full + "." * (_BAR - full)
+            end = "\n" if loaded == total else ""
+            writer.write(f"\r[{bar}] {loaded / _MB:.0f} of {total / _MB:.0f} MB{end}", flush=True)
+
+        return show
+
+    return begin
 
 
 def header_lines(

@@ -54,6 +54,9 @@ def _require_sense(settings: Settings) -> None:
 
 def _require_batch_sense(settings: Settings) -> None:
     if settings.batch is None:
+        if settings.batch_fallback:
+            hint = ("Add ", Setting("batch"), ".")
+            raise SettingsError("batch_fallback", "there is no batch to fall back from", hint)
         return
     if settings.replay_file:
         raise _contradiction("batch", "replay_file")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,7 @@ from ..settings import Settings
 from ..skills.case import SandboxNeeds
 from ..skills.case_loading import load_cases
 from ..trials.subject import CHAT, Subject
-from .display import agent_lines, announce_download, other_skill_lines, unfit_lines
+from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
 from .hooks import registered_agents, registered_providers
 from .paths import Selected, SkillSource
 
@@ -99,8 +98,7 @@ class RunSubjects:
             subjects = list(self.by_label.values())
             models.require_tools(subjects)
             elsewhere = models.asked_elsewhere(settings, subjects)
-            announce = partial(announce_download, self._config)
-            models.require(announce, subjects, elsewhere=elsewhere)
+            models.require(download_bar(self._config), subjects, elsewhere=elsewhere)
             if self.agents and settings.cluster:
                 tell(f"upskill: looking at the workers of {settings.cluster}")
                 self._config.add_cleanup(models.leave_cluster)

@@ -26,6 +26,7 @@ from ...agents.sandboxes.kinds import kind_of
 from ...agents.sandboxes.sandbox import SandboxKind
 from ...errors import InputError
 from ...models import Model
+from ...models.model import Progress
 from ...models.scripted import with_script_file
 from ...skills.case import WorkspaceFile
 from ...trials.answer import Answer, NoAnswer, Reply
@@ -198,7 +199,7 @@ class WorkerRun:
         lacks = list[str]()
         for spec in self._specs.values():
             try:
-                spec.provider.require(spec, os.environ, lambda _: None)
+                spec.provider.require(spec, os.environ, _no_download)
             except InputError as error:
                 lacks.append(f"{spec.name}: {error.problem}")
             know(*spec.provider.login_in(os.environ).values())
@@ -343,6 +344,10 @@ class _BudgetedTrials:
 
     async def close(self) -> None:
         await self._trials.close()
+
+
+def _no_download(_what: str) -> Progress:
+    return lambda _done, _total: None
 
 
 class RunVariables:
