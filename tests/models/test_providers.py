@@ -12,7 +12,7 @@ import pytest
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models import Model, ModelSpec, Provider, local, providers
 from pytest_upskill.models.clouds import Cloud
-from pytest_upskill.models.model import ModelName, price_of
+from pytest_upskill.models.model import ModelName, Progress, price_of
 from pytest_upskill.models.providers import ALIASES, PROVIDERS
 from pytest_upskill.models.scripted import ScriptedModel
 from pytest_upskill.trials.trial import Question
@@ -30,10 +30,10 @@ def resolve(
 
 
 def require(spec: ModelSpec, env: Mapping[str, str]) -> None:
-    def announce(what: str) -> None:
+    def download(what: str) -> Progress:
         raise AssertionError(f"{what} is downloaded")
 
-    spec.provider.require(spec, env, announce)
+    spec.provider.require(spec, env, download)
 
 
 def refused(name: str, env: Mapping[str, str] | None = None) -> SettingsError:
@@ -230,6 +230,16 @@ def test_an_unknown_name_is_refused_with_a_guess(name: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("name", "problem", "hint"),
     [
+        ("kimi", "unknown model", "such as hf:moonshotai/Kimi-K2.5."),
+        ("kimi25?reasoning=on", "unknown model", "such as hf:moonshotai/Kimi-K2.5."),
+        ("glm47", "unknown model", "such as hf:zai-org/GLM-4.7."),
+        ("qwen35", "unknown model", "such as hf:Qwen/Qwen3-8B."),
+        ("deepseek", "unknown model", "such as hf:deepseek-ai/DeepSeek-V3.2."),
+        ("gemini25", "unknown model", "such as gemini:gemini-3.5-flash."),
+        ("gpt-oss", "unknown model", "such as hf:openai/gpt-oss-120b."),
+        ("sonnet4", "unknown model", 'Use "sonnet" for the newest one, or anthropic:ID.'),
+        ("responses.gpt-5.low", '"responses" is not supported', "Use openai.gpt-5.low."),
+        ("cli.claude-code.sonnet", '"cli" is not supported', "the model that the agent uses"),
         ("bedrock.amazon.nova", "only Claude is asked on Bedrock", "anthropic.claude"),
         ("hf.a/b:groq?top_p=1", 'parameters after "?" are not supported', "Use hf.a/b:groq, or"),
         ("generic.m?top_p=1", 'parameters after "?" are not supported', "Use generic.m."),
@@ -241,6 +251,20 @@ def test_a_name_of_fast_agent_is_refused_with_what_to_use_instead(
     error = refused(name)
     assert error.problem == problem
     assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    "prefix", ["xai", "groq", "deepseek", "aliyun", "zai", "tensorzero", "moonshot"]
+)
+def test_other_providers_of_fast_agent_are_reached_as_a_server_of_your_own(prefix: str) -> None:
+    error = refused(f"{prefix}.some-model")
+    assert error.problem == f'"{prefix}" is not a known provider'
+    url = re.search(r"GENERIC_BASE_URL=(\S+) and GENERIC_API_KEY for generic", error.hint)
+    assert url
+    spec = resolve("generic.some-model", None, {"GENERIC_BASE_URL": url[1]})
+    assert (spec.base_url, spec.model_id) == (url[1], "some-model")
+    # A server at --skill-base-url may have a model of any name.
+    assert resolve(f"{prefix}.some-model", SERVER, {}).model_id == f"{prefix}.some-model"
 
 
 @pytest.mark.parametrize("name", ["zzz", "", "nope", "mistral/large", "cohere:x"])

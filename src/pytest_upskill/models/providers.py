@@ -3,6 +3,7 @@
 Nothing here imports an SDK or opens a connection, so a wrong name costs nothing.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -168,6 +169,8 @@ def _resolve(model: ModelName, env: Mapping[str, str], providers: Providers) -> 
         return _GENERIC.resolve(model, name, env)
     if provider := providers.get(name.rstrip(".")):
         raise _no_name(model, provider)
+    if suggestion := _suggestion(name):
+        raise model.error(*suggestion)
     examples = [p.example for n, p in providers.items() if n != _GENERIC.name]
     names = f"Known names: {', '.join(ALIASES)}, local, {', '.join(examples)}, and any name that "
     hint = (names, "the server at ", Setting(model.by.url_setting), " knows.")
@@ -201,3 +204,55 @@ def _guess(name: str, providers: Providers) -> str:
     if name.startswith("google:"):
         return f' (did you mean "gemini:{name.partition(":")[2]}"?)'
     return guess(name, [*ALIASES, *providers])
+
+
+# Providers whose server speaks Chat Completions, so that "generic." can name its models.
+_SERVERS: Final = {
+    "aliyun": "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+    "deepseek": "https://api.deepseek.com",
+    "groq": "https://api.groq.com/openai/v1",
+    "metaai": "https://api.meta.ai/v1",
+    "moonshot": "https://api.moonshot.ai/v1",
+    "openresponses": "http://localhost:8080/v1",
+    "tensorzero": "http://localhost:3000/openai/v1",
+    "xai": "https://api.x.ai/v1",
+    "zai": "https://api.z.ai/api/paas/v4",
+}
+# Providers that can't be reached.
+_UNSUPPORTED: Final = {
+    "cli": "Name the model that the agent uses, and the agent by itself.",
+    "codexresponses": "A ChatGPT login can't be used; use openai:ID with OPENAI_API_KEY.",
+}
+# Short names mean different models in each version of fast-agent: an example of each family.
+_FAMILIES: Final = {
+    "deepseek": "hf:deepseek-ai/DeepSeek-V3.2",
+    "gemini": "gemini:gemini-3.5-flash",
+    "gemma": "hf:google/gemma-3-27b-it",
+    "glm": "hf:zai-org/GLM-4.7",
+    "gpt-oss": "hf:openai/gpt-oss-120b",
+    "grok": "openrouter:x-ai/grok-4",
+    "kimi": "hf:moonshotai/Kimi-K2.5",
+    "minimax": "hf:MiniMaxAI/MiniMax-M2.5",
+    "qwen": "hf:Qwen/Qwen3-8B",
+}
+_CLAUDE: Final = re.compile(r"(haiku|sonnet|opus)\d*")
+
+
+def _suggestion(name: str) -> tuple[str, str] | None:
+    """The problem with a name that only fast-agent knows, and what to use; None for other names."""
+    plain = name.partition("?")[0]
+    prefix, _, model_id = plain.partition(".")
+    if prefix in _UNSUPPORTED:
+        return f'"{prefix}" is not supported', _UNSUPPORTED[prefix]
+    if prefix == "responses" and model_id:
+        return '"responses" is not supported', f"Use openai.{model_id}."
+    if prefix in _SERVERS and model_id:
+        server = f"set GENERIC_BASE_URL={_SERVERS[prefix]} and GENERIC_API_KEY"
+        hint = f"Use openrouter:ID, or {server} for generic.{model_id}."
+        return f'"{prefix}" is not a known provider', hint
+    if match := _CLAUDE.fullmatch(plain):
+        return "unknown model", f'Use "{match[1]}" for the newest one, or anthropic:ID.'
+    for family, example in _FAMILIES.items():
+        if plain.lower().startswith(family) and "/" not in plain:
+            return "unknown model", f"Write the model out with its provider, such as {example}."
+    return None
