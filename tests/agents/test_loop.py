@@ -166,9 +166,14 @@ def test_a_broken_sandbox_is_an_error() -> None:
     async def gone(_: str) -> CommandResult:
         raise SandboxError("the sandbox is gone")
 
+    async def slow(command: str) -> CommandResult:
+        return await (
+            gone(command) if command == "a" else asyncio.sleep(3600, CommandResult(0, b""))
+        )
+
     model = ScriptedCall(calls(("bash", {"command": "b"}), ("bash", {"command": "a"})))
     with pytest.raises(SandboxError):
-        run(recorder_for(), model, MemorySandbox(command=gone))
+        run(recorder_for(), model, MemorySandbox(command=slow))
 
 
 def test_what_there_is_at_the_deadline_can_be_used(tmp_path: Path) -> None:
@@ -177,7 +182,7 @@ def test_what_there_is_at_the_deadline_can_be_used(tmp_path: Path) -> None:
 
     recorder = recorder_for(installed(tmp_path))
     first = calls(("skill", {"name": "gate"}), text="I load it.")
-    model = ScriptedCall(first, calls(("list", {}), ("bash", {"command": "yes"})))
+    model = ScriptedCall(first, calls(("bash", {"command": "yes"}), ("list", {})))
 
     async def trial() -> None:
         async with asyncio.timeout(60):
@@ -190,7 +195,23 @@ def test_what_there_is_at_the_deadline_can_be_used(tmp_path: Path) -> None:
     assert answer.activity is not None
     assert answer.activity.activated is True
     last = [(turn.kind, turn.tool) for turn in answer.transcript[-3:]]
-    assert last == [("call", "list"), ("result", "list"), ("call", "bash")]
+    assert last == [("call", "bash"), ("call", "list"), ("result", "list")]
+
+
+def test_calls_of_a_turn_run_side_by_side_and_keep_their_order() -> None:
+    both = asyncio.Event()
+    running = list[str]()
+
+    async def together(command: str) -> CommandResult:
+        running.append(command)
+        if len(running) == 2:
+            both.set()
+        await both.wait()  # alone, neither would come back
+        return CommandResult(0, command.encode())
+
+    model = ScriptedCall(calls(("bash", {"command": "a"}), ("bash", {"command": "b"})), DONE)
+    run(recorder_for(), model, MemorySandbox(command=together))
+    assert model.results == [("a\n[exit status 0]", False), ("b\n[exit status 0]", False)]
 
 
 def test_what_a_turn_writes_is_there_for_its_later_calls() -> None:

@@ -11,7 +11,7 @@ from ..skills.folder import SKILL_NAMES
 from ..trials import choice
 from ..trials.answer import Answer, NoAnswer
 from ..trials.choice import Listed, skill_tool
-from ..trials.tools import Step, Tool, ToolResult
+from ..trials.tools import Step, Tool, ToolCall, ToolResult
 from .agent import Agent, Call
 from .loop_tools import LONGEST_TRIAL, TOOLS, Toolbox
 from .recorder import Recorder
@@ -110,16 +110,35 @@ def _file_of(skill: InstalledSkill) -> str:
 
 
 async def _results(box: Toolbox, reply: Answer, recorder: Recorder) -> tuple[ToolResult, ...]:
-    """Run the calls of a reply, one after the other."""
-    clock, results = asyncio.get_running_loop().time, list[ToolResult]()
-    for number, call in enumerate(reply.calls):
+    """Run the calls of a reply in parallel, but each after earlier writes."""
+    clock = asyncio.get_running_loop().time
+    tasks = list[asyncio.Task[ToolResult]]()
+    writing = list[asyncio.Task[ToolResult]]()
+
+    async def run(call: ToolCall, earlier: Sequence[asyncio.Task[ToolResult]]) -> ToolResult:
+        if earlier:
+            await asyncio.wait(earlier)
         started = clock()
-        if reply.stop == "length" and number == len(reply.calls) - 1:
-            result = ToolResult(call.id, _CUT_OFF, failed=True)
-        elif number >= MOST_CALLS:
-            result = ToolResult(call.id, _NOT_RUN, failed=True)
-        else:
-            result = await box.run(call, min(len(reply.calls), MOST_CALLS))
+        result = await box.run(call, min(len(reply.calls), MOST_CALLS))
         recorder.result(call, result.text, result.failed, clock() - started)
-        results.append(result)
-    return tuple(results)
+        return result
+
+    async def refuse(call: ToolCall, reason: str) -> ToolResult:
+        recorder.result(call, reason, failed=True)
+        return ToolResult(call.id, reason, failed=True)
+
+    for number, call in enumerate(reply.calls):
+        if reply.stop == "length" and number == len(reply.calls) - 1:
+            task = asyncio.create_task(refuse(call, _CUT_OFF))
+        elif number >= MOST_CALLS:
+            task = asyncio.create_task(refuse(call, _NOT_RUN))
+        else:
+            task = asyncio.create_task(run(call, tuple(writing)))
+        tasks.append(task)
+        if box.writes(call):
+            writing.append(task)
+    try:
+        return tuple(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()  # the others, if one failed

@@ -102,6 +102,10 @@ class Toolbox:
         """Whether results were so long that further ones are cut."""
         return self._used > LONGEST_TRIAL
 
+    def writes(self, call: ToolCall) -> bool:
+        """Whether later calls of the same turn must wait for it."""
+        return call.name in ("write", "edit")
+
     async def run(self, call: ToolCall, beside: int = 1) -> ToolResult:
         """The result of one of ``beside`` calls. Only a broken sandbox raises."""
         longest = max(CUT_RESULT, min(LONGEST_RESULT, LONGEST_TURN // beside))
