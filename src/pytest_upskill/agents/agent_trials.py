@@ -153,10 +153,11 @@ class AgentTrials:
             if not task.until_opened:
                 async with self._snapshots:
                     changes = await _changes(sandbox, before, is_late)
+            refused = tuple(map(without_keys, sandbox.findings))
         finally:
             await close_sandbox(sandbox)
         activity = answer.activity or Activity()
-        findings = (*activity.findings, *changes.findings)
+        findings = (*activity.findings, *refused, *changes.findings)
         activity = replace(activity, findings=findings, agents=((task.agent, task.version),))
         return replace(answer, files=changes.files, workspace=changes.workspace, activity=activity)
 

@@ -7,7 +7,7 @@ import re
 import socket
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from ..._util.texts import one_line
 from ...models.sdk import CONNECT_SECONDS
 from ...models.tool_turns import dicts_in
 from ...trials.number_types import whole_number
+from ..sandboxes.sandbox import close_server
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -24,7 +25,6 @@ Body = dict[str, Any]  # a JSON object
 _MOST_OUTPUT: Final = 10_000_000  # tokens; more is nonsense
 _MOST_CONNECTIONS: Final = 64  # of a trial; each takes a file descriptor of this process
 _IDLE: Final = 60.0  # seconds until a connection without a whole request is closed
-_ACCEPTING: Final = 3  # steps of the loop from a connection to its protocol
 # What agents send is reported as findings; a log would be shown with a failing test.
 _SILENT: Final = logging.Logger("pytest_upskill.gateway", logging.CRITICAL + 1)
 
@@ -185,21 +185,9 @@ async def serving(
     try:
         yield
     finally:
-        await _close(server)
+        await close_server(server)
         await close()
         await http.shutdown(0.01)  # no reply matters any more
-
-
-async def _close(server: asyncio.Server) -> None:
-    """Close a server, without the connections that asyncio is about to accept and would lose."""
-    for listener in server.sockets:
-        with suppress(NotImplementedError):  # Windows has another event loop
-            asyncio.get_running_loop().remove_reader(listener)
-    try:
-        for _ in range(_ACCEPTING):
-            await asyncio.sleep(0)
-    finally:
-        server.close()
 
 
 def client_session() -> "ClientSession":

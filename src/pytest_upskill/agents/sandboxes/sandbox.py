@@ -5,6 +5,7 @@ import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,6 +15,7 @@ HOME: Final = "/home/agent"
 PROGRAMS: Final = "/programs"  # of the host: /programs/NAME
 PACKAGES: Final = "/packages"  # Python packages: on PYTHONPATH and PATH
 _TRY_SECONDS: Final = 60.0
+_ACCEPTING: Final = 3  # steps of the loop from a connection to its protocol
 
 CommandLine = str | Sequence[str]  # for bash (or sh without it), or arguments
 Env = Mapping[str, str]
@@ -128,6 +130,11 @@ class Sandbox(ABC):
     async def listen(self, port: int) -> socket.socket:
         """A socket that listens on 127.0.0.1 inside, and is served outside; 0 is any port."""
 
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What was tried inside and refused, as far as the sandbox can see it."""
+        return ()
+
     @abstractmethod
     async def close(self) -> None:
         """End all its processes and remove what it wrote; safe to call twice."""
@@ -173,3 +180,15 @@ class SandboxKind(ABC):
             return "" if ran.exit == 0 else f"the command true ended with {ran.exit}"
         finally:
             await sandbox.close()
+
+
+async def close_server(server: asyncio.Server) -> None:
+    """Close a server, without the connections that asyncio is about to accept and would lose."""
+    for listener in server.sockets:
+        with suppress(NotImplementedError):  # Windows has another event loop
+            asyncio.get_running_loop().remove_reader(listener)
+    try:
+        for _ in range(_ACCEPTING):
+            await asyncio.sleep(0)
+    finally:
+        server.close()

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
+from .hosts import AskedHosts
 from .inside import FRAME, PART, packed, unpacked
 from .sandbox import (
     WORKSPACE,
@@ -36,8 +37,13 @@ class ServedSandbox(Sandbox):
     """Requests are sent in order; replies arrive in any order."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], channel: socket.socket, limits: SandboxLimits
+        self,
+        process: subprocess.Popen[bytes],
+        channel: socket.socket,
+        limits: SandboxLimits,
+        hosts: AskedHosts | None = None,
     ) -> None:
+        self._hosts = hosts
         self._process = process
         self._channel = channel
         self._limits = limits
@@ -51,6 +57,10 @@ class ServedSandbox(Sandbox):
         self._broken: str | None = None
         channel.setblocking(False)
         self._loop.add_reader(channel.fileno(), self._receive)
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        return self._hosts.findings if self._hosts else ()
 
     async def start(self, code: bytes, folders: Sequence[str], env: Mapping[str, str]) -> None:
         """Send the helper its code and limits; SandboxError if it does not start."""
@@ -137,6 +147,9 @@ class ServedSandbox(Sandbox):
 
     async def close(self) -> None:
         self._break("it is closed")
+        hosts, self._hosts = self._hosts, None
+        if hosts:
+            await hosts.close()
         # The helper, the first process, ends as its socket is closed, and all others with it.
         waiting = asyncio.ensure_future(asyncio.to_thread(self._end))
         try:
