@@ -97,6 +97,66 @@ def test_nothing_is_lost(monkeypatch: pytest.MonkeyPatch, situation: str, retry_
     assert outcome.seconds <= 1.15 * ideal
 
 
+@pytest.mark.parametrize("told", ["openai", pytest.param("anthropic", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    ("situation", "refused"),
+    [
+        ("50 a second", 64),  # the first answer comes when all in flight are sent
+        ("4 a second", 64),
+        ("4 a second, fast", 4),
+        ("500 requests a minute", 8),
+        ("60 requests a minute", 16),
+        ("100,000 tokens a minute", 40),
+        ("both", 40),
+    ],
+)
+def test_headers_make_refusals_rare(
+    monkeypatch: pytest.MonkeyPatch, situation: str, refused: int, told: str
+) -> None:
+    make, calls, in_flight = SITUATIONS[situation]
+    server = make(told=told)
+    ideal = server.ideal(calls, in_flight)
+    outcome = asked_of(monkeypatch, server, calls, in_flight)
+    assert outcome.reasons == []
+    assert server.refused <= refused
+    assert outcome.seconds <= 1.15 * ideal
+
+
+class Lying(SimulatedModel):
+    """Its server sends the same headers with each reply."""
+
+    headers: Mapping[str, str] = {}
+
+    def visit(self, question: Question, now: float) -> Verdict:
+        return Verdict(super().visit(question, now).taken, self.headers)
+
+
+@pytest.mark.parametrize(
+    ("of", "left", "most", "reset", "cap"),
+    [
+        ("requests", "0", "10", "1s", None),
+        ("requests", "0", "1", "10s", 8),
+        ("tokens", "0", "1", "10s", 8),
+        ("requests", "0", "", "1h", None),
+        ("requests", "0", "1", "99999999h", 8),
+        ("requests", "0", "inf", "1s", None),
+        ("tokens", "nan", "10", "nan", None),
+        ("tokens", "0", "10", "9999-12-31T23:59:59Z", None),
+        ("requests", "1e-320", "1", "1e300", None),
+    ],
+)
+def test_no_run_waits_for_headers_that_lie(
+    monkeypatch: pytest.MonkeyPatch, of: str, left: str, most: str, reset: str, cap: int | None
+) -> None:
+    model = Lying(Busy(cap=cap, latency=1.0))
+    fields = {"remaining": left, "limit": most, "reset": reset}
+    model.headers = {f"x-ratelimit-{field}-{of}": value for field, value in fields.items()}
+    ideal = model.server.ideal(200, 64)
+    outcome = simulated(monkeypatch, {"m": model}, questions_to("m", 200))
+    assert outcome.reasons == []
+    assert outcome.seconds <= ideal + 8
+
+
 class Refusing(SimulatedModel):
     """Its server takes so many calls and then nothing more, or never takes some questions."""
 

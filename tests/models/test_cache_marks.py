@@ -51,7 +51,7 @@ def test_other_servers_get_no_marks() -> None:
         answers_of(spec_of("openai", server.url), TURN)
     assert [marks_in(asked.body) for asked in server.asked] == [0]
     assert other.caches_from(ModelSpec("m", other, "m")) is None
-    assert other.caches_from(ModelSpec("m", other, "claude-opus-4-6")) == 1024
+    assert other.caches_from(ModelSpec("m", other, "claude-opus-4-6")) == 4096
 
 
 @pytest.mark.parametrize(

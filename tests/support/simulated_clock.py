@@ -12,6 +12,7 @@ from pytest_upskill.engine import Engine
 from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model
+from pytest_upskill.models.rate_limits import quotas_of
 from pytest_upskill.models.sdk_errors import retry_after
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.plan import Plan, PlannedCase
@@ -66,6 +67,7 @@ class SimulatedModel(Model):
         self.asked.append(question.messages[-1][1])
         if len(self.asked) > MOST_CALLS:  # else a test would go on until its time is over
             raise ModelError(f"a storm of more than {MOST_CALLS:,} calls", fatal=True)
+        asked = datetime.fromtimestamp(loop.time(), UTC)
         await asyncio.sleep(self.away / 2)
         verdict = self.visit(question, loop.time())
         await asyncio.sleep(self.away / 2 + (self.server.latency if verdict.taken else 0.0))
@@ -73,7 +75,11 @@ class SimulatedModel(Model):
             wait = retry_after(verdict.headers, datetime.fromtimestamp(loop.time(), UTC))
             raise ModelError("429 from the server", rate_limited=True, retry_after=wait)
         cost = self.server.cost
-        return Answer(question.messages[-1][1].upper(), Usage(cost - 5, 5, 0))
+        return Answer(
+            question.messages[-1][1].upper(),
+            Usage(cost - 5, 5, 0),
+            quotas=quotas_of(verdict.headers, asked),
+        )
 
 
 @dataclass

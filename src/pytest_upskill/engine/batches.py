@@ -24,7 +24,6 @@ from ..models.batching import (
     BatchResult,
     BatchState,
     batches_of,
-    first_results,
 )
 from ..trials.answer import Answer, NoAnswer, Usage
 from ..trials.trial import Question
@@ -296,18 +295,18 @@ class Batches:
 
     async def _collect(self, batch: _Submitted) -> None:
         """Take the results; ModelError if some are missing, after the others were taken."""
-        saved, port, state, number = batch.saved, _port(batch.lane), batch.state, 0
+        saved, port, state, ids = batch.saved, _port(batch.lane), batch.state, set[str]()
         assert state
         try:
-            async for result in first_results(port.results(saved.id, saved.number)):
-                number += 1
+            async for result in port.results(saved.id, saved.number):
+                ids.add(result.id)
                 job = batch.jobs.pop(result.id, None)
                 if job and await self._take(batch.lane, job, result):
                     saved.keys.remove(result.id)
         except ModelError as error:
             if not (state.problem and _is_unknown(error)):
                 raise
-        if batch.jobs and not (state.problem and number >= state.done):
+        if batch.jobs and not (state.problem and len(ids) >= state.done):
             self._note_incomplete(batch)
         missing, batch.jobs = batch.jobs, {}
         for key, job in missing.items():
@@ -359,7 +358,7 @@ class Batches:
             answer = await model.ask(sent)
         usage = replace(answer.usage, batch=True)
         # No provider says how long a question took.
-        return replace(answer.without_keys(), usage=usage, seconds=None)
+        return replace(answer.without_keys(), usage=usage, seconds=None, quotas=())
 
     def _failed(self, lane: Lane, job: Job, error: ModelError) -> None:
         if self.options.fallback:

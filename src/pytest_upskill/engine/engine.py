@@ -348,7 +348,7 @@ class Engine:
         if self._timer:
             self._timer.cancel()
         lanes = self._lanes.values()
-        times = [lane.opens_at for lane in lanes if lane.has_room()]
+        times = [lane.opens_at(now) for lane in lanes if lane.has_room()]
         times += [lane.held_until for lane in lanes if lane.held]
         first = min((time for time in times if time > now), default=None)
         self._timer = None

@@ -14,10 +14,11 @@ from ..agents.agent import Send
 from ..errors import ModelError
 from ..models import Model
 from ..models.choosing import Chooser
-from ..trials.answer import NoAnswer, Reply, Usage
+from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.trial import Question, Shared
 from .pace import LONG, PATIENCE, Limit, Pace
 from .prefixes import Prefixes, PrefixUse
+from .quotas import Quotas
 
 _MAX_ATTEMPTS: Final = 5
 # A question that was refused this often waits for all that were not: perhaps it is never taken.
@@ -58,6 +59,7 @@ class Job:
     refused: int = 0
     spent: float = 0.0  # seconds of attempts, and of the pauses after them
     started_at: float = 0.0  # of the last attempt
+    call: int = 0  # its number in the lane, in the last attempt
     paid: Usage | None = None  # for the last attempt; None is nothing
     send: Send | None = None  # asks in place of the model's ``ask``
     of_trial: bool = False  # a call of an agent's trial, whose number it has
@@ -105,6 +107,7 @@ class Lane:
 
     def __post_init__(self) -> None:
         self._pace = Pace()
+        self._quotas = Quotas()
 
     def add(self, job: Job) -> None:
         """Queue a new job."""
@@ -139,12 +142,11 @@ class Lane:
     def ready(self, now: float) -> bool:
         """Whether the next question may be asked now."""
         self._hold(now)
-        return self.has_room() and self.opens_at <= now
+        return self.has_room() and self.opens_at(now) <= now
 
-    @property
-    def opens_at(self) -> float:
+    def opens_at(self, now: float) -> float:
         """When the next question may be asked, if nothing else happens until then."""
-        return self._pace.opens_at
+        return max(self._pace.opens_at, self._quotas.opens_at(now))
 
     def has_room(self) -> bool:
         """Whether the next question may be asked once it is time."""
@@ -167,7 +169,8 @@ class Lane:
         job = self.drop()
         job.started_at = now
         job.attempts += 1
-        self._pace.start(now)
+        job.call = self._pace.start(now)
+        self._quotas.start(job.call, now)
         if job.prefix_use:
             job.shared = self.prefixes.start(job.prefix_use, now)
         return job
@@ -207,15 +210,17 @@ class Lane:
         assert self.limit is not None
         if job.prefix_use and self.prefixes.end(job.prefix_use):
             self._release()
+        self._quotas.ended(job.call)
         self.in_flight -= 1
         self.limit.in_flight -= 1
 
-    def note_answer(self, job: Job) -> None:
+    def note_answer(self, job: Job, answer: Answer) -> None:
         assert self.limit is not None
         self.answered = True
         self.fatal = 0
         self.limit.answered()
         self._pace.answered()
+        self._quotas.answered(job.call, answer.quotas, answer.usage)
         if job.prefix_use:
             self.prefixes.answered(job.prefix_use, job.started_at)
 
@@ -239,6 +244,7 @@ class Lane:
         assert self.limit is not None
         job.attempts -= 1
         job.refused += 1
+        self._quotas.refused(job.call, now)
         if job.prefix_use:
             self.prefixes.refused(job.prefix_use)
         self.limit.refused()

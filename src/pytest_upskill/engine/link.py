@@ -32,6 +32,7 @@ Address = tuple[Any, str]
 
 _WAITING: Final = 128  # connections that are not accepted yet
 _PAUSE: Final = 0.05  # seconds
+_LEAVING: Final = 1.0  # seconds
 _LONGEST_PLAN: Final = 60.0  # seconds from a worker's promise of a plan to the plan
 
 
@@ -61,7 +62,7 @@ class LinkServer:
         self._closed = True
         with suppress(OSError):
             Client(self.address[0]).close()  # wakes the thread
-        self._thread.join()
+        self._thread.join(_LEAVING)  # nothing could wake it if there are too many files
         self._listener.close()
         self._folder.cleanup()
 

@@ -61,9 +61,9 @@ class ModelCalls:
         except (Exception, SystemExit) as bug:  # a script may call sys.exit()
             return NoAnswer(adapter_error(lane.name, bug))
         job.paid = answer.usage
-        lane.note_answer(job)
+        lane.note_answer(job, answer)
         seconds = _now() - job.started_at
-        answer = replace(answer, seconds=seconds)
+        answer = replace(answer, seconds=seconds, quotas=())
         if not job.of_trial and is_worth_keeping(job.question, answer):
             self._answers.put(job.question, answer)
         return answer

@@ -86,12 +86,13 @@ class Pace:
         """Whether another call may be in flight, once it is time."""
         return not (in_flight and self.alone)
 
-    def start(self, now: float) -> None:
-        """A call starts."""
+    def start(self, now: float) -> int:
+        """A call starts; returns its number."""
         self.sent += 1
         if self.alone:
             self.alone = False
             self.opens_at = now + self._seconds_alone
+        return self.sent
 
     def answered(self) -> None:
         """The server answered, and so takes calls."""

@@ -311,13 +311,3 @@ def _object(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError, TooLarge):
         return None
     return value if isinstance(value, dict) else None
-
-
-async def first_results(results: AsyncGenerator[BatchResult]) -> AsyncGenerator[BatchResult]:
-    """The first result of each request."""
-    ids = set[str]()
-    async with aclosing(results) as source:
-        async for result in source:
-            if result.id not in ids:
-                ids.add(result.id)
-                yield result

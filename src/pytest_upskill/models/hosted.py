@@ -12,9 +12,15 @@ from .prices import FREE, Price, listed_price
 _OLLAMA_PORT: Final = 11434
 _NOT_A_URL: Final = "not the URL of a server"
 _URL_FORM: Final = "It starts with http:// or https://, and often ends with /v1."
-# Prompt prefixes of this many tokens are cached by most models of OpenAI and Anthropic. Cached
-# tokens cost a tenth to a half; what is too short for a model does no harm.
+# Prompt prefixes of this many tokens are cached. Cached tokens cost a tenth to a half; what is
+# too short is not cached, so a number that is too low does no harm.
 _CACHES_FROM: Final = 1024
+# Claude models with another number, by a part of their id; the first match counts.
+_CLAUDE_CACHES_FROM: Final = {
+    **dict.fromkeys(("opus-4-5", "opus-4-6", "haiku-4-5"), 4096),
+    **dict.fromkeys(("opus-4-7", "haiku-3", "3-haiku", "3-5-haiku"), 2048),
+    **dict.fromkeys(("opus-5", "fable-5", "mythos-5"), 512),
+}
 
 
 @dataclass(frozen=True)
@@ -75,8 +81,11 @@ class MessagesProvider(Hosted):
         return AnthropicModel(spec, timeout)
 
     def caches_from(self, spec: ModelSpec) -> int | None:
-        is_claude = self.name == "anthropic" or "claude" in spec.model_id
-        return _CACHES_FROM if is_claude else None
+        model_id = spec.model_id.replace(".", "-")
+        if self.name != "anthropic" and "claude" not in model_id:
+            return None
+        minimums = (tokens for part, tokens in _CLAUDE_CACHES_FROM.items() if part in model_id)
+        return next(minimums, _CACHES_FROM)
 
 
 class ChatProvider(Hosted):

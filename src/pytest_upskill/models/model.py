@@ -21,6 +21,7 @@ PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
 Progress = Callable[[int, int], None]  # called with the bytes loaded and the bytes in total
 Download = Callable[[str], Progress]  # called before a download, with its description
 _TESTED: Final = ("models", "students")  # settings whose models may be small, unlike judges
+_WITH_LOGINS: Final = ("anthropic", "openai", "gemini")  # of subscriptions
 _SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # how tokens of Claude subscriptions start
 
 
@@ -132,10 +133,12 @@ class Provider(ABC):
         if not key and self.needs_key:
             variable = self.key_envs[0]
             state = "is empty" if variable in env else "is not set"
-            hint: Text = f"Set {variable}, or name another model."
+            login = " A subscription's login is not used." if self.name in _WITH_LOGINS else ""
+            hint: Text = f"Set {variable}, or name another model.{login}"
             if spec.by.setting in _TESTED and not spec.by.agent:  # local takes no tools
                 setting = Setting(spec.by.setting)
                 hint = (f"Set {variable}, or try without a key: ", setting, " local")
+                hint += (f".{login}",) if login else ()
             raise spec.error(f"{variable} {state}", hint)
 
     def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:

@@ -13,6 +13,7 @@ from .._util.texts import digest, one_line
 from ..trials.answer import Answer, Usage
 from ..trials.trial import Question
 from .model import ModelSpec, basic_auth
+from .rate_limits import last_quotas, note_quotas
 from .reply_size import limit_size
 from .sdk_errors import Secrets, empty_reply, error_text, secrets_of, translated_errors
 from .tool_turns import ToolTurn, stop_with
@@ -38,7 +39,7 @@ async def _send_in_parts(request: Any) -> None:
 
 
 # Hooks of the SDKs' HTTP client, which run in the task that asks.
-_HOOKS: Final = {"request": [_send_in_parts], "response": [limit_size]}
+_HOOKS: Final = {"request": [_send_in_parts], "response": [note_quotas, limit_size]}
 
 
 def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str, Any]:
@@ -205,7 +206,8 @@ def answer_of(text: str, usage: Usage, stop: str, turn: ToolTurn | None = None) 
     calls, thinking, raw = turn or ToolTurn()
     if stop == "refusal":
         calls = ()
-    return Answer(text, usage, stop_with(stop, calls), calls=calls, thinking=thinking, raw=raw)
+    stop, quotas = stop_with(stop, calls), last_quotas()
+    return Answer(text, usage, stop, calls=calls, thinking=thinking, raw=raw, quotas=quotas)
 
 
 def stop_word(reason: object, words: Mapping[str, str]) -> str:

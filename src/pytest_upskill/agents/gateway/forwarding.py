@@ -8,7 +8,8 @@ slow one holds up no call of others.
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -17,10 +18,11 @@ from ..._util.keys import without_keys
 from ...errors import ModelError
 from ...models import Model, ModelSpec
 from ...models.clouds import Cloud
+from ...models.rate_limits import last_quotas, quotas_of
 from ...models.reply_size import MOST_BYTES, TooLarge, check_values
 from ...models.sdk import Relays, Upstream
 from ...models.sdk_errors import connection_error, message_in, not_a_reply, status_error
-from ...trials.answer import Answer
+from ...trials.answer import Answer, Quota
 from ...trials.trial import Question
 from .http import Body, Event, ReplyHead, Splitter, event_of
 from .protocol import AgentRequest, ModelReply, Protocol, Target
@@ -147,7 +149,7 @@ class ForwardedRequest:
         body = await model.relay(json.loads(self._body), self._relay_refused)
         self._reply_begun = True
         self._write(body)
-        return self._answer()
+        return self._answer(last_quotas())
 
     def _relay_refused(self, status: int, message: str) -> None:
         if status in _AGENT_STATUSES:
@@ -224,7 +226,7 @@ class ForwardedRequest:
         self._reply_begun = True
         self.parts.put_nowait(ReplyHead(200, _headers_of(reply)))
         self.parts.put_nowait(_masked(raw))
-        return self._answer()
+        return self._answer(quotas_of(reply.headers, datetime.now(UTC)))
 
     async def _stream(self, reply: "ClientResponse", upstream: Upstream) -> Answer:
         reading = self._protocol.stream()
@@ -254,11 +256,11 @@ class ForwardedRequest:
             problem = f"the reply from {upstream.spec.address} broke off"
             paid = astuple(self.reply.usage)
             raise ModelError(problem, "Try again", transient=True, paid=paid)
-        return self._answer()
+        return self._answer(quotas_of(reply.headers, datetime.now(UTC)))
 
-    def _answer(self) -> Answer:
+    def _answer(self, quotas: tuple[Quota, ...]) -> Answer:
         assert self.reply
-        return self.reply
+        return replace(self.reply, quotas=quotas)
 
 
 def _proxy_for(url: str) -> str | None:
