@@ -102,7 +102,11 @@ ROWS = [
         tests="beside=passed object=passed binary=failed missing=failed",
     ),
     Row("evals-expected", tests="only=passed both=failed"),
-    Row("evals-triggers", "no-cases trigger-few", tests=""),
+    Row(
+        "evals-triggers",
+        "no-cases trigger-few",
+        tests="trigger-what-is-2-2=passed trigger-what-is-the-harbour-s-word=failed",
+    ),
     # Files that SKILL.md refers to.
     Row("reference-good"),
     Row("reference-case", "reference-broken"),

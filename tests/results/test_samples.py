@@ -86,7 +86,7 @@ def test_other_checks_of_the_same_answer_are_averaged() -> None:
 def test_every_report_says_so() -> None:
     run = made_run(cases=4)
     assert not [note for note in run_notes(run) if "ask" in note]
-    note = "gate: 4 cases ask 2 questions: cases that ask the same count as one."
+    note = "gate: 4 cases ask 2 questions: those that ask the same count as one."
     assert note in run_notes(repeated(run, "q", "q", "q", "p"))
 
 

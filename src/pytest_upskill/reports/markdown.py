@@ -20,8 +20,8 @@ from ..results.trigger_summary import TriggerSummary
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
-from .numbers import instead_text, shown_numbers
-from .phrases import activity_words, arm_words, checks_words, query_text, size_words
+from .numbers import shown_numbers
+from .phrases import activity_words, arm_words, checks_words, size_words
 from .study_tables import NO_CHANGE, StudyTable, contrast_table, facts_of, legend_of
 
 MARKER: Final = "<!-- pytest-upskill -->"  # identifies the comment of a job
@@ -170,8 +170,6 @@ def _add_triggers(page: _Page, rows: Sequence[TriggerSummary]) -> None:
     shown_rows = page.add_most(len(rows), partial(_triggers, rows), _ROOM_FOR_TABLES)
     if left_out := len(rows) - shown_rows:
         page.add(f"No room for the triggers of {counted(left_out, 'more skill')} on a model.")
-    for row in rows[:shown_rows]:
-        page.add_most(len(row.queries), partial(_queries, row), _ROOM_FOR_TABLES)
 
 
 def _triggers(rows: Sequence[TriggerSummary], count: int) -> str:
@@ -182,25 +180,6 @@ def _triggers(rows: Sequence[TriggerSummary], count: int) -> str:
         bullets.append(_bullet(f"{row.pair}: {word}{row.sentence}."))
         bullets += [f"  {_bullet(line)}" for line in row.advice]
     return "\n\n".join(["### Triggers", f"{escaped(size_words(rows))}.", "\n".join(bullets)])
-
-
-def _queries(row: TriggerSummary, number: int) -> str:
-    """The rates of the first ``number`` queries, those decided wrong first, folded."""
-    queries = sorted(
-        row.queries, key=lambda query: (query.right is not False, not query.should_open)
-    )
-    cells = []
-    for query in queries[:number]:
-        texts = [query.query or query.case, "yes" if query.should_open else "no"]
-        texts += [query_text(query), instead_text(query.instead.items()) or _UNKNOWN]
-        cells.append([_cell(text, 200) for text in texts])
-    title = f"{row.pair}: {counted(len(queries), 'query')}"
-    blocks = [
-        f"<details><summary>{in_html(title, 200)}</summary>",
-        _table(["query", "needs it", "opened", "opened instead"], cells),
-    ]
-    blocks += [f"and {left_out:,} more"] if (left_out := len(queries) - number) else []
-    return "\n\n".join([*blocks, "</details>"])
 
 
 # Studies.
@@ -268,8 +247,6 @@ def _failed_cases(results: RunResults) -> Iterator[_FoldedCase]:
             result = case_result(results.records_of(test), test.digest)
             if not result and f"{test.skill}::{test.case}[{test.label}]" in shared:
                 continue  # the shared cause is listed above
-            if result and test.is_trigger:
-                continue  # the table of queries has it
             yield _FoldedCase(
                 test, f"passed {result.count}" if result else "not answered, or not graded"
             )
@@ -313,7 +290,7 @@ def _answer(records: list[Record]) -> Iterator[str]:
         yield f"Answer {escaped(arm_words(first.arm), 100)}, run {first.run}:"
         yield fenced(shortened(first.output, _ANSWER_LIMIT))
     if first.activity:
-        yield f"{activity_words(first.activity).capitalize()}."
+        yield f"{escaped(activity_words(first.activity).capitalize(), 300)}."
     reasons = [first.error] if first.error else []
     reasons += [f"{grade.check}: {grade.reason}" for grade in first.checks if not grade.passed]
     if reasons:

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from .._util.texts import (
     dollars,
-    one_line,
     percent,
     points,
     round_dollars,
@@ -30,7 +29,6 @@ _REF: Final = "REF"
 _SCORE: Final = "SCORE"
 _FIELDS: Final[dict[Score, str]] = {"pass": "rate", "checks": "score"}
 _LIFTS: Final[dict[Score, str]] = {"pass": "rate_lift", "checks": "score_lift"}
-_MOST_NAMES: Final = 3
 
 
 @dataclass(frozen=True)
@@ -399,11 +397,3 @@ TRIGGER_NUMBERS: Final = tuple(
     for number in NUMBERS
     if number.name in ("recall", "false-alarms")
 )
-
-
-def instead_text(instead: Iterable[tuple[str, int]]) -> str:
-    """``docs-writer 6, pdf-tools 1``."""
-    ranked = sorted(instead, key=lambda name_and_count: -name_and_count[1])
-    texts = [f"{one_line(name, 40)} {count:,}" for name, count in ranked[:_MOST_NAMES]]
-    hidden = len(ranked) - _MOST_NAMES
-    return ", ".join([*texts, f"{hidden} more"] if hidden > 0 else texts)

@@ -5,10 +5,9 @@ from typing import Final
 
 from .._util.texts import counted, dollars, one_line
 from ..results.summary import checks_of
-from ..results.trigger_summary import MODELS_CHOICE, QueryRate, TriggerSummary
+from ..results.trigger_summary import TriggerSummary
 from ..trials.arm import BASELINE, PREVIOUS, SKILL, TRACE
 from ..trials.records import Record
-from ..trials.subject import CHAT
 from ..trials.transcript import Activity
 from .numbers import short
 
@@ -67,19 +66,3 @@ def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
     need, lack = "needs" if needs == 1 else "need", "doesn't" if spares == 1 else "don't"
     skill = one_line(rows[0].skill, 60) if len(most) == 1 else "their skill"
     return f"{counted(needs, 'query')} that {need} {skill}, {spares:,} that {lack} {times} {runs}"
-
-
-def choice_note(rows: Sequence[TriggerSummary]) -> str:
-    """What the numbers of ``chat`` mean; empty if all rows are of agents."""
-    chats = list(dict.fromkeys(row.label for row in rows if row.agent == CHAT))
-    if not chats:
-        return ""
-    if len(chats) == len({row.label for row in rows}):
-        return MODELS_CHOICE
-    return f"{', '.join(one_line(model, 60) for model in chats)}: {MODELS_CHOICE}"
-
-
-def query_text(query: QueryRate) -> str:
-    """``2 of 3``, and what went wrong."""
-    opened = query.count if query.runs else "-"
-    return f"{opened}, {counted(query.errored, 'error')}" if query.errored else opened

@@ -12,9 +12,8 @@ from ..skills.skill import UnseenFile
 from ..trials.answer import STOPPED
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.subject import CHAT
-from .run import RunResults
-from .summary import Summary, repeat_notes
-from .trigger_summary import TriggerSummary, query_repeat_notes
+from .run import RunResults, triggers_as_cases
+from .summary import repeat_notes
 
 _MOST_FILES: Final = 5
 _LONGEST_NAME: Final = 100
@@ -30,7 +29,7 @@ def run_notes(results: RunResults, spell: Spell | None = None) -> list[str]:
         *_limit_notes(results, spell),
         *subset_notes(results),
         *repeat_notes(results.summaries),
-        *query_repeat_notes(results.trigger_summaries),
+        *repeat_notes(triggers_as_cases(results).summaries, "query"),
         *_unseen_notes(results, spell),
     ]
 
@@ -68,14 +67,12 @@ def _example_notes(results: RunResults) -> list[str]:
 
 def _version_notes(results: RunResults) -> list[str]:
     """Agents that have another version than those of the accepted results."""
-    summaries: list[Summary | TriggerSummary] = [*results.trigger_summaries, *results.summaries]
-    by_pair = {row.pair: row for row in summaries}
     notes = dict[str, None]()
     for test in results.tests:
-        row, accepted = by_pair.get(test.pair), test.expected.version if test.expected else ""
-        if row and accepted and row.agent_version not in ("", accepted):
-            before = f"{row.agent} was {one_line(accepted, 60)} when results were accepted"
-            notes[f"{before}, and is now {one_line(row.agent_version, 60)}."] = None
+        now, accepted = results.agents.get(test.agent, ""), test.expected and test.expected.version
+        if accepted and now not in ("", accepted):
+            before = f"{test.agent} was {one_line(accepted, 60)} when results were accepted"
+            notes[f"{before}, and is now {one_line(now, 60)}."] = None
     return list(notes)
 
 

@@ -162,12 +162,12 @@ def case_words(rows: Sequence[Summary]) -> str:
     return f"{cases} ({counted(most.samples, 'question')})" if _repeated(most) else cases
 
 
-def repeat_notes(rows: Sequence[Summary]) -> list[str]:
+def repeat_notes(rows: Sequence[Summary], noun: str = "case") -> list[str]:
     """What cases that ask the same mean for the numbers, once for each skill."""
     repeated = {row.skill: row for row in rows if _repeated(row)}
     return [
-        f"{one_line(skill, 100)}: {counted(len(row.by_case), 'case')} ask "
-        f"{counted(row.samples, 'question')}: cases that ask the same count as one."
+        f"{one_line(skill, 100)}: {counted(len(row.by_case), noun)} ask "
+        f"{counted(row.samples, 'question')}: those that ask the same count as one."
         for skill, row in repeated.items()
     ]
 

@@ -302,19 +302,6 @@ def share_of(queries: Iterable[QueryRate]) -> QueryShare | None:
     return QueryShare(rate, wilson(rate, len(rates)), len(rates), opened)
 
 
-def query_repeat_notes(rows: Iterable[TriggerSummary]) -> list[str]:
-    """Queries that ask the same, once for each skill."""
-    notes = dict[str, str]()
-    for row in rows:
-        samples = [query.sample for query in row.queries if query.sample]
-        if (different := len(set(samples))) < len(samples):
-            notes[row.skill] = (
-                f"{one_line(row.skill, 100)}: {len(samples):,} queries are {different:,} different "
-                "ones: those that ask the same count as one."
-            )
-    return list(notes.values())
-
-
 def trigger_reasons(
     rows: Sequence[TriggerSummary], gates: Gates, skills: Iterable[str]
 ) -> list[str]:

@@ -9,16 +9,17 @@ from ..._util.texts import counted, first_few, harmless, one_line
 from ...results.arm_comparison import SCORE_WORDS, Comparison
 from ...results.run import RunResults
 from ...results.summary import Summary, case_words
-from ...results.summary_row import row_of
-from ...results.trigger_summary import TriggerSummary
+from ...results.summary_row import row_of, row_of_triggers
+from ...results.trigger_summary import MODELS_CHOICE, TriggerSummary
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
-from ..numbers import LIFT, WITH, WITHOUT, shown_numbers
+from ...trials.subject import CHAT
+from ..numbers import LIFT, TRIGGER_NUMBERS, WITH, WITHOUT, shown_numbers
+from ..phrases import size_words
 from .layout import Marks, TerminalLook, cut_middle, spaced, split_name, text_width, wrapped
 from .number_tables import lift_style, number_table, word_style
 from .study_lines import study_lines
 from .tables import Cell, Column, Table
-from .trigger_lines import trigger_tables, trigger_verdicts
 
 MOST_ROWS: Final = 12  # beyond that a matrix is shown
 _MOST_NAMES: Final = 5
@@ -49,13 +50,13 @@ def summary_lines(
     blocks = [_matrix_lines(verdicts, look)] if as_matrix else []
     if not as_matrix or look.verbosity > 0:
         blocks += _tables(skills, verdicts, look)
-    blocks += trigger_tables(triggers, look)
+    blocks += _trigger_table(triggers, look)
     blocks.append(_notes(notes, look))
     if not as_matrix or look.verbosity > 0:
         blocks.append(_verdict_lines(verdicts, look))
     if as_matrix:
         blocks.append(_counts(verdicts, look))
-    blocks.append(trigger_verdicts(triggers, look))
+    blocks.append(_trigger_verdicts(triggers, look))
     # Names inside sentences are cut with a mark that the terminal may not have.
     return [line.replace("…", look.marks.cut) for line in spaced(blocks)]
 
@@ -165,6 +166,50 @@ def skill_table(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
     rows = [*map(row_of, verdicts)]
     names = {"model": [row.label for row in rows]}
     return number_table(names, rows, shown_numbers(rows, details=True), look)
+
+
+# Triggers.
+
+
+def _trigger_table(rows: Sequence[TriggerSummary], look: TerminalLook) -> list[list[str]]:
+    """A title, and a table with a row for each skill, agent and model."""
+    if not rows:
+        return []
+    facts = ["triggers", size_words(rows, look.marks.times)]
+    facts += [MODELS_CHOICE] if all(row.agent == CHAT for row in rows) else []
+    title = wrapped(f" {look.marks.dot} ".join(facts), look.width, rest="  ")
+    names = {"skill": [row.skill for row in rows], "model": [row.label for row in rows]}
+    if len(set(names["skill"])) == 1:
+        del names["skill"]
+    return [
+        _painted_once(title, "triggers", look.paint("triggers", bold=True)),
+        number_table(names, [*map(row_of_triggers, rows)], TRIGGER_NUMBERS, look),
+    ]
+
+
+def _trigger_verdicts(rows: Sequence[TriggerSummary], look: TerminalLook) -> list[str]:
+    """The verdict on each row in words, and what to do about it."""
+    several = len({row.skill for row in rows}) > 1
+    if len(rows) > MOST_ROWS and look.verbosity <= 0:
+        return ["-v shows the verdict on the triggers of each skill."]
+    lines: list[str] = []
+    for row in rows:
+        name = harmless(f"{row.pair}" if several else row.label)
+        word = f"{row.word}: " if row.word else ""
+        sentence = wrapped(f"{name}: {word}{harmless(row.sentence)}.", look.width, rest="  ")
+        painted = look.paint(row.word, **word_style(row.word))
+        lines += _painted_once(sentence, f": {row.word}:", f": {painted}:")
+        for advice in row.advice:
+            lines += _advice(harmless(advice), look.width)
+    return lines
+
+
+def _advice(line: str, width: int) -> list[str]:
+    """A command of several lines can be pasted."""
+    if ": pytest-upskill " not in line:
+        return wrapped(line, width, first="  ", rest="    ")
+    *lines, last = wrapped(line, width - 2, first="  ", rest="    ")
+    return [*(f"{part} \\" for part in lines), last]
 
 
 # Many skills: rows are skills, columns are models.
