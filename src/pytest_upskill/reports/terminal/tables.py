@@ -69,15 +69,15 @@ class Table:
         rows = [[row[number] for number in numbers] for row in self.rows]
         return replace(self, columns=[self.columns[number] for number in numbers], rows=rows)
 
-    def split(self, width: int, repeated: int = 1) -> Iterator["Table"]:
-        """Tables that fit, each with the first columns and at least one of the others."""
-        first, others = [*range(repeated)], list[int]()
-        for number in range(repeated, len(self.columns)):
-            if others and self.selected([*first, *others, number]).width > width:
-                yield self.selected([*first, *others])
+    def split(self, width: int) -> Iterator["Table"]:
+        """Tables that fit, each with the first column and at least one of the others."""
+        others = list[int]()
+        for number in range(1, len(self.columns)):
+            if others and self.selected([0, *others, number]).width > width:
+                yield self.selected([0, *others])
                 others = []
             others.append(number)
-        yield self.selected([*first, *others])
+        yield self.selected([0, *others])
 
     def body(self, paint: Paint) -> list[str]:
         """The rows without headers."""
