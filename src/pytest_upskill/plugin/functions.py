@@ -157,8 +157,7 @@ class Asker:
         __tracebackhide__ = True
         trial, settings, subjects = self._trial, self._run.settings, self._run.subjects
         try:
-            subjects.require_fit(agent, trial.model)
-            subject = Subject(subjects.models.roster.parse(agent), trial.model)
+            subject = subjects.subject_of(agent, trial.model)
             if subject.agent != CHAT:
                 require_allowed({self.info.name: [self._needs]}, settings)
             elif case.exact:

@@ -108,11 +108,12 @@ class RunSubjects:
                 self.sandbox = _prepare_sandbox(sources, settings, tell)
         models.require_prices(settings.max_cost)
 
-    def require_fit(self, agent: str, model: str) -> None:
-        """InputError if an agent can't ask a model."""
+    def subject_of(self, agent: str, model: str) -> Subject:
+        """For a test in Python that names its agent; InputError if that can't ask the model."""
         roster = self.models.roster
         subject = Subject(roster.parse(agent), model)
         roster.require_fit(f'ask(agent="{agent}")', subject, self.models.specs[model])
+        return subject
 
     def version_of(self, agent: str) -> str:
         """The version of an agent; empty if nothing is asked."""
