@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.teach.bodies import body_sentences
+from pytest_upskill.teach.bodies import body_sentences, trace_sentences
 from pytest_upskill.teach.drafts import Draft
 from pytest_upskill.teach.failures import report_for_teacher
 from pytest_upskill.teach.improvement import lifts_of, mean_lift, why_good_enough
 from pytest_upskill.teach.outcome import Attempt, Taught, report_lines
 from pytest_upskill.teach.progress_lines import ProgressScreen, cells_of, row_lines
-from pytest_upskill.teach.workflow import trace_sentences
 from support.made import checked_run, made_run
 
 

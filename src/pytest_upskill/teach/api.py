@@ -18,6 +18,7 @@ from ..skills.context import load_for_run
 from ..skills.folder import skill_file
 from ..skills.skill import load_skill
 from .case_file import read_case_file
+from .descriptions import describe_skill, describe_task
 from .improvement import with_checks
 from .outcome import Taught
 from .progress_lines import ProgressScreen
@@ -25,7 +26,7 @@ from .query_writing import trigger_task, write_triggers
 from .teach_models import TeachModels
 from .teach_run import TeachContext, open_models
 from .teach_settings import DEFAULT_CASES, DEFAULT_QUERIES, KINDS, TeachCommand, TeachSettings
-from .workflow import add_cases, describe_skill, describe_task, refine_skill, write_skill
+from .workflow import add_cases, refine_skill, write_skill
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")

@@ -11,24 +11,117 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+from .._util.files import resolved
 from .._util.texts import one_line, shortened, visible
+from ..checks import KINDS, checks_of
 from ..errors import InputError, shown
 from ..results.run import RunResults
 from ..skills.case import Case
+from ..skills.folder import SKILL_NAMES, skill_file
 from ..skills.frontmatter import with_description
-from ..skills.skill import LONGEST_DESCRIPTION
+from ..skills.search import find_skills
+from ..skills.skill import LONGEST_DESCRIPTION, Skill, load_skill
 from ..stats import LEVEL, Lift, holm, paired_lift
-from .drafts import Draft, new_errors
+from .case_file import CaseFile, split_cases
+from .case_writing import UsableCase
+from .drafts import Draft, draft_of, new_errors
+from .failures import MOST_BODY
 from .improvement import Improvement, change_of, sample_scores
 from .outcome import CURRENT, HELD_OUT, LEARNING, Attempt, AttemptChange, Taught
 from .progress_lines import Cell
 from .prompts import DESCRIBER, fenced, joined
+from .query_writing import read_queries
 from .replies import DESCRIPTION_SCHEMA, Loose, NotUsable, TeachRequest, ask_for, read_reply
+from .saving import require_writable, save_taught, with_costs
 from .secrets import masked
+from .sources import Material, size_of
+from .teach_costs import estimate_descriptions, too_few_queries
+from .teach_models import TeachModels
+from .teach_run import TeachContext, open_models, require_unfinished, start_run
+from .teach_settings import TeachSettings, check
 
-MOST_BODY: Final = 8_000  # characters of the skill that the teacher is shown
+_FEWEST: Final = 2  # queries of a kind: one to learn from, one to hold out
+_MOST_NEIGHBOURS: Final = 20_000  # characters
 HELD_OUT_SHARE: Final = 0.4  # of the queries of each kind
 _MOST_QUERY: Final = 400  # characters that the teacher is shown
+
+
+def describe_task(skill: Skill) -> str:
+    """Tells the run from those of other commands when it is resumed."""
+    return f"description of {skill.name}"
+
+
+def describe_skill(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
+    """Improve the description of a skill that has queries; unchanged if none is shown better."""
+    check(settings)
+    start = draft_of(load_skill(skill_file(path)))
+    assert start.base, "a skill in a folder"
+    folder = start.base.file.parent
+    learning, held_out = split_cases(_required_queries(folder), HELD_OUT_SHARE)
+    settings = replace(settings, with_skills=_without(settings.with_skills, folder))
+    require_writable(folder)
+    with open_models(settings, context) as models:
+        material = _queries_sent(start, learning, held_out)
+        require_unfinished(settings, context, material)
+        require_changeable(start)
+        queries = len(learning) + len(held_out)
+        estimate = estimate_descriptions(settings, models, start.base, queries)
+        held = [usable.case for usable in held_out]
+        estimate = replace(estimate, warning=too_few_queries(held, settings.attempts))
+        neighbours = _neighbours_text(models, start.base)
+        run = start_run(settings, context, models, material, estimate, start.folder_name)
+        loop = Descriptions(run, learning, held_out, neighbours=neighbours)
+        taught = loop.taught(start, is_new=False)
+        if not taught.best.is_new:
+            return with_costs(taught, run)
+        return save_taught(run, taught, CaseFile(), (), folder, with_cases=False)
+
+
+def _required_queries(folder: Path) -> list[UsableCase]:
+    queries = read_queries(folder)
+    should_open = sum(query.should_open for query in queries)
+    if min(should_open, len(queries) - should_open) < _FEWEST:
+        raise InputError(
+            folder,
+            f"too few queries: {should_open} that should open the skill, "
+            f"{len(queries) - should_open} that should not, and at least {_FEWEST} of each are "
+            "needed",
+            "Run pytest-upskill triggers first.",
+        )
+    return [UsableCase({}, query, checks_of(query, KINDS, {})) for query in queries]
+
+
+def _without(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
+    """The other skills: a folder of skills may hold the one that is described, too."""
+    skills = list[Path]()
+    for path in paths:
+        try:
+            files = find_skills(path).files
+        except InputError:
+            skills.append(path)  # reported where skills are installed
+            continue
+        others = [file.parent for file in files if resolved(file.parent) != resolved(folder)]
+        skills += others if len(others) < len(files) and others else [path]
+    return tuple(skills)
+
+
+def _queries_sent(
+    start: Draft, learning: Sequence[UsableCase], held_out: Sequence[UsableCase]
+) -> Material:
+    """What is sent of the skill; a resumed run has the same queries, sent or not."""
+    texts = [
+        "\n".join(f"{usable.case.should_open} {usable.case.input}" for usable in queries)
+        for queries in (learning, held_out)
+    ]
+    sent = (size_of(SKILL_NAMES[0], start.text), size_of("its queries to learn from", texts[0]))
+    return Material("\n".join(texts), start=start, sent=sent)
+
+
+def _neighbours_text(models: TeachModels, skill: Skill) -> str:
+    """The skills that are installed beside it, as a list for the teacher."""
+    neighbours = models.neighbours(skill)
+    lines = [f"- {entry.name}: {one_line(entry.description, 300)}" for entry in neighbours]
+    return masked("\n".join(lines)[:_MOST_NEIGHBOURS])
 
 
 @dataclass

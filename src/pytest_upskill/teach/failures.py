@@ -13,6 +13,7 @@ from .prompts import fenced
 from .secrets import masked
 from .traces import condensed, teaching_turns
 
+MOST_BODY: Final = 8_000  # characters of the skill, where only its description is at stake
 MOST_TRACES: Final = 12_000  # tokens of what agents did, in all
 _MOST_FAILURES: Final = 10  # that the teacher is shown
 _MOST_TRACE: Final = 3_000  # tokens of one trace

@@ -3,19 +3,29 @@
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from time import monotonic
+from typing import Any, Final
 
 from .._util.files import exchange, read_file, reason_of, replace_file, why_unwritable
 from .._util.texts import slug
 from ..errors import InputError, Setting, SettingsError, shown
 from ..skills.folder import CASES_NAME, is_skill
 from ..skills.skill import LONGEST_NAME
-from .case_file import CaseFile
+from ..trials.arm import SKILL
+from .case_file import CaseFile, case_file_text
+from .case_writing import HOLDOUT, UsableCase
 from .drafts import Draft
+from .outcome import Attempt, Taught
+from .progress_lines import as_sentence
+from .secrets import masked
+from .teach_run import TeachRun
 
+_FORMAT_VERSION: Final = "1.0"  # of the format, as upskill writes it
 _ELSEWHERE: Final = ("Choose another folder with ", Setting("output"), ".")
 
 
@@ -118,3 +128,57 @@ def _require_unchanged(draft: Draft | None, old: CaseFile) -> None:
 
 def _changed(file: Path) -> InputError:
     return InputError(file, "it was changed while this ran", "Run it again.")
+
+
+def save_taught(
+    run: TeachRun,
+    taught: Taught,
+    old: CaseFile,
+    new: Sequence[UsableCase],
+    folder: Path,
+    *,
+    with_cases: bool = True,
+) -> Taught:
+    """The chosen version in its folder, with its cases; the previous skill is kept."""
+    best, cases = taught.best, None
+    if with_cases:
+        held = frozenset(case for case, part in taught.cases.items() if part == HOLDOUT)
+        cases = case_file_text(old, new, held, _metadata(taught, run) if best.is_new else {})
+    taught = with_costs(taught, run)
+    draft = best.draft if best.is_new else None
+    try:
+        kept = save_skill(draft, cases, folder, run.state.keep_before, old)
+    except InputError as error:
+        return replace(taught, unsaved=_why_unsaved(error, best, cases, run))
+    run.mark_saved(folder, taught.cost)
+    return replace(taught, folder=folder, kept=kept)
+
+
+def with_costs(taught: Taught, run: TeachRun) -> Taught:
+    cost, seconds = run.models.spent(), round(monotonic() - run.clock, 1)
+    sentences = (*taught.sentences, *map(as_sentence, run.final_notes()))
+    return replace(taught, cost=cost, seconds=seconds, sentences=sentences)
+
+
+def _metadata(taught: Taught, run: TeachRun) -> dict[str, Any]:
+    """As upskill writes it."""
+    results = taught.best.all_cases
+    rows = results.summaries if results else []
+    rates = [rate for row in rows if (rate := row.arm(SKILL).rate) is not None]
+    return {
+        "version": _FORMAT_VERSION,
+        "generated_by": run.models.teacher,
+        "generated_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "source_task": masked(run.settings.task),
+        "test_pass_rate": round(sum(rates) / len(rates), 4) if rates else None,
+    }
+
+
+def _why_unsaved(error: InputError, best: Attempt, cases: str | None, run: TeachRun) -> str:
+    """Why the skill was not saved, and where its best version is."""
+    text = f"Not saved: {error.where}: {error.problem}."
+    with suppress(InputError, OSError):
+        kept = run.state.keep_attempt(best, cases)
+        text += f"\nThe best version is kept in {shown(kept)}"
+    resume = run.models.spell("resume")
+    return f"{text}\nOnce that is fixed, {resume} saves it without asking anything again."

@@ -22,8 +22,7 @@ from ..trials.answer import Usage
 from ..trials.trial import sample_of
 from .case_file import ids_held_out
 from .case_writing import CaseAuthor, UsableCase
-from .descriptions import MOST_BODY
-from .failures import MOST_TRACES
+from .failures import MOST_BODY, MOST_TRACES
 from .shorter import MOST_SIZES
 from .sources import Material
 from .teach_models import TeachModels

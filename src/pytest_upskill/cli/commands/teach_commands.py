@@ -16,11 +16,12 @@ from ...skills.case_loading import find_cases, has_cases
 from ...skills.folder import skill_file
 from ...skills.skill import Skill, load_skill
 from ...skills.upskill_config import UpskillConfig
+from ...teach.descriptions import describe_skill, describe_task
 from ...teach.outcome import Taught, report_lines
 from ...teach.query_writing import trigger_task, write_triggers
 from ...teach.teach_run import AlreadyFinished, Declined, TeachContext
 from ...teach.teach_settings import TeachCommand, TeachSettings
-from ...teach.workflow import add_cases, describe_skill, describe_task, refine_skill
+from ...teach.workflow import add_cases, refine_skill
 from ..command_options import Groups, add_options, add_skill, option_values
 from ..output import terminal_width, write
 from ..project import config_here, find_skill
