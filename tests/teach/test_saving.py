@@ -102,3 +102,14 @@ def test_free_names(tmp_path: Path) -> None:
     (tmp_path / "gate").mkdir()
     (tmp_path / "gate-2").mkdir()
     assert free_name(tmp_path, "gate") == "gate-3"
+
+
+def test_a_name_with_dots_leads_out_of_no_folder(project: Project) -> None:
+    folder = write_skill(project.folder / "skills/gate", frontmatter="license: MIT\n")
+    text = (folder / "SKILL.md").read_text()
+    (folder / "SKILL.md").write_text(text.replace("name: gate", "name: ../../Big Gate"))
+    status, data = project.taught(FakeModels(), "--from", str(folder), "-o", "made")
+    assert status == 0
+    (state,) = (project.folder / ".upskill/teach").iterdir()
+    assert (state.name, data["name"]) == ("made", "made")
+    assert sorted(path.name for path in project.folder.parent.iterdir()) == ["home", "project"]

@@ -26,6 +26,7 @@ from ..measure.estimate import Estimate
 from ..models.prices import Price
 from ..results.run_file import results_bytes
 from ..skills.folder import CASES_NAME, TOOL_FOLDERS, is_skill
+from .drafts import valid_name
 from .outcome import Attempt, attempt_text
 from .progress_lines import ProgressScreen
 from .secrets import masked
@@ -205,7 +206,7 @@ def start_state(root: Path, name: str, digest: str) -> StateFolder:
     """The state of a new run; an earlier one of the same name stays where it is."""
     make_folder(root / FOLDER)
     sessions = [run.session for run in _runs(root) if run.state.digest == digest]
-    folder = _free(root / FOLDER / "teach" / name)
+    folder = _free(root / FOLDER / "teach" / valid_name(name))
     folder.mkdir(parents=True)
     run = StateFolder(folder, RunState(name, digest, 1 + max(sessions, default=0)))
     run.save()

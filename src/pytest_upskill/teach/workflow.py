@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from .._util.texts import counted, one_line, slug
+from .._util.texts import counted, one_line
 from ..errors import BudgetError, InputError, Setting, SettingsError, TeachError, shown
 from ..measure.estimate import Estimate
 from ..skills.folder import SKILL_NAMES, is_skill, skill_file
@@ -20,7 +20,7 @@ from .case_file import (
     split_cases,
 )
 from .case_writing import LEARN, Author, Authored, CaseAuthor, Rejected, UsableCase
-from .drafts import Draft, DraftSpec, ask_for_draft, draft_of
+from .drafts import Draft, DraftSpec, ask_for_draft, draft_of, valid_name
 from .improvement import measure, parts_of
 from .outcome import CURRENT, Attempt, Taught
 from .progress_lines import cells_of
@@ -54,9 +54,7 @@ from .teach_settings import DEFAULT_SKILL_TOKENS, FEWEST_CASES, TeachSettings, c
 _NOT_TELLING: Final = (
     "every student passes it without the skill: ask about something only the skill explains"
 )
-
-
-_FEWEST: Final = 2  # cases or queries of a kind: to learn from, and to hold out
+_FEWEST: Final = 2  # cases to learn from, and to hold out
 
 
 def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
@@ -82,7 +80,7 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
             settings, models, material, missing, len(old.cases), drafts=True
         )
         estimate = _with_warning(estimate, old, missing, settings, models)
-        first_name = settings.name or (start.name if start else slug(settings.task) or "my-skill")
+        first_name = settings.name or (start.folder_name if start else valid_name(settings.task))
         run = start_run(settings, context, models, material, estimate, first_name)
         steps = _Steps(run)
         first = steps.draft()
@@ -270,7 +268,7 @@ class _Steps:
             improves=start is not None,
             agents=models.with_agents,
         )
-        spec = self.spec(settings.name or (start.name if start else None))
+        spec = self.spec(settings.name or (start.folder_name if start else None))
         draft = ask_for_draft(models, prompt, spec, self.run.state.session)
         over = f" (limit {limit:,})" if draft.tokens > limit else ""
         screen.done(f"SKILL.md  {counted(draft.tokens, 'token')}{over}")
@@ -354,8 +352,7 @@ class _Steps:
         limit = settings.max_skill_tokens or DEFAULT_SKILL_TOKENS
         if settings.max_skill_tokens is None and start:
             limit = max(limit, start.tokens)
-        fallback = slug(settings.task, 64) or "my-skill"
-        return DraftSpec(limit, self.run.state.folder, fallback, start, name)
+        return DraftSpec(limit, self.run.state.folder, valid_name(settings.task), start, name)
 
     def _author(self, model: str, system: str, draft: Draft) -> Author:
         return CaseAuthor(self.run, model, system, draft.body)
