@@ -33,7 +33,7 @@ _MASKS: Final = (
 
 # Lists with a line for each member, however long it is.
 _LINES: Final = {
-    *("records", "trigger_records", "tests", "triggers", "questions", "by_case", "queries"),
+    *("records", "tests", "questions", "by_case", "queries"),
 }
 _WIDTH: Final = 100
 
