@@ -31,12 +31,12 @@ from .replies import (
     LeftFileForm,
     NotUsable,
     QuestionFileForm,
-    TeachRequest,
     ask_for,
     cases_schema,
     offered,
     read_entries,
     read_reply,
+    teacher_question,
 )
 from .secrets import masked
 from .teach_run import TeachRun
@@ -76,7 +76,7 @@ class Rejected(NamedTuple):
 
 
 Cases = Sequence[UsableCase]
-Counts = tuple[int, ...]
+Missing = tuple[int, ...]
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Author(ABC):
     batch: ClassVar[int]  # replies with more get cut off
 
     @abstractmethod
-    def missing(self, cases: Cases, total: int) -> Counts:
+    def missing(self, cases: Cases, total: int) -> Missing:
         """How many of each kind are missing, for ``total`` in all."""
 
     def kind_of(self, _: UsableCase) -> int:
@@ -122,7 +122,7 @@ class Author(ABC):
 
     @abstractmethod
     def request(
-        self, missing: Counts, existing: Cases, rejected: Sequence[Rejected]
+        self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]
     ) -> tuple[str, str, str]:
         """The system text, the prompt and the schema."""
 
@@ -163,9 +163,9 @@ class Author(ABC):
             written.stop = f"{self.model} wrote too few that can be used"
         return written
 
-    def _ask(self, missing: Counts, existing: Cases, rejected: Sequence[Rejected]) -> list[Any]:
+    def _ask(self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]) -> list[Any]:
         system, prompt, schema = self.request(missing, existing, rejected[-_MOST_REJECTED:])
-        request = TeachRequest(self.model, system, prompt, schema, self.run.state.session)
+        request = teacher_question(self.model, system, prompt, schema, self.run.state.session)
         return ask_for(
             self.run.models, request, lambda text: read_entries(text, self.key, self.question)
         )
@@ -193,7 +193,7 @@ class Author(ABC):
         return rejected
 
 
-def _batch_of(missing: Counts, most: int) -> Counts:
+def _batch_of(missing: Missing, most: int) -> Missing:
     """As many as one reply can hold, of each kind its share."""
     total = sum(missing)
     if total <= most:
@@ -213,11 +213,11 @@ class CaseAuthor(Author):
     question = "input"
     batch = 12
 
-    def missing(self, cases: Cases, total: int) -> Counts:
+    def missing(self, cases: Cases, total: int) -> Missing:
         return (max(0, total - len(cases)),)
 
     def request(
-        self, missing: Counts, existing: Cases, rejected: Sequence[Rejected]
+        self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]
     ) -> tuple[str, str, str]:
         judged, agents = self.run.models.judge is not None, self.run.settings.only_agents
         prompt = cases_prompt(

@@ -31,7 +31,7 @@ from .outcome import CURRENT, HELD_OUT, LEARNING, Attempt, AttemptChange, Taught
 from .progress_lines import Cell
 from .prompts import DESCRIBER, fenced, joined
 from .query_writing import read_queries
-from .replies import DESCRIPTION_SCHEMA, Loose, NotUsable, TeachRequest, ask_for, read_reply
+from .replies import DESCRIPTION_SCHEMA, Loose, NotUsable, ask_for, read_reply, teacher_question
 from .saving import require_writable, save_taught, with_costs
 from .secrets import masked
 from .sources import Material, size_of
@@ -144,7 +144,7 @@ class Descriptions(Improvement):
         number = len(self.attempts) + 1
         self.run.screen.begin(f"attempt {number}: {models.teacher} rewrites the description…")
         session, scratch = self.run.state.session, self.run.state.folder
-        request = TeachRequest(models.teacher, DESCRIBER, prompt, DESCRIPTION_SCHEMA, session)
+        request = teacher_question(models.teacher, DESCRIBER, prompt, DESCRIPTION_SCHEMA, session)
         current = self.attempts[0].draft
         return ask_for(models, request, lambda text: read_description(text, current, scratch))
 

@@ -20,7 +20,7 @@ from ..skills.folder import installed_files, skill_file
 from ..skills.frontmatter import parse, with_field
 from ..skills.skill import LONGEST_NAME, Skill, estimated_tokens, is_valid_name, load_skill
 from .prompts import TEACHER, TEACHER_OF_AGENTS
-from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, TeachRequest, ask_for, read_reply
+from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, ask_for, read_reply, teacher_question
 from .secrets import masked
 from .teach_models import TeachModels
 
@@ -122,7 +122,7 @@ class DraftSpec:
 def ask_for_draft(models: TeachModels, prompt: str, spec: DraftSpec, session: int) -> Draft:
     """A version by the teacher; UnusableError if it is still no valid skill after one repair."""
     system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
-    request = TeachRequest(models.teacher, system, prompt, DRAFT_SCHEMA, session)
+    request = teacher_question(models.teacher, system, prompt, DRAFT_SCHEMA, session)
     return ask_for(models, request, lambda text: read_draft(text, spec))
 
 

@@ -20,7 +20,7 @@ from ..skills.case import OPENS, STAYS_CLOSED, Case
 from ..skills.folder import SKILL_NAMES, read_text, skill_file
 from ..skills.skill import Skill, load_skill
 from ..skills.trigger_loading import TRIGGERS_NAME, all_triggers, load_triggers
-from .case_writing import Author, Cases, Counts, Rejected, UsableCase, require_different
+from .case_writing import Author, Cases, Missing, Rejected, UsableCase, require_different
 from .drafts import draft_of
 from .outcome import Attempt, Taught
 from .progress_lines import as_sentence
@@ -112,7 +112,7 @@ class QueryAuthor(Author):
     question = "query"
     batch = 30
 
-    def missing(self, cases: Cases, total: int) -> Counts:
+    def missing(self, cases: Cases, total: int) -> Missing:
         """Those that should open the skill and those that should not, balanced if possible."""
         missing = max(0, total - len(cases))
         opening = sum(usable.case.should_open for usable in cases)
@@ -123,7 +123,7 @@ class QueryAuthor(Author):
         return int(not usable.case.should_open)
 
     def request(
-        self, missing: Counts, existing: Cases, rejected: Sequence[Rejected]
+        self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]
     ) -> tuple[str, str, str]:
         prompt = queries_prompt(
             self.skill.name,

@@ -7,7 +7,7 @@ Schema and want every key to be required. The forms accept what servers without 
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -154,39 +154,22 @@ class NotUsable(Exception):
         super().__init__("; ".join(self.problems))
 
 
-@dataclass(frozen=True)
-class TeachRequest:
-    """What a model is asked, with secrets masked.
-
-    A new ``session`` of the same request gets a new answer.
-    """
-
-    model: str
-    system: str
-    prompt: str
-    schema: str
-    session: int = 1
-
-    @property
-    def question(self) -> Question:
-        return Question(
-            self.model,
-            self.system,
-            (("user", masked(self.prompt)),),
-            TEACHER_MAX_OUTPUT,
-            self.session,
-            self.schema,
-        )
+def teacher_question(
+    model: str, system: str, prompt: str, schema: str, session: int = 1
+) -> Question:
+    """A prompt, with secrets masked; in a new ``session`` it gets a new answer."""
+    text = masked(prompt)
+    return Question(model, system, (("user", text),), TEACHER_MAX_OUTPUT, session, schema)
 
 
 def ask_for(
-    models: TeachModels, request: TeachRequest, read: Callable[[str], Value], repairs: int = 1
+    models: TeachModels, question: Question, read: Callable[[str], Value], repairs: int = 1
 ) -> Value:
     """What ``read`` makes of the reply; the problems that it finds are sent back.
 
     UnusableError if the last reply is not usable either, unless its problems are only advice.
     """
-    question, usable = request.question, list[Value]()
+    usable = list[Value]()
     for repairs_left in range(repairs, -1, -1):
         text = answered(models, models.ask([question])[0])
         try:
@@ -205,7 +188,7 @@ def ask_for(
         return usable[-1]
     reasons = [one_line(problem, 300) for problem in problems[:_MOST_SHOWN]]
     times = "twice" if repairs == 1 else f"{repairs + 1} times"
-    lines = "\n  ".join([f"{request.model} returned an unusable reply {times}:", *reasons])
+    lines = "\n  ".join([f"{question.model} returned an unusable reply {times}:", *reasons])
     raise UnusableError(f"{lines}\n  Try a stronger model.") from None
 
 

@@ -23,7 +23,7 @@ from .failures import report_for_teacher
 from .improvement import Improvement, mean_lift
 from .outcome import HELD_OUT, LEARNING, Attempt, AttemptChange, Taught
 from .prompts import TEACHER, TEACHER_OF_AGENTS, fenced, for_agents, joined
-from .replies import VERSION_SCHEMA, NotUsable, TeachRequest, ask_for
+from .replies import VERSION_SCHEMA, NotUsable, ask_for, teacher_question
 from .secrets import masked
 
 MOST_SIZES: Final = 3
@@ -82,7 +82,7 @@ class Shorter(Improvement):
         )
         system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
         session, scratch = self.run.state.session, self.run.state.folder
-        request = TeachRequest(models.teacher, system, prompt, VERSION_SCHEMA, session)
+        request = teacher_question(models.teacher, system, prompt, VERSION_SCHEMA, session)
 
         def read(text: str) -> Draft:
             return read_version(text, whole.draft, size, scratch)
