@@ -86,8 +86,7 @@ def test_a_provider_of_models_takes_one_file(project: Project) -> None:
 def test_a_column_of_all_tables_takes_one_file(changed: Project) -> None:
     changed.add(
         "src/pytest_upskill/reports/numbers.py",
-        "def pace(row): return {'pace': row.arm('skill').tokens}\n"
-        "NUMBERS.append(Number('pace', 'pace', pace, WHOLE))\n",
+        "NUMBERS.append(Number('pace', 'pace', ('skill_tokens',)))\n",
     )
     files = ("--skill-markdown", "r.md", "--skill-html", "r.html")
     shown = changed.test_skill("--model", changed.model, *files)
@@ -102,11 +101,12 @@ def test_a_column_of_all_tables_takes_one_file(changed: Project) -> None:
 def test_a_command_takes_a_module_and_an_entry(changed: Project) -> None:
     changed.add(
         "src/pytest_upskill/cli/commands/hello.py",
-        "def add_arguments(parser): parser.add_argument('name')\n\n"
-        "def run(given): return f'Hello, {given.name}.', 0\n",
+        "def add_hello_arguments(parser): parser.add_argument('name')\n\n"
+        "def run_hello(args): return f'Hello, {args.name}.', 0\n",
     )
     table = changed.package / "cli/command_table.py"
-    entry = 'COMMANDS: Final = (\n    Command("hello", "greet", "pytest-upskill hello you", "0"),'
+    hello = 'Subcommand("hello", "greet", "pytest-upskill hello you", "0")'
+    entry = f"COMMANDS: Final = (\n    {hello},"
     table.write_text(table.read_text().replace("COMMANDS: Final = (", entry))
     changed.touched.add("src/pytest_upskill/cli/command_table.py")
     assert changed.command("hello", "you") == "Hello, you.\n"
@@ -116,9 +116,9 @@ def test_a_command_takes_a_module_and_an_entry(changed: Project) -> None:
 
 def test_a_teaching_option_takes_one_entry(changed: Project) -> None:
     table = changed.package / "teach/teach_settings.py"
-    option = 'as_option("--tone", metavar="TEXT", help="how to write", group="output")'
-    entry = f'    tone: str = field(default="calm", metadata={option})\n'
-    last = "    resume: bool = field("
+    place = 'at(_ALL, "--tone"), default="calm"'
+    entry = f'    tone: str = setting(TEXT, "output", "how to write", {place})\n'
+    last = "    resume: bool = setting("
     table.write_text(table.read_text().replace(last, f"{entry}{last}"))
     for command in ("generate", "refine", "cases"):
         shown = " ".join(changed.command(command, "--help").split())
