@@ -52,9 +52,9 @@ COMMANDS: Final = (
     ),
     Subcommand(
         "refine",
-        "improve a skill that has cases, and keep the best version",
+        "improve a skill that has cases, or make it shorter",
         "pytest-upskill refine skills/wick --eval-model haiku --attempts 5",
-        f"0 the skill helps, 1 it does not or failed, {USAGE}",
+        f"0 the skill helps, or is short now, 1 it does not or failed, {USAGE}",
         module="teach_commands",
     ),
     Subcommand(

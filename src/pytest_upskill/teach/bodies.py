@@ -41,7 +41,7 @@ class Bodies(Improvement):
             self.run.material.text,
             best.draft,
             report_for_teacher(best.learning),
-            [_tried_text(one) for one in self.attempts if one.number > best.number],
+            [_tried_text(tried) for tried in self.attempts if tried.number > best.number],
             self.spec.most_tokens,
             agents=models.with_agents,
         )
@@ -217,7 +217,7 @@ def _of_current(taught: Taught) -> Iterator[str]:
 def compared_with_trace(run: TeachRun, taught: Taught, cases: Sequence[UsableCase]) -> Taught:
     """With the teacher's own answers, without anything, with the trace and with the skill."""
     trace, best = run.material.trace, taught.best
-    plain = [one for one in cases if not why_agent(one.case, one.checks)]
+    plain = [usable for usable in cases if not why_agent(usable.case, usable.checks)]
     if not trace or not plain or not best.learning:
         return taught
     models, screen = run.models, run.screen

@@ -247,9 +247,11 @@ class Descriptions(Improvement):
         return replace(taught, chosen=1, succeeded=False, sentences=(sentence,))
 
     def _of_unsaved(self, winner: Attempt) -> list[str]:
+        spell, folder = self.run.models.spell, shown(self.run.state.attempt_folder(winner))
         return [
-            f"Attempt {winner.number} is kept in {shown(self.run.state.attempt_folder(winner))}.",
-            "Write it all the same with --resume --anyway, or get more queries first.",
+            f"Attempt {winner.number} is kept in {folder}.",
+            f"Write it all the same with {spell('resume')} {spell('anyway')}, or get more queries "
+            "first.",
         ]
 
     def _of_winner(self, winner: Attempt, change: AttemptChange, compared: int) -> list[str]:

@@ -43,7 +43,9 @@ def report_for_teacher(results: RunResults) -> str:
     parts += [f"These pass with every student: {', '.join(passing)}."] if passing else []
     if failing:
         parts.append(f"{counted(len(failing), 'answer')} fail; these are some of them.")
-    parts += [_failure(results.questions[skill, one.case], one, most_tokens) for one in examples]
+    parts += [
+        _failure(results.questions[skill, record.case], record, most_tokens) for record in examples
+    ]
     return "\n\n".join(parts)
 
 

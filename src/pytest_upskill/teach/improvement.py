@@ -194,7 +194,7 @@ class Improvement(ABC):
     def _ask_held_out(self) -> None:
         """The held-out cases with the candidates, and with the skill before if one is new."""
         candidates = self.candidates()
-        current = [self.current] if self.current and any(one.is_new for one in candidates) else []
+        current = [self.current] if self.current and any(best.is_new for best in candidates) else []
         for attempt in (*current, *candidates):
             self.run.screen.begin("held out…")
             results = self.measure(attempt.draft, self.held_out)

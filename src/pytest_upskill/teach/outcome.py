@@ -155,7 +155,7 @@ def report_lines(taught: Taught, width: int) -> list[str]:
 
 def _table(taught: Taught, width: int) -> list[str]:
     """What the best version changes: a row for each student, a column for each part."""
-    changes = [one for one in taught.changes if one.student]
+    changes = [change for change in taught.changes if change.student]
     if not changes:
         return []
     parts = {change.part: change.contrast.cases for change in changes}

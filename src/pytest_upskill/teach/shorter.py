@@ -101,7 +101,7 @@ class Shorter(Improvement):
             return "the whole skill is not measured"
         if all((row.lift or 0.0) <= 0 for row in whole.summaries):
             return "the skill helps no student on the learning cases, so nothing can be lost"
-        fitting = [one.learning for one in self._shorter if one.draft.tokens <= self.limit]
+        fitting = [short.learning for short in self._shorter if short.draft.tokens <= self.limit]
         if any(results and within(whole, results, 0.0) for results in fitting):
             return "nothing is lost on the learning cases"
         return None
@@ -118,7 +118,9 @@ class Shorter(Improvement):
         whole, margin = self._whole.learning, self._margin
         best = best_of_sizes(self._shorter)
         good = [
-            one for one in best if whole and one.learning and within(whole, one.learning, margin)
+            short
+            for short in best
+            if whole and short.learning and within(whole, short.learning, margin)
         ]
         return good or best
 
@@ -137,7 +139,7 @@ class Shorter(Improvement):
         place = shortest_within(lifts, margin) if helps else None
         chosen = whole if place is None else tested[place]
         named = chosen if place is not None else tested[-1] if tested else whole
-        learned = [self.compared(named, LEARNING, one) for one in students if named.is_new]
+        learned = [self.compared(named, LEARNING, name) for name in students if named.is_new]
         taught = replace(
             taught,
             chosen=chosen.number,

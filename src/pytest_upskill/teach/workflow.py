@@ -329,7 +329,7 @@ class _Steps:
         cases = written.usable
         passed = self._passed_without(draft, cases)
         easy = [usable for usable in cases if usable.case.id in passed]
-        rejected = [Rejected(one_line(one.case.input, 300), _NOT_TELLING) for one in easy]
+        rejected = [Rejected(one_line(usable.case.input, 300), _NOT_TELLING) for usable in easy]
         new = author.replace(rejected, [*old, *cases]) if easy else []
         still_passed = self._passed_without(draft, new)
         better = [usable for usable in new if usable.case.id not in still_passed]
