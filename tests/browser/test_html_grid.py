@@ -244,7 +244,7 @@ def test_the_bar_says_where_the_reader_is(page: Page, tmp_path: Path) -> None:
     assert text.split()[-1] == "case-3"
     page.click(".bar .word")
     page.wait("location.hash === '#cases?skill=wick&model=loop%2Fopus'")
-    page.wait_for(".count", "6 of 24 shown")
+    page.wait_for(".count", "13 of 52 shown")  # cases and triggers
     page.assert_quiet()
 
 
