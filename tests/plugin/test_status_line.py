@@ -12,9 +12,9 @@ from typing import Any, Final
 import pytest
 
 from pytest_upskill.models.prices import Price
-from pytest_upskill.plugin import status_line
+from pytest_upskill.plugin import asking
+from pytest_upskill.plugin.asking import GuardedFile, ProgressLine, can_draw
 from pytest_upskill.plugin.spending import Spending
-from pytest_upskill.plugin.status_line import GuardedFile, ProgressLine, can_draw
 from pytest_upskill.reports.terminal.live import Progress
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
@@ -127,7 +127,7 @@ def run_slowly(
     for name in ("draw", "log"):
         monkeypatch.setattr(GuardedFile, name, noticed(getattr(GuardedFile, name)))
     for name in ("DRAW_EVERY", "LOG_EVERY"):
-        monkeypatch.setattr(status_line, name, 0.01)
+        monkeypatch.setattr(asking, name, 0.01)
     write_skill(pytester.path / "skills/gate", CASES)
 
     def run(*args: str) -> SkillRun:
@@ -141,7 +141,7 @@ def run_slowly(
 def test_on_a_terminal_it_is_gone_before_pytest_goes_on(
     monkeypatch: pytest.MonkeyPatch, run_slowly: Callable[..., SkillRun], options: list[str]
 ) -> None:
-    monkeypatch.setattr(status_line, "can_draw", lambda *_: True)
+    monkeypatch.setattr(asking, "can_draw", lambda *_: True)
     written = run_slowly("--color=no", *options).result.stdout.str()
     assert re.search(r"upskill: \d of 6 answers, \d in flight", written)
     screen = "\n".join(seen(written.replace("\n", "\r\n"), 60))
@@ -164,7 +164,7 @@ def test_on_a_terminal_it_leaves_no_trace(
         import os
         import threading
 
-        from pytest_upskill.plugin.status_line import GuardedFile
+        from pytest_upskill.plugin.asking import GuardedFile
 
         drawn = threading.Event()
         draw = GuardedFile.draw
@@ -269,7 +269,7 @@ class FakeConfig:
 
 
 def test_nothing_is_shown_while_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status_line, "LOG_EVERY", 0.001)
+    monkeypatch.setattr(asking, "LOG_EVERY", 0.001)
     config, spending = FakeConfig(), FakeSpending()
     written = config.writer._file
     line = ProgressLine(config, spending, {})  # type: ignore[arg-type]
