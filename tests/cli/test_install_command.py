@@ -132,11 +132,35 @@ def test_a_changed_copy_is_left_alone(
     assert files(copy) == sorted([*GOES, COPY_DIGEST_NAME])
 
 
-def test_files_of_editors_are_no_change(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["evals/evals.json", "skill_meta.json", ".env", "sub/SKILL.md"])
+def test_files_that_are_never_installed_are_not_deleted_from_a_copy(
+    name: str, skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     install(capsys, str(skill), "--agent", "claude")
-    Path(".claude/skills/gate/.DS_Store").write_text("x")
+    mine = Path(".claude/skills/gate", name)
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
     (line,) = install(capsys, str(skill), "--agent", "claude")
     assert line.endswith("already there")
+    (skill / "LICENSE.txt").write_text("new")
+    (line,) = install(capsys, str(skill), "--agent", "claude", status=1)
+    assert "not replaced, since it was edited" in line
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", [".DS_Store", "scripts/__pycache__/run.pyc"])
+def test_files_of_editors_and_python_are_no_change(
+    name: str, skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(capsys, str(skill), "--agent", "claude")
+    left_behind = Path(".claude/skills/gate", name)
+    left_behind.parent.mkdir(exist_ok=True)
+    left_behind.write_text("x")
+    (line,) = install(capsys, str(skill), "--agent", "claude")
+    assert line.endswith("already there")
+    (skill / "LICENSE.txt").write_text("new")
+    (line,) = install(capsys, str(skill), "--agent", "claude")
+    assert line.endswith("updated")
 
 
 def test_dry_run_writes_nothing(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:

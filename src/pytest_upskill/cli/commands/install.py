@@ -9,7 +9,7 @@ from typing import Final
 from ..._util.files import exchange, read_file, reason_of
 from ..._util.texts import one_line
 from ...errors import InputError, shown
-from ...skills.copies import write_copy
+from ...skills.copies import digest_of_copy, write_copy
 from ...skills.folder import COPY_DIGEST_NAME, belongs, digest_of, installed_files, leads_outside
 from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import is_valid_name, load_skill
@@ -74,7 +74,7 @@ def _install(file: Path, target: Path, root: Path, *, force: bool, dry_run: bool
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
             new = Path(temporary, "new")
             write_copy(file, new, read_file(file))
-            (new / COPY_DIGEST_NAME).write_text(_digest(new))
+            (new / COPY_DIGEST_NAME).write_text(digest_of_copy(new))
             exchange(new, target, Path(temporary, "old"))
     except OSError as error:
         raise InputError(target, f"can't be written: {reason_of(error)}") from None
@@ -87,10 +87,10 @@ def _change(source: Path, target: Path) -> str:
         return "installed"
     if target.is_symlink() or not target.is_dir():
         return "" if os.path.realpath(target) == os.path.realpath(source) else "replaced"
-    if (digest := _digest(target)) == _digest(source):
+    if _digest(target) == _digest(source):
         return ""
-    written = target / COPY_DIGEST_NAME
-    return "updated" if written.is_file() and read_file(written) == digest.encode() else "replaced"
+    written, digest = target / COPY_DIGEST_NAME, digest_of_copy(target).encode()
+    return "updated" if written.is_file() and read_file(written) == digest else "replaced"
 
 
 def _digest(folder: Path) -> str:
