@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.clis.of_others import Copilot
+from pytest_upskill.agents.clis.copilot import Copilot
 from pytest_upskill.agents.command_agent import AgentJob
 from pytest_upskill.models.model import ProtocolName
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.clis.of_others import OpenCode
+from pytest_upskill.agents.clis.opencode import OpenCode
 from pytest_upskill.agents.command_agent import AgentJob
 from pytest_upskill.agents.program import Program
 from pytest_upskill.errors import SettingsError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.agents.agent import Agent
-from pytest_upskill.agents.clis.of_vendors import ClaudeCode
+from pytest_upskill.agents.clis.claude import ClaudeCode
 from pytest_upskill.agents.loop import LoopAgent, tools_for
 from pytest_upskill.agents.probe import STEPS, Probe, ScriptStep, ToolScript, is_installed, probes
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap

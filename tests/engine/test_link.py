@@ -148,8 +148,8 @@ def test_late_worker_neither_blocks_the_end_nor_waits(
         except UpskillError as error:
             told.append(str(error))
 
-    def join_late(timeout: float) -> None:
-        real(timeout)  # nobody accepts any more
+    def join_late() -> None:
+        real()  # nobody accepts any more
         late.extend(Thread(target=come, daemon=True) for _ in range(3))
         for one in late:
             one.start()

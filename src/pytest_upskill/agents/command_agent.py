@@ -38,11 +38,6 @@ class AgentJob:
     max_turns: int
     max_output: int  # tokens
 
-    @property
-    def sdk_url(self) -> str:
-        """The address as SDKs want it: all but Anthropic's want the version."""
-        return self.url if self.protocol == "messages" else f"{self.url}/v1"
-
 
 @dataclass(frozen=True)
 class Launch:

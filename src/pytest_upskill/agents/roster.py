@@ -5,6 +5,7 @@ An agent can use a model if both speak the same protocol.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from typing import Final
 
 from .._util.texts import guess, one_line
@@ -14,11 +15,23 @@ from ..models.model import ProtocolName
 from ..models.providers import ALIASES, PROVIDERS, Providers
 from ..trials.subject import CHAT, Subject
 from .agent import Agent
-from .clis.of_others import Cline, Copilot, Droid, Goose, OpenCode, Pi
-from .clis.of_vendors import ClaudeCode, Codex, GeminiCLI, Grok, KimiCode, QwenCode
-from .loop import LoopAgent
 
 Agents = Mapping[str, Callable[[], Agent]]
+_CLASSES: Final = {
+    "loop": ("loop", "LoopAgent"),
+    "claude": ("clis.claude", "ClaudeCode"),
+    "codex": ("clis.codex", "Codex"),
+    "goose": ("clis.goose", "Goose"),
+    "pi": ("clis.pi", "Pi"),
+    "opencode": ("clis.opencode", "OpenCode"),
+    "copilot": ("clis.copilot", "Copilot"),
+    "qwen": ("clis.qwen", "QwenCode"),
+    "gemini": ("clis.gemini", "GeminiCLI"),
+    "kimi": ("clis.kimi", "KimiCode"),
+    "cline": ("clis.cline", "Cline"),
+    "droid": ("clis.droid", "Droid"),
+    "grok": ("clis.grok", "Grok"),
+}
 _TITLES: Final[Mapping[ProtocolName, str]] = {
     "messages": "Anthropic Messages",
     "chat": "OpenAI Chat Completions",
@@ -28,11 +41,17 @@ _TITLES: Final[Mapping[ProtocolName, str]] = {
 _NOT_LISTED: Final = ("generic", "scripted")  # any name at a base URL; tests
 
 
-_CLASSES: Final = (
-    *(LoopAgent, ClaudeCode, Codex, Goose, Pi, OpenCode, Copilot, QwenCode, GeminiCLI, KimiCode),
-    *(Cline, Droid, Grok),
-)
-AGENTS: Final[Agents] = {agent.name: agent for agent in _CLASSES}
+def _factory(module: str, name: str) -> Callable[[], Agent]:
+    """Imported only if it is used."""
+
+    def make() -> Agent:
+        agent: Agent = getattr(import_module(f".{module}", __package__), name)()
+        return agent
+
+    return make
+
+
+AGENTS: Final[Agents] = {name: _factory(*path) for name, path in _CLASSES.items()}
 
 
 class Roster:

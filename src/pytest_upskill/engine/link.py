@@ -6,6 +6,8 @@ xdist's own channel carries, so nobody else can connect.
 """
 
 import os
+import selectors
+import socket
 import tempfile
 import threading
 import time
@@ -15,10 +17,10 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import (
     Client,
     Connection,
-    Listener,
     answer_challenge,
     deliver_challenge,
 )
+from pathlib import Path
 from typing import Any, Final
 
 from ..errors import UpskillError
@@ -32,7 +34,6 @@ Address = tuple[Any, str]
 
 _WAITING: Final = 128  # connections that are not accepted yet
 _PAUSE: Final = 0.05  # seconds
-_LEAVING: Final = 1.0  # seconds
 _LONGEST_PLAN: Final = 60.0  # seconds from a worker's promise of a plan to the plan
 
 
@@ -50,31 +51,41 @@ class LinkServer:
         self._lock = threading.Lock()
         self._authkey = os.urandom(32)
         self._folder = tempfile.TemporaryDirectory(prefix="upskill-", ignore_cleanup_errors=True)
-        self._listener = _listening(self._folder.name)
-        # What a worker needs to connect, in types that xdist can carry.
-        self.address: Address = self._listener.address, self._authkey.hex()
-        self._closed = False
+        self._server = _listening(Path(self._folder.name))
+        self._wake, self._woken = socket.socketpair()
         self._thread = threading.Thread(target=self._accept, name="upskill-link", daemon=True)
         self._thread.start()
 
+    @property
+    def address(self) -> Address:
+        """What a worker needs to connect, in types that xdist can carry."""
+        return self._server.getsockname(), self._authkey.hex()
+
     def close(self) -> None:
         """Accept no more workers; those that are connected are still served."""
-        self._closed = True
-        with suppress(OSError):
-            Client(self.address[0]).close()  # wakes the thread
-        self._thread.join(_LEAVING)  # nothing could wake it if there are too many files
-        self._listener.close()
+        self._wake.close()
+        self._thread.join()
+        self._woken.close()
+        self._server.close()
         self._folder.cleanup()
 
     def _accept(self) -> None:
-        while not self._closed:
-            try:
-                client = self._listener.accept()  # without a key, so without a handshake
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-            except (OSError, RuntimeError):  # it has left, or there are too many files or threads
-                time.sleep(_PAUSE)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._server, selectors.EVENT_READ)
+            selector.register(self._woken, selectors.EVENT_READ)
+            while self._woken not in [key.fileobj for key, _ in selector.select()]:
+                self._accept_one()
 
-    def _serve(self, connection: "Connection[Any, Any]") -> None:
+    def _accept_one(self) -> None:
+        try:
+            client, _ = self._server.accept()
+            client.setblocking(True)
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+        except (OSError, RuntimeError):  # it has left, or there are too many files or threads
+            time.sleep(_PAUSE)
+
+    def _serve(self, client: socket.socket) -> None:
+        connection: Connection[Any, Any] = Connection(client.detach())
         # A stranger, or a worker that has ended.
         with connection, suppress(OSError, EOFError, AuthenticationError):
             deliver_challenge(connection, self._authkey)
@@ -106,12 +117,24 @@ class LinkServer:
         return self._engine.ask(questions)
 
 
-def _listening(folder: str) -> Listener:
+def _listening(folder: Path) -> socket.socket:
     """A socket in a private folder; where that can't be, one of this machine."""
     try:
-        return Listener(f"{folder}/link", "AF_UNIX", backlog=_WAITING)
-    except (ValueError, OSError):  # on Windows; if the path is too long
-        return Listener(("127.0.0.1", 0), "AF_INET", backlog=_WAITING)
+        return _bound(socket.AF_UNIX, str(folder / "link"))
+    except (AttributeError, OSError):  # on Windows; if the path is too long
+        return _bound(socket.AF_INET, ("127.0.0.1", 0))
+
+
+def _bound(family: int, address: str | tuple[str, int]) -> socket.socket:
+    server = socket.socket(family)
+    try:
+        server.bind(address)
+        server.listen(_WAITING)
+        server.setblocking(False)
+    except OSError:
+        server.close()
+        raise
+    return server
 
 
 class LinkClient:

@@ -1,1 +1,1 @@
-"""Real agents: how they are started, and where their skills go."""
+"""Real agents, one file each: how they are started, and where their skills go."""

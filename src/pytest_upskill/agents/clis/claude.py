@@ -1,0 +1,52 @@
+"""Claude Code."""
+
+import json
+from typing import Final
+
+from ..command_agent import AgentJob, CommandAgent, Launch
+from ..sandboxes.sandbox import HOME
+
+# Bundled skills that remain when the others are switched off.
+_SETTINGS: Final = {"skillOverrides": {"plugin-authoring": "off", "doctor": "off"}}
+# Background tasks never finish within a trial.
+_NEVER: Final = "ScheduleWakeup,CronCreate,CronDelete,CronList"
+_LEAST_THINKING: Final = 1024  # tokens that the API takes
+
+
+class ClaudeCode(CommandAgent):
+    name = "claude"
+    program = "claude"
+    install = "npm install -g @anthropic-ai/claude-code"
+    protocols = ("messages",)
+    skills_folder = f"{HOME}/.claude/skills"
+    memory = 300
+
+    def launch(self, job: AgentJob) -> Launch:
+        # Else models with a budget for thinking could use all of a reply for it.
+        thinking = job.max_output // 2
+        env = {
+            "ANTHROPIC_BASE_URL": job.url,
+            "ANTHROPIC_API_KEY": job.key,
+            "ANTHROPIC_MODEL": job.model,
+            "ANTHROPIC_SMALL_FAST_MODEL": job.model,
+            "ANTHROPIC_DEFAULT_HAIKU_MODEL": job.model,
+            "ANTHROPIC_DEFAULT_SONNET_MODEL": job.model,
+            "ANTHROPIC_DEFAULT_OPUS_MODEL": job.model,
+            "CLAUDE_CODE_SUBAGENT_MODEL": job.model,
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(job.max_output),
+            "MAX_THINKING_TOKENS": str(thinking if thinking >= _LEAST_THINKING else 0),
+            "CLAUDE_CODE_MAX_RETRIES": "0",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "IS_SANDBOX": "1",
+        }
+        arguments = [
+            *("-p", "--output-format", "stream-json", "--verbose", "--no-session-persistence"),
+            *("--permission-mode", "bypassPermissions", "--model", job.model),
+            *("--strict-mcp-config", "--disallowedTools", _NEVER),
+        ]
+        files = {".claude/settings.json": json.dumps(_SETTINGS)}
+        # A slash at the very start would make a command of it.
+        prompt = f" {job.prompt}" if job.prompt.startswith("/") else job.prompt
+        return Launch(arguments, env, files, prompt.encode())

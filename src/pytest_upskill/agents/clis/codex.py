@@ -1,0 +1,63 @@
+"""Codex."""
+
+import json
+from typing import Final
+
+from ..command_agent import AgentJob, CommandAgent, Launch
+
+_CONFIG: Final = """\
+model = {model}
+model_provider = "door"
+check_for_update_on_startup = false
+web_search = "disabled"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+
+[model_providers.door]
+name = "door"
+base_url = {url}
+env_key = "DOOR_TOKEN"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+
+[shell_environment_policy]
+exclude = ["DOOR_TOKEN"]
+
+[skills.bundled]
+enabled = false
+
+[analytics]
+enabled = false
+
+[features]  # those that a version does not know do no harm here
+apps = false
+daemon_auto_start = false
+enable_request_compression = false
+plugins = false
+remote_plugin = false
+skill_mcp_dependency_install = false
+unbounded_connection_retries = false
+"""
+
+
+class Codex(CommandAgent):
+    name = "codex"
+    program = "codex"
+    install = "npm install -g @openai/codex"
+    protocols = ("responses",)
+    memory = 200
+
+    def launch(self, job: AgentJob) -> Launch:
+        model = json.dumps(job.model, ensure_ascii=False)  # as TOML has it, too
+        config = _CONFIG.format(model=model, url=json.dumps(f"{job.url}/v1"))
+        arguments = [
+            *("exec", "--json", "--skip-git-repo-check"),
+            *("--dangerously-bypass-approvals-and-sandbox", "-"),
+        ]
+        return Launch(
+            arguments,
+            {"DOOR_TOKEN": job.key},
+            {".codex/config.toml": config},
+            stdin=job.prompt.encode(),
+        )
