@@ -1,5 +1,6 @@
 """Checks in Python: registered by a hook, or a function in the skill's folder."""
 
+import inspect
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,9 +14,15 @@ from pydantic import AfterValidator, TypeAdapter
 from .._util.files import load_python_file, reason_of
 from .._util.texts import one_line
 from ..errors import CheckError
+from ..trials.answer import Answer
 from .check import CheckContext, CheckKind, Result, Text, quoted
 
-CheckFunction = Callable[[CheckContext], bool | tuple[bool, str]]
+_Returned = bool | tuple[bool, str]
+CheckFunction = (
+    Callable[[CheckContext], _Returned]
+    | Callable[[Answer], _Returned]
+    | Callable[[Answer, Any], _Returned]
+)
 
 _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
@@ -24,15 +31,18 @@ def function_kind(name: str, function: CheckFunction) -> CheckKind:
     """A check that is a function of a plugin or a conftest.py."""
 
     def evaluate(context: CheckContext) -> Iterator[Result]:
-        yield _result(name, function, context)
+        yield _result(name, function, context, context.value)
 
     return CheckKind(name, _ANYTHING, evaluate, calls_code=True)
 
 
-def _result(name: str, function: CheckFunction, context: CheckContext) -> Result:
+def _result(
+    name: str, function: Callable[..., object], context: CheckContext, *values: object
+) -> Result:
     """Call a user's function; whatever it raises besides AssertionError errors the trial."""
+    arguments = _arguments(function, context, *values)
     try:
-        returned: object = function(context)
+        returned = function(*arguments)
     except AssertionError as error:
         first_line = str(error).split("\n")[0]  # pytest's explanation below it is for tests
         return False, one_line(first_line, 500) or "an assertion failed"
@@ -43,6 +53,21 @@ def _result(name: str, function: CheckFunction, context: CheckContext) -> Result
             return passed, one_line(reason, 500)
     value = one_line(repr(returned), 100)
     raise CheckError(f"check {name} returned {value}. Return True, False, or (bool, reason)")
+
+
+def _arguments(
+    function: Callable[..., object], context: CheckContext, *values: object
+) -> tuple[object, ...]:
+    """The context if the first parameter has that name or type; else the answer, and values."""
+    signature = inspect.signature(function)
+    first = next(iter(signature.parameters.values()), None)
+    if first and (first.name == "context" or CheckContext.__name__ in str(first.annotation)):
+        return (context,)
+    try:
+        signature.bind(context.answer, *values)
+    except TypeError:
+        return (context.answer,)
+    return context.answer, *values
 
 
 def python_kind(folder: Path, *, allowed: bool, allowed_by: str = "allow_code") -> CheckKind:
