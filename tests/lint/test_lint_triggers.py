@@ -81,11 +81,10 @@ def test_each_problem_has_its_line(tmp_path: Path) -> None:
     ]
     assert brief(lint(tmp_path, [*bad, *good])) == [
         ("error", "cases-invalid", 18),
+        ("error", "cases-invalid", 14),
         ("warning", "cases-warning", 24),
-        ("warning", "near-duplicate", 26),
+        ("warning", "cases-warning", 26),
         ("warning", "trigger-names-skill", 2),
-        ("error", "trigger-opposites", 10),
-        ("error", "trigger-opposites", 26),
     ]
 
 

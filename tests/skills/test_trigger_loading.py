@@ -181,12 +181,28 @@ def test_ids_never_occur_twice(tmp_path: Path) -> None:
     assert "trigger-a" not in [case.id for case in all_triggers(taken)]
 
 
-def test_a_repeat_has_an_id_of_its_own(tmp_path: Path) -> None:
-    write(tmp_path, [YES, NO])
+def test_a_repeat_counts_once(tmp_path: Path) -> None:
+    write(tmp_path, [YES, {**YES, "query": " fill in  THIS\u200b form"}, NO])
     write(tmp_path, [YES], "evals/more-triggers.json")
-    names = [name for name, _ in ids(load_triggers(tmp_path))]
-    assert len(set(names)) == 3
-    assert all(name.startswith("trigger-") for name in names)
+    loaded = load_triggers(tmp_path)
+    assert ids(loaded) == BOTH
+    assert not broken(loaded)
+    first = f"the same query as in {tmp_path}/evals/triggers.json:2: it counts once"
+    assert warnings(loaded) == [("triggers.json", 6, first), ("more-triggers.json", 2, first)]
+
+
+def test_opposite_wishes_are_an_error(tmp_path: Path) -> None:
+    write(tmp_path, [YES, NO, {**YES, "should_trigger": False}])
+    write(tmp_path, {"should_trigger": ["what is 2 +  2?"]}, "evals/more-triggers.json")
+    loaded = load_triggers(tmp_path)
+    assert ids(loaded) == BOTH
+    assert messages(loaded, tmp_path) == [
+        "evals/triggers.json:10: [2]: the same query should trigger in "
+        "evals/triggers.json:2; keep one of them",
+        "evals/more-triggers.json:3: should_trigger[0]: the same query should not trigger in "
+        "evals/triggers.json:6; keep one of them",
+    ]
+    assert [case.name for case in broken(loaded)] == ["trigger-3", "trigger-1"]
 
 
 BROKEN = {

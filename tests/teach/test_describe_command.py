@@ -283,6 +283,21 @@ def test_both_kinds_of_queries_are_needed(project: Project) -> None:
     assert fake.asked == []
 
 
+def test_queries_that_ask_the_same_count_once(project: Project) -> None:
+    folder = make_skill(project)
+    queries = json.loads((folder / "evals/triggers.json").read_bytes())
+    again = {**queries[0], "query": queries[0]["query"].upper()}
+    (folder / "evals/triggers.json").write_text(json.dumps([*queries, again]))
+    fake = fakes(GOOD)
+    status, data = results(project, fake)
+    assert (status, len(data["cases"])) == (0, 30)
+    assert again["query"] not in [one.question for one in fake.of("student")]
+    (folder / "evals/triggers.json").write_text(json.dumps([again, queries[0], *queries[15:]]))
+    status, _, error = run(project, fake)
+    assert status == 2
+    assert "too few queries: 1 that should open the skill, 15 that should not" in error
+
+
 def test_a_skill_whose_description_cant_be_changed_is_refused(project: Project) -> None:
     folder = make_skill(project)
     (folder / "SKILL.md").write_text("Only a body, about lamps.\n")

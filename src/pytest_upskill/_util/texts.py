@@ -191,6 +191,13 @@ def joined_words(words: Sequence[str], limit: int = 40) -> str:
     return out or (words[0][:limit] if words else "")
 
 
+def as_read(text: str) -> str:
+    """The same for texts that differ in white space, letter case or what nobody sees."""
+    if not text.isascii():
+        text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    return " ".join(text.casefold().split())
+
+
 def digest(*parts: str) -> str:
     """SHA-256 of several texts; their boundaries count."""
     total = hashlib.sha256()

@@ -84,15 +84,11 @@ def trigger_findings(
     """The findings of a skill's queries; ``folder`` and ``name`` are the skill's."""
     queries = [(case, shown(of_file.file)) for of_file in loaded for case in of_file.cases]
     by_kind = {kind: [case for case, _ in queries if case.should_open is kind] for kind in _KINDS}
-    opposites = {sample_of(case): case for case in by_kind[False]}
     for case, file in queries:
         if case.should_open and names_skill(case.input, name):
             message = f"{case.id}: the query names the skill"
             hint = "Write what a user would who has never heard of it."
             yield Finding(file, case.line, "warning", "trigger-names-skill", message, hint)
-        if case.should_open and (opposite := opposites.get(sample_of(case))):
-            message = f"{case.id}: asks the same as {opposite.id}, which should not trigger"
-            yield Finding(file, case.line, "error", "trigger-opposites", message, "Keep one.")
     if not queries:
         return
     (kind, few), (_, many) = sorted(by_kind.items(), key=lambda of_kind: len(of_kind[1]))

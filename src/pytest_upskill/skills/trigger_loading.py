@@ -6,14 +6,14 @@ forms of skill-creator and similar ones.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from .._util.json_forms import FormError, Location, Problem
-from .._util.texts import digest, guess, slug
-from ..errors import CasesError, NoCasesError
+from .._util.texts import as_read, digest, guess, slug
+from ..errors import CasesError, NoCasesError, shown
 from .case import OPENS, STAYS_CLOSED, Case
 from .case_loading import MAX_CASES_BYTES, ignored_keys, lines_of, read_cases_json
 from .evals import TRIGGER_LISTS, entries_of_others, is_trigger, is_typo, usable_id
@@ -79,8 +79,8 @@ def load_triggers(
     if cases_file and cases_file not in cases_files(folder):
         alone = _load(cases_file)
         if not alone.is_empty or cases_file in files:
-            return _with_ids([alone], taken)
-    return _with_ids(map(_load, files), taken)
+            return _with_ids(_once([alone]), taken)
+    return _with_ids(_once(map(_load, files)), taken)
 
 
 def all_triggers(loaded: Iterable[LoadedCases[Case]]) -> tuple[Case, ...]:
@@ -113,10 +113,38 @@ def _load(file: Path) -> LoadedCases[Case]:
             cases.append(_trigger(line, place, written, wish, unknown))
         except FormError as error:
             own_id = usable_id(written, "id") if isinstance(written, dict) else None
-            number = place[-1] + 1 if place and isinstance(place[-1], int) else 1
-            name = _prefixed(own_id or str(number))
-            bad.append(replace(broken(file, line, place, error.problems, name), is_trigger=True))
+            bad.append(_broken(file, line, place, error.problems, own_id))
     return LoadedCases(file, tuple(cases), tuple(bad), tuple(ignored_keys(text, unknown)))
+
+
+def _broken(
+    file: Path, line: int, place: Location, problems: Sequence[Problem], own_id: str | None
+) -> BrokenCase:
+    number = place[-1] + 1 if place and isinstance(place[-1], int) else 1
+    name = _prefixed(own_id or str(number))
+    return replace(broken(file, line, place, problems, name), is_trigger=True)
+
+
+def _once(files: Iterable[LoadedCases[Case]]) -> Iterator[LoadedCases[Case]]:
+    """Every query once: a repeat is told, and is broken if it should end differently."""
+    known: dict[str, tuple[bool, str]] = {}
+    for of_file in files:
+        file, cases = of_file.file, list[Case]()
+        bad, warnings = list(of_file.broken), list(of_file.warnings)
+        for case in of_file.cases:
+            text = as_read(case.input)
+            if text not in known:
+                known[text] = case.should_open, f"{shown(file)}:{case.line}"
+                cases.append(case)
+                continue
+            should_open, location = known[text]
+            if should_open == case.should_open:
+                warnings.append((case.line, f"the same query as in {location}: it counts once"))
+            else:
+                wish = "should" if should_open else "should not"
+                problem = f"the same query {wish} trigger in {location}; keep one of them"
+                bad.append(_broken(file, case.line, case.place, [(case.place, problem)], case.id))
+        yield LoadedCases(file, tuple(cases), tuple(bad), tuple(warnings))
 
 
 def line_in(error: CasesError) -> int:

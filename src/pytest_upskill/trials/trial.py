@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Final, Literal
-from unicodedata import category
 
 from .._util.keys import without_keys
-from .._util.texts import digest, named_fence
+from .._util.texts import as_read, digest, named_fence
 from ..settings import Settings
 from ..skills.case import Case, Role
 from .arm import SKILL, Arm
@@ -242,16 +241,10 @@ def sample_of(case: Case) -> str:
 
 
 def sample_of_texts(texts: Iterable[str], files: Iterable[str] = ()) -> str:
-    return digest(*map(_as_read, texts), *files)[:16]
+    return digest(*map(as_read, texts), *files)[:16]
 
 
 def of_workspace(case: Case) -> list[str]:
     """What the workspace of a case has besides texts; mostly nothing."""
     files = [file.digest for file in case.exact]
     return [*files, case.setup] if files or case.setup else []
-
-
-def _as_read(text: str) -> str:
-    if not text.isascii():
-        text = "".join(letter for letter in text if category(letter) != "Cf")
-    return " ".join(text.casefold().split())
