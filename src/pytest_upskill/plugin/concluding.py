@@ -60,7 +60,7 @@ _IN_BATCH: Final = "the batch goes on at the provider: the same command collects
 _IN_ANOTHER: Final = "the same command submits again what failed in its batch"
 _FIX: Final = "fix the errors, then the same command asks only what is missing"
 _NOT_KEPT: Final = "the same command starts over: answers of scripted models are not kept"
-_FIX_FIRST: Final = "fix the errors, then the same command starts"
+_FIX_FIRST: Final = "fix the errors, then run the same command again"
 _HELPS: Final = "to have later runs fail if it gets worse, accept these results:"
 
 
