@@ -206,6 +206,26 @@ def test_known_queries_are_kept_and_completed(project: Project) -> None:
     assert "--queries 12" in error
 
 
+def test_queries_that_are_there_already_are_not_added_again(project: Project) -> None:
+    folder = skill(project)
+    (folder / "evals").mkdir()
+    mine = [entry(wish(1), True), entry(miss(1), False)]
+    (folder / "evals/triggers.json").write_text(json.dumps(mine))
+    fake = FakeModels(queries=[json.dumps({"queries": mine}), reply(1, 1, 10)])
+    status, shown, _ = run(project, fake, "--queries", "4")
+    assert (status, "2 kept, 2 rejected" in shown) == (0, True)
+    assert saved(folder) == [*mine, entry(wish(10), True), entry(miss(10), False)]
+
+
+def test_a_near_miss_of_the_other_kind_is_no_duplicate(project: Project) -> None:
+    folder = skill(project)
+    query = "we have 12 windows in the long dark hall, so make them as red as the old barn"
+    pair = [entry(query, True), entry(query.replace("red", "tall"), False)]
+    fake = FakeModels(queries=[json.dumps({"queries": pair})])
+    status, _, _ = run(project, fake, "--queries", "2")
+    assert (status, saved(folder)) == (0, pair)
+
+
 def test_an_unbalanced_set_grows_no_further_than_asked(project: Project) -> None:
     folder = skill(project)
     (folder / "evals").mkdir()

@@ -145,7 +145,8 @@ class QueryAuthor(Author):
             raise NotUsable([problem])
         tag = OPENS if form.should_trigger else STAYS_CLOSED
         data = {"query": query, "should_trigger": form.should_trigger}
-        usable = UsableCase(data, Case(query, query, tags=(tag,)), ())
+        case = Case(query, query, tags=(tag,), is_trigger=True)
+        usable = UsableCase(data, case, ())
         require_different(usable, existing)
         return usable
 
