@@ -119,6 +119,7 @@ def test_a_better_description_is_written_and_nothing_else(project: Project) -> N
     assert f"attempt 2 small 100% right {len(GOOD)} characters" in told
     assert "current small 50% right held out" in told
     assert "attempt 2 small 100% right held out" in told
+    assert "learning (18 queries) held out (12 queries)" in told
     whole = " ".join(told)
     assert "On the 12 held-out queries 50% → 100% right, +50 points (" in whole
     assert told[-1] == f"Saved to ./skills/{NAME}"
@@ -186,6 +187,20 @@ def test_a_version_that_is_not_shown_to_be_better_changes_nothing(project: Proje
         status, _, _ = project.run(*words(url, "--anyway"))
     assert status == 1  # written, and still not shown
     assert load_skill(folder / "SKILL.md").description == GOOD
+
+
+def test_the_report_of_a_version_names_the_queries_that_it_gets_wrong(project: Project) -> None:
+    make_skill(project, 4)
+    run(project, fakes("Lights halls, and takes orders."), "--attempts", "1")
+    report = (project.folder / f".upskill/teach/{NAME}/attempt-2/report.txt").read_text()
+    _, sentence, *wrong = report.splitlines()
+    assert sentence.startswith("small: opened in 1 of 3 that need it (recall 33%, ")
+    assert wrong == [
+        f'  not opened for "{wish(0)}" (0 of 1)',
+        f'  not opened for "{wish(2)}" (0 of 1)',
+        f'  opened without need for "{miss(0)}" (1 of 1)',
+        f'  opened without need for "{miss(1)}" (1 of 1)',
+    ]
 
 
 def test_the_best_on_held_out_queries_is_kept_and_not_the_last(project: Project) -> None:

@@ -74,6 +74,11 @@ def attempt_text(attempt: Attempt) -> str:
     if attempt.all_cases:
         verdicts = attempt.all_cases.verdicts
         lines += [f"{one.summary.label}: {one.word}: {one.sentence}" for one in verdicts]
+        for row in attempt.all_cases.trigger_summaries:
+            lines.append(f"{row.label}: {row.sentence}")
+            for problem, should_open in (("not opened", True), ("opened without need", False)):
+                wrong = row.wrong(should_open)
+                lines += [f"  {problem} for {query.name} ({query.count})" for query in wrong]
     else:
         lines.append(one_line(attempt.problem or "", 500) or "not measured")
     return "\n".join(lines)
@@ -159,7 +164,8 @@ def _table(taught: Taught, width: int) -> list[str]:
     if not changes:
         return []
     parts = {change.part: change.contrast.cases for change in changes}
-    heads = [f"{part} ({counted(cases, 'case')})" for part, cases in parts.items()]
+    noun = "query" if taught.best.learning and taught.best.learning.triggers else "case"
+    heads = [f"{part} ({counted(cases, noun)})" for part, cases in parts.items()]
     rows: dict[str, list[str]] = {change.student: [] for change in changes}
     for change in changes:
         rows[change.student].append(change.words)
