@@ -1,6 +1,7 @@
 """--skill-min-lift and the other gates decide the exit status."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,43 @@ def test_skills_without_a_verdict_fail_only_gates(pytester: pytest.Pytester, mod
 
 def test_a_model_without_any_case_fails_a_gate(pytester: pytest.Pytester, model: str) -> None:
     write_defaults(pytester, models=[model])
+    (pytester.path / "other.json").write_text('[{"answer": "gate up"}]')
+    run = run_skills(pytester, model, "--model", "scripted:other.json", *GATES)
+    assert_fails(run, "scripted:other.json: can't pass: no case is for this model")
+
+
+def write_queries(skill: Path) -> None:
+    (skill / "evals").mkdir()
+    queries = [{"query": text, "should_trigger": False} for text in ("Sing!", "Dance!")]
+    (skill / "evals/triggers.json").write_text(json.dumps(queries))
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ({"skip": "later"}, "all cases are skipped"),
+        ({"models": ["another"]}, "no case is for {model}"),
+        (None, "only queries were asked, no case"),
+    ],
+)
+def test_queries_are_no_evidence_for_a_lift(
+    pytester: pytest.Pytester, model: str, keys: dict[str, Any] | None, why: str
+) -> None:
+    cases = [] if keys is None else [case("q?", "gate up", **keys)]
+    door = write_skill(pytester.path / "skills/door", cases)
+    write_queries(door)
+    if not cases:
+        (door / "skill_meta.json").unlink()
+    run = run_skills(pytester, model, *GATES)
+    assert_fails(run, f"door: can't pass: {why.format(model=model)}")
+    assert run_skills(pytester, model, *GATES, "-k", "q1 or Sing").status == 0
+
+
+def test_queries_are_no_evidence_for_a_lift_on_a_model(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    write_defaults(pytester, models=[model])
+    write_queries(pytester.path / "skills/gate")
     (pytester.path / "other.json").write_text('[{"answer": "gate up"}]')
     run = run_skills(pytester, model, "--model", "scripted:other.json", *GATES)
     assert_fails(run, "scripted:other.json: can't pass: no case is for this model")

@@ -361,6 +361,11 @@ def judge_present(
     return standing
 
 
+def is_trigger(item: pytest.Item) -> bool:
+    """Whether a test is a query, which is no evidence for a verdict."""
+    return isinstance(item, CaseItem) and item.planned.is_trigger
+
+
 def is_skipped(item: pytest.Item) -> bool:
     """Whether pytest will skip the test, so that nothing needs to be asked.
 

@@ -17,7 +17,7 @@ from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.subject import CHAT
 from .functions import asker_of
-from .items import CaseItem, ItemOfFile, is_skipped
+from .items import CaseItem, ItemOfFile, is_skipped, is_trigger
 from .pytest_options import FLAGS, cli_value
 from .skill_files import SkillFile
 
@@ -88,9 +88,11 @@ def untested(
 ) -> dict[str, str]:
     """Skills and models that get no verdict, and why, unless the user selected some tests.
 
-    ``items`` are what is left of those collected, ``without`` the skills that have no tests.
+    ``items`` are what is left of those collected, ``without`` the skills that have no cases in
+    files. Triggers are no evidence for a verdict.
     """
-    skipped = _all_skipped(items)
+    cases = [item for item in items if not is_trigger(item)]
+    skipped = _all_skipped(cases)
     counts = Counter(item.parent for item in collected)
     narrowed = len(items) < len(collected) or any(
         # --lf leaves out files, and tests of a file.
@@ -100,7 +102,7 @@ def untested(
     if narrowed:
         return skipped
     unfit = {file.source.label: file.unfit for file in files if file.unfit}
-    return {**without, **unfit, **_without_cases(items, models), **skipped}
+    return {**without, **unfit, **_without_cases(cases, models), **skipped}
 
 
 def _without_cases(items: Iterable[pytest.Item], models: Iterable[str]) -> dict[str, str]:

@@ -36,7 +36,7 @@ from ..trials.subject import CHAT, Subject
 from ..trials.task import start_files
 from ..trials.trial import Trial, trials_of
 from .hooks import prompts, registered_checks
-from .items import BrokenCaseItem, CaseItem, Unrunnable
+from .items import BrokenCaseItem, CaseItem, Unrunnable, is_trigger
 from .paths import SkillSource, relative
 from .pytest_options import message_of, spell
 
@@ -118,10 +118,11 @@ class SkillFile(pytest.File):
         loaded += self._load_triggers(loaded)
         self._take(skill, loaded, all_known=not refused)
         items = [item for of_file in loaded for item in self._of_file(skill, of_file)]
-        if not items and not refused and not self.source.picks:
-            kind = "query" if all(case.is_trigger for case in self.cases) else "case"
+        kind = "query" if all(case.is_trigger for case in self.cases) else "case"
+        asked = [item for item in items if kind == "query" or not is_trigger(item)]
+        if not asked and not refused and not self.source.picks:
             self.unfit = f"no {kind} is for {', '.join(self.run.subjects.by_label)}"
-            self._warn(self._cases_file, [(1, self.unfit)])
+            self._warn(self._cases_file, [] if items else [(1, self.unfit)])
         return [*refused, *items, *([] if refused else self._missing(items))]
 
     def _take(

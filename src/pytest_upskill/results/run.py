@@ -456,8 +456,19 @@ class RunResults:
             for pair, number in not_run.items()
         ]
         reasons += [f"{names}: can't pass: {reason}" for reason, names in self.untested_by_reason]
+        if names := self._only_with_triggers:
+            reasons.append(f"{first_names(names)}: can't pass: only queries were asked, no case")
         nothing = [] if judged_pairs or self.broken else [f"can't pass: {NOTHING_TESTED}"]
         return reasons or nothing
+
+    @property
+    def _only_with_triggers(self) -> list[str]:
+        """Skills and models without a case beside others, unless some tests were deselected."""
+        named = {name for test in self.cases for name in (test.skill, test.label)}
+        if not named or self.subsets:
+            return []
+        tried = dict.fromkeys(name for test in self.triggers for name in (test.skill, test.label))
+        return [name for name in tried if name not in named and name not in self.untested]
 
     @cached_property
     def problems(self) -> list[str]:
