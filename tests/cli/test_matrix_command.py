@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.cli import main
+from pytest_upskill.measure.evaluate import Evaluator
 from support.kit import case, write_skill
 from support.made_studies import MODEL, write_neighbours
 from support.sandboxes import needs_bwrap
@@ -40,8 +41,12 @@ def test_a_neighbour_that_hurts_is_status_1_and_in_all_reports(
     assert "What skills do to each other" in Path("out.html").read_text(encoding="utf-8")
     assert "What skills do to each other" in Path("out.md").read_text(encoding="utf-8")
     capsys.readouterr()
-    assert main(["report", "out.json"]) == 0
-    assert "docs-writer" in capsys.readouterr().out
+    assert main(["report", "out.json"]) == 1
+    assert capsys.readouterr().out.endswith(
+        "upskill: loop/scripted:model.py:answer: 1 pair shown to hurt\n"
+    )
+    for file in ("out.html", "out.md"):
+        assert "1 pair shown to hurt" in Path(file).read_text(encoding="utf-8")
 
 
 def test_where_nothing_is_shown_the_status_is_0_and_a_skill_named_twice_counts_once(
@@ -59,6 +64,28 @@ def test_missing_answers_are_status_1(project: Path) -> None:
     model.write_text(f"{model.read_text()}\n\ndef broken(question):\n    raise OSError('down')\n")
     assert main([*PAIR, "--model", "scripted:model.py:broken", *QUICK]) == 1
     assert verdicts() == {"pdf with docs-writer": "incomplete"}
+    assert main(["report", "out.json"]) == 1
+
+
+def test_an_interrupted_study_is_so_in_its_file(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    write_neighbours(project, 2)
+    records, calls = Evaluator.records, list[int]()
+
+    def interrupted(*args: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return records(*args)
+
+    monkeypatch.setattr(Evaluator, "records", interrupted)
+    assert main([*PAIR, "--model", MODEL, *QUICK, "--markdown", "out.md"]) == 130
+    assert json.loads(Path("out.json").read_text(encoding="utf-8"))["interrupted"] == "Ctrl-C"
+    assert "## ❌ Skills\n\n**Interrupted:**" in Path("out.md").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main(["report", "out.json"]) == 1
+    assert "upskill: interrupted: Ctrl-C\n" in capsys.readouterr().out
 
 
 def error_of(capsys: Output, *args: Any) -> str:

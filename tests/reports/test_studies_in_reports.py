@@ -148,12 +148,13 @@ def test_a_run_has_the_lines_of_all_its_studies() -> None:
 
 
 def test_markdown_of_a_study_alone_is_no_verdict_on_tests() -> None:
-    text = markdown_summary(made_run(cases=0, studies=(made_study(),)))
+    study = made_study([HURTS, UNCHANGED])
+    text = markdown_summary(made_run(cases=0, studies=(study,)))
     assert "| pdf with docs-writer | -20 (-35 to -5) | -31 | **hurts** |" in text
     assert "| csv with pdf | +3 (-12 to +18) | -31 | no change shown (\\~120 cases) |" in text
     assert "Passed" not in text
     assert "Nothing was tested" not in text
-    whole = markdown_summary(made_run(studies=(made_study(),)))
+    whole = markdown_summary(made_run(studies=(study,)))
     assert whole.index("**Passed.**") < whole.index("### What skills do to each other")
 
 

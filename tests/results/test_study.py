@@ -36,7 +36,7 @@ def test_a_kept_run_has_its_studies(tmp_path: Path) -> None:
 
 
 def test_a_run_of_a_study_alone_is_not_a_run_of_nothing(tmp_path: Path) -> None:
-    run = made_run(cases=0, studies=(made_study(),))
+    run = made_run(cases=0, studies=(made_study([HURTS]),))
     assert run.problems == []
     assert replace(run, studies=()).problems == [NOTHING_TESTED]
     data = json.loads(results_text(run))
@@ -44,6 +44,16 @@ def test_a_run_of_a_study_alone_is_not_a_run_of_nothing(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps(data))
     with pytest.raises(Exception, match="lift"):
         read_run(tmp_path / "run.json")
+
+
+def test_a_study_that_fails_or_lacks_answers_fails_its_run() -> None:
+    hurt, missing = made_study([HURTS], failure="1 pair shown to hurt"), made_study([MISSING])
+    run = made_run(cases=0, studies=(hurt, missing))
+    assert run.problems == [
+        "loop/haiku: 1 pair shown to hurt",
+        "loop/haiku: answers are missing",
+    ]
+    assert run.outcome() == "failed"
 
 
 def test_what_a_study_lacks_and_took() -> None:

@@ -160,7 +160,13 @@ def _concluded(members: Sequence[Member], pairs: Mapping[str, Pair], study: Stud
         f"{counted(entries, 'token')}"
     )
     conclusions.append(_outcome(study.contrasts))
-    return replace(study, contrasts=tuple(contrasts), conclusions=tuple(conclusions))
+    hurting = sum(contrast.word == "hurts" for contrast in contrasts)
+    return replace(
+        study,
+        contrasts=tuple(contrasts),
+        conclusions=tuple(conclusions),
+        failure=f"{counted(hurting, 'pair')} shown to hurt" if hurting else "",
+    )
 
 
 def listing_tokens(skill: Skill) -> int:

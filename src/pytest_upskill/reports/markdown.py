@@ -46,12 +46,13 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     """
     page = _Page()
     failures = failed_words(failed)
-    reasons = [*failures, *results.unfinished, *(results.gate.reasons)]
+    reasons = [*failures, *results.unfinished, *results.gate.reasons, *results.failed_studies]
     passed = "**Passed.**" if results.records else "**Nothing was tested.**"
     bad = f"**{results.outcome(failed).capitalize()}:**"
-    outcome = "" if results.only_studied else f"\n\n{bad if reasons else passed}"
+    neutral = results.only_studied and not reasons
+    outcome = "" if neutral else f"\n\n{bad if reasons else passed}"
     mark = GOOD if results.records and not reasons else BAD
-    page.add(f"{MARKER}\n## {'' if results.only_studied else f'{mark} '}Skills{outcome}")
+    page.add(f"{MARKER}\n## {'' if neutral else f'{mark} '}Skills{outcome}")
     listed = [*failures, *cause_lines(results.causes), *reasons[len(failures) :]]
     page.add_most(len(listed), partial(_list, listed), _ROOM_FOR_REASONS)
     _add_tables(page, results)

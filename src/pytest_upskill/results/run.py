@@ -446,6 +446,10 @@ class RunResults:
         standing = self.standing(test)
         return standing is not None and standing.kind in ("failed", "regressed")
 
+    @property
+    def failed_studies(self) -> list[str]:
+        return [study.problem for study in self.studies if study.problem]
+
     @cached_property
     def _without_evidence(self) -> list[str]:
         """Why gates can't be evaluated where there is no verdict; what was deselected is fine."""
@@ -474,6 +478,7 @@ class RunResults:
     def problems(self) -> list[str]:
         """Why the run fails, one line each."""
         lines = [*failed_words(len(self.failed)), *self.unfinished, *self.gate.reasons]
+        lines += self.failed_studies
         lines += self.not_tested if self.gate.passed is None else []
         return lines or ([] if self.records or self.only_studied else [NOTHING_TESTED])
 

@@ -42,10 +42,17 @@ class Study(WithSubject):
     error: str = ""  # the most frequent reason
     cost: Amount | None = None  # of new answers
     interrupted: Flag = False  # by Ctrl-C
+    failure: str = ""  # why it fails, with all answers
 
     @property
     def complete(self) -> bool:
         return not self.interrupted and not any(c.word == "incomplete" for c in self.contrasts)
+
+    @property
+    def problem(self) -> str:
+        """``loop/haiku: 2 pairs hurt``; empty if it does not fail."""
+        reason = self.failure or ("" if self.complete else "answers are missing")
+        return f"{self.label}: {reason}" if reason else ""
 
     def arm(self, name: str) -> StudyArm:
         return next((arm for arm in self.arms if arm.name == name), StudyArm(name))

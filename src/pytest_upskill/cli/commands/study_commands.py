@@ -83,15 +83,15 @@ class StudySession:
                 break
         return studies
 
-    def report(self, studies: Sequence[Study], *, passes: bool) -> tuple[str, int]:
-        """Show and write what came of it; the exit status is 1 if an answer is missing."""
-        written, status = write_reports(self.args, self._results(studies), self.notes)
+    def report(self, studies: Sequence[Study]) -> tuple[str, int]:
+        """Show and write what came of it; the exit status is 1 if a study fails."""
+        results = self._results(studies)
+        written, status = write_reports(self.args, results, self.notes)
         lines = study_lines(studies, stdout_look())[1:]
         write("\n".join(["", *lines, *self.notes, *written]))
-        if any(study.interrupted for study in studies):
+        if results.interrupted:
             raise KeyboardInterrupt(_HOW_TO_CONTINUE)
-        complete = all(study.complete for study in studies)
-        return "", status or int(not (complete and passes))
+        return "", status or int(bool(results.problems))
 
     def _results(self, studies: Sequence[Study]) -> RunResults:
         infos = [source.info(shown(source.skill.file.parent)) for source in self.sources]
@@ -102,6 +102,7 @@ class StudySession:
             model_ids={subject.label: name for subject, name in self.subjects.items()},
             tests=(),
             records=(),
+            interrupted="Ctrl-C" if any(study.interrupted for study in studies) else None,
             studies=tuple(studies),
             versions=versions(),
         )
@@ -200,14 +201,12 @@ def add_matrix_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_matrix(args: argparse.Namespace) -> tuple[str, int]:
-    """The exit status is 1 if a pair is shown to hurt."""
     with _session(args, args.skills) as session:
         plans = matrix_plans(session.sources, session.subjects, session.maker)
         if not session.may_ask(plans):
             return "", 1
         studies = session.carry_out(plans)
-    words = {contrast.word for study in studies for contrast in study.contrasts}
-    return session.report(studies, passes="hurts" not in words)
+    return session.report(studies)
 
 
 def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -230,7 +229,6 @@ def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_ablate(args: argparse.Namespace) -> tuple[str, int]:
-    """The exit status is 1 if --apply has not shown that nothing is lost."""
     with _session(args, [args.skill]) as session:
         ablate = _Ablate(session)
         plans = [ablation.plan() for ablation in ablate.ablations]
@@ -241,7 +239,7 @@ def run_ablate(args: argparse.Namespace) -> tuple[str, int]:
         studies = session.carry_out(plans)
         if args.apply and not any(study.interrupted for study in studies):
             studies = ablate.applied(studies)
-    return session.report(studies, passes=ablate.proven or not args.apply)
+    return session.report(studies)
 
 
 class _Ablate:
@@ -249,7 +247,6 @@ class _Ablate:
 
     def __init__(self, session: StudySession) -> None:
         self._session = session
-        self.proven = False  # that a shorter skill loses nothing that counts
         self.ablations = list[Ablation]()
         self._held_out = list[tuple[CheckedCase, ...]]()  # in none of the studies of parts
         if len(session.sources) != 1:
@@ -318,10 +315,11 @@ class _Ablate:
             return _noted(studies, "Nothing was written, as no part is shown to be free to go")
         self._session.screen.line(f"Without {counted(len(parts), 'part')}, on held-out cases:")
         shorter = self._session.carry_out(self.shorter_plans(parts))
-        last = "Nothing was written, as answers to held-out cases are missing"
+        last, proven = "Nothing was written, as answers to held-out cases are missing", False
         if all(study.complete for study in shorter):
-            last = self._written(shorter, parts)
-        return [*studies, *(_measured(study, parts, last) for study in shorter)]
+            last, proven = self._written(shorter, parts)
+        shorter = [_measured(study, parts) for study in shorter]
+        return [*studies, *_noted(shorter, last, failed=not proven)]
 
     def _chosen(self, studies: Sequence[Study]) -> list[Part]:
         """The parts that could go for all agents and models that see them; never all of them."""
@@ -338,32 +336,35 @@ class _Ablate:
             chosen.pop()
         return chosen
 
-    def _written(self, shorter: Sequence[Study], parts: Sequence[Part]) -> str:
-        """Write the shorter skill unless a loss is shown, and say so."""
+    def _written(self, shorter: Sequence[Study], parts: Sequence[Part]) -> tuple[str, bool]:
+        """Write the shorter skill unless a loss is shown; say so, and if nothing is lost."""
         words = {study.contrast(SHORTER).word for study in shorter}
         if "hurts" in words:
-            return "Not written: a loss is shown, if not of one part alone"
+            return "Not written: a loss is shown, if not of one part alone", False
         ablation = self.ablations[0]
         text, removed = ablation.parted.without(parts)
         folder = shown(save_beside(ablation.source.skill.file, text, removed))
-        self.proven = words <= {"no loss shown", "helps"}
-        if not self.proven:
-            return f"Written to {folder}, but it is not shown that nothing is lost"
-        return f"Written to {folder}: a loss of {size_of(ablation.margin)} or more is ruled out"
+        if not words <= {"no loss shown", "helps"}:
+            return f"Written to {folder}, but it is not shown that nothing is lost", False
+        lost = f"a loss of {size_of(ablation.margin)} or more"
+        return f"Written to {folder}: {lost} is ruled out", True
 
 
-def _measured(study: Study, parts: Sequence[Part], last: str) -> Study:
+def _measured(study: Study, parts: Sequence[Part]) -> Study:
     contrast = study.contrast(SHORTER)
     names = ", ".join(one_line(part.name, 40) for part in parts[:_MOST_NAMES])
     unnamed = len(parts) - _MOST_NAMES
     names += f" and {unnamed:,} more" if unnamed > 0 else ""
     cases = counted(contrast.cases, "held-out case")
     measured = f"Without {names}, on {cases}: {contrast.words}"
-    return replace(study, conclusions=(*study.conclusions, measured, last))
+    return replace(study, conclusions=(*study.conclusions, measured))
 
 
-def _noted(studies: Sequence[Study], note: str) -> list[Study]:
-    return [replace(study, conclusions=(*study.conclusions, note)) for study in studies]
+def _noted(studies: Sequence[Study], note: str, *, failed: bool = True) -> list[Study]:
+    failure = note if failed else ""
+    return [
+        replace(study, conclusions=(*study.conclusions, note), failure=failure) for study in studies
+    ]
 
 
 def _require_place(file: Path) -> None:

@@ -98,7 +98,7 @@ def _body(
         [
             _head(results, by_skill, changed),
             "<main>",
-            "" if results.only_studied else _outcome(results, rows),
+            "" if results.only_studied and not results.problems else _outcome(results, rows),
             changed_section(results, changed) if changed else "",
             _matrix(by_skill, list(results.model_ids)) if several else "",
             *(
