@@ -223,6 +223,7 @@ def test_a_description_for_everything_is_no_better(project: Project) -> None:
     status, data = results(project, fakes(BROAD, VAGUE))
     assert (status, data["chosen"], data["folder"]) == (1, 1, None)
     assert learned(data) == [0.5, 0.5]
+    assert "better than the current description on both the learning" in data["sentences"][0]
     assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
 
 
@@ -276,6 +277,14 @@ def test_a_good_description_stays(project: Project) -> None:
     status, data = results(project, fake)
     assert (status, data["folder"], len(data["attempts"])) == (0, None, 1)
     assert fake.of("describer") == []
+
+
+def test_a_teacher_that_writes_nothing_new_has_not_succeeded(project: Project) -> None:
+    folder = make_skill(project)
+    status, data = results(project, fakes(VAGUE))
+    assert (status, data["succeeded"], data["folder"]) == (1, False, None)
+    assert data["sentences"] == ["No new version was written: the teacher wrote nothing new."]
+    assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
 
 
 def test_few_queries_of_one_kind_weigh_as_much(project: Project) -> None:

@@ -236,13 +236,14 @@ class Descriptions(Improvement):
         return lift, *self.merit(self.attempts[change.attempt - 1])
 
     def _unchanged(self, taught: Taught, *, compared: bool) -> Taught:
-        is_good = not self.written and self.attempts[0].learning is not None
-        if is_good and not self.run.models.out_of_budget:
+        if not self.written:
+            is_good = self.attempts[0].learning is not None and self.why_enough() is not None
             reason = f"No new version was written: {taught.stop}."
-            return replace(taught, chosen=1, sentences=(reason,))
+            return replace(taught, chosen=1, succeeded=is_good, sentences=(reason,))
         reason = "No version was compared on the held-out queries"
         if compared or not self.candidates():
-            reason = "No version is better than the current description in both parts"
+            better = "No version is better than the current description"
+            reason = f"{better} on both the learning and the held-out queries"
         sentence = f"{reason}. Stopped: {taught.stop}."
         return replace(taught, chosen=1, succeeded=False, sentences=(sentence,))
 
