@@ -31,7 +31,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def translated(*words: str) -> list[str]:
     given = make_parser().parse_args(words)
     given.for_pytest = []
-    return pytest_arguments(given, {})
+    *arguments, option, selected = pytest_arguments(given, {})
+    assert (option, selected) == ("-m", "not trigger")
+    return arguments
 
 
 @pytest.mark.usefixtures("project")
@@ -109,7 +111,7 @@ def test_only_the_skill_is_tested_and_the_command_is_printed_first(
     in_its_own_process = [COMMAND, "eval", "gate", "-m", "scripted:a.json"]
     done = shell.run(in_its_own_process, project)
     first, *rest = done.out.splitlines()
-    assert first == "pytest --skill=skills/gate --model scripted:a.json"
+    assert first == "pytest --skill=skills/gate --model scripted:a.json -m 'not trigger'"
     assert (done.status, done.err) == (0, "")
     counts = [line.strip("=") for line in rest if line.endswith("=")][-1]
     assert counts.startswith(" 1 passed in ")  # no warning either
@@ -119,10 +121,23 @@ def test_only_the_skill_is_tested_and_the_command_is_printed_first(
 def test_arguments_after_two_dashes_are_for_pytest(project: Path, shell: Shell) -> None:
     words = ["-m", "scripted:a.json", "--", "-n", "0", "--skill-json", "out file.json"]
     shown = shell.output(["pytest-upskill", "benchmark", "skills/gate", *words], project)
-    command = "--skill-runs 3 -n 0 --skill-json 'out file.json'"
+    command = "--skill-runs 3 -m 'not trigger' -n 0 --skill-json 'out file.json'"
     assert shown.splitlines()[0].endswith(command)
     records = json.loads((project / "out file.json").read_text())["records"]
     assert len(records) == 6  # three runs, with and without the skill
+
+
+def test_triggers_are_asked_only_if_marks_are_selected(project: Path, shell: Shell) -> None:
+    queries = [{"query": "Open it", "should_trigger": False}]
+    (project / "skills/gate/evals").mkdir()
+    (project / "skills/gate/evals/triggers.json").write_text(json.dumps(queries))
+    words = ["pytest-upskill", "eval", "gate", "-m", "scripted:a.json", "--", "--skill-json=a"]
+    asked = dict[str, set[bool]]()
+    for marks in ("", "trigger", "trigger or not trigger"):
+        shell.run([*words, *(["-m", marks] if marks else [])], project)
+        tests = json.loads((project / "a").read_text())["tests"]
+        asked[marks] = {test["is_trigger"] for test in tests}
+    assert asked == {"": {False}, "trigger": {True}, "trigger or not trigger": {False, True}}
 
 
 @pytest.mark.parametrize(
@@ -153,4 +168,4 @@ def test_an_output_encoding_without_some_characters_works(
     monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding="ascii"))
     monkeypatch.setattr(pytest, "main", lambda _: 0)
     assert main(["eval", "tür", "-m", "haiku"]) == 0
-    assert written.getvalue() == b"pytest '--skill=skills/t?r' --model haiku\n"
+    assert written.getvalue() == b"pytest '--skill=skills/t?r' --model haiku -m 'not trigger'\n"
