@@ -163,6 +163,7 @@ def test_a_shorter_skill_is_compared_with_the_whole_one_on_other_cases(tmp_path:
     assert (contrast.cases, contrast.word, contrast.margin) == (30, "hurts", one.margin)
     assert contrast.words.startswith("loses 80 points (")
     assert plan.title.startswith("pages, shorter (")
+    assert [arm.name for arm in plan.groups[0].arms] == [WHOLE, SHORTER]  # nothing else is paid for
 
 
 def test_an_outage_is_no_loss(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ class Ablation:
             f"Parts of {self.source.label} (about {counted(self.source.skill.tokens, 'token')})",
             "By how many points the results change with the skill, and without one of its parts",
             self.subject,
-            (self._in_arms(without, self.cases),),
+            (self._in_arms(without, self.cases, baseline=True),),
             (Contrast(WHOLE, (WHOLE,), (_NO_SKILL,)), *contrasts),
             self._concluded,
         )
@@ -111,15 +111,19 @@ class Ablation:
             f"{counted(self.source.skill.tokens, 'token')})",
             "By how many points the results change with the shorter skill, on held-out cases",
             self.subject,
-            (self._in_arms({SHORTER: short}, cases),),
+            (self._in_arms({SHORTER: short}, cases, baseline=False),),
             (Contrast(SHORTER, (SHORTER,), (WHOLE,), self.margin),),
         )
 
-    def _in_arms(self, changed: dict[str, Skill], cases: tuple[CheckedCase, ...]) -> CasesInArms:
-        """With the whole skill, with none, and with changed ones by their names."""
+    def _in_arms(
+        self, changed: dict[str, Skill], cases: tuple[CheckedCase, ...], *, baseline: bool
+    ) -> CasesInArms:
+        """With the whole skill, perhaps with none, and with changed ones by their names."""
         agents, whole = self.subject.agent != CHAT, self.source.skill
-        baseline, skill = self.maker.arms(whole, agents=agents)
-        arms = [replace(skill, name=WHOLE), replace(baseline, name=_NO_SKILL)]
+        no_skill, skill = self.maker.arms(whole, agents=agents)
+        arms = [replace(skill, name=WHOLE)]
+        if baseline:
+            arms.append(replace(no_skill, name=_NO_SKILL))
         for name, copy in changed.items():
             arms.append(replace(self.maker.arms(copy, agents=agents)[-1], name=name))
         return CasesInArms(whole, cases, tuple(arms), self.source.score)
