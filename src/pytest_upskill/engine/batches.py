@@ -295,23 +295,26 @@ class Batches:
 
     async def _collect(self, batch: _Submitted) -> None:
         """Take the results; ModelError if some are missing, after the others were taken."""
-        saved, port, state, ids = batch.saved, _port(batch.lane), batch.state, set[str]()
+        saved, port, state = batch.saved, _port(batch.lane), batch.state
+        ids, taken = set[str](), set[str]()
         assert state
         try:
             async for result in port.results(saved.id, saved.number):
                 ids.add(result.id)
                 job = batch.jobs.pop(result.id, None)
                 if job and await self._take(batch.lane, job, result):
-                    saved.keys.remove(result.id)
+                    taken.add(result.id)
         except ModelError as error:
             if not (state.problem and _is_unknown(error)):
                 raise
+        finally:
+            saved.keys = [key for key in saved.keys if key not in taken]
         if batch.jobs and not (state.problem and len(ids) >= state.done):
             self._note_incomplete(batch)
         missing, batch.jobs = batch.jobs, {}
+        saved.keys = [key for key in saved.keys if key not in missing]
         for key, job in missing.items():
             problem = state.problem or "its batch has no result for it"
-            saved.keys.remove(key)
             await self._take(batch.lane, job, BatchResult(key, problem=problem))
         self.options.files.save(saved)
         self.submitted.remove(batch)
