@@ -222,7 +222,7 @@ def test_gates(gates: Gates, run: dict[str, Any], reasons: list[str]) -> None:
 
 def test_gates_of_cases_need_cases_and_those_of_triggers_don_t() -> None:
     assert made_triggers(["o"], ["-"], gates=Gates(min_lift=0.1)).gate.reasons == (
-        "can't pass: nothing was tested",
+        "can't pass: no case was tested",
     )
     assert made_triggers(["o"], ["-"], gates=RECALL).gate.passed
     assert made_run(gates=RECALL).gate.reasons == ("gate: can't pass: no query was tested",)
