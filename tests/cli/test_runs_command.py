@@ -330,9 +330,9 @@ def test_runs_with_nothing_in_common_are_reported(
 ) -> None:
     keep(later(9, skills=("window",)), project / ".upskill/runs", BIG)
     text = shown(capsys, "compare", "last~1", "last")
-    assert "the runs share no skill on the same model" in text
+    assert "the runs share no tests of a skill on the same model" in text
     text = shown(capsys, "compare", "last~1", "last", "--fail-if-worse", status=1)
-    assert text.endswith("\nFailed: the runs share no skill on the same model.\n")
+    assert text.endswith("\nFailed: the runs share no tests of a skill on the same model.\n")
 
 
 def test_a_comparison_that_lacks_cases_does_not_pass(

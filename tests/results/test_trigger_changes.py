@@ -48,6 +48,14 @@ def test_cases_and_triggers_are_compared_apart() -> None:
     ]
 
 
+def test_a_run_of_cases_and_one_of_triggers_share_no_tests() -> None:
+    both = made_triggers(only=False)
+    cases = replace(both, tests=both.cases, records=both.case_records)
+    found = compare_runs(cases, made_triggers())
+    assert (found.only_before, found.only_after) == ((), ())
+    assert found.reasons == ["the runs share no tests of a skill on the same model"]
+
+
 def test_what_has_no_pair_is_left_out_and_told() -> None:
     before, after = made_triggers(["ooo"] * 6, []), made_triggers(["ooo"] * 4 + ["EEE", "ooo"], [])
     *others, last = after.tests

@@ -24,6 +24,7 @@ from .regressions import reaches
 from .run import RunResults, incomplete, triggers_as_cases
 from .summary import Summary
 
+NOTHING_SHARED: Final = "the runs share no tests of a skill on the same model"
 _ROUNDING: Final = 1e-9
 _TAGS: Final = ("", OPENS, STAYS_CLOSED)  # of cases, and of both kinds of triggers
 
@@ -102,7 +103,7 @@ class RunComparison:
     @property
     def reasons(self) -> list[str]:
         """Why the later run can't be called no worse, one line each."""
-        reasons = [] if self.pairs else ["the runs share no skill on the same model"]
+        reasons = [] if self.pairs else [NOTHING_SHARED]
         for row in self.pairs:
             name = f"{row.skill} on {row.title}"
             if row.change is None:

@@ -9,7 +9,7 @@ from ...results.arm_comparison import SCORE_WORDS
 from ...results.contrasts import span_words
 from ...results.regressions import reaches
 from ...results.run import RunResults
-from ...results.run_comparison import CaseChange, PairComparison, RunComparison
+from ...results.run_comparison import NOTHING_SHARED, CaseChange, PairComparison, RunComparison
 from ...results.run_notes import agent_lines, run_notes
 from ...stats import Change
 from ...trials.plan import PlannedCase
@@ -106,7 +106,7 @@ def comparison_lines(
     head = Table([Column()] * 4, [[Cell(text) for text in row] for row in rows])
     lines = [cut(line, look.width, look.marks.cut) for line in head.body(look.paint)]
     if not comparison.pairs:
-        lines += ["", "Nothing to compare: the runs share no skill on the same model."]
+        lines += ["", f"Nothing to compare: {NOTHING_SHARED}."]
     for skill in dict.fromkeys(pair.skill for pair in comparison.pairs):
         pairs = [pair for pair in comparison.pairs if pair.skill == skill]
         lines += ["", *_skill(skill, pairs, look)]
