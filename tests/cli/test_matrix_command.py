@@ -50,11 +50,17 @@ def test_a_neighbour_that_hurts_is_status_1_and_in_all_reports(
 
 
 def test_where_nothing_is_shown_the_status_is_0_and_a_skill_named_twice_counts_once(
-    project: Path,
+    project: Path, capsys: Output
 ) -> None:
     write_neighbours(project, 4)
     words = ["skills/csv", "skills/pdf", "skills/csv"]
-    assert main(["matrix", *words, "--model", MODEL, *QUICK]) == 0
+    assert main(["matrix", *words, "--model", MODEL, *QUICK, "-v"]) == 0
+    arms = "csv alone"
+    assert arms in capsys.readouterr().out
+    assert main(["report", "out.json"]) == 0
+    assert arms not in capsys.readouterr().out
+    assert main(["report", "out.json", "-v"]) == 0
+    assert arms in capsys.readouterr().out
     assert verdicts() == {"csv with pdf": "no change shown", "pdf with csv": "no change shown"}
 
 

@@ -54,7 +54,7 @@ COMMANDS: Final = (
         "refine",
         "improve a skill that has cases, or make it shorter",
         "pytest-upskill refine skills/wick --eval-model haiku --attempts 5",
-        f"0 the skill helps, or is short now, 1 it does not or failed, {USAGE}",
+        f"0 it helps or is short, 1 neither or failed, {USAGE}",
         module="teach_commands",
     ),
     Subcommand(

@@ -29,6 +29,9 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
         help="results of pytest --skill-json, or kept runs",
     )
     groups = add_options(parser, "report", Settings, Gates)
+    groups["output"].add_argument(
+        "-v", "--verbose", action="store_true", help="show all tables, rows and arms"
+    )
     groups["gates"].description = "replace the gates of the runs"
     parser.add_argument(
         "--subset", action="store_true", help="accept that some cases are in none of the files"
@@ -43,7 +46,8 @@ def run_report(args: argparse.Namespace) -> tuple[str, int]:
     notes = [*run_notes(results), *notes]
     problems = [f"upskill: {harmless(line)}" for line in results.problems]
     written, status = write_reports(args, results, notes, len(results.failed))
-    lines = [*results_lines(results, stdout_look(), notes), *written, *problems]
+    look = stdout_look(int(args.verbose))
+    lines = [*results_lines(results, look, notes), *written, *problems]
     return "\n".join(lines), status or int(bool(problems))
 
 

@@ -87,7 +87,7 @@ class StudySession:
         """Show and write what came of it; the exit status is 1 if a study fails."""
         results = self._results(studies)
         written, status = write_reports(self.args, results, self.notes)
-        lines = study_lines(studies, stdout_look())[1:]
+        lines = study_lines(studies, stdout_look(int(self.args.verbose)))[1:]
         write("\n".join(["", *lines, *self.notes, *written]))
         if results.interrupted:
             raise KeyboardInterrupt(_HOW_TO_CONTINUE)
@@ -188,6 +188,11 @@ def _subjects(models: Assembly, settings: Settings, screen: ProgressScreen) -> d
     return {subject: specs[subject.model].model_id for subject in fit}
 
 
+def _add_flags(output: argparse._ArgumentGroup) -> None:
+    output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
+    output.add_argument("-v", "--verbose", action="store_true", help="show all rows and arms")
+
+
 def add_matrix_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s SKILLS [options]"
     parser.add_argument(
@@ -197,7 +202,7 @@ def add_matrix_arguments(parser: argparse.ArgumentParser) -> None:
         help="a skill: its folder, its SKILL.md, or its name in skills_dir; or a folder of skills",
     )
     output = add_options(parser, "matrix", Settings)["output"]
-    output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
+    _add_flags(output)
 
 
 def run_matrix(args: argparse.Namespace) -> tuple[str, int]:
@@ -213,7 +218,7 @@ def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s SKILL [options]"
     add_skill(parser)
     output = add_options(parser, "ablate", Settings, TeachSettings)["output"]
-    output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
+    _add_flags(output)
     parser.add_argument(
         "--by",
         choices=("section", "paragraph"),
@@ -280,22 +285,26 @@ class _Ablate:
             len({sample_of(case) for case, _ in cases}) for cases in (ablation.cases, held_out)
         )
         needed, needed_held = (
-            fewest_cases_within(ablation.margin, effects, looks) for effects in (parts + 1, 1)
+            fewest_cases_within(ablation.margin, effects, looks) for effects in (parts, 1)
         )
-        if apply and have < needed:
+        # Parts that are shown to be missed leave their share of the error to the others.
+        if apply and have < needed_held:
             problem = (
-                f"too few cases to rule out a loss of {margin}: it takes {needed:,} to choose from "
-                f"{counted(parts, 'part')}, and {needed_held:,} held-out ones (there are "
-                f"{have:,} and {held:,})"
+                f"too few cases to rule out a loss of {margin}: it takes up to {needed:,} to "
+                f"choose from {counted(parts, 'part')}, and {needed_held:,} held-out ones (there "
+                f"are {have:,} and {held:,})"
             )
             hint = ("Write more, raise ", Setting("margin"), ", or leave out ", Setting("apply"))
             raise InputError(shown(ablation.source.skill.file), problem, (*hint, "."))
         if have < needed:
+            could_go = "not that one could go: that takes up to"
+            if have >= needed_held:
+                could_go = "that one could go only if others are missed: else that takes"
             session.screen.line(
-                f"{counted(have, 'case')} may show that a part is missed, but not that one could "
-                f"go: that takes {needed:,}, with a margin of {margin}."
+                f"{counted(have, 'case')} may show that a part is missed, but {could_go} "
+                f"{needed:,}, with a margin of {margin}."
             )
-        elif apply and held < needed_held:
+        if apply and held < needed_held:
             session.screen.line(
                 f"{counted(held, 'held-out case')} can't show that nothing is lost: that takes "
                 f"{needed_held:,}, with a margin of {margin}."
