@@ -112,6 +112,12 @@ def test_the_version_of_a_program_that_leaves_a_process_behind(tmp_path: Path, p
     assert_closed(pipe)
 
 
+def test_much_output_fills_neither_the_disk_nor_the_memory(tmp_path: Path) -> None:
+    """The program may write only small files, so it would fail if its output went to one."""
+    script = "#!/bin/sh\nulimit -f 8\necho 1.2.3\nyes 4.5.6 | head -c 1000000\n"
+    assert version_of(str(made(tmp_path / "agent", script))) == "1.2.3"
+
+
 def test_a_program_that_never_ends_leaves_nothing(
     tmp_path: Path, pipe: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

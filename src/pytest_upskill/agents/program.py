@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -21,6 +22,7 @@ _SYSTEM: Final = ("/usr", "/bin", "/nix/store", "/gnu/store")  # mounted in ever
 _VERSION: Final = re.compile(r"\d+\.\d+(?:\.\d+)?(?:[-+.][0-9A-Za-z.-]+)?")
 _NODE: Final = re.compile(r"Node\.js v([\d.]+)")
 _SECONDS: Final = 60.0
+_PIPE_SECONDS: Final = 1.0  # seconds to read the rest of the output after the end
 _MOST_OUTPUT: Final = 100_000  # bytes
 _ENV: Final = re.compile(rb"#!\s*\S*/env\s+(?:-\S+\s+)*(?:\w+=\S*\s+)*(\S+)")
 _SHEBANG: Final = re.compile(rb"#!\s*(\S+)")
@@ -139,30 +141,39 @@ def version_of(program: str, cache: str = "") -> str:
 def _run_version(program: str, env: dict[str, str], home: str) -> tuple[int, str]:
     """The exit status and the first output of ``program --version``.
 
-    Its output goes to a file: a process that it leaves in the background, such as a search for
-    updates, could hold a pipe open. Such processes are ended.
+    Processes that it left in the background, such as a search for updates, are ended.
     """
-    with tempfile.TemporaryFile() as output:
-        try:
-            process = subprocess.Popen(
-                [program, "--version"],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=env,
-                cwd=home,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise ValueError(one_line(str(error), 200)) from None
-        try:
-            code = process.wait(_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise ValueError(f"it did not end in {_SECONDS:.0f} seconds") from None
-        finally:
-            _end(process)
-        output.seek(0)
-        return code, output.read(_MOST_OUTPUT).decode("utf-8", "replace").strip()
+    try:
+        process = subprocess.Popen(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=env,
+            cwd=home,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ValueError(one_line(str(error), 200)) from None
+    output = bytearray()
+    reader = threading.Thread(target=_read, args=(process, output), daemon=True)
+    reader.start()
+    try:
+        code = process.wait(_SECONDS)
+        reader.join(_PIPE_SECONDS)  # a background process may hold the pipe
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"it did not end in {_SECONDS:.0f} seconds") from None
+    finally:
+        _end(process)
+    return code, bytes(output).decode("utf-8", "replace").strip()
+
+
+def _read(process: "subprocess.Popen[bytes]", output: bytearray) -> None:
+    """Read to the end, so that a program with more output than the limit does not block."""
+    assert process.stdout
+    with process.stdout as pipe:
+        while part := os.read(pipe.fileno(), 2**16):
+            output += part[: _MOST_OUTPUT - len(output)]
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

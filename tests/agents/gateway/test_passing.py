@@ -300,6 +300,24 @@ def test_the_effort_of_the_models_name_is_asked_for(way: str) -> None:
     assert body.get("reasoning_effort", body.get("reasoning")) in ("low", {"effort": "low"})
 
 
+def test_a_server_that_tells_no_usage_of_streams() -> None:
+    """It refuses the wish for it, so it is asked without."""
+
+    def script(asked: Asked) -> Reply | Fault:
+        if "stream_options" in asked.body:
+            return Fault("status", 400, message="unknown field stream_options")
+        return Reply("Done.")
+
+    async def run(url: str) -> None:
+        async with open_endpoint(spec_of("openai", url)) as opened:
+            assert await completions(opened, True) == "Done."
+            assert opened.answer().usage.output is None
+
+    with LoopbackServer(script) as server:
+        asyncio.run(run(server.url))
+    assert ["stream_options" in asked.body for asked in server.asked] == [True, False]
+
+
 def test_a_reply_that_is_packed_is_unpacked() -> None:
     """Though it was asked not to be."""
     packed = gzip.compress(b'{"content": [{"type": "text", "text": "Done."}], "usage": {}}')

@@ -185,10 +185,18 @@ class ForwardedRequest:
                 proxy=_proxy_for(upstream.url),
             ) as reply:
                 if reply.status != 200:
-                    raise await self._refused(reply, upstream)
-                if reply.content_type == _EVENTS:
+                    error = await self._refused(reply, upstream)
+                    if not (self._hides_usage and "stream_options" in error.problem):
+                        raise error
+                elif reply.content_type == _EVENTS:
                     return await self._stream(reply, upstream)
-                return await self._read_whole(reply, upstream)
+                else:
+                    return await self._read_whole(reply, upstream)
+            # An old server, which does not know the option that we added.
+            body = json.loads(self._body)
+            body.pop("stream_options", None)
+            self._body, self._hides_usage = json.dumps(body).encode(), False
+            return await self._send(upstream)
         except (aiohttp.ClientError, TooLarge) as error:
             raise self._lost(connection_error(error, upstream.spec, upstream.secrets)) from None
         except ModelError as error:
