@@ -161,9 +161,7 @@ class SdkModel(ABC):
                 named |= {self._refused_in(error_text(error, self.secrets), question)}
                 sets = [named]
                 if not isinstance(error, sdk.NotFoundError):
-                    sets += (
-                        named | guess for guess in ({"cache"}, {"schema"}, {"cache", "schema"})
-                    )
+                    sets += (named | guess for guess in _UNNAMED)
                 untried = (less for less in sets if self._request(question, less) not in tried)
                 if (less := next(untried, None)) is None:
                     raise
