@@ -183,6 +183,6 @@ def test_a_skill_by_a_scripted_teacher_is_measured_on_it_as_a_student(
     status = main(["generate", "answer about Wick", *words, "--max-output", "16", "--json"])
     data = json.loads(capsys.readouterr().out)
     assert status == 0  # six cases of six, as many as it takes to show that it helps
-    assert data["best"] == 2
-    assert [attempt["summary"][0]["skill_rate"] for attempt in data["attempts"]] == [0, 1]
+    assert data["chosen"] == 2
+    assert [attempt["learning"][0]["skill_rate"] for attempt in data["attempts"]] == [0, 1]
     assert load_skill(tmp_path / "skills/wick/SKILL.md").body == body

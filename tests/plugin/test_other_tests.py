@@ -3,7 +3,6 @@
 But for those inside a skill that the same run tests, unless its code is allowed.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -149,34 +148,3 @@ def test_the_failures_of_the_last_run_come_again_with_their_fixtures(
     second.stdout.fnmatch_lines_random(
         [f"{HELPER}::test_helper FAILED*", "skill_meta.json::open-gate* FAILED*"]
     )
-
-
-GARBAGE = """
-    import gc
-    import json
-
-    seen = {}
-
-    def pytest_runtest_setup(item):
-        seen.setdefault("collects", gc.isenabled())
-
-    def pytest_unconfigure(config):
-        seen.update(collects_at_the_end=gc.isenabled(), frozen=gc.get_freeze_count() > 0)
-        (config.rootpath / "garbage.json").write_text(json.dumps(seen))
-"""
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("others", [False, True])
-def test_garbage_is_collected_as_ever_if_other_tests_run(
-    pytester: pytest.Pytester, others: bool
-) -> None:
-    """Without them, not before the first answer, and not in what was there by then."""
-    write_skill(pytester.path / "skills/gate")
-    pytester.makeconftest(GARBAGE)
-    pytester.makepyfile(test_other="def test_other(): pass")
-    model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model, *(["."] if others else [])]
-    assert pytester.runpytest_subprocess(*args).ret == 0
-    seen = json.loads((pytester.path / "garbage.json").read_text())
-    assert seen == {"collects": others, "collects_at_the_end": True, "frozen": not others}

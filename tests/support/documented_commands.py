@@ -146,12 +146,14 @@ def run_list(place: Place, words: list[str]) -> None:
 
 
 def run_report(place: Place, words: list[str]) -> None:
-    project = place.project
-    for shard, model in enumerate(("haiku", "sonnet"), start=1):
-        shutil.rmtree(project / f"shard-{shard}", ignore_errors=True)
-        (project / f"shard-{shard}").mkdir()
-        results = made_run(skills=("wick",), models=(model,), cases=12, passes=with_skill)
-        (project / f"shard-{shard}/results.json").write_bytes(results_bytes(results))
+    """Of shards for each model, or of a run of both, in which all tests pass."""
+    project, models = place.project, ("haiku", "sonnet")
+    runs = {f"shard-{number}/results.json": [of] for number, of in enumerate(models, start=1)}
+    runs |= {word: [*models] for word in words[2:] if word.endswith(".json") and "*" not in word}
+    for name, of_run in runs.items():
+        (project / name).parent.mkdir(exist_ok=True)
+        results = made_run(skills=("wick",), models=of_run, cases=12, passes=with_skill)
+        (project / name).write_bytes(results_bytes(results))
     files = [name for word in words[2:] for name in _expanded(project, word)]
     shown = place.output([*words[:2], *files])
     assert "haiku" in shown
