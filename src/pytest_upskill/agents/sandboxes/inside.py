@@ -52,7 +52,7 @@ class ProcessLimits:
         total, _, self.shared_at_start = _machine_memory()
         self.scarce = min(int(total * _SCARCE[0]), _SCARCE[1])
         self.folders = [os.fsdecode(field) for field in fields[6:]]
-        self.files_before = self.files_at_start = self._files()
+        self.files_before, self.files_at_start = 0, self._files()
         self.of_a_process = self._of_a_process()
         self.last_pid = 1
 
@@ -79,6 +79,10 @@ class ProcessLimits:
         if files > self.files and files > before:
             return f"it made more than {self.files} files", True
         return "", bool(pids)
+
+    def accept_files(self) -> None:
+        """A stopped command may have made some before it died: the next is not to blame."""
+        self.files_before = self._files() - self.files_at_start
 
     def hurry(self) -> bool:
         """Whether so many processes were started since the last call that a check is due."""
@@ -456,6 +460,8 @@ class Helper:
             if not pid:
                 return
             if command := self.commands.pop(pid, None):
+                if command.note:
+                    self.limits.accept_files()
                 self._finish(command, status)
 
     def _finish(self, command: RunningCommand, status: int) -> None:
