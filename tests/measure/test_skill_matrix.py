@@ -153,6 +153,10 @@ def test_a_neighbour_that_is_opened_first_hurts(tmp_path: Path) -> None:
     assert study.conclusions[1].endswith(
         "when both others are installed: docs is opened first in 20 of 20"
     )
+    assert study.conclusions[4:6] == (
+        "pdf alone: +100 points (+69 to +100)",
+        "csv alone: +100 points (+63 to +100)",
+    )
     assert "docs is only a neighbour: no cases" in study.conclusions
     assert study.conclusions[-1] == "Of 6 pairs: 4 hurt, 2 no change shown"
 
@@ -165,6 +169,15 @@ def test_what_is_not_known_is_never_called_no_effect(tmp_path: Path) -> None:
     assert study.conclusions[-1] == (
         "The only pair is not shown to hurt or to help, which does not mean that nothing happens"
     )
+
+
+def test_the_lift_of_a_skill_alone_needs_answers(tmp_path: Path) -> None:
+    class Silent(Answerer):
+        def __call__(self, questions: Sequence[Question]) -> list[Reply]:
+            return [NoAnswer("down") for _ in questions]
+
+    study = studied(sources(tmp_path, pdf=3, csv=0), Silent())
+    assert "pdf alone: not known" in study.conclusions
 
 
 def test_what_the_list_costs_is_estimated(tmp_path: Path) -> None:

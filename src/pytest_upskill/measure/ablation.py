@@ -100,7 +100,7 @@ class Ablation:
             self.subject,
             (self._in_arms(without, self.cases, baseline=True),),
             (Contrast(WHOLE, (WHOLE,), (_NO_SKILL,)), *contrasts),
-            self._concluded,
+            lambda study, _: self._concluded(study),
         )
 
     def shorter_plan(self, parts: Sequence[Part], cases: tuple[CheckedCase, ...]) -> StudyPlan:

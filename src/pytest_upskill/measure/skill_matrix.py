@@ -12,13 +12,14 @@ from .._util.files import resolved
 from .._util.texts import counted, one_line
 from ..checks import CheckedCase
 from ..errors import InputError, SettingsError, shown
-from ..results.contrasts import Contrast, gain_words
+from ..results.arm_comparison import unit_of
+from ..results.contrasts import Contrast, gain_words, points_words
 from ..results.study import Study
 from ..skills.skill import Skill, estimated_tokens
 from ..trials.arm import Arm, SkillCopy
 from ..trials.subject import CHAT, Subject
 from .arm_maker import ArmMaker, files_of_cases
-from .study_runner import CasesInArms, SkillCases, StudyPlan
+from .study_runner import CasesInArms, Scores, SkillCases, StudyPlan, lift_between
 
 _LEGEND: Final = (
     "By how many points the lift of a skill, on its own cases, changes when another is installed "
@@ -143,11 +144,17 @@ def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[^\s\"]+", name) else json.dumps(name, ensure_ascii=False)
 
 
-def _concluded(members: Sequence[Member], pairs: Mapping[str, Pair], study: Study) -> Study:
+def _concluded(
+    members: Sequence[Member],
+    pairs: Mapping[str, Pair],
+    study: Study,
+    scores: Mapping[str, Scores],
+) -> Study:
     """The worst pair first."""
     contrasts = sorted(study.contrasts, key=lambda c: c.lift.lift if c.lift else 0.0)
     of_shown = [c for c in contrasts if c.word in ("hurts", "helps")]
     conclusions = [_shown_sentence(study, pairs[c.name], c) for c in of_shown[:_MOST_SENTENCES]]
+    conclusions += [_alone_sentence(member, scores) for member in members if member.cases]
     if study.errored:
         reason = f": {one_line(study.error, 200)}" if study.error else ""
         conclusions.append(f"{counted(study.errored, 'trial')} without an answer{reason}")
@@ -172,6 +179,14 @@ def _concluded(members: Sequence[Member], pairs: Mapping[str, Pair], study: Stud
 def listing_tokens(skill: Skill) -> int:
     """An estimate of what a skill's entry in the list of skills costs every request."""
     return estimated_tokens(f"{skill.name}: {skill.description}")
+
+
+def _alone_sentence(member: Member, scores: Mapping[str, Scores]) -> str:
+    """The lift of a skill without neighbours: a description, which is no test of the family."""
+    alone, none = Pair(member.name, ()).arms
+    lift = lift_between(scores[none], scores[alone])
+    words = points_words(lift, unit_of(member.source.score)) if lift else "not known"
+    return f"{one_line(member.name, 60)} alone: {words}"
 
 
 def _shown_sentence(study: Study, pair: Pair, contrast: Contrast) -> str:

@@ -21,7 +21,7 @@ from ..settings import Score, Settings
 from ..skills.case_loading import find_cases, has_cases
 from ..skills.context import load_for_run
 from ..skills.skill import Skill
-from ..stats import LEVEL, Differences, Family, cases_to_tell, family_level
+from ..stats import LEVEL, Differences, Family, Lift, cases_to_tell, family_level, paired_lift
 from ..stats.descriptive import mean_and_spread
 from ..stats.intervals import half_width
 from ..stats.power import fewest_cases
@@ -32,6 +32,9 @@ from ..trials.subject import Subject
 from ..trials.trial import Question, sample_of
 from .estimate import Estimate, calls_of_trial, estimate_of
 from .evaluate import Evaluator, asked_cases
+
+# Scores of an arm by sample: of every case that asks it, the scores of all runs.
+Scores = Mapping[str, Sequence[Sequence[float]]]
 
 MATTERS: Final = 0.1  # the smallest change that nobody would want to miss
 _MIN_CASES: Final = 3  # for an interval of tokens
@@ -83,7 +86,8 @@ class StudyPlan:
     subject: Subject
     groups: tuple[CasesInArms, ...]
     contrasts: tuple[Contrast, ...]
-    conclude: Callable[[Study], Study] = lambda study: study  # in sentences
+    # In sentences, from the scores of the arms too.
+    conclude: Callable[[Study, Mapping[str, Scores]], Study] = lambda study, _: study
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ class StudyRunner:
             self.done(progress.words)
             if not progress.family.open:
                 break
-        return plan.conclude(progress.study())
+        return plan.conclude(progress.study(), progress.scores())
 
     def _ask(self, progress: "_Progress", runs: range) -> None:
         """Ask everything at once, and add the records."""
@@ -206,7 +210,7 @@ class _Progress:
 
     def look(self, runs: int) -> None:
         """Judge all contrasts that are not shown yet, and settle those that can be."""
-        scores, by_contrast = self._scores(), dict[str, Differences]()
+        scores, by_contrast = self.scores(), dict[str, Differences]()
         for contrast in filter(self._is_open, self.plan.contrasts):
             if self._has_errors(contrast):
                 self._incomplete.add(contrast.name)
@@ -223,7 +227,7 @@ class _Progress:
         records = (self.records[name] for name in (*contrast.plus, *contrast.minus))
         return any(record.outcome == "errored" for record in chain.from_iterable(records))
 
-    def _scores(self) -> dict[str, "Scores"]:
+    def scores(self) -> dict[str, Scores]:
         return {
             arm.name: scores_of(group, self.records[arm.name])
             for group in self.plan.groups
@@ -235,7 +239,7 @@ class _Progress:
         records, plan = [*chain.from_iterable(self.records.values())], self.plan
         costs = [record.cost for record in self.by_question.values() if not record.stored]
         errors = [record.error or "" for record in records if record.outcome == "errored"]
-        scores = self._scores()
+        scores = self.scores()
         return Study(
             title=plan.title,
             legend=plan.legend,
@@ -292,7 +296,7 @@ class _Progress:
         return {"tokens": mean, "tokens_span": (mean - half, mean + half)}
 
 
-def _arm(arm: Arm, records: Sequence[Record], scores: "Scores") -> StudyArm:
+def _arm(arm: Arm, records: Sequence[Record], scores: Scores) -> StudyArm:
     answered = [record for record in records if record.outcome != "errored"]
     activities = [record.activity for record in answered if record.activity]
     tokens = _tokens_by_case(records)
@@ -313,10 +317,6 @@ def _tokens_by_case(records: Iterable[Record]) -> dict[str, float]:
         if record.outcome != "errored" and record.tokens is not None:
             by_case.setdefault(record.case, []).append(record.tokens)
     return {case: fmean(tokens) for case, tokens in by_case.items()}
-
-
-# Scores of an arm by sample: of every case that asks it, the scores of all runs.
-Scores = Mapping[str, Sequence[Sequence[float]]]
 
 
 def scores_of(group: CasesInArms, records: Iterable[Record]) -> Scores:
@@ -364,6 +364,13 @@ def paired(contrast: Contrast, by_arm: Mapping[str, Mapping[str, float]]) -> dic
         key: sum(values[key] for values in plus) - sum(values[key] for values in minus)
         for key in common
     }
+
+
+def lift_between(over: Scores, of: Scores) -> Lift | None:
+    """Of two arms, by itself: not adjusted for other contrasts; None without a common sample."""
+    pairs = [(_mean(over[key]), _mean(cases)) for key, cases in of.items() if key in over]
+    runs = max((len(values) for cases in of.values() for values in cases), default=0)
+    return paired_lift(pairs, runs) if pairs else None
 
 
 def _mean(cases: Sequence[Sequence[float]]) -> float:
