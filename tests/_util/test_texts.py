@@ -14,6 +14,7 @@ from pytest_upskill._util.texts import (
     duration,
     guess,
     harmless,
+    message_line,
     one_line,
     plain,
     printed,
@@ -139,6 +140,19 @@ def test_shown_and_cut_characters_add_up(text: str, limit: int) -> None:
 
 def test_one_line_turns_lines_and_tabs_into_spaces() -> None:
     assert one_line("  first\r\n\tsecond\n\n third ", 80) == "first second third"
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ("a.json: no queries\n  Write one.", "a.json: no queries. Write one."),
+        ("it is broken.\n  Mend it.", "it is broken. Mend it."),
+        ("not usable twice:\n  Bad JSON\n  Try again.", "not usable twice: Bad JSON. Try again."),
+        ("a:1: unknown\na:2: missing", "a:1: unknown a:2: missing"),
+    ],
+)
+def test_a_hint_is_a_sentence_of_its_own(message: str, line: str) -> None:
+    assert message_line(message, 80) == line
 
 
 def test_long_line_ends_in_an_ellipsis() -> None:

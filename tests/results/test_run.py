@@ -74,7 +74,10 @@ def all_pass(*_: object) -> bool:
             {"tests": (), "records": (), "untested": {"gate": "all cases are skipped"}},
             ["gate: can't pass: all cases are skipped"],
         ),
-        ({"tests": (), "records": (), "broken": {"x": "no text"}}, ["not tested: no text"]),
+        (
+            {"tests": (), "records": (), "broken": {"x": "no text\n  Write one."}},
+            ["not tested: no text. Write one."],
+        ),
     ],
 )
 def test_a_gate_without_evidence_fails_and_says_why(

@@ -267,6 +267,7 @@ def test_garbage_counts_as_a_version(project: Project) -> None:
     status, data = results(project, fake)
     assert (status, data["chosen"]) == (0, 3)
     assert [bool(one["problem"]) for one in data["attempts"]] == [False, True, False]
+    assert "no JSON object in the reply. Try" in " ".join(fake.of("describer")[-1].question.split())
     assert load_skill(folder / "SKILL.md").description == GOOD
 
 

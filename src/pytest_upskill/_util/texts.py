@@ -22,6 +22,7 @@ _HARMFUL = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _COLOURS = re.compile(r"(\x1b\[[\d;]*m|\r\x1b\[K)")  # colours, and clearing a line
+_HINT = re.compile(r"([^\s.,:;!?…])\n[ ]*(?=[A-Z])")  # a hint is a sentence, a problem is none
 _MAX_SCANNED = 100_000
 _TEN_CENTS, _THOUSAND = 0.0995, 999.995  # from there on dollars have two decimals, or none
 WORTH_CUTTING = 200  # characters; cutting less saves too little
@@ -66,6 +67,11 @@ def one_line(text: str, limit: int | None) -> str:
     """Untrusted text on one line, safe to print, at most ``limit`` characters."""
     flat = " ".join(harmless(text if limit is None else text[:_MAX_SCANNED]).split())
     return flat if limit is None or len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def message_line(message: str, limit: int) -> str:
+    """A problem and, on lines of their own, its hints, as sentences on one line."""
+    return one_line(_HINT.sub(r"\1. ", message[:_MAX_SCANNED]), limit)
 
 
 def first_few(texts: Sequence[str], most: int, separator: str = ", ") -> str:

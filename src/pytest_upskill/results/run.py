@@ -24,7 +24,7 @@ from pydantic import (
 
 from .._util.credentials import shown_words
 from .._util.git import Commit
-from .._util.texts import counted, one_line, shortened
+from .._util.texts import counted, message_line, one_line, shortened
 from ..settings import Gates
 from ..stats import LEVEL, flakiness, pass_hat_k, plan_level
 from ..trials.answer import AnswerFile
@@ -337,7 +337,7 @@ class RunResults:
     @property
     def not_tested(self) -> list[str]:
         """Tests that could not be asked, and why."""
-        return [f"not tested: {one_line(reason, 200)}" for reason in self.broken.values()]
+        return [f"not tested: {message_line(reason, 200)}" for reason in self.broken.values()]
 
     @property
     def untested_by_reason(self) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Final
 
 from .._util.files import resolved
-from .._util.texts import one_line, shortened, visible
+from .._util.texts import message_line, one_line, shortened, visible
 from ..checks import KINDS, checks_of
 from ..errors import InputError, shown
 from ..results.run import RunResults
@@ -151,7 +151,7 @@ class Descriptions(Improvement):
     def _tried(self, attempt: Attempt) -> tuple[str, str]:
         """A version as its teacher sees it: what it says, and what it gets right."""
         if attempt.learning is None:
-            problem = f"(it could not be used: {one_line(attempt.problem or '', 300)})"
+            problem = f"(it could not be used: {message_line(attempt.problem or '', 300)})"
             return problem, f"attempt {attempt.number}"
         right = self.right(attempt.learning)
         return attempt.draft.description, f"{right:.0%} of the queries below decided right"

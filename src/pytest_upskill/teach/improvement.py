@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Final
 
-from .._util.texts import counted, one_line
+from .._util.texts import counted, message_line
 from ..checks import CheckedCase
 from ..errors import BudgetError, UnusableError
 from ..results.arm_comparison import unit_of
@@ -160,7 +160,7 @@ class Improvement(ABC):
         if attempt.learning:
             self.run.screen.row(attempt.label, self.cells(attempt.learning), self.size(attempt))
         else:
-            problem = one_line(attempt.problem or "", 120)
+            problem = message_line(attempt.problem or "", 120)
             self.run.screen.line(f"{attempt.label:<11}{problem}")
         self.run.state.keep_attempt(attempt)
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import PlainSerializer
 
-from .._util.texts import counted, dollars, one_line
+from .._util.texts import counted, dollars, message_line, one_line
 from ..errors import shown
 from ..results.arm_comparison import unit_of
 from ..results.contrasts import Contrast, points_words
@@ -80,7 +80,7 @@ def attempt_text(attempt: Attempt) -> str:
                 wrong = row.wrong(should_open)
                 lines += [f"  {problem} for {query.name} ({query.count})" for query in wrong]
     else:
-        lines.append(one_line(attempt.problem or "", 500) or "not measured")
+        lines.append(message_line(attempt.problem or "", 500) or "not measured")
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from .._util.texts import counted, one_line, unsigned_points
+from .._util.texts import counted, message_line, one_line, unsigned_points
 from ..results.contrasts import is_within
 from ..results.run import RunResults
 from ..skills.context import FilesOnDisk
@@ -306,7 +306,7 @@ def _own_files(body: str) -> set[str]:
 def _tried_text(attempt: Attempt) -> str:
     """A version and what fails with it, or why there was none."""
     if not attempt.learning:
-        problem = one_line(attempt.problem or "", 500)
+        problem = message_line(attempt.problem or "", 500)
         return f"Attempt {attempt.number} could not be used: {problem}"
     body = fenced("version", attempt.draft.body)
     tokens, report = counted(attempt.draft.tokens, "token"), report_for_teacher(attempt.learning)
