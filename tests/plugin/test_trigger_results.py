@@ -51,9 +51,12 @@ def write_queries(pytester: pytest.Pytester, queries: dict[str, bool]) -> None:
     pytester.path.joinpath("pdf/evals/triggers.json").write_text(json.dumps(listed))
 
 
-def write_case(pytester: pytest.Pytester) -> None:
-    cases = {"cases": [{"id": "greet", "input": "Say hi", "expected": {"contains": ["hi"]}}]}
-    pytester.path.joinpath("pdf/skill_meta.json").write_text(json.dumps(cases))
+def write_case(pytester: pytest.Pytester, *more: str) -> None:
+    cases = [
+        {"id": name, "input": f"Say hi, {name}", "expected": {"contains": ["hi"]}}
+        for name in ("greet", *more)
+    ]
+    pytester.path.joinpath("pdf/skill_meta.json").write_text(json.dumps({"cases": cases}))
 
 
 def opens(pytester: pytest.Pytester, text: str) -> None:
@@ -197,6 +200,26 @@ def test_queries_of_a_file_that_is_gone(project: pytest.Pytester) -> None:
     assert "trigger-complete-the-tax-form" in gone.gate["reasons"][0]
     run(project, "--skill-accept")
     assert list(accepted()["models"]["scripted:model.py:answer"]["cases"]) == ["greet"]
+
+
+def test_a_run_of_all_cases_or_all_queries_tells_which_of_them_is_gone(
+    project: pytest.Pytester,
+) -> None:
+    write_case(project, "wave")
+    run(project, "--skill-accept")
+    write_case(project)
+    write_queries(project, {query: should for query, should in QUERIES.items() if should})
+    gone = {"not trigger": ["wave"], "trigger": ["capital", "haiku"]}
+    for mark, names in gone.items():
+        finished = run(project, "-m", mark)
+        [reason] = finished.gate["reasons"]
+        assert finished.status == 1
+        assert [name for name in ("wave", "capital", "haiku") if name in reason] == names
+    assert run(project, "-k", "tax").status == 0
+    run(project, "-m", "trigger", "--skill-accept")
+    cases = accepted()["models"]["scripted:model.py:answer"]["cases"]
+    assert sorted(name for name in cases if not name.startswith("trigger-")) == ["greet", "wave"]
+    assert len(cases) == 5
 
 
 def test_a_run_of_queries_alone_keeps_what_was_accepted_of_cases(project: pytest.Pytester) -> None:

@@ -28,6 +28,7 @@ from ..results.regressions import AcceptedComparison, CaseState, Compared, Prese
 from ..results.run import RunResults, judged
 from ..results.run_notes import run_notes
 from ..settings import Settings
+from ..skills.trigger_loading import PREFIX
 from ..trials.plan import PlannedCase, Unmatched
 from ..trials.subject import SkillOnSubject, Subject
 from .items import is_skipped
@@ -90,12 +91,8 @@ def unmatched_of(
     by_pair: dict[SkillOnSubject, _AcceptedOfModel] = {}
     for file in files:
         for model in file.accepted.models.keys() & subjects.keys():
-            listed = bool(file.siblings)
-            accepted, of = (
-                file.accepted.models[model],
-                sum(file.runnable.get(model, Counter()).values()),
-            )
-            entry = _AcceptedOfModel(accepted, file.source.folder, of, listed)
+            accepted, of = file.accepted.models[model], file.runnable.get(model, Counter())
+            entry = _AcceptedOfModel(accepted, file.source.folder, of, bool(file.siblings))
             by_pair[SkillOnSubject(file.source.label, subjects[model])] = entry
             for case in file.cases:
                 state: CaseState = "left out" if file.fits(case, model) else "for other models"
@@ -126,13 +123,14 @@ def unmatched_of(
             was.count,
             entry.accepted.date,
             why,
-            entry.of,
+            entry.of[of_triggers],
             str(entry.folder),
             pair.subject.agent,
+            of_triggers,
         )
         for pair, entry in by_pair.items()
         for name, why in unmatched_in(entry.accepted, entry.present, all_listed=entry.all_listed)
-        if (was := entry.accepted.cases[name])
+        for was, of_triggers in [(entry.accepted.cases[name], entry.counts_queries(name))]
     )
 
 
@@ -142,9 +140,17 @@ class _AcceptedOfModel:
 
     accepted: ModelResults
     folder: Path
-    of: int = 0
+    of: Counter[bool] = field(default_factory=Counter)  # tests, by whether they are triggers
     all_listed: bool = False
     present: dict[str, Present] = field(default_factory=dict)
+
+    def counts_queries(self, name: str) -> bool:
+        """Whether a run that judges this result has all queries, not all cases.
+
+        Where none of its own kind is left, that is told by the other.
+        """
+        is_trigger = name.startswith(PREFIX)
+        return is_trigger if self.of[is_trigger] else not is_trigger
 
 
 def _read_if_good(folder: Path) -> AcceptedResults:

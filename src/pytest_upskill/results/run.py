@@ -526,12 +526,12 @@ def _totals(tests: Iterable[PlannedCase]) -> dict[Group, int]:
 
 def judged(unmatched: Iterable[Unmatched], tests: Iterable[PlannedCase]) -> list[Unmatched]:
     """Those that a run can judge: one of some cases says nothing of what it has no test for."""
-    counts = Counter(test.pair for test in tests if test.of)
+    counts = Counter(test.group for test in tests if test.of)
     seen = ("skipped", "marked xfail", "changed")
     return [
         accepted
         for accepted in unmatched
-        if accepted.why in seen or counts[accepted.pair] >= accepted.of
+        if accepted.why in seen or counts[accepted.group] >= accepted.of
     ]
 
 

@@ -172,6 +172,11 @@ class Unmatched(WithPair):
     of: Whole = 0  # cases that a run of all of them has: with fewer, it says nothing of the rest
     folder: Annotated[str, Field(exclude=True)] = ""  # of the skill
     agent: str = CHAT
+    of_triggers: Flag = False  # whether ``of`` is a number of queries
+
+    @property
+    def group(self) -> Group:
+        return Group(self.pair, self.of_triggers)
 
 
 @dataclass(frozen=True)
