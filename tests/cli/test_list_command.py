@@ -256,6 +256,24 @@ def test_the_last_three_models_are_listed(
     assert [(found["cases"], found["of"]) for found in skill["results"][:2]] == [(2, 5), (5, 5)]
 
 
+def test_a_run_of_triggers_alone_does_not_hide_the_last_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_skill(tmp_path / "gate")
+    (folder / "skill_meta.json").unlink()
+    (folder / "evals").mkdir()
+    queries = [{"query": "Open it?", "should_trigger": True}]
+    (folder / "evals/triggers.json").write_text(json.dumps(queries))
+    run, later = made_run(arms=("skill",)), STARTED + timedelta(minutes=1)
+    keep(run, tmp_path / ".upskill/runs", 10**9)
+    triggers = tuple(replace(test, is_trigger=True) for test in run.tests)
+    keep(replace(run, tests=triggers, started=later), tmp_path / ".upskill/runs", 10**9)
+    assert len([*(tmp_path / ".upskill/runs").glob("*.json*")]) == 2
+    shown = listed(capsys, ".")
+    assert shown.count("last run haiku 83%") == 1
+    assert "tokens, no cases, 1 query\n" in shown
+
+
 def test_skills_of_the_same_name_have_their_own_results(
     pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:

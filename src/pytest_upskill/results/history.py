@@ -170,12 +170,13 @@ def find(kept: Sequence[KeptRun], text: str) -> KeptRun:
 
 
 def newest(folder: Path) -> dict[str, dict[str, KeptRow]]:
-    """The newest row by skill and model; damaged files are skipped."""
+    """The newest row with a pass rate by skill and model; damaged files are skipped."""
     rows: dict[str, dict[str, KeptRow]] = {}
     for run in runs(folder):
         with suppress(ResultsError):
             for row in run.head.summary:
-                rows.setdefault(row.skill, {}).setdefault(row.label, KeptRow(run, row))
+                if row.skill_rate is not None:  # a run of triggers alone has none
+                    rows.setdefault(row.skill, {}).setdefault(row.label, KeptRow(run, row))
     return rows
 
 

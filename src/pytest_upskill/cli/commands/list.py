@@ -27,6 +27,7 @@ from ...skills.folder import SKILL_NAMES, contents_of
 from ...skills.references import files_named
 from ...skills.search import SkippedFolder, find_skills, labels_of, left_out_lines
 from ...skills.skill import Skill, estimated_tokens, load_skill, name_of
+from ...skills.trigger_loading import all_triggers, load_triggers
 from ...skills.upskill_config import read_config
 from ..ini_file import ini_paths
 from ..output import stdout_look
@@ -112,6 +113,7 @@ class ListedSkill:
     files: tuple[ListedFile, ...] = ()
     cases_file: str | None = None
     cases: tuple[ListedCase, ...] = ()
+    queries: int = 0  # of triggers
     results: tuple[LastResult, ...] = ()
     errors: tuple[ListedError, ...] = ()
 
@@ -208,6 +210,7 @@ def _listed(file: Path, rows: Mapping[str, KeptRow]) -> ListedSkill:
         files=files,
         cases_file=shown(cases_file) if cases_file else None,
         cases=tuple(ListedCase(case.id, case.input) for case in cases),
+        queries=len(all_triggers(load_triggers(folder))),
         results=tuple(results),
         errors=_listed_errors(errors),
     )
@@ -304,7 +307,8 @@ def _skill_lines(skill: ListedSkill, look: TerminalLook) -> Iterator[str]:
         yield title
     else:
         cases = counted(len(skill.cases), "case") if skill.cases_file else "no cases"
-        yield f"{title}  {_tokens_of(skill)}, {cases}"
+        queries = f", {counted(skill.queries, 'query')}" if skill.queries else ""
+        yield f"{title}  {_tokens_of(skill)}, {cases}{queries}"
         yield from _wrapped(skill.description or "", look, most=2)
     most_files, most_models = (None, None) if look.verbosity else (_FILES_SHOWN, _MODELS_SHOWN)
     yield from _first(map(_file_line, skill.files), most_files, "file", look)
