@@ -9,7 +9,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import Changes, Earlier, changes
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import Count
-from support.made import STARTED, made_run, pair_of
+from support.made import STARTED, made_run, made_triggers, pair_of
 
 SAME = ("case-0", "case-1", "case-2", "case-3")
 
@@ -106,6 +106,14 @@ def test_a_deselected_case_is_neither_new_nor_gone(swap: bool) -> None:
     found = compared(*(reversed(both) if swap else both))
     assert (found.cases, found.gone, found.compared) == ({}, (), 2)
     assert found.not_asked == {pair_of("gate", "haiku"): 2}
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_cases_are_neither_new_nor_gone_beside_a_run_of_triggers_alone(swap: bool) -> None:
+    both = [made_triggers(only=False), made_triggers()]
+    found = compared(*(reversed(both) if swap else both))
+    assert (found.cases, found.gone, found.compared) == ({}, (), 7)
+    assert found.not_asked == {pair_of("gate", "haiku", "claude"): 6}
 
 
 def test_cases_of_other_models_and_unanswered_ones_are_no_changes() -> None:

@@ -261,7 +261,7 @@ class Changes:
     cases: Mapping[Place, ChangedCase]
     gone: tuple[PlannedCase, ...]
     compared: int  # cases that were answered in both, and not edited
-    not_asked: Mapping[SkillOnSubject, int]  # in one of them, by -k or --lf
+    not_asked: Mapping[SkillOnSubject, int]  # in one of them, by -k, -m or --lf
 
     def of(self, test: PlannedCase) -> ChangedCase | None:
         return self.cases.get(_place(test))
@@ -275,7 +275,10 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
     before = earlier.results
     old, new = ({_place(test): test for test in run.tests} for run in (before, later))
     pairs = {test.pair for test in old.values()} & {test.pair for test in new.values()}
-    parts = [incomplete(run.tests) for run in (before, later)]
+    # Where all cases of a kind were asked; of a kind without any, say by -m, nothing is known.
+    whole = [
+        {test.group for test in run.tests} - incomplete(run.tests).keys() for run in (before, later)
+    ]
     changed: dict[Place, ChangedCase] = {}
     compared: dict[Place, tuple[Count, Count]] = {}
     not_asked = Counter[SkillOnSubject]()
@@ -299,13 +302,13 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
                 changed[place] = ChangedCase(
                     kind, was, now, thresholds=thresholds, records=tuple(old_records)
                 )
-        elif test.of and test.group not in parts[0]:
+        elif test.of and test.group in whole[0]:
             changed[place] = ChangedCase("new", now=_count(records))
         else:
             not_asked[test.pair] += 1
     for place, test in old.items():
         if test.pair in pairs and place not in new:
-            if test.of and test.group not in parts[1]:
+            if test.of and test.group in whole[1]:
                 gone.append(test)
             else:
                 not_asked[test.pair] += 1
