@@ -111,6 +111,12 @@ def test_without_a_baseline_the_grid_shows_pass_rates(page: Page, tmp_path: Path
     assert kinds == ["down-3", "down-3", "zero", "up-3", "up-3"]
 
 
+def test_queries_are_not_in_the_grid(page: Page, tmp_path: Path) -> None:
+    page.open(write_page(made_triggers(only=False), tmp_path))
+    assert page.texts(".case-grid h3") == ["Lift by case and model, worst first"]
+    assert sorted(row[0] for row in grid_rows(page)) == [f"case-{n}" for n in range(6)]
+
+
 def test_a_lift_of_checks_is_not_explained_by_pass_rates(page: Page, tmp_path: Path) -> None:
     page.open(write_page(checked_run([(1, 6), (3, 2)]), tmp_path))
     assert [row[1] for row in grid_rows(page)] == ["−14 ✗", "+71 ✗"]

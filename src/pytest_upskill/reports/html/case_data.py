@@ -84,6 +84,7 @@ def page_data(
                 "skill": shown_name(skill),
                 "name": shown_name(case),
                 "question": _cut(results.questions.get((skill, case)), limits.telling),
+                "is_trigger": infos[skill, case].is_trigger,
                 "tags": [shown_name(tag) for tag in infos[skill, case].tags],
                 "place": shown_name(_place(infos[skill, case].file, infos[skill, case].line)),
             }

@@ -113,7 +113,8 @@ function nearest(cells, from, by) {
   return Math.abs(by) === 1 ? linked[0] : linked.at(-1);
 }
 
-for (const [skill, own] of Map.groupBy(tests, (test) => test.skill)) {
+// Queries have no lift.
+for (const [skill, own] of Map.groupBy(tests.filter((test) => !test.is_trigger), (test) => test.skill)) {
   const section = document.getElementById(data.skills[skill]?.id);
   section?.append(gridOf(skill, own));
 }
