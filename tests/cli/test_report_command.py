@@ -17,6 +17,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_file import read_run, results_bytes
 from pytest_upskill.settings import Gates, Settings
 from support.made import made_run
+from support.made_studies import HURTS, made_study
 
 
 def good(_number: int, _model: str, arm: str, _run: int) -> bool:
@@ -151,6 +152,25 @@ def test_every_report_can_be_written(tmp_path: Path) -> None:
     assert (tmp_path / "r.md").read_text() == markdown_summary(results, [], len(results.failed))
     assert (tmp_path / "bench/iteration-1/benchmark.json").is_file()
     assert (tmp_path / "r.json").read_bytes() == results_bytes(results)
+
+
+def test_a_run_without_answers_to_write_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("study.json"), made_run(cases=0, studies=(made_study([HURTS]),)))
+    assert main(["report", "study.json", "--csv", "r.csv", "--benchmark", "bench"]) == 2
+    assert capsys.readouterr().err == (
+        "pytest-upskill: --csv r.csv: nothing to write: there are no answers\n"
+        "pytest-upskill: --benchmark bench: nothing to write: no case has an answer\n"
+    )
+    run = made_run(arms=("skill",), passes=good)
+    triggers = tuple(replace(test, is_trigger=True) for test in run.tests)
+    write(Path("triggers.json"), replace(run, tests=triggers))
+    assert main(["report", "triggers.json", "--csv", "r.csv", "--benchmark", "bench"]) == 2
+    assert capsys.readouterr().err.startswith("pytest-upskill: --benchmark bench: nothing to")
+    assert Path("r.csv").is_file()
+    assert not Path("bench").exists()
 
 
 def test_an_unwritable_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,7 +108,7 @@ REPORTS: Final[Mapping[str, Callable[[Path, Finished], Sequence[Path]]]] = {
     "json_file": lambda file, run: write_report(file, results_bytes(run.results)),
     "html_file": lambda file, run: write_report(file, _page(run)),
     "markdown_file": lambda file, run: write_report(file, run.markdown()),
-    "csv_file": lambda file, run: write_report(file, csv_text(run.results)),
+    "csv_file": lambda file, run: write_csv(file, run.results),
     "benchmark_folder": lambda folder, run: add_benchmark(folder, run.results),
     "transcripts_folder": lambda folder, run: write_transcripts(folder, run.results),
 }
@@ -131,6 +131,12 @@ def write_report(file: Path, content: str | bytes) -> list[Path]:
     return [file]
 
 
+def write_csv(file: Path, results: RunResults) -> list[Path]:
+    if not results.records:
+        raise SettingsError("csv_file", "nothing to write: there are no answers", value=shown(file))
+    return write_report(file, csv_text(results))
+
+
 def write_transcripts(folder: Path, results: RunResults) -> list[Path]:
     """Overwrite those of the same trials, and keep others."""
     written = False
@@ -143,7 +149,10 @@ def write_transcripts(folder: Path, results: RunResults) -> list[Path]:
 def add_benchmark(folder: Path, results: RunResults) -> list[Path]:
     """Add an iteration, with the same number for all skills and models; overwrite none."""
     places = {folder / place.folder: place.files for place in benchmark_places(results)}
-    number = 1 + max(map(_last_iteration, places), default=0)
+    if not places:
+        problem = "nothing to write: no case has an answer"
+        raise SettingsError("benchmark_folder", problem, value=shown(folder))
+    number = 1 + max(map(_last_iteration, places))
     for place, files in places.items():
         _add_folder(place / f"iteration-{number}", files)
     return [place / f"iteration-{number}" for place in places]
