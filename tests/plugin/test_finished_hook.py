@@ -24,7 +24,7 @@ def test_the_example_that_sends_a_trace(
     pytester.makeconftest(example("opentelemetry"))
     with Collector() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
-        run(pytester).stdout.fnmatch_lines(["sent 2 spans"])
+        run(pytester).stdout.fnmatch_lines(["handed 2 spans to the exporter"])
     baseline, skill, whole = collector.spans
     assert whole["name"] == "upskill run"
     assert baseline["parent"] == skill["parent"] == whole["id"]
