@@ -24,7 +24,7 @@ from ..errors import shown
 from ..models.prices import PriceOf, cost
 from ..results.regressions import AcceptedComparison, compare_all
 from ..results.run import RunResults, versions
-from ..settings import Gates, Settings
+from ..settings import Settings
 from ..trials.answer import Answer, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in, errored_record, load_records
@@ -249,7 +249,8 @@ class Ledger:
             tests=self._tests(),
             records=tuple(self.records()),
             questions=self._questions(),
-            gates=replace(settings.gates, **{g: getattr(Gates(), g) for g in self._idle_gates}),
+            gates=settings.gates,
+            idle_gates=self._idle_gates,
             looks=self._looks,
             unmatched=() if settings.accept else (*self._unmatched, *self._skipped_now()),
             broken=self._broken,

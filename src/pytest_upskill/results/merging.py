@@ -57,6 +57,9 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         records=tuple(records),
         questions={key: text for run in runs for key, text in run.questions.items()},
         commit=first.commit if len(commits) == 1 else None,
+        idle_gates=tuple(
+            gate for gate in first.idle_gates if all(gate in run.idle_gates for run in runs)
+        ),
         expects_all=not subset,
         unmatched=tuple(dict.fromkeys(accepted for run in runs for accepted in run.unmatched)),
         broken={nodeid: reason for run in runs for nodeid, reason in run.broken.items()},

@@ -196,6 +196,7 @@ class RunResults:
     model_ids: Mapping[str, str]  # by the names that the user gave, in their order
     questions: _Questions = field(default_factory=dict)  # by skill and case
     gates: Annotated[Gates, AfterValidator(_possible_gates)] = _NO_GATES
+    idle_gates: tuple[str, ...] = ()  # that don't apply to what was selected
     looks: Looks = ()  # of frugal runs
     commit: Commit | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -258,17 +259,24 @@ class RunResults:
     def gate(self) -> Gate:
         """Why the run fails, by its gates and accepted results."""
         unmatched = unmatched_reasons(judged(self.unmatched, self.tests))
-        if not self.comparisons and not self.gates.any() and not unmatched:
+        gates = self.active_gates
+        if not self.comparisons and not gates.any() and not unmatched:
             return Gate(None)
         reasons = (
-            *gate_reasons(self.verdicts, self.gates),
-            *(self._without_evidence if self.gates.of_cases else ()),
-            *trigger_reasons(self.trigger_summaries, self.gates, [s.name for s in self.skills]),
+            *gate_reasons(self.verdicts, gates),
+            *(self._without_evidence if gates.of_cases else ()),
+            *trigger_reasons(self.trigger_summaries, gates, [s.name for s in self.skills]),
             *(reason for comparison in self.comparisons for reason in comparison.reasons),
             *unmatched,
             *self.not_tested,
         )
         return Gate(not reasons, reasons)
+
+    @cached_property
+    def active_gates(self) -> Gates:
+        """The gates without those that are idle."""
+        unset = {name: value for name, value in vars(_NO_GATES).items() if name in self.idle_gates}
+        return replace(self.gates, **unset)
 
     # Records and tests.
 

@@ -52,4 +52,4 @@ def run_report(args: argparse.Namespace) -> tuple[str, int]:
 
 
 def _with_gates(results: RunResults, gates: Gates) -> RunResults:
-    return replace(results, gates=gates) if gates.any() else results
+    return replace(results, gates=gates, idle_gates=()) if gates.any() else results

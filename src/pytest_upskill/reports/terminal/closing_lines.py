@@ -230,8 +230,8 @@ def _misses_gates(
     results: RunResults, name: str, verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]
 ) -> bool:
     regressed = any(run.reasons for run in results.comparisons if run.skill == name)
-    by_triggers = rows and trigger_reasons(rows, results.gates, [name])
-    return bool(regressed or gate_reasons(verdicts, results.gates) or by_triggers)
+    by_triggers = rows and trigger_reasons(rows, results.active_gates, [name])
+    return bool(regressed or gate_reasons(verdicts, results.active_gates) or by_triggers)
 
 
 def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> bool:
