@@ -55,7 +55,7 @@ def test_where_nothing_is_shown_the_status_is_0_and_a_skill_named_twice_counts_o
     write_neighbours(project, 4)
     words = ["skills/csv", "skills/pdf", "skills/csv"]
     assert main(["matrix", *words, "--model", MODEL, *QUICK, "-v"]) == 0
-    arms = "csv alone"
+    arms = "no skill, cases of csv"
     assert arms in capsys.readouterr().out
     assert main(["report", "out.json"]) == 0
     assert arms not in capsys.readouterr().out
