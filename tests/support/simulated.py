@@ -142,7 +142,7 @@ def _unrelated(a: float, b: float, mean: float) -> Callable[[random.Random], tup
 
 # Studies: variants with known pass rates, asked look by look as a study runner does.
 
-Rates = Mapping[str, list[float]]  # by variant: the chance of each case to pass
+Rates = Mapping[str, list[float]]  # by arm: the chance of each case to pass
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Simulated:
 class Outcome:
     family: Family
     asked: int  # trials
-    whole: int  # trials if every variant had got all runs
+    whole: int  # trials if every arm had got all runs
 
 
 def carry_out(draw: random.Random, study: Simulated, plan: tuple[int, ...]) -> Outcome:

@@ -153,7 +153,7 @@ class TeachSettings(CommonSettings):
         "limits",
         "maximum size of the skill in tokens",
         at("generate", "--max-skill-tokens", default=DEFAULT_SKILL_TOKENS),
-        at("refine", "--max-tokens"),
+        at("refine", "--max-tokens", help="make the skill shorter: at most so many tokens"),
         default=None,
     )
     margin: float = setting(
