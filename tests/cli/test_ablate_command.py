@@ -7,9 +7,8 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.measure.ablation import SHORTER, WHOLE
-from pytest_upskill.results.contrasts import Contrast
+from pytest_upskill.results.contrasts import Contrast, Study
 from pytest_upskill.results.run_file import read_run
-from pytest_upskill.results.study import Study
 from pytest_upskill.skills.skill import load_skill
 from support.kit import case, write_skill
 from support.made_studies import BODY, MODEL, write_pages

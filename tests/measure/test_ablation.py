@@ -13,7 +13,7 @@ from pytest_upskill.measure.ablation import NOT_IN_CONTEXT, SHORTER, WHOLE, Abla
 from pytest_upskill.measure.arm_maker import ArmMaker
 from pytest_upskill.measure.evaluate import Evaluator
 from pytest_upskill.measure.study_runner import StudyRunner, load_skill_cases
-from pytest_upskill.results.study import Study
+from pytest_upskill.results.contrasts import Study
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.subject import CHAT, Subject

@@ -11,7 +11,7 @@ from pytest_upskill.measure.arm_maker import ArmMaker
 from pytest_upskill.measure.evaluate import Evaluator
 from pytest_upskill.measure.skill_matrix import distinct, listing_tokens, matrix_plans
 from pytest_upskill.measure.study_runner import SkillCases, StudyRunner, load_skill_cases
-from pytest_upskill.results.study import Study
+from pytest_upskill.results.contrasts import Study
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.subject import CHAT, Subject

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.phrases import arm_words
+from pytest_upskill.reports.markdown import arm_words, markdown_summary
 from pytest_upskill.reports.writers import REPORTS, Finished
 from pytest_upskill.results.run import RunResults
 from support.made import made_run
@@ -46,6 +45,5 @@ def test_comparisons_have_the_arm(run: RunResults) -> None:
 
 
 def test_arms_in_words() -> None:
-    assert arm_words("previous", "main") == "with the skill at main"
     assert arm_words("previous") == "with the skill at the git ref"
     assert arm_words("pdf alone") == "in the arm pdf alone"

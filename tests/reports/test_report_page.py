@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from pytest_upskill.reports.html import html_report
-from pytest_upskill.reports.phrases import cache_words
+from pytest_upskill.reports.numbers import cache_words
 from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.summary_text import skill_table
 from pytest_upskill.results.run import RunResults

@@ -15,8 +15,8 @@ from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.markdown import LIMIT, markdown_summary
 from pytest_upskill.reports.study_tables import arm_table, contrast_table
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
-from pytest_upskill.reports.terminal.study_lines import study_lines
-from pytest_upskill.results.study import Study, StudyArm
+from pytest_upskill.reports.terminal.summary_text import study_lines
+from pytest_upskill.results.contrasts import Study, StudyArm
 from support.made import made_run
 from support.made_studies import EVERY_WORD, HURTS, LONG, UNCHANGED, made_contrast, made_study
 from support.pages import PAYLOADS

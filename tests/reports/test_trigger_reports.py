@@ -13,13 +13,12 @@ from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.case_rows import rows_of
 from pytest_upskill.reports.junit_properties import case_properties, suite_properties
 from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.phrases import size_words
 from pytest_upskill.reports.record_files import csv_text
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
 from pytest_upskill.reports.terminal.summary_text import results_lines
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_notes import run_notes, subset_notes
-from pytest_upskill.results.trigger_summary import MODELS_CHOICE
+from pytest_upskill.results.trigger_summary import MODELS_CHOICE, size_words
 from support.made import made_triggers
 
 NEEDS = ["ooo"] * 14 + ["xx-"] * 6

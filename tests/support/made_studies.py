@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_upskill.results.contrasts import Contrast, State
-from pytest_upskill.results.study import Study, StudyArm
+from pytest_upskill.results.contrasts import Contrast, State, Study, StudyArm
 from pytest_upskill.stats import Lift
 
 from .kit import case, write_skill

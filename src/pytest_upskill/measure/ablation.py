@@ -10,8 +10,7 @@ from typing import Final
 from .._util.texts import counted, one_line, points, span
 from ..checks import CheckedCase
 from ..errors import InputError, shown
-from ..results.contrasts import MARGIN, Contrast, size_of
-from ..results.study import Study
+from ..results.contrasts import MARGIN, Contrast, Study, size_of
 from ..settings import Settings
 from ..skills.context import load_for_run
 from ..skills.copies import PartedSkill, text_files

@@ -13,8 +13,7 @@ from .._util.texts import counted, one_line
 from ..checks import CheckedCase
 from ..errors import InputError, SettingsError, shown
 from ..results.arm_comparison import unit_of
-from ..results.contrasts import Contrast, gain_words, points_words
-from ..results.study import Study
+from ..results.contrasts import Contrast, Study, gain_words, points_words
 from ..skills.skill import Skill, estimated_tokens
 from ..trials.arm import Arm, SkillCopy
 from ..trials.subject import CHAT, Subject

@@ -15,8 +15,7 @@ from typing import Any, Final
 from .._util.texts import counted
 from ..checks import CheckedCase, load_checked_cases
 from ..checks.grading import ToGrade
-from ..results.contrasts import Contrast
-from ..results.study import Study, StudyArm
+from ..results.contrasts import Contrast, Study, StudyArm
 from ..settings import Score, Settings
 from ..skills.case_loading import find_cases, has_cases
 from ..skills.context import load_for_run

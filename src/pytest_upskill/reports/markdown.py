@@ -11,17 +11,17 @@ from .._util.texts import counted, harmless, one_line, shortened
 from ..results.accepted import case_result
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.causes import cause_lines
+from ..results.contrasts import Study
 from ..results.run import RunResults, failed_words
 from ..results.run_notes import agent_lines
-from ..results.study import Study
 from ..results.summary import case_words
 from ..results.summary_row import row_of
-from ..results.trigger_summary import TriggerSummary
+from ..results.trigger_summary import TriggerSummary, size_words
 from ..results.verdict import Verdict, signal_lines, sweet_spot
+from ..trials.arm import BASELINE, PREVIOUS, SKILL, TRACE
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
-from .numbers import shown_numbers
-from .phrases import activity_words, arm_words, checks_words, size_words
+from .numbers import checks_words, shown_numbers
 from .study_tables import NO_CHANGE, StudyTable, contrast_table, facts_of, legend_of
 
 MARKER: Final = "<!-- pytest-upskill -->"  # identifies the comment of a job
@@ -291,13 +291,24 @@ def _answer(records: list[Record]) -> Iterator[str]:
         yield f"Answer {escaped(arm_words(first.arm), 100)}, run {first.run}:"
         yield fenced(shortened(first.output, _ANSWER_LIMIT))
     if first.activity:
-        yield f"{escaped(activity_words(first.activity).capitalize(), 300)}."
+        yield f"{escaped(first.activity.words.capitalize(), 300)}."
     reasons = [first.error] if first.error else []
     reasons += [f"{grade.check}: {grade.reason}" for grade in first.checks if not grade.passed]
     if reasons:
         hidden = len(reasons) - _MOST_REASONS
         bullets = [f"- {escaped(reason, 300)}" for reason in reasons[:_MOST_REASONS]]
         yield "\n".join([*bullets, *([f"- and {hidden} more"] if hidden > 0 else [])])
+
+
+def arm_words(arm: str) -> str:
+    """``with the skill``: what is there in an arm; others are known by their names."""
+    words = {
+        SKILL: "with the skill",
+        BASELINE: "without the skill",
+        PREVIOUS: "with the skill at the git ref",
+        TRACE: "with a trace instead of the skill",
+    }
+    return words.get(arm, f"in the arm {one_line(arm, 60)}")
 
 
 # Text from models and files.

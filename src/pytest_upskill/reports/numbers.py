@@ -19,14 +19,18 @@ from .._util.texts import (
     whole,
 )
 from ..results.arm_comparison import SCORE_WORDS
+from ..results.summary import checks_of
 from ..results.summary_row import SummaryRow
 from ..settings import Score
+from ..trials.records import Record
 from .terminal.tables import KEEP
 
 Bounds = tuple[float, float]  # of a 95 % interval
 
 _REF: Final = "REF"
 _SCORE: Final = "SCORE"
+_CENT: Final = 0.01
+_MANY: Final = 3  # checks
 _FIELDS: Final[dict[Score, str]] = {"pass": "rate", "checks": "score"}
 _LIFTS: Final[dict[Score, str]] = {"pass": "rate_lift", "checks": "score_lift"}
 
@@ -397,3 +401,21 @@ TRIGGER_NUMBERS: Final = tuple(
     for number in NUMBERS
     if number.name in ("recall", "false-alarms")
 )
+
+
+# In words.
+
+
+def checks_words(records: Iterable[Record], arm: str) -> str:
+    """``, 6 of 7 checks``: means over answers; empty for few checks."""
+    counts = checks_of(records, arm)
+    if not counts or counts[1] < _MANY:
+        return ""
+    return f", {short(counts[0])} of {short(counts[1])} checks"
+
+
+def cache_words(usd: float) -> str:
+    """What the providers' caches saved, or cost; empty if that is not worth a cent."""
+    if usd <= -_CENT:
+        return f"prompt caching cost {dollars(-usd)} more than it saved"
+    return f"prompt caching saved {dollars(usd)}" if usd >= _CENT else ""

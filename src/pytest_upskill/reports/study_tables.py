@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .._util.texts import counted, one_line, percent, unsigned_points, whole
-from ..results.contrasts import Contrast, ContrastWord, span_words
-from ..results.study import Study, StudyArm
+from ..results.contrasts import Contrast, ContrastWord, Study, StudyArm, span_words
 
 NO_CHANGE: Final = ("no change shown", "not known")
 _UNKNOWN: Final = "–"

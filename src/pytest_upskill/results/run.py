@@ -33,8 +33,8 @@ from ..trials.plan import Group, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
 from ..trials.subject import SkillOnSubject
 from .causes import Cause, causes_of
+from .contrasts import Study
 from .regressions import AcceptedComparison, Standing, compare_all, compared, unmatched_reasons
-from .study import Study
 from .summary import CaseSummary, Summary, summarize
 from .summary_row import SummaryRow, summary_rows
 from .trigger_summary import DESCRIBE, TriggerSummary, trigger_reasons, trigger_summaries

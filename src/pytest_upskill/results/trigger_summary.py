@@ -338,3 +338,16 @@ def _reasons(row: TriggerSummary, gates: Gates) -> list[str]:
             reached, limit = apart(rate, gates.max_false_alarms)
             reasons.append(f"{likely} of false alarms is {reached}% (maximum {limit}%)")
     return reasons
+
+
+def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
+    """``20 queries that need pdf, 20 that don't × 3 runs``, over all skills."""
+    most = dict[str, TriggerSummary]()  # of each skill, the row with the most queries
+    for row in rows:
+        most[row.skill] = max(most.get(row.skill, row), row, key=lambda row: len(row.queries))
+    kinds = [query.should_open for row in most.values() for query in row.queries]
+    needs, spares = kinds.count(True), kinds.count(False)
+    runs = counted(max(row.runs for row in rows), "run")
+    need, lack = "needs" if needs == 1 else "need", "doesn't" if spares == 1 else "don't"
+    skill = one_line(rows[0].skill, 60) if len(most) == 1 else "their skill"
+    return f"{counted(needs, 'query')} that {need} {skill}, {spares:,} that {lack} {times} {runs}"

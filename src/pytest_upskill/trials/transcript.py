@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from .._util.keys import without_keys
+from .._util.texts import counted, one_line
 from .number_types import Amount, Flag, Whole
 
 # A finding of agents that know no skills, or don't take this one.
@@ -55,6 +56,17 @@ class Activity:
     def untold(self) -> bool:
         """Whether the skill under test could not be opened, since nothing named it."""
         return self.activated is False and UNTOLD in self.findings
+
+    @property
+    def words(self) -> str:
+        """``5 turns, 4 tool calls, opened the skill``."""
+        words = [counted(self.turns, "turn"), counted(self.tool_calls, "tool call")]
+        if self.activated:
+            words.append("opened the skill")
+        elif self.activated is not None:
+            others = one_line(", ".join(self.opened), 100)
+            words.append(f"did not open the skill{f', but {others}' if others else ''}")
+        return ", ".join(words)
 
     def without_keys(self) -> "Activity":
         lists: Any = {name: tuple(map(without_keys, getattr(self, name))) for name in _LISTS}

@@ -25,11 +25,10 @@ from ...measure.evaluate import Evaluator
 from ...measure.skill_matrix import matrix_plans
 from ...measure.study_runner import SkillCases, StudyPlan, StudyRunner, load_skill_cases
 from ...models.prices import FREE
-from ...reports.terminal.study_lines import study_lines
+from ...reports.terminal.summary_text import study_lines
 from ...reports.writers import report_paths, require_apart
-from ...results.contrasts import MARGIN, size_of
+from ...results.contrasts import MARGIN, Study, size_of
 from ...results.run import RunResults, versions
-from ...results.study import Study
 from ...settings import Settings, settings_of
 from ...skills.copies import beside, save_beside
 from ...skills.search import find_skills, labels_of

@@ -6,19 +6,20 @@ from itertools import groupby
 from typing import Final
 from urllib.parse import urlencode
 
-from ..._util.texts import counted, duration, percent
+from ..._util.texts import counted, duration, one_line, percent
 from ...results.arm_comparison import SCORE_WORDS, unit_of
+from ...results.contrasts import Study
 from ...results.run import RunResults
 from ...results.run_comparison import Changes, Earlier, changes
 from ...results.run_notes import agent_lines
 from ...results.summary import case_words
 from ...results.summary_row import SummaryRow, row_of
-from ...results.trigger_summary import TriggerSummary
+from ...results.trigger_summary import TriggerSummary, size_words
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...skills.case import OPENS, STAYS_CLOSED
 from ...trials.plan import SkillInfo
-from ..numbers import LIFT, WITH, WITHOUT, Number, shown_numbers
-from ..phrases import cache_words, size_words
+from ..numbers import LIFT, WITH, WITHOUT, Number, cache_words, shown_numbers
+from ..study_tables import StudyTable, arm_table, contrast_table, facts_of, legend_of
 from .case_data import NO_BASELINE, Fitted, fitted, shown_name, skill_anchor
 from .case_rows import PageCase, rows_of
 from .changes import changed_section
@@ -35,7 +36,6 @@ from .markup import (
     time_tag,
 )
 from .plots import dumbbell, frontier, points_of, score_title
-from .study_sections import study_sections
 
 _MOST: Final = 900_000  # characters of the file
 _SCRIPTS: Final = (
@@ -44,6 +44,13 @@ _SCRIPTS: Final = (
     *("filters.js", "table.js", "grid.js", "keys.js", "bar.js"),
 )
 _UNKNOWN: Final = "–"
+_MOST_CONTRASTS: Final = 24  # of a study
+_LONGEST_NAME: Final = 80
+_WORD_CLASSES: Final = {
+    "no loss shown": "helps",
+    "no change shown": "unknown",
+    "not known": "unknown",
+}
 _OF_AGENTS: Final = (
     " Opened: the trials with the skill in which the agent opened it. That is the agent's choice, "
     "so a lift where opened tells where to look, and no verdict goes by it."
@@ -106,7 +113,7 @@ def _body(
                 for skill, verdicts in by_skill
             ),
             _triggers(results.trigger_summaries),
-            _part("studies", study_sections(results.studies)),
+            _part("studies", *map(_study_section, results.studies)),
             _cases(content) if not results.only_studied else "",
             "</main>",
             _foot(results, notes),
@@ -364,3 +371,42 @@ def _matrix_cell(verdict: Verdict | None) -> str:
     rates_text = (" → ".join(rates) or _UNKNOWN) + unit_of(row.score)
     word = _word(verdict, f"#{skill_anchor(verdict.summary.skill)}")
     return f"{lift}{word} {_worse(verdict)}<small>{rates_text}</small>"
+
+
+# Studies.
+
+
+def _study_section(study: Study) -> str:
+    """What to remember, the contrasts, all arms folded, and the other sentences."""
+    *sentences, last = study.conclusions or ("",)
+    contrasts = contrast_table(study, _MOST_CONTRASTS)
+    items = "".join(f"<li>{text(sentence)}.</li>" for sentence in sentences)
+    listed = f'<ul class="said">{items}</ul>' if items else ""
+    remember = f'<p class="conclusion">{text(last)}.</p>' if last else ""
+    name = f"{study.title}, {study.label}"
+    every = _folded(contrasts.folded, f"All contrasts: {name}", contrast_table(study))
+    return (
+        f'<section class="skill"><h2>{text(study.title)}</h2>'
+        f'<p class="facts">{text(facts_of(study))}</p>{remember}'
+        f"{_study_table(name, contrasts)}{every if contrasts.folded else ''}"
+        f'<p class="note">{text(legend_of(study))}.</p>'
+        f"{_folded('Numbers of each arm', f'Arms: {name}', arm_table(study, every=True))}"
+        f"{listed}</section>"
+    )
+
+
+def _study_table(title: str, contents: StudyTable) -> str:
+    headers: list[Header] = [
+        (name, "num" if name in ("change", "tokens", "score") else "") for name in contents.headers
+    ]
+    rows = [
+        (text(one_line(name, _LONGEST_NAME)), [*map(text, values)])
+        for name, *values in contents.rows
+    ]
+    for (_, cells), word in zip(rows, contents.words, strict=False):
+        cells[-1] = f'<span class="word {_WORD_CLASSES.get(word, word)}">{cells[-1]}</span>'
+    return table("numbers", title, headers, rows) if rows else ""
+
+
+def _folded(summary: str, title: str, contents: StudyTable) -> str:
+    return f"<details><summary>{text(summary)}</summary>{_study_table(title, contents)}</details>"

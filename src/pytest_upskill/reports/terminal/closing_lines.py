@@ -15,7 +15,7 @@ from ...results.run import RunResults
 from ...results.trigger_summary import TriggerSummary, trigger_reasons
 from ...results.verdict import Verdict, Word, gate_reasons, missing_words
 from ...stats import Lift
-from ..phrases import cache_words
+from ..numbers import cache_words
 from .layout import TerminalLook, text_width, wrapped
 
 _MOST: Final = 5  # skills, and reasons

@@ -15,8 +15,7 @@ from ...trials.answer import AnswerFile
 from ...trials.records import Record, Span
 from ...trials.subject import CHAT
 from ...trials.transcript import Transcript, Turn
-from ..numbers import short
-from ..phrases import activity_words, checks_words
+from ..numbers import checks_words, short
 from .layout import Marks, Paint, TerminalLook, side_by_side, wrapped
 
 Line = tuple[str, str, str]  # first prefix, text, prefix of continuation lines
@@ -277,7 +276,7 @@ _LINE_LIMITS: Final = {
 
 def activity_line(record: Record) -> Iterator[Line]:
     if record.activity and record.agent != CHAT:
-        yield "  ", f"Agent: {activity_words(record.activity)}", "    "
+        yield "  ", f"Agent: {record.activity.words}", "    "
 
 
 def trial_lines(record: Record, look: TerminalLook) -> Iterator[Line]:
