@@ -8,7 +8,7 @@ import pytest
 from support.kit import case, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 from support.runs import run_skills
-from support.words import NO_EFFECT
+from support.words import TOO_FEW
 
 TALK = [
     {"role": "user", "content": "There is a gate."},
@@ -193,7 +193,7 @@ def test_ids_of_one_question_are_one_sample_and_the_header_says_so(
     run = run_skills(pytester, model)
     assert "upskill: gate: 10 cases ask 1 question" in run.screen
     assert (run.summary["cases"], run.summary["samples"]) == (10, 1)
-    assert run.summary["verdict"] == NO_EFFECT
+    assert run.summary["verdict"] == TOO_FEW
 
 
 ASKS = """

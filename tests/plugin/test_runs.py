@@ -21,7 +21,7 @@ from pytest_upskill.trials.trial import trials_of
 from support.kit import BODY, case, write_script, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.runs import SkillRun, run_skills
-from support.words import HELPS, INCOMPLETE, NO_EFFECT
+from support.words import HELPS, INCOMPLETE, TOO_FEW
 
 CASES = 12
 CALLS_OF_A_RUN = CASES * 2
@@ -51,8 +51,8 @@ def write_cases(pytester: pytest.Pytester) -> None:
     ("helped", "runs", "word"),
     [
         (12, 3, HELPS),
-        (8, 4, NO_EFFECT),  # and hardly would be
-        (10, 12, NO_EFFECT),
+        (8, 4, TOO_FEW),  # and hardly would be
+        (10, 12, TOO_FEW),
     ],
 )
 def test_runs_go_on_only_while_the_verdict_is_open(

@@ -13,7 +13,7 @@ from support.judges import judge_says
 from support.kit import BODY, case, write_script, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
 from support.runs import SkillRun, run_skills
-from support.words import HELPS, NO_EFFECT
+from support.words import HELPS, TOO_FEW
 
 WORDS: Final = ("gate", "up", "please", "now", "thanks", "slowly", "never")
 
@@ -72,7 +72,7 @@ def test_evals_are_scored_by_checks_unless_the_option_chooses(
     by_passes = run(pytester, server, "--skill-score", "pass", "-n", workers)
     assert "upskill: verdict on the pass rate of cases" in by_passes.screen
     row = by_passes.summary
-    assert (row["score"], row["verdict"], row["lift"]) == ("pass", NO_EFFECT, 0)
+    assert (row["score"], row["verdict"], row["lift"]) == ("pass", TOO_FEW, 0)
     assert row["score_lift"] == pytest.approx(5 / 7)
 
 

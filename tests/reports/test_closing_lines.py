@@ -21,7 +21,7 @@ from pytest_upskill.trials.plan import PlannedCase
 from support.agent_runs import agent_run
 from support.made import accepted_count, made_triggers
 from support.made import made_run as any_run
-from support.words import HELPS, HURTS, INCOMPLETE, NO_EFFECT, NOT_NEEDED
+from support.words import HELPS, HURTS, INCOMPLETE, NO_EFFECT, NOT_NEEDED, TOO_FEW
 
 
 def always(*_: Any) -> bool:
@@ -91,14 +91,15 @@ def test_no_cross_without_a_failed_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("passes", "line"),
+    ("cases", "passes", "line"),
     [
-        (always, f"· gate {NOT_NEEDED} on haiku (100% pass without it)"),
-        (lambda n, *_: n == 0, f"· gate {NO_EFFECT} on haiku 0 (-"),
+        (20, always, f"· gate {NOT_NEEDED} on haiku (100% pass without it)"),
+        (20, lambda n, *_: n == 0, f"· gate {NO_EFFECT} on haiku 0 (-17 to +17)"),
+        (10, lambda n, *_: n == 0, f"· gate {TOO_FEW} on haiku 0 (-31 to +31)"),
     ],
 )
-def test_what_is_neither_good_nor_bad(passes: Any, line: str) -> None:
-    run = made_run(cases=10, passes=passes)
+def test_what_is_neither_good_nor_bad(cases: int, passes: Any, line: str) -> None:
+    run = made_run(cases=cases, passes=passes)
     accepted = [replace(test, expected=accepted_count(0)) for test in run.tests]
     run = run if passes is always else replace(run, tests=tuple(accepted))
     assert shown(run)[0].startswith(line)
@@ -129,7 +130,7 @@ def test_a_skill_that_got_worse_since_a_ref() -> None:
         passes=lambda _n, m, arm, _r: arm != "baseline" if m == "opus" else arm == "previous",
     )
     two = replace(two, skills=tuple(replace(one, against="HEAD") for one in two.skills))
-    [line] = shown(two, 200, failed=True)
+    [line] = shown(two, 250, failed=True)
     assert "worse since HEAD on haiku -100" in line
     assert f"{HELPS} opus +100" in line
 
@@ -158,7 +159,7 @@ def test_triggers_are_told_by_recall_and_false_alarms() -> None:
 
 
 def test_gates_and_interruptions_come_first() -> None:
-    run = made_run(cases=4, gates=Gates(min_pass_rate=1, min_lift=0.99), passes=always)
+    run = made_run(cases=20, gates=Gates(min_pass_rate=1, min_lift=0.99), passes=always)
     lines = shown(run, failed=True)
     assert lines[0] == f"✘ gate failed: {run.gate.reasons[0]}"
     assert lines[1].startswith(f"✘ gate {NOT_NEEDED} on haiku")

@@ -13,7 +13,7 @@ from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.transcript import UNTOLD
 from support.agent_runs import Opens, agent_run
 from support.made import Passes, made_run
-from support.words import HELPS, HURTS, NO_EFFECT, NOT_NEEDED
+from support.words import HELPS, HURTS, NO_EFFECT, NOT_NEEDED, TOO_FEW
 
 
 def activation(results: RunResults) -> Activation:
@@ -103,7 +103,7 @@ WITHOUT: Passes = lambda _case, _model, arm, _run: arm != "skill"  # noqa: E731
         (
             SAME,
             NONE,
-            NO_EFFECT,
+            TOO_FEW,
             "never opened in 10 trials, so this says nothing of its text: let the description "
             "say when to use it, or write cases that need it",
         ),
@@ -111,12 +111,13 @@ WITHOUT: Passes = lambda _case, _model, arm, _run: arm != "skill"  # noqa: E731
             SAME,
             ALL,
             NO_EFFECT,
-            "opened in 10 of 10 trials but did not help: work on its text; ",
+            "opened in 20 of 20 trials but did not help: work on its text; ",
         ),
+        (SAME, ALL, TOO_FEW, "opened in 10 of 10 trials; "),
         (
             SAME,
             lambda case, _: case < 2,
-            NO_EFFECT,
+            TOO_FEW,
             "opened in 2 of 10 trials: work on the description first, then judge its text; ",
         ),
         (WITH_SKILL, ALL, HELPS, "opened in 10 of 10 trials"),
@@ -145,14 +146,15 @@ WITHOUT: Passes = lambda _case, _model, arm, _run: arm != "skill"  # noqa: E731
             lambda *_: True,
             ALL,
             NOT_NEEDED,
-            "opened in 10 of 10 trials: the cases pass without it, so write harder ones",
+            "opened in 20 of 20 trials: the cases pass without it, so write harder ones",
         ),
     ],
 )
 def test_the_sentence_tells_apart_what_came_of_opening_it(
     passes: Passes, opens: Opens, word: str, words: str
 ) -> None:
-    (verdict,) = agent_run(cases=10, passes=passes, opens=opens).verdicts
+    cases = 20 if word in (NO_EFFECT, NOT_NEEDED) else 10
+    (verdict,) = agent_run(cases=cases, passes=passes, opens=opens).verdicts
     assert verdict.word == word
     assert f"; {words}" in verdict.sentence
     if opens is NONE:  # then no number of such cases would tell, so no outlook follows
@@ -163,7 +165,7 @@ def test_a_small_lift_is_not_said_to_be_no_help() -> None:
     (verdict,) = agent_run(
         cases=10, passes=lambda case, _m, arm, _r: arm == "skill" and case < 2
     ).verdicts
-    assert verdict.word == NO_EFFECT
+    assert verdict.word == TOO_FEW
     assert "did not help" not in verdict.sentence
     assert "opened in 10 of 10 trials;" in verdict.sentence
 

@@ -15,7 +15,7 @@ from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase
 from pytest_upskill.trials.trial import Question, Trial, sample_of
 from support.made import made_run, pair_of
-from support.words import HELPS, NO_EFFECT
+from support.words import HELPS, TOO_FEW
 
 CASE = Case("a", "How?\n", expected={"contains": ["x"]}, files=(("a.txt", "text"),))
 
@@ -57,7 +57,7 @@ def test_ten_ids_of_one_question_show_nothing() -> None:
     run = made_run(cases=10, passes=lambda _number, _model, arm, _run: arm == "skill")
     (ten,), (one,) = run.verdicts, repeated(run, *["q"] * 10).verdicts
     assert ten.word == HELPS
-    assert one.word == NO_EFFECT
+    assert one.word == TOO_FEW
     assert one.lift
     assert one.lift.low == pytest.approx(-0.95)
     assert (one.summary.cases, one.summary.samples, ten.summary.samples) == (10, 1, 10)

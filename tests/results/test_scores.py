@@ -17,7 +17,7 @@ from pytest_upskill.settings import Gates
 from pytest_upskill.stats import holm, paired_lift
 from pytest_upskill.trials.records import Record
 from support.made import checked_run, made_record, made_run, pair_of
-from support.words import HELPS, HURTS, NO_EFFECT, NOT_NEEDED
+from support.words import HELPS, HURTS, NOT_NEEDED, TOO_FEW
 
 HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]  # of 7: no case passes in either arm
 
@@ -41,7 +41,7 @@ def test_a_lift_of_checks_is_shown_where_no_case_passes() -> None:
 
 def test_the_pass_rate_decides_if_it_is_the_score() -> None:
     verdict = only(checked_run(HIDDEN, score="pass"))
-    assert verdict.word == NO_EFFECT
+    assert verdict.word == TOO_FEW
     assert verdict.lift == paired_lift([(0, 0)] * 6, 1)
 
 
@@ -49,7 +49,7 @@ def test_the_pass_rate_decides_if_it_is_the_score() -> None:
 def test_few_cases_show_nothing(cases: int) -> None:
     """Equal differences have no spread, and still are only a few."""
     verdict = only(checked_run([(0, 6)] * cases))
-    assert verdict.word == NO_EFFECT
+    assert verdict.word == TOO_FEW
     assert verdict.lift
     assert verdict.lift.low <= 0
     assert verdict.lift.high > 0.9
@@ -57,7 +57,7 @@ def test_few_cases_show_nothing(cases: int) -> None:
 
 
 def test_a_skill_is_not_needed_if_most_checks_pass_without_it() -> None:
-    needless = checked_run([(7, 7), (7, 7), (7, 7), (7, 7), (6, 7), (7, 6)])
+    needless = checked_run([(7, 7)] * 18 + [(6, 7), (7, 6)])
     assert only(needless).word == NOT_NEEDED
 
 
@@ -157,7 +157,7 @@ def test_json_says_which_score_the_lift_is_of() -> None:
         rate["lift_high"],
     )
     assert checks["p_value"] < 0.05 < rate["p_value"]
-    assert (checks["verdict"], rate["verdict"]) == (HELPS, NO_EFFECT)
+    assert (checks["verdict"], rate["verdict"]) == (HELPS, TOO_FEW)
     assert (checks["baseline_rate"], checks["skill_rate"]) == (0, 0)
     assert (checks["baseline_score"], checks["skill_score"]) == pytest.approx((4 / 42, 35 / 42))
     counts = [checks[f"{arm}checks_passed"] for arm in ("baseline_", "")]

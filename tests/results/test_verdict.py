@@ -41,11 +41,15 @@ HURTS: Cases = [(1, 0)] * 9 + [(1, 1)]
     [
         (HELPS, "helps"),
         (HURTS, "hurts"),
-        ([(0, 1), (1, 0), (0, 0), (1, 1)], "no effect shown"),
-        ([(0, 1)] * 3, "no effect shown"),  # so few cases can show nothing
-        ([(1, 1)] * 10, "not needed"),
-        ([(1, 1)] * 8 + [(1, 0)] * 2, "no effect shown"),  # it breaks some
-        ([(0, 0)] * 10, "no effect shown"),
+        ([(0, 1), (1, 0), (0, 0), (1, 1)], "too few cases to tell"),
+        ([(0, 1)] * 3, "too few cases to tell"),  # so few cases can show nothing
+        ([(0, 0)] * 16, "too few cases to tell"),  # 0 points (-21 to +21)
+        ([(0, 0)] * 17, "no effect shown"),  # 0 points (-20 to +20): just below
+        ([(1, 1)] * 16, "too few cases to tell"),
+        ([(1, 1)] * 17, "not needed"),
+        ([(1, 1)] * 17 + [(0, 0)] * 2, "no effect shown"),  # 89 % pass without it
+        ([(1, 1)] * 18 + [(1, 0)] * 2, "no effect shown"),  # it breaks some
+        ([(0, 1)] * 3 + [(1, 0)] * 2 + [(0, 0)] * 30, "no effect shown"),
         ([(None, 1), (None, 0)], None),
         ([], "incomplete"),
     ],
@@ -85,7 +89,7 @@ def test_one_missing_answer_does_not_hide_that_a_skill_hurts() -> None:
         (HELPS, (1, 5282), r"+90 points (+49 to +98), 5,282 times the tokens"),
         (HELPS, (100, 101), r"+90 points (+49 to +98), the same number of tokens"),
         (HELPS, (None, None), r"+90 points (+49 to +98)"),
-        ([(1, 1)] * 10, (None, None), "0 points (-31 to +31), 100% pass without it"),
+        ([(1, 1)] * 20, (None, None), "0 points (-17 to +17), 100% pass without it"),
         ([(None, 1), (None, 0)], (100, 100), "50% pass with the skill"),
     ],
 )
@@ -105,7 +109,7 @@ def test_no_effect_shown_says_what_would_settle_it() -> None:
 def test_more_runs_are_suggested_where_they_would_do() -> None:
     rates: Cases = [(0.33, 0.67), (0.67, 0.67), (0.33, 0.33), (0.33, 1), (0.67, 0.33), (0.33, 1)]
     found = verdict(*rates, runs=3, tokens=(None, None))
-    assert found.word == "no effect shown"
+    assert found.word == "too few cases to tell"
     assert re.search(r"\d+ more cases, or \d+ runs, would settle it$", found.sentence)
 
 
@@ -113,7 +117,7 @@ def test_several_models_have_a_stricter_level() -> None:
     borderline: Cases = [(0, 1)] * 6 + [(1, 1)] * 4
     assert verdict(*borderline).word == "helps"
     several = verdicts_of([summary(*borderline, model=f"m{n}") for n in range(5)])
-    assert {found.word for found in several} == {"no effect shown"}
+    assert {found.word for found in several} == {"too few cases to tell"}
     assert all((over := found.over("baseline")) and over.lift.p_value > 0.05 for found in several)
     # The interval decides, so it holds 0 too, and a confident gate goes by it.
     assert all(found.lift and found.lift.low == 0 for found in several)
@@ -234,7 +238,7 @@ def test_several_models_can_show_less_and_the_sentence_says_so() -> None:
     (alone,) = made_run(cases=5, passes=all_gain).verdicts
     assert (alone.word, alone.detectable_lift is None) == ("helps", False)
     for verdict in made_run(cases=5, models=("a", "b"), passes=all_gain).verdicts:
-        assert verdict.word == "no effect shown"
+        assert verdict.word == "too few cases to tell"
         assert "5 cases are too few to show any lift for 2 models" in verdict.sentence
         assert verdict.detectable_lift is None
     for verdict in made_run(cases=12, models=("a", "b"), passes=all_gain).verdicts:
@@ -312,8 +316,8 @@ def test_the_sentence_says_what_points_and_percentages_are_of() -> None:
     assert of_checks(score="pass").sentence.startswith(
         "0 points of pass rate (-46 to +46), +74 of checks (+40 to +86), 200% more tokens; "
     )
-    needless = of_checks([(7, 7), (7, 7), (7, 7), (7, 7), (6, 7), (7, 6)])
-    assert "98% of checks pass without it" in needless.sentence
+    needless = of_checks([(7, 7)] * 18 + [(6, 7), (7, 6)])
+    assert "99% of checks pass without it" in needless.sentence
     unclear = of_checks([(1, 6), (6, 1), (3, 4), (2, 6), (5, 4), (0, 4)])
     assert unclear.sentence.endswith(" points of checks would show")
     alone = of_checks(arms=("skill",))

@@ -7,4 +7,4 @@ from typing import get_args
 
 from pytest_upskill.results.verdict import Word
 
-HELPS, HURTS, NO_EFFECT, NOT_NEEDED, INCOMPLETE = get_args(Word)
+HELPS, HURTS, NO_EFFECT, TOO_FEW, NOT_NEEDED, INCOMPLETE = get_args(Word)

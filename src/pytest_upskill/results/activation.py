@@ -160,7 +160,7 @@ def _advice(activation: Activation, word: str | None, lift: float | None) -> str
     helped = word == "helps" or (activation.lift is not None and activation.lift.low > 0)
     if activation.rate < _MOSTLY and helped:
         return ": a description that says when to use it may help more often"
-    if word == "no effect shown" and activation.rate < _SELDOM:
+    if word in ("no effect shown", "too few cases to tell") and activation.rate < _SELDOM:
         return ": work on the description first, then judge its text"
     if word == "no effect shown" and lift is not None and lift <= 0:
         return " but did not help: work on its text"

@@ -7,13 +7,26 @@ from typing import Final, Literal, NamedTuple
 
 from .._util.texts import apart, counted, dollars, first_few, one_line
 from ..settings import Gates, Score
-from ..stats import LEVEL, Lift, cases_needed, detectable_lift, normalised_gain, runs_needed
+from ..stats import (
+    LEVEL,
+    RELEVANT_LIFT,
+    Lift,
+    cases_needed,
+    detectable_lift,
+    normalised_gain,
+    runs_needed,
+)
 from ..trials.arm import BASELINE, SKILL
 from .activation import activation_words
 from .arm_comparison import Comparison, compare_arms, token_words, unit_of
 from .summary import Summary
 
-Word = Literal["helps", "hurts", "no effect shown", "not needed", "incomplete"]
+# too few cases to tell: the interval of the lift holds both 0 and a relevant lift; no effect shown:
+# it excludes a relevant lift; not needed: it does, and the baseline passes.
+Word = Literal[
+    "helps", "hurts", "no effect shown", "too few cases to tell", "not needed", "incomplete"
+]
+_OPEN: Final = ("no effect shown", "too few cases to tell")
 
 _PASSES_ALREADY: Final = 0.9  # the score of a baseline that needs no skill
 _AS_GOOD: Final = 0.05  # a smaller difference of scores does not matter
@@ -107,7 +120,7 @@ def _verdict(
     smallest = detectable_lift(scores, level_per_model) if scores else None
     over = comparisons.get("baseline")
     word = _word(row, over.lift if over else None)
-    outlook = _outlook(row, smallest, level_per_model, models) if word == "no effect shown" else ""
+    outlook = _outlook(row, smallest, level_per_model, models) if word in _OPEN else ""
     return Verdict(row, comparisons, word, _sentence(row, word, over, outlook), smallest)
 
 
@@ -119,6 +132,8 @@ def _word(row: Summary, lift: Lift | None) -> Word | None:
         return None
     if lift.shown:
         return _direction(lift)
+    if lift.high >= RELEVANT_LIFT:
+        return "too few cases to tell"
     harmless_enough = lift.lift >= -_AS_GOOD
     passes = baseline >= _PASSES_ALREADY
     return "not needed" if passes and harmless_enough else "no effect shown"

@@ -31,6 +31,7 @@ from .looks import (
     weights,
 )
 from .power import (
+    RELEVANT_LIFT,
     cases_needed,
     cases_to_show,
     cases_to_tell,
@@ -42,6 +43,7 @@ from .significance import Regression, drop, holm, regressed, sign_flip
 
 __all__ = [
     "LEVEL",
+    "RELEVANT_LIFT",
     "Change",
     "Differences",
     "Family",

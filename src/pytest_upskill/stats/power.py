@@ -12,6 +12,7 @@ from .distributions import normal_quantile, t_quantile
 from .intervals import LEVEL, Pairs, half_width, low_with_rare_losses, unseen
 
 POWER = 0.8
+RELEVANT_LIFT = 0.2  # an interval that holds both 0 and this lift does not tell
 _MAX_CASES = 10_000
 _MAX_RUNS = 1_000
 

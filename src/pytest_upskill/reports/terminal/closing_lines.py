@@ -135,6 +135,7 @@ _BADNESS: Final[Mapping[Word, int]] = {
     "hurts": _HURTS,
     "incomplete": _MISSING,
     "no effect shown": _OPEN,
+    "too few cases to tell": _OPEN,
     "not needed": _NOT_NEEDED,
     "helps": _HELPS,
 }
@@ -260,7 +261,7 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
         without = f"({percent(row.scored('baseline') or 0.0)}{unit} pass without it)"
         yield _Phrase(_BADNESS[word], f"{word} on", model, "", without)
     elif word:
-        verb = f"{word} on" if word == "no effect shown" else word
+        verb = word if word in ("helps", "hurts") else f"{word} on"
         yield _Phrase(_BADNESS[word], verb, model, number, bounds)
     else:
         passed = percent(row.scored("skill") or 0.0)
