@@ -127,20 +127,10 @@ def test_few_cases_never_show_that_a_part_could_go(tmp_path: Path) -> None:
     found = studied(one, needs_left)
     assert not one.could_go(found)
     idle = found.contrast("without Troubleshooting")
-    needed = idle.cases_needed
     assert idle.word == "not known"
-    assert needed is not None
-    assert 40 < needed < 80
-    assert found.conclusions[-1].startswith("Nothing is shown to be free to go")
-    assert found.conclusions[-1].endswith(f"about {needed} would tell of one")
-
-
-def test_the_number_of_cases_that_would_tell_is_enough(tmp_path: Path) -> None:
-    few = studied(ablation(tmp_path / "few", cases=12), needs_left)
-    needed = few.contrast("without Troubleshooting").cases_needed
-    assert needed
-    enough = ablation(tmp_path / "enough", cases=needed)
-    assert "Troubleshooting" in going(enough, studied(enough, needs_left))
+    assert found.conclusions[-1] == (
+        "Nothing is shown to be free to go: no part rules out a loss of 10 points with 12 cases"
+    )
 
 
 def test_nothing_could_go_if_the_cases_do_not_show_what_the_skill_is_for(tmp_path: Path) -> None:

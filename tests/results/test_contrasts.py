@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.results.contrasts import Contrast, ContrastWord, State, is_within
-from pytest_upskill.stats import cases_within, paired_lift
+from pytest_upskill.stats import cases_to_rule_out, paired_lift
 from support.made_studies import made_contrast
 
 SHARES = st.floats(0, 1, allow_nan=False)
@@ -40,11 +40,10 @@ def test_a_loss_is_told_as_points_lost() -> None:
     assert made_contrast("x", (12, 3, 21), "shown").words == "gains 12 points (3 to 21)"
 
 
-def test_what_is_not_known_says_how_many_cases_would_tell() -> None:
-    unknown = made_contrast("x", (-1, -6, 5), needed=80, margin=0.05)
-    assert unknown.words == "not known (-6 to +5): about 80 cases would tell"
-    assert replace(unknown, cases_needed=None).words == "not known (-6 to +5)"
-    assert replace(unknown, margin=0.1, cases_needed=None).words == "no loss shown (-6 to +5)"
+def test_what_is_not_known_is_told_with_its_interval() -> None:
+    unknown = made_contrast("x", (-1, -6, 5), margin=0.05)
+    assert unknown.words == "not known (-6 to +5)"
+    assert replace(unknown, margin=0.1).words == "no loss shown (-6 to +5)"
     assert replace(unknown, lift=None).words == "not measured"
 
 
@@ -64,18 +63,9 @@ def test_words_agree_with_the_interval(pairs: list[tuple[float, float]], margin:
         assert contrast.words.startswith("no loss shown (")
 
 
-def test_cases_that_would_rule_out_a_loss() -> None:
-    same = [(1.0, 1.0)] * 6
-    assert cases_within(same, 0.1) == 36  # as many may miss 10 % of other cases
-    assert is_within(paired_lift([(1.0, 1.0)] * 36, 2), 0.1)
-    assert not is_within(paired_lift([(1.0, 1.0)] * 35, 2), 0.1)
-    assert not is_within(None, 0.1)
-    assert cases_within([(1.0, 0.0), (1.0, 1.0)], 0.1) is None  # half of it is lost
-
-
-@given(st.lists(st.tuples(SHARES, SHARES), min_size=2, max_size=8), st.floats(0.05, 0.9))
-def test_more_cases_like_these_would_tell(pairs: list[tuple[float, float]], margin: float) -> None:
-    if cases := cases_within(pairs, margin):
-        fewer = cases_within(pairs, margin + 0.1)
-        assert fewer is not None
-        assert fewer <= cases
+@pytest.mark.parametrize(("margin", "cases"), [(0.1, 36), (0.3, 11), (0.99, 2), (1.0, 2)])
+def test_cases_that_rule_out_a_loss(margin: float, cases: int) -> None:
+    assert cases_to_rule_out(margin) == cases  # as many may miss this share of other cases
+    assert is_within(paired_lift([(1.0, 1.0)] * cases, 2), margin)
+    assert not is_within(paired_lift([(1.0, 1.0)] * (cases - 1), 2), margin)
+    assert not is_within(None, margin)

@@ -2,21 +2,19 @@
 
 import random
 from itertools import product
-from math import ceil, prod
+from math import prod
 
 import pytest
 from scipy import stats as scipy_stats
 from statsmodels.stats.power import TTestPower
 
 from pytest_upskill.stats import (
-    cases_needed,
     detectable_lift,
     look,
     look_plan,
     paired_lift,
     plan_level,
     rest_after,
-    runs_needed,
     steps,
     weights,
 )
@@ -60,30 +58,6 @@ def test_detectable_lift_is_detected(cases: int, runs: int) -> None:
 def test_few_cases_detect_nothing_and_equal_cases_not_everything() -> None:
     assert detectable_lift([(0, 1)] * 4) is None
     assert detectable_lift([(0.5, 0.5)] * 12) == pytest.approx(0.265, abs=1e-3)
-
-
-def test_lift_is_detectable_with_the_cases_needed() -> None:
-    pairs = spread_out(10, lift=0.1)
-    needed = cases_needed(pairs)
-    assert needed is not None
-    assert needed > 60
-    assert detectable_lift(spread_out(needed, 0.1)) == pytest.approx(0.1, rel=0.1)
-    assert cases_needed(spread_out(10)) is None
-    assert cases_needed(spread_out(10, 0.003)) is None
-    assert cases_needed([(0, 1)] * 3) == 5
-
-
-def test_more_runs_reduce_chance_but_not_spread_between_cases() -> None:
-    by_chance = [(1 / 3, 2 / 3), (2 / 3, 1 / 3), (1 / 3, 2 / 3), (1 / 3, 1 / 3)] * 5
-    # Less spread than chance alone would give, so all of it is chance: 2/3 per run.
-    errors = scipy_stats.t.ppf(0.975, 19) + scipy_stats.t.ppf(0.8, 19)
-    assert runs_needed(by_chance, 3) == ceil(errors**2 * (2 / 3) / (20 * (1 / 12) ** 2))
-    unlike = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (0.0, 1.0)] * 5
-    assert runs_needed(unlike, 3) is None
-    assert runs_needed(by_chance, 1) is None
-    # Shares of checks vary less from run to run than passes would: all of it is between cases.
-    assert runs_needed(by_chance, 3, chance=0.0) is None
-    assert runs_needed(spread_out(10), 3) is None
 
 
 def test_looks_double() -> None:

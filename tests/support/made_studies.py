@@ -18,22 +18,19 @@ def made_contrast(
     name: str,
     change: tuple[int, int, int] | None,
     state: State = "none shown",
-    needed: int | None = None,
     margin: float | None = None,
 ) -> Contrast:
     """``change`` is in points, with its interval."""
     lift = Lift(change[0] / 100, change[1] / 100, change[2] / 100, 0.01) if change else None
     contrast = Contrast(name, (f"{name}: on",), (f"{name}: off",), margin)
-    return replace(
-        contrast, lift=lift, cases=10, runs=4, state=state, cases_needed=needed, tokens=-31.0
-    )
+    return replace(contrast, lift=lift, cases=10, runs=4, state=state, tokens=-31.0)
 
 
 HURTS = made_contrast("pdf with docs-writer", (-20, -35, -5), "shown")
 HELPS = made_contrast("pdf with csv", (15, 3, 27), "shown")
-UNCHANGED = made_contrast("csv with pdf", (3, -12, 18), "dropped", 120)
+UNCHANGED = made_contrast("csv with pdf", (3, -12, 18), "dropped")
 KEPT = made_contrast("without Links", (0, -4, 6), margin=0.1)
-UNKNOWN = made_contrast("without Pages", (0, -26, 26), needed=68, margin=0.1)
+UNKNOWN = made_contrast("without Pages", (0, -26, 26), margin=0.1)
 MISSING = made_contrast("csv with all others", (-10, -40, 20), "incomplete")
 EVERY_WORD = (HURTS, HELPS, UNCHANGED, KEPT, UNKNOWN, MISSING)
 

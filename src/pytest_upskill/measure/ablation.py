@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import log
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +15,6 @@ from ..skills.context import load_for_run
 from ..skills.copies import PartedSkill, text_files
 from ..skills.skill import Skill, body_of, estimated_tokens
 from ..skills.skill_parts import By, Part
-from ..stats import family_level
 from ..trials.subject import CHAT, Subject
 from .arm_maker import ArmMaker, files_of_cases
 from .study_runner import CasesInArms, SkillCases, StudyPlan
@@ -189,11 +187,10 @@ class Ablation:
                 f"Could go{each}: {self._names(going)}. A loss of {margin} or more is ruled out, "
                 "a smaller one is not"
             )
-        text = f"Nothing is shown to be free to go: no part rules out a loss of {margin}"
-        cases = max(contrast.cases for contrast in parts)
-        if needed := [contrast.cases_needed for contrast in parts if contrast.cases_needed]:
-            return f"{text} with {counted(cases, 'case')}; about {min(needed):,} would tell of one"
-        return text
+        cases = counted(max(contrast.cases for contrast in parts), "case")
+        return (
+            f"Nothing is shown to be free to go: no part rules out a loss of {margin} with {cases}"
+        )
 
     def _names(self, parts: Sequence[Part]) -> str:
         """With the sizes of parts; paragraphs have commas of their own."""
@@ -215,9 +212,3 @@ def _dearness(contrast: Contrast) -> tuple[int, float]:
         return 2, 0.0
     loss = -contrast.lift.lift
     return (1, -saved / loss) if loss >= _LEAST_LOSS else (0, -saved)
-
-
-def fewest_cases_within(margin: float, effects: int, looks: tuple[int, ...]) -> int:
-    """How many cases can show that less than a margin is lost, if nothing is lost in any."""
-    error = (1 - family_level(effects, looks)) / 2
-    return int(log(error) / log(1 - margin)) + 1

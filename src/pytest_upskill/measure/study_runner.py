@@ -20,7 +20,7 @@ from ..settings import Score, Settings
 from ..skills.case_loading import find_cases, has_cases
 from ..skills.context import load_for_run
 from ..skills.skill import Skill
-from ..stats import LEVEL, Differences, Family, Lift, cases_to_tell, family_level, paired_lift
+from ..stats import LEVEL, Differences, Family, Lift, family_level, paired_lift
 from ..stats.descriptive import mean_and_spread
 from ..stats.intervals import half_width
 from ..stats.power import fewest_cases
@@ -35,7 +35,6 @@ from .evaluate import Evaluator, asked_cases
 # Scores of an arm by sample: of every case that asks it, the scores of all runs.
 Scores = Mapping[str, Sequence[Sequence[float]]]
 
-MATTERS: Final = 0.1  # the smallest change that nobody would want to miss
 _MIN_CASES: Final = 3  # for an interval of tokens
 
 
@@ -262,10 +261,6 @@ class _Progress:
         by_case, judged = family.known.get(name), {**family.unshown, **family.shown}.get(name)
         if by_case is None or judged is None:
             return contrast
-        needed = judged.cases_needed
-        if needed is None and name in family.unshown and contrast.margin is None:
-            level = family_level(len(self.plan.contrasts), self.looks)
-            needed = cases_to_tell(by_case.values, MATTERS, level, by_case.reach)
         if name in self._incomplete:
             state = contrast.state
         elif name in family.shown:
@@ -278,7 +273,6 @@ class _Progress:
             cases=len(by_case.values),
             runs=by_case.runs,
             state=state,
-            cases_needed=needed if needed and needed > len(by_case.values) else None,
             **self._tokens(contrast),
         )
 

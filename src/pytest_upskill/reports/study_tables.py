@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .._util.texts import counted, one_line, percent, unsigned_points, whole
+from .._util.texts import one_line, percent, unsigned_points, whole
 from ..results.contrasts import Contrast, ContrastWord, Study, StudyArm, span_words
 
 NO_CHANGE: Final = ("no change shown", "not known")
@@ -52,13 +52,12 @@ def contrast_table(study: Study, most: int | None = None, *, brief: bool = False
 
 
 def _contrast_row(contrast: Contrast, brief: bool) -> tuple[str, str, str, str]:
-    """``without Links``, ``-4 (-12 to +4)``, ``-31``, ``not known (~60 cases)``."""
-    needed = contrast.cases_needed if contrast.word in NO_CHANGE else None
+    """``without Links``, ``-4 (-12 to +4)``, ``-31``, ``not known``."""
     return (
         contrast.name,
         span_words(contrast.lift) if contrast.lift else _UNKNOWN,
         _UNKNOWN if contrast.tokens is None else _tokens(contrast, brief),
-        f"{contrast.word} (~{counted(needed, 'case')})" if needed else contrast.word,
+        contrast.word,
     )
 
 
@@ -101,8 +100,6 @@ def legend_of(study: Study) -> str:
         sentences[0] += f"; the intervals hold for all {len(contrasts):,} of them together"
     if margin := next((contrast.margin for contrast in contrasts if contrast.margin), None):
         sentences.append(f"A loss below {unsigned_points(margin)} points does not count")
-    if any(contrast.cases_needed and contrast.word in NO_CHANGE for contrast in contrasts):
-        sentences.append("~ is how many cases it would take to know more")
     return ". ".join(sentences)
 
 

@@ -53,7 +53,6 @@ class Contrast:
     cases: Whole = 0
     runs: Whole = 0
     state: State = "incomplete"
-    cases_needed: Whole | None = None  # about how many would tell; None: known, or too many
     tokens: Number | None = None  # of a trial, of two arms: a mean over cases, if they are known
     tokens_span: tuple[Number, Number] | None = None  # its 95 % interval; None: too few cases
 
@@ -70,16 +69,12 @@ class Contrast:
 
     @property
     def words(self) -> str:
-        """``loses 12 points (3 to 21)``, ``not known (-9 to +9): about 60 cases would tell``."""
+        """``loses 12 points (3 to 21)``, ``not known (-9 to +9)``."""
         if self.lift is None:
             return "not measured"
-        bounds = f"({span(self.lift.low, self.lift.high)})"
         if self.word in ("hurts", "helps"):
             return gain_words(self.lift)
-        needed = self.cases_needed
-        return f"{self.word} {bounds}" + (
-            f": about {counted(needed, 'case')} would tell" if needed else ""
-        )
+        return f"{self.word} ({span(self.lift.low, self.lift.high)})"
 
 
 def is_within(change: Lift | None, margin: float) -> bool:

@@ -7,15 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 from .._util.texts import apart, counted, dollars, first_few, one_line
 from ..settings import Gates, Score
-from ..stats import (
-    LEVEL,
-    RELEVANT_LIFT,
-    Lift,
-    cases_needed,
-    detectable_lift,
-    normalised_gain,
-    runs_needed,
-)
+from ..stats import LEVEL, RELEVANT_LIFT, Lift, detectable_lift, normalised_gain
 from ..trials.arm import BASELINE, SKILL
 from .activation import activation_words
 from .arm_comparison import Comparison, compare_arms, token_words, unit_of
@@ -31,7 +23,6 @@ _OPEN: Final = ("no effect shown", "too few cases to tell")
 _PASSES_ALREADY: Final = 0.9  # the score of a baseline that needs no skill
 _AS_GOOD: Final = 0.05  # a smaller difference of scores does not matter
 _MOST_NAMES: Final = 5
-_FORESEEABLE: Final = 10  # more cases are advised up to this factor
 _ROUNDING: Final = 1e-9
 
 
@@ -120,7 +111,7 @@ def _verdict(
     smallest = detectable_lift(scores, level_per_model) if scores else None
     over = comparisons.get("baseline")
     word = _word(row, over.lift if over else None)
-    outlook = _outlook(row, smallest, level_per_model, models) if word in _OPEN else ""
+    outlook = _outlook(row, smallest, models) if word in _OPEN else ""
     return Verdict(row, comparisons, word, _sentence(row, word, over, outlook), smallest)
 
 
@@ -187,25 +178,15 @@ def missing_words(row: Summary) -> str:
     return " and ".join(parts) or "no answers"
 
 
-def _outlook(row: Summary, smallest: float | None, level: float, models: int) -> str:
-    """What it would take to show an effect."""
+def _outlook(row: Summary, smallest: float | None, models: int) -> str:
+    """Which lift so many cases could show at all."""
     scores = row.scores(over="baseline")
     if not scores:
         return ""
+    cases = counted(len(scores), "case") + (f" for {models} models" if models > 1 else "")
     if smallest is None:
-        for_models = f" for {models} models" if models > 1 else ""
-        verb = "is" if len(scores) == 1 else "are"
-        return f"{counted(len(scores), 'case')} {verb} too few to show any lift{for_models}"
-    cases = cases_needed(scores, level)
-    runs = runs_needed(scores, row.runs, level, chance=row.run_variance(over="baseline"))
-    # A noisy estimate does not tell how many cases it would take.
-    if cases is not None and len(scores) < cases <= _FORESEEABLE * len(scores):
-        missing = f"{counted(cases - len(scores), 'more case')}"
-        missing += f", or {runs} runs," if runs is not None and runs > row.runs else ""
-        return f"{missing} would settle it"
-    too_few = f"too few cases for {models} models" if models > 1 else "too few cases"
-    size = f"{round(smallest * 100)}+ points{unit_of(row.score)}"
-    return f"{too_few}: only a lift of {size} would show"
+        return f"{cases} can't show any lift"
+    return f"{cases} can show a lift of {round(smallest * 100)}+ points{unit_of(row.score)}"
 
 
 class PricedChoice(NamedTuple):

@@ -32,12 +32,8 @@ from .looks import (
 )
 from .power import (
     RELEVANT_LIFT,
-    cases_needed,
-    cases_to_show,
-    cases_to_tell,
-    cases_within,
+    cases_to_rule_out,
     detectable_lift,
-    runs_needed,
 )
 from .significance import Regression, drop, holm, regressed, sign_flip
 
@@ -52,10 +48,7 @@ __all__ = [
     "Lift",
     "Look",
     "Regression",
-    "cases_needed",
-    "cases_to_show",
-    "cases_to_tell",
-    "cases_within",
+    "cases_to_rule_out",
     "cohens_kappa",
     "detectable_lift",
     "drop",
@@ -75,7 +68,6 @@ __all__ = [
     "plan_level",
     "regressed",
     "rest_after",
-    "runs_needed",
     "sign_flip",
     "steps",
     "weights",

@@ -46,7 +46,7 @@ from .intervals import (
     paired_lift,
     unseen,
 )
-from .power import cases_to_show, cases_within, fewest_cases, spreads
+from .power import fewest_cases, spreads
 
 # Stop below this chance of a verdict. A lower value saves less if there is no lift, a higher one
 # misses more small lifts; benchmarks/sequential.py shows both.
@@ -170,7 +170,6 @@ class Judged(NamedTuple):
     lift: Lift
     level: float  # of its interval
     open: bool  # whether more runs may well show it, or that less than the margin is lost
-    cases_needed: int | None = None  # None: shown, or too many
 
 
 class Family:
@@ -247,18 +246,13 @@ def _judged(effect: Differences, level: float) -> Judged:
 def _unshown(effect: Differences, judged: Judged, wide: float, plan: tuple[int, ...]) -> Judged:
     """``wide`` is the level at which all effects of the family may be within their margins."""
     narrow = judged.level
-    needed = cases_to_show(effect.values, narrow)
     if effect.margin is not None:
         judged = _judged(effect, wide)
         judged = judged._replace(lift=guarded(judged.lift, effect.values, wide))
         if judged.lift.low > -effect.margin:
             return judged
-        pairs = [(0.0, value) for value in effect.values]
-        needed = cases_within(pairs, effect.margin, wide) or needed
-    # Cases like these did not show it.
-    needed = max(needed, len(effect.values) + 1) if needed else None
     is_open = effect.runs < plan[-1] and _likely(effect, plan[-1], narrow, wide) >= FUTILE
-    return judged._replace(open=is_open, cases_needed=needed)
+    return judged._replace(open=is_open)
 
 
 def _likely(effect: Differences, most: int, level: float, wide: float) -> float:

@@ -16,7 +16,7 @@ from ..results.contrasts import is_within
 from ..results.run import RunResults
 from ..skills.context import FilesOnDisk
 from ..skills.references import Folder, paths_in, references_in
-from ..stats import LEVEL, Lift, cases_needed, cases_within, guarded
+from ..stats import LEVEL, Lift, guarded
 from ..trials.arm import SKILL
 from .drafts import Draft, form_of, new_errors
 from .failures import report_for_teacher
@@ -172,13 +172,7 @@ class Shorter(Improvement):
         pairs = self.pairs(self._whole.held_out, attempt.held_out, [student])
         losses = [after - before for before, after in pairs]
         lift, margin = shared.lift._replace(low=guarded(alone.lift, losses).low), self._margin
-        contrast = replace(shared.contrast, lift=lift, margin=margin)
-        if contrast.word == "not known":
-            zero = [(0.0, loss) for loss in losses]
-            needed = cases_within(zero, margin) or cases_needed(zero, shared_level)
-            needed = needed and max(needed, len(pairs) + 1)  # this many were not enough
-            contrast = replace(contrast, cases_needed=needed)
-        return replace(shared, contrast=contrast)
+        return replace(shared, contrast=replace(shared.contrast, lift=lift, margin=margin))
 
     @property
     def _margin(self) -> float:

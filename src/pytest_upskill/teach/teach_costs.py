@@ -15,8 +15,8 @@ from ..measure.estimate import (
 )
 from ..skills.case import Case
 from ..skills.skill import Skill, estimated_tokens
-from ..stats import cases_within
-from ..stats.intervals import LEVEL
+from ..stats import cases_to_rule_out
+from ..stats.intervals import LEVEL, unseen
 from ..stats.power import fewest_cases
 from ..trials.answer import Usage
 from ..trials.trial import sample_of
@@ -153,17 +153,11 @@ def too_few_queries(held: Sequence[Case], attempts: int) -> str:
 def too_few_to_shorten(cases: Sequence[UsableCase], margin: float) -> str:
     """A warning if the held-out cases can't rule out a loss, whatever the answers."""
     held = len({sample_of(usable.case) for usable in cases})  # those that ask the same are one
-    needed = cases_within([(1.0, 1.0)] * held, margin)
-    if needed is not None and held >= needed:
+    needed = cases_to_rule_out(margin)
+    if held >= needed:
         return ""
-    smallest = next(
-        percent / 100
-        for percent in range(1, 101)
-        if (cases_within([(1.0, 1.0)], percent / 100) or held + 1) <= held
-    )
-    fewest = f" ({needed:,} needed)" if needed else ""
     loss, cases_held = unsigned_points(margin), counted(held, "held-out case")
     return (
-        f"Too few cases: {cases_held} can't rule out a loss of {loss} points{fewest}; "
-        f"they can rule out {unsigned_points(smallest)} points or more."
+        f"Too few cases: {cases_held} can't rule out a loss of {loss} points ({needed:,} needed); "
+        f"they can rule out {int(100 * unseen(held)) + 1} points or more."
     )

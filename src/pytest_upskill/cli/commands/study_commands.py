@@ -18,7 +18,7 @@ from ..._util.texts import counted, one_line
 from ...agents.roster import subjects_of
 from ...checks import CheckedCase, rubric_of
 from ...errors import InputError, Setting, SettingsError, shown
-from ...measure.ablation import SHORTER, Ablation, fewest_cases_within
+from ...measure.ablation import SHORTER, Ablation
 from ...measure.arm_maker import ArmMaker
 from ...measure.assembly import Assembly, announced
 from ...measure.evaluate import Evaluator
@@ -33,7 +33,7 @@ from ...settings import Settings, settings_of
 from ...skills.copies import beside, save_beside
 from ...skills.search import find_skills, labels_of
 from ...skills.skill_parts import Part
-from ...stats import look_plan
+from ...stats import cases_to_rule_out, family_level, look_plan
 from ...teach.case_file import ids_held_out
 from ...teach.progress_lines import ProgressScreen
 from ...teach.teach_settings import TeachSettings
@@ -284,7 +284,8 @@ class _Ablate:
             len({sample_of(case) for case, _ in cases}) for cases in (ablation.cases, held_out)
         )
         needed, needed_held = (
-            fewest_cases_within(ablation.margin, effects, looks) for effects in (parts, 1)
+            cases_to_rule_out(ablation.margin, family_level(effects, looks))
+            for effects in (parts, 1)
         )
         # Parts that are shown to be missed leave their share of the error to the others.
         if apply and have < needed_held:
