@@ -32,7 +32,7 @@ class Kept(KnownAnswers):
 
 
 class Upper(Model):
-    """Answers in capitals; a text that begins with "fail" fails for good."""
+    """Answers in capitals; "fail…" fails for good, and "late…" twice."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -50,6 +50,8 @@ class Upper(Model):
                 self.cancelled += 1
         if text.startswith("fail"):
             raise ModelError("wrong key", fatal=True)
+        if text.startswith("late") and self.asked.count(text) < 3:
+            raise ModelError("500", transient=True)
         return Answer(text.upper(), Usage(10, 5, 0))
 
 
@@ -83,6 +85,14 @@ def test_a_trial_is_one_question_and_stored_whole() -> None:
         assert (engine.questions, len(engine.settled())) == (1, 1)
     assert [(one, answer.text) for one, answer in kept.put_in] == [(question, "A0 A1")]
     assert trials.closed
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_retries_of_all_calls_of_a_trial_are_counted() -> None:
+    with engine_of(Upper(), FakeTrials(), kept := Kept()) as engine:
+        replies = engine.ask([trial_question("late"), trial_question("a")])
+    assert [reply.retries for reply in replies] == [4, 0]
+    assert {answer.retries for _, answer in kept.put_in} == {4, 0}
 
 
 def test_a_stored_trial_is_not_carried_out() -> None:

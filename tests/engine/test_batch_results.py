@@ -40,6 +40,7 @@ def test_what_fails_in_a_batch_is_asked_alone_if_that_is_wanted(
     replies = ask(tmp_path, questions(model, "one", "two"), settings)
     assert texts(replies) == ["ONE", "TWO"]
     assert [isinstance(one, Answer) and one.usage.batch for one in replies] == [True, False]
+    assert [one.retries for one in replies] == [0, 1]
     assert len(server.batches) == 1
 
 

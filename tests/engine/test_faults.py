@@ -96,7 +96,19 @@ def test_broken_reply_is_retried(provider: str, kind: str) -> None:
         [reply] = engine.ask([question("a")])
         engine.close()
     assert isinstance(reply, Answer)
-    assert len(server.asked) == 2
+    assert (len(server.asked), reply.retries) == (2, 1)
+
+
+def test_empty_reply_is_an_answer_and_stored_like_any_other(provider: str, tmp_path: Path) -> None:
+    with LoopbackServer(lambda _: Reply("")) as server:
+        for stored in (False, True):
+            answers = StoredAnswers(lambda: Store(tmp_path / "a.sqlite"), str, fresh=False)
+            engine = engine_for(provider, server.url, answers=answers)
+            [reply] = engine.ask([question("a")])
+            engine.close()
+            assert isinstance(reply, Answer)
+            assert (reply.text, reply.stored, reply.retries) == ("", stored, 0)
+    assert len(server.asked) == 1
 
 
 @pytest.mark.usefixtures("short_pauses")

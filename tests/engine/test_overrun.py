@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import defaultdict
+from dataclasses import astuple
 from random import Random
 
 import pytest
@@ -13,7 +14,6 @@ from pytest_upskill.engine.budget import Budget
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model
 from pytest_upskill.models.prices import Price
-from pytest_upskill.models.sdk_errors import empty_reply
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.trial import Question
 
@@ -59,7 +59,7 @@ class Dear(Model):
             raise ModelError("busy", rate_limited=True, retry_after=0.0)
         usage = self._bill.add(self._name, self._usage(question))
         if what < 0.3:
-            raise empty_reply("length" if what < 0.2 else "end", usage)
+            raise ModelError("never ended", transient=what < 0.2, paid=astuple(usage))
         return Answer("yes", usage, "refusal" if what < 0.4 else "end")
 
     def _usage(self, question: Question) -> Usage:

@@ -37,14 +37,16 @@ def test_what_is_left_of_rate_limits_comes_with_the_answer(provider: str) -> Non
 
 @pytest.mark.parametrize("reason", [None, "", 5, ["stop"], {"why": "stop"}])
 def test_a_reason_to_stop_that_is_no_text_is_the_end(provider: str, reason: object) -> None:
-    message = {"role": "assistant", "content": "gate up"}
-    choices = [{"index": 0, "message": message, "finish_reason": reason}]
-    raw: dict[str, object] = {"stop_reason": reason}
-    if provider == "openai":
-        raw = {"choices": choices}
-    with LoopbackServer(lambda _: Reply("gate up", raw=raw)) as server:
+    with LoopbackServer(lambda _: stopped_by(provider, reason, "gate up")) as server:
         [answer] = ask(spec_of(provider, server.url))
     assert (answer.text, answer.stop) == ("gate up", "end")
+
+
+def stopped_by(provider: str, reason: object, text: str) -> Reply:
+    if provider == "anthropic":
+        return Reply(text, raw={"stop_reason": reason})
+    message = {"role": "assistant", "content": text}
+    return Reply(raw={"choices": [{"index": 0, "message": message, "finish_reason": reason}]})
 
 
 @pytest.mark.parametrize("stop", ["length", "refusal"])
@@ -109,13 +111,22 @@ def test_something_else_than_a_reply_is_an_error(provider: str, kind: str) -> No
 
 
 @pytest.mark.parametrize("text", ["", "  \n"])
-def test_an_empty_reply_is_no_answer(provider: str, text: str) -> None:
-    assert "empty reply" in trouble(provider, lambda _: Reply(text)).problem
+@pytest.mark.parametrize("stop", ["end", "length"])
+def test_an_empty_reply_that_ended_is_an_answer(provider: str, text: str, stop: Stop) -> None:
+    with LoopbackServer(lambda _: Reply(text, stop)) as server:
+        [answer] = ask(spec_of(provider, server.url))
+    assert (answer.text, answer.stop) == (text, stop)
 
 
-def test_an_empty_reply_at_the_limit_names_the_option(provider: str) -> None:
-    error = trouble(provider, lambda _: Reply("", stop="length"))
-    assert "max_output" in error.hint
+@pytest.mark.parametrize(
+    ("text", "reason"), [("", None), ("", "error"), ("half an ans", "error"), ("a", "abort")]
+)
+def test_a_reply_that_never_ended_is_no_answer(
+    provider: str, text: str, reason: str | None
+) -> None:
+    error = trouble(provider, lambda _: stopped_by(provider, reason, text))
+    assert "the reply never ended" in error.problem
+    assert error.transient
 
 
 def test_a_hang_ends_with_the_timeout_and_may_cost_something(provider: str) -> None:

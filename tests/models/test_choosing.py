@@ -136,15 +136,15 @@ def test_all_else_is_none(provider: str, reply: Reply, told: str) -> None:
     assert reason(record) == told
 
 
-@pytest.mark.usefixtures("short_pauses")
-def test_an_empty_reply_is_an_error(provider: str) -> None:
-    def script(asked: Asked) -> Reply:
-        return Reply("" if asked.attempt < 2 else "<think>What to do")
+@pytest.mark.parametrize("text", ["", "<think>What to do"])
+@pytest.mark.parametrize("tools", [True, False])
+def test_an_empty_reply_chooses_none(provider: str, text: str, tools: bool) -> None:
+    def script(asked: Asked) -> Reply | Fault:
+        return Reply(text) if tools or not asked.tools else REFUSALS[0]
 
     [record], asked = chosen(provider, script)
-    assert record.outcome == "errored"
-    assert "empty reply" in reason(record)
-    assert len(asked) > 1  # it was asked again
+    assert (record.outcome, reason(record)) == ("failed", "the skill was not opened")
+    assert len([one for one in asked if bool(one.tools) is tools]) == 1  # not asked again
 
 
 def test_half_a_call_is_an_error() -> None:

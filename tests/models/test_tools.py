@@ -107,8 +107,7 @@ def test_no_calls_are_read_if_no_tools_were_offered(provider: str) -> None:
     plain = replace(QUESTION, tools=())
     answer = answer_to(provider, lambda _: Reply("Hello.", calls=(LS,)), plain)
     assert (answer.text, answer.calls, answer.stop) == ("Hello.", (), "end")
-    with pytest.raises(ModelError, match="empty reply"):
-        answer_to(provider, lambda _: Reply(calls=(LS,)), plain)
+    assert answer_to(provider, lambda _: Reply(calls=(LS,)), plain).is_empty
 
 
 REFUSALS = [

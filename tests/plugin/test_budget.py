@@ -94,8 +94,8 @@ def test_what_was_paid_without_an_answer_counts_and_is_told(pytester: pytest.Pyt
     cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(20)]
     write_skill(pytester.path / "skills/gate", cases)
     pytester.makeini("[pytest]\nskill_prices = m 1 1")
-    empty = Reply("", "length", input_tokens=400, output_tokens=1600)
-    with LoopbackServer(lambda _: empty) as server:
+    unreadable = Reply(input_tokens=400, output_tokens=1600, raw={"choices": [{}]})
+    with LoopbackServer(lambda _: unreadable) as server:
         args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
         result = pytester.runpytest_inprocess(*args, "--skill-max-tokens", "5000")
     result.assert_outcomes(errors=20)

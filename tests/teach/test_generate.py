@@ -121,6 +121,12 @@ def test_a_broken_skill_is_repaired_by_one_request_that_quotes_the_problems(
     assert "'../../evil.md' must be in references/" in second.question
 
 
+def test_an_empty_reply_of_the_teacher_is_asked_for_again(project: Project) -> None:
+    fake = FakeModels(["", draft(*COLOURS)])
+    assert project.generate(fake)[0] == 0
+    assert fake.of("teacher")[1].body["messages"][-2]["content"] == "(no text)"
+
+
 @pytest.mark.parametrize(
     ("broken", "told"),
     [

@@ -30,7 +30,6 @@ _FILES_SECONDS: Final = 120.0  # to prepare a sandbox, and to read its files at 
 _POLL: Final = 0.05
 _SNAPSHOTS_AT_ONCE: Final = 2
 _NO_TEXT: Final = "the skill has no words, so nothing would show whether it is opened"
-_STOPPED: Final = ("decided", "max_turns", "time")
 
 
 class AgentTrials:
@@ -147,8 +146,6 @@ class AgentTrials:
             is_late = answer.stop == "time"
             seconds = self._timeout if is_late else clock.seconds + start.seconds
             answer = replace(answer, seconds=seconds)
-            if task.until_opened and _is_undecided(answer):
-                raise NoAnswerError(f"{task.agent}: {answer.why_not_gradable}")
             changes = WorkspaceChanges()  # of no use if only opening the skill was tested
             if not task.until_opened:
                 async with self._snapshots:
@@ -171,17 +168,6 @@ def _shown_bug(bug: BaseException) -> str:
         return one_line(without_keys(repr(bug)), 300)
     except Exception:  # its repr may raise, too
         return type(bug).__name__
-
-
-def _is_undecided(answer: Answer) -> bool:
-    """Whether the model said nothing at all, or only thought until it was cut off.
-
-    After a tool call, an empty reply is normal.
-    """
-    activity = answer.activity
-    if activity is None or activity.activated or answer.refused or not answer.is_empty:
-        return False
-    return answer.stop == "length" or (answer.stop not in _STOPPED and not activity.tool_calls)
 
 
 async def _changes(

@@ -106,7 +106,7 @@ def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list
 
 def _record(item: ToGrade, reply: Reply, ruled: Rulings | None, sandbox: str) -> Record:
     if isinstance(reply, NoAnswer):
-        return errored_record(item.trial, reply.reason)
+        return errored_record(item.trial, reply.reason, retries=reply.retries)
     record = _graded(item, reply, ruled, sandbox)
     return with_judge(record, ruled.calls, ruled.usage) if ruled else record
 

@@ -161,10 +161,15 @@ def _repair(question: Question, reply: Reply | None) -> Question | None:
     if not isinstance(problem, str):
         return None
     request = f"This is not what I asked for: {problem}. {wanted_form(question.mark)}"
-    quoted_reply = shortened(reply.text, _MAX_REPEATED)
+    quoted_reply = sent_back(reply.text, _MAX_REPEATED)
     return replace(
         question, messages=(*question.messages, ("assistant", quoted_reply), ("user", request))
     )
+
+
+def sent_back(reply: str, most: int) -> str:
+    """A reply that can't be used, in the question that says so; servers take no empty text."""
+    return shortened(reply, most) if reply.strip() else "(no text)"
 
 
 def judge(ask: Ask, to_judge: Sequence[tuple[Rubric, Question, Answer]]) -> list[Rulings]:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from .._util.memory import available
@@ -68,6 +68,7 @@ class _RunningTrial:
     memory: int  # megabytes
     task: "asyncio.Task[None] | None" = None
     spent: list[Usage] = field(default_factory=list)  # on calls that were answered
+    retries: int = 0  # of its calls
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,7 @@ class AgentJobs:
         except Exception as bug:
             reply = NoAnswer(unexpected(bug))
         self._running.remove(trial)
+        reply = replace(reply, retries=reply.retries + trial.retries)
         if isinstance(reply, Answer):
             reply = reply.without_keys()
             if reply.stop != "time":  # it may be faster next time
@@ -218,6 +220,7 @@ class AgentJobs:
         except asyncio.CancelledError:
             lane.forget(job)
             raise
+        trial.retries += reply.retries
         if isinstance(reply, Answer):
             trial.spent.append(reply.usage)
         return reply

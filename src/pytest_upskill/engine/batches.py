@@ -366,6 +366,7 @@ class Batches:
     def _failed(self, lane: Lane, job: Job, error: ModelError) -> None:
         if self.options.fallback:
             self.pending_jobs.discard(job)
+            job.retries += 1
             lane.add(job)
             return
         self.failed += 1

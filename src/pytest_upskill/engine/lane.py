@@ -57,6 +57,7 @@ class Job:
     reply: "Future[Reply]" = field(default_factory=Future)
     attempts: int = 0  # without refused ones
     refused: int = 0
+    retries: int = 0  # after errors, also of a batch
     spent: float = 0.0  # seconds of attempts, and of the pauses after them
     started_at: float = 0.0  # of the last attempt
     call: int = 0  # its number in the lane, in the last attempt

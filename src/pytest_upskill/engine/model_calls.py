@@ -63,7 +63,7 @@ class ModelCalls:
         job.paid = answer.usage
         lane.note_answer(job, answer)
         seconds = _now() - job.started_at
-        answer = replace(answer, seconds=seconds, quotas=())
+        answer = replace(answer, seconds=seconds, quotas=(), retries=job.retries)
         if not job.of_trial and is_worth_keeping(job.question, answer):
             self._answers.put(job.question, answer)
         return answer
@@ -78,6 +78,7 @@ class ModelCalls:
         job.spent += now - job.started_at
         if job.may_retry(wait, error, self._timeout) and self._retry(lane, job, wait):
             lane.retries += 1
+            job.retries += 1
             job.spent += wait
             return None
         tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
@@ -85,7 +86,7 @@ class ModelCalls:
         # If no server has answered so far, the other questions would fail the same way.
         if (error.fatal and lane.note_fatal_error()) or (error.unreachable and not lane.answered):
             lane.dead = reason
-        return NoAnswer(reason)
+        return NoAnswer(reason, job.retries)
 
     def _refused(self, lane: Lane, job: Job, error: ModelError, now: float) -> NoAnswer | None:
         """Queue the question again (None), or give up on the model."""

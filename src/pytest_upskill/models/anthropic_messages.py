@@ -10,7 +10,7 @@ from ..trials.tools import Step, ToolCall
 from ..trials.trial import Question, Shared
 from .batching import AnthropicBatches
 from .model import ModelSpec
-from .sdk import NO_KEY, Request, SdkModel, answer_of, stop_word
+from .sdk import NO_KEY, Request, SdkModel, answer_of
 from .sdk_errors import not_a_reply, refuses_schema
 from .tool_turns import ToolTurn, calls_from, dicts_in, dumped, loaded, name_of, object_of
 
@@ -50,9 +50,8 @@ class AnthropicModel(SdkModel):
             raise not_a_reply(self.spec, reply)
         blocks = reply["content"]
         text = "".join(block["text"] for block in blocks if block["type"] == "text")
-        stop = stop_word(reply.get("stop_reason"), STOPS)
         turn = _turn(blocks, question) if question.tools else None
-        return answer_of(text, usage, stop, turn)
+        return answer_of(text, usage, reply.get("stop_reason"), STOPS, turn)
 
     def _request(self, question: Question, left_out: frozenset[str]) -> Request:
         body: dict[str, Any] = {

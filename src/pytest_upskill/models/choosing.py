@@ -8,7 +8,6 @@ from ..trials.answer import Answer
 from ..trials.transcript import Activity, Turn
 from ..trials.trial import Question, by_schema
 from .model import Model
-from .sdk_errors import empty_reply
 
 
 class Chooser:
@@ -29,12 +28,12 @@ class Chooser:
                 self._takes_tools = False
             else:
                 called = question.choice.called_in(answer)
-                if not called.opened:
-                    _require_complete(answer)
+                if answer.calls and answer.stop == "length" and not called.opened:
+                    raise _half_a_call(answer)
                 return _chosen(question, answer, called)
         answer = await model.ask(by_schema(question))
-        _require_complete(answer)
-        activity = Activity(1, 0, False) if answer.refused else question.choice.written_in(answer)
+        chose_none = answer.refused or answer.is_empty
+        activity = Activity(1, 0, False) if chose_none else question.choice.written_in(answer)
         if activity is None:
             problem = f"the reply does not choose a skill: {one_line(answer.text, 80)!r}"
             hint = "This model supports neither tools nor JSON schemas: use another one"
@@ -42,14 +41,10 @@ class Chooser:
         return _chosen(question, answer, activity)
 
 
-def _require_complete(answer: Answer) -> None:
-    """An empty reply, or half a call, does not mean that no skill was chosen."""
-    if answer.calls and answer.stop == "length":
-        problem = "the choice was cut off by the output limit"
-        hint = ("Raise ", Setting("max_output"))
-        raise ModelError(problem, hint, paid=astuple(answer.usage))
-    if answer.is_empty and not answer.calls and not answer.refused:
-        raise empty_reply(answer.stop, answer.usage)
+def _half_a_call(answer: Answer) -> ModelError:
+    """It does not mean that no skill was chosen."""
+    problem, hint = "the choice was cut off by the output limit", ("Raise ", Setting("max_output"))
+    return ModelError(problem, hint, paid=astuple(answer.usage))
 
 
 def _chosen(question: Question, answer: Answer, activity: Activity) -> Answer:

@@ -14,7 +14,7 @@ from ..trials.trial import Question
 from . import openai_responses
 from .batching import OpenAIBatches
 from .model import ModelSpec
-from .sdk import NO_KEY, Request, SdkModel, answer_of, stop_word
+from .sdk import NO_KEY, Request, SdkModel, answer_of
 from .sdk_errors import clean, not_a_reply, refuses_schema
 from .tool_turns import ToolTurn, calls_from, dicts_in, dumped, loaded, name_of, object_text
 
@@ -88,9 +88,9 @@ class OpenAIModel(SdkModel):
         message = choice["message"]
         refusal = message.get("refusal")
         text = _text_of(message.get("content")) or refusal or ""
-        stop = "refusal" if refusal else stop_word(choice.get("finish_reason"), STOPS)
+        reason = "refusal" if refusal else choice.get("finish_reason")
         turn = _turn(message, question) if question.tools else None
-        return answer_of(text, usage, stop, turn)
+        return answer_of(text, usage, reason, STOPS, turn)
 
     def _response_in(
         self, reply: dict[str, Any], question: Question, usages: list[Usage]

@@ -15,7 +15,7 @@ from .sdk import answer_of
 from .tool_turns import ToolTurn, calls_from, dicts_in, dumped, loaded, name_of, object_text
 
 PATH: Final = "/responses"
-STOPS: Final = {"max_output_tokens": "length", "content_filter": "refusal"}
+STOPS: Final = {"completed": "end", "max_output_tokens": "length", "content_filter": "refusal"}
 
 
 def request_for(question: Question, spec: ModelSpec) -> dict[str, Any]:
@@ -88,9 +88,9 @@ def answer_in(reply: dict[str, Any], usage: Usage, question: Question) -> Answer
     thinking = "\n\n".join(_texts(reply["output"], "reasoning", "summary", "text"))
     details = reply.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
-    stop = "refusal" if refusal else STOPS.get(str(reason), "end")
+    reason = "refusal" if refusal else reason or reply.get("status")
     turn = ToolTurn(tuple(calls), thinking, dumped(items)) if question.tools else None
-    return answer_of(text or refusal, usage, stop, turn)
+    return answer_of(text or refusal, usage, reason, STOPS, turn)
 
 
 def failure_in(reply: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from ..trials.trial import Question
 from .model import ModelSpec, basic_auth
 from .rate_limits import last_quotas, note_quotas
 from .reply_size import limit_size
-from .sdk_errors import Secrets, empty_reply, error_text, secrets_of, translated_errors
+from .sdk_errors import Secrets, error_text, never_ended, secrets_of, translated_errors
 from .tool_turns import ToolTurn, stop_with
 
 # A server that accepts no connection within this many seconds is asked again; the answer itself
@@ -27,6 +27,8 @@ _LARGE: Final = 1_000_000  # bytes
 _SDK_HEADERS: Final = ("accept", "content-type", "user-agent", "x-stainless", "anthropic-version")
 # Parts of a request that servers refuse without naming them, as they are tried.
 _UNNAMED: Final = ({"cache"}, {"schema"}, {"cache", "schema"})
+# Why a reply ended, if its server failed: what there is of it is no answer.
+_FAILED: Final = ("error", "abort", "insufficient_system_resource")
 OnRefusal = Callable[[int, str], None]  # called with the status and the message
 Request = tuple[str, dict[str, Any]]  # path and body
 
@@ -195,13 +197,22 @@ class Relays(Protocol):
         ...
 
 
-def answer_of(text: str, usage: Usage, stop: str, turn: ToolTurn | None = None) -> Answer:
-    """The answer of a reply. ModelError for a blank text, unless tools were offered or the model
-    refused. Tool calls of a refusal are dropped.
+def answer_of(
+    text: str,
+    usage: Usage,
+    reason: object,
+    words: Mapping[str, str],
+    turn: ToolTurn | None = None,
+) -> Answer:
+    """The answer of a reply that ended for this reason, also if it has no text.
+
+    ModelError if its server failed, or says neither a word nor why. Tool calls of a refusal are
+    dropped.
     """
-    if turn is None and not text.strip() and stop != "refusal":
-        raise empty_reply(stop)
     calls, thinking, raw = turn or ToolTurn()
+    if reason in _FAILED or not (reason or text.strip() or calls):
+        raise never_ended(reason)
+    stop = stop_word(reason, words)
     if stop == "refusal":
         calls = ()
     stop, quotas = stop_with(stop, calls), last_quotas()

@@ -135,12 +135,11 @@ def not_a_reply(spec: ModelSpec, reply: object = "") -> ModelError:
     return ModelError(problem, "Check the address", transient=True, paid=())
 
 
-def empty_reply(stop: str, usage: Usage | None = None) -> ModelError:
-    paid = astuple(usage) if usage else ()
-    if stop == "length":
-        problem = "empty reply: reasoning used up the output limit"
-        return ModelError(problem, ("Raise ", Setting("max_output")), paid=paid)
-    return ModelError("empty reply", "Try again, or use another model", transient=True, paid=paid)
+def never_ended(reason: object) -> ModelError:
+    """For a reply that its server broke off."""
+    why = one_line(str(reason), 40) if reason else "no text and no stop reason"
+    problem = f"the reply never ended ({why})"
+    return ModelError(problem, "Try again, or use another model", transient=True, paid=())
 
 
 def error_text(error: Any, secrets: Secrets) -> str:

@@ -12,7 +12,8 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .._util.texts import one_line, shortened
+from .._util.texts import one_line
+from ..checks.judging import sent_back
 from ..errors import BudgetError, TeachError, UnusableError
 from ..trials.answer import NoAnswer, Reply
 from ..trials.trial import Question
@@ -180,7 +181,7 @@ def ask_for(
         if repairs_left:
             turns = (
                 *question.messages,
-                ("assistant", shortened(text, _MOST_SENT_BACK)),
+                ("assistant", sent_back(text, _MOST_SENT_BACK)),
                 ("user", _repair_prompt(problems)),
             )
             question = replace(question, messages=turns)

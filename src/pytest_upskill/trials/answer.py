@@ -131,7 +131,8 @@ class Answer:
     ``stop`` is ``end``, ``length`` (cut off by the output limit), ``refusal``, or the provider's
     own word; for an agent also ``max_turns`` or ``time``, its own limits, or ``decided``, if it was
     only to be seen whether it opens a skill. ``stored``: it comes
-    from the cache or a recording, not from a call of this run.
+    from the cache or a recording, not from a call of this run. ``retries``: how often it was asked
+    again after errors, which an empty reply is not.
     """
 
     text: str
@@ -142,6 +143,7 @@ class Answer:
     files: tuple[AnswerFile, ...] = field(default=(), kw_only=True)
     transcript: Transcript = field(default=(), kw_only=True)
     activity: Activity | None = field(default=None, kw_only=True)  # of an agent
+    retries: Whole = field(default=0, kw_only=True)
     # The workspace at the end, as a compressed tar, for commands that check it; empty if it is
     # too large to keep. Never in a record.
     workspace: Base64Bytes = field(default=b"", kw_only=True, repr=False)
@@ -220,9 +222,10 @@ class NoAnswer:
     """A question without an answer: one line that says why and what to do."""
 
     reason: str
+    retries: int = 0
 
     def without_keys(self) -> "NoAnswer":
-        return NoAnswer(without_keys(self.reason))
+        return replace(self, reason=without_keys(self.reason))
 
 
 Reply = Answer | NoAnswer
@@ -241,6 +244,7 @@ def joined(answers: Sequence[Answer]) -> Answer:
         transcript=tuple(turn for answer in answers for turn in answer.transcript),
         activity=joined_activity([answer.activity for answer in answers]),
         workspace=answers[-1].workspace,
+        retries=sum(answer.retries for answer in answers),
     )
 
 

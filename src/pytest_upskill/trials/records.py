@@ -69,6 +69,7 @@ class Record(WithPair):
     batch: Flag = False  # whether its answer came by batch, at half the price
     judge_batch: Flag = False  # whether all replies of the judge did
     hour_tokens: Whole = 0  # of those written, kept for an hour at a higher price
+    retries: Whole = 0  # how often it was asked again after errors
 
     @property
     def usage(self) -> Usage:
@@ -113,6 +114,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         batch=answer.usage.batch,
         agent=trial.agent,
         activity=answer.activity,
+        retries=answer.retries,
     )
 
 
@@ -137,12 +139,13 @@ def _score(grades: tuple[Grade, ...]) -> float:
     return passed / sum(grade.weight / most for grade in grades)
 
 
-def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> Record:
+def errored_record(
+    trial: Trial, reason: str, answer: Answer | None = None, retries: int = 0
+) -> Record:
     """The record of a trial without an answer, or with one that could not be graded."""
     place = (trial.skill, trial.case, trial.model, trial.arm, trial.run)
-    record = Record(*place, "errored", error=reason, agent=trial.agent)
     if answer is None:
-        return record
+        return Record(*place, "errored", error=reason, agent=trial.agent, retries=retries)
     graded = graded_record(trial, answer, ())
     return replace(graded, outcome="errored", error=reason, score=None)
 

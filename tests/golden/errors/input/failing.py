@@ -12,7 +12,7 @@ def answer(question: Question) -> Answer | str:
     if "Lock" in asked:
         return Answer("I can't help with that: gate bolt.", stop="refusal")
     if "Unlock" in asked:
-        return ""
+        return ""  # an answer, which fails
     if "state" in asked:
         return Answer('{"command": "gate', stop="length")
     return "gate diary, gate wail, hello"
