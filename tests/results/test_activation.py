@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.results.activation import Activation, activation_words
+from pytest_upskill.results.gates import gate_reasons
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import wilson
 from pytest_upskill.trials.records import Record

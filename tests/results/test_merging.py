@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.errors import ResultsError
+from pytest_upskill.results.gates import gate_reasons, trigger_reasons
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.trigger_summary import trigger_reasons
-from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.plan import Group, PlannedCase
 from support.made import accepted_count, made_run, made_triggers, pair_of

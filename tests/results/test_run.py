@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.results.gates import gate_reasons
 from pytest_upskill.results.run import incomplete
 from pytest_upskill.results.run_notes import subset_notes
-from pytest_upskill.results.verdict import gate_reasons
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.plan import Group
 from support.made import made_run, pair_of, with_missing_cases

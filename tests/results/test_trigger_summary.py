@@ -168,30 +168,48 @@ ALARMS = Gates(max_false_alarms=0.2)
         (
             RECALL,
             {"needs": ["ooo", "---"]},
-            ["gate on claude/haiku: recall is 50% (minimum 80%)"],
+            ["gate on claude/haiku: recall is 50% (minimum 80%; could be chance: 9% to 91%)"],
         ),
         (
             replace(RECALL, confident=True),
             {"needs": ["ooo"] * 5},
-            ["gate on claude/haiku: lowest likely recall is 57% (minimum 80%)"],
+            [
+                "gate on claude/haiku: lowest likely recall is 57% "
+                "(minimum 80%; could be chance: 57% to 100%)"
+            ],
         ),
         (replace(RECALL, confident=True), {"needs": ["ooo"] * 20}, []),
         (ALARMS, {"spares": ["---"] * 3}, []),
         (
             ALARMS,
             {"spares": ["o--"]},
-            ["gate on claude/haiku: share of false alarms is 33% (maximum 20%)"],
+            [
+                "gate on claude/haiku: share of false alarms is 33% "
+                "(maximum 20%; could be chance: 3% to 91%)"
+            ],
+        ),
+        (
+            ALARMS,
+            {"spares": ["ooo"] * 9},
+            [
+                "gate on claude/haiku: share of false alarms is 100% "
+                "(maximum 20%; shown: 70% to 100%)"
+            ],
         ),
         (
             replace(ALARMS, confident=True),
             {"spares": ["---"] * 3},
-            ["gate on claude/haiku: highest likely share of false alarms is 56% (maximum 20%)"],
+            [
+                "gate on claude/haiku: highest likely share of false alarms is 56% "
+                "(maximum 20%; could be chance: 0% to 56%)"
+            ],
         ),
         (
             Gates(min_recall=0.667),
             {"needs": ["oo-"]},
-            ["gate on claude/haiku: recall is 66.67% (minimum 66.70%)"],
+            ["gate on claude/haiku: recall is 66.67% (minimum 66.70%; could be chance: 9% to 97%)"],
         ),
+        (Gates(min_recall=0.7), {"needs": ["ooooooo---"] * 3}, []),
         (
             RECALL,
             {"needs": ["ooE"]},

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.results.gates import gate_reasons
 from pytest_upskill.results.summary import Summary, summarize
 from pytest_upskill.results.verdict import (
     Verdict,
-    gate_reasons,
     signal_lines,
     sweet_choice,
     sweet_spot,
@@ -186,28 +186,45 @@ def test_the_sweet_spot_never_names_a_skill_that_hurts() -> None:
     [
         (Gates(), []),
         (Gates(min_lift=0.9), []),
-        (Gates(min_lift=0.91), ["lift is +90 points (minimum +91)"]),
+        (Gates(min_lift=0.91), ["lift is +90 points (minimum +91; could be chance: +49 to +98)"]),
         (Gates(min_lift=0.48, confident=True), []),
         (
             Gates(min_lift=0.6, confident=True),
-            ["lowest likely lift is +49 points (minimum +60)"],
+            ["lowest likely lift is +49 points (minimum +60; could be chance: +49 to +98)"],
         ),
         (Gates(min_pass_rate=1.0), []),
         (
             Gates(min_pass_rate=0.8, confident=True),
-            ["lowest likely pass rate is 72% (minimum 80%)"],
+            ["lowest likely pass rate is 72% (minimum 80%; could be chance: 72% to 100%)"],
         ),
-        (Gates(min_lift=0.904), ["lift is +90.0 points (minimum +90.4)"]),
+        (
+            Gates(min_lift=0.904),
+            ["lift is +90.0 points (minimum +90.4; could be chance: +49 to +98)"],
+        ),
+        (Gates(min_lift=0.99), ["lift is +90 points (minimum +99; shown: +49 to +98)"]),
         (Gates(max_token_growth=0.5), []),
         (
             Gates(max_token_growth=0.4),
-            ["token growth is +50% (maximum +40%)"],
+            ["token growth is +50% (maximum +40%; shown: +50% to +50%)"],
         ),
     ],
 )
 def test_a_gate_checks_the_estimate_or_its_bound(gates: Gates, reasons: list[str]) -> None:
     found = gate_reasons([verdict(*HELPS)], gates)
     assert found == [f"gate on haiku: {reason}" for reason in reasons]
+
+
+def test_rounding_fails_no_gate() -> None:
+    thirds = [(0, 1), (3, 2), (0, 2), (0, 2), (2, 1)]
+    found = verdict(*[(before / 3, after / 3) for before, after in thirds], runs=3, tokens=(10, 13))
+    change = found.over("baseline")
+    assert found.lift
+    assert found.lift.lift < 0.2 == pytest.approx(found.lift.lift)
+    assert change
+    assert change.tokens
+    assert change.tokens.change > 0.3 == pytest.approx(change.tokens.change)
+    assert gate_reasons([found], Gates(min_lift=0.2, max_token_growth=0.3)) == []
+    assert len(gate_reasons([found], Gates(min_lift=0.2001, max_token_growth=0.2999))) == 2
 
 
 def test_a_gate_that_can_not_be_evaluated_fails() -> None:
@@ -331,11 +348,12 @@ def test_signals_and_gates_say_that_they_are_of_checks() -> None:
         "no check passes even with the skill: case-2",
     ]
     assert gate_reasons([of_checks()], Gates(min_lift=0.8, min_pass_rate=0.5)) == [
-        "gate on haiku: lift of checks is +74 points (minimum +80)",
-        "gate on haiku: pass rate is 0% (minimum 50%)",
+        "gate on haiku: lift of checks is +74 points (minimum +80; could be chance: +40 to +86)",
+        "gate on haiku: pass rate is 0% (minimum 50%; shown: 0% to 39%)",
     ]
     assert gate_reasons([of_checks()], Gates(min_lift=0.5, confident=True)) == [
-        "gate on haiku: lowest likely lift of checks is +40 points (minimum +50)"
+        "gate on haiku: lowest likely lift of checks is +40 points "
+        "(minimum +50; could be chance: +40 to +86)"
     ]
 
 

@@ -109,10 +109,11 @@ def percent(share: float) -> str:
 def apart(first: float, second: float, sign: str = "") -> tuple[str, str]:
     """Two shares in percent or points, with enough digits to differ."""
     for digits in range(4):
-        texts = (f"{100 * first:{sign}.{digits}f}", f"{100 * second:{sign}.{digits}f}")
-        if texts[0] != texts[1]:
+        texts = [f"{100 * share:{sign}.{digits}f}" for share in (first, second)]
+        first_text, second_text = [text if float(text) else "0" for text in texts]
+        if first_text != second_text:
             break
-    return (texts[0] if first else "0", texts[1] if second else "0")
+    return first_text, second_text
 
 
 def points(share: float) -> str:

@@ -34,11 +34,12 @@ from ..trials.records import Record, agents_in
 from ..trials.subject import SkillOnSubject
 from .causes import Cause, causes_of
 from .contrasts import Study
+from .gates import gate_reasons, trigger_reasons
 from .regressions import AcceptedComparison, Standing, compare_all, compared, unmatched_reasons
 from .summary import CaseSummary, Summary, summarize
 from .summary_row import SummaryRow, summary_rows
-from .trigger_summary import DESCRIBE, TriggerSummary, trigger_reasons, trigger_summaries
-from .verdict import Verdict, first_names, gate_reasons, verdicts_of
+from .trigger_summary import DESCRIBE, TriggerSummary, trigger_summaries
+from .verdict import Verdict, first_names, verdicts_of
 
 NOTHING_TESTED: Final = "nothing was tested"
 _NO_GATES: Final = Gates()

@@ -10,8 +10,8 @@ from typing import Annotated, Final
 
 from pydantic import Field, PlainSerializer, computed_field
 
-from .._util.texts import apart, counted, one_line, percent, span
-from ..settings import ENOUGH_QUERIES, Gates
+from .._util.texts import counted, one_line, percent, span
+from ..settings import ENOUGH_QUERIES
 from ..stats import Interval, wilson
 from ..trials.plan import Group, PlannedCase
 from ..trials.records import Record, agents_in
@@ -300,44 +300,6 @@ def share_of(queries: Iterable[QueryRate]) -> QueryShare | None:
     rate = min(1.0, max(0.0, fmean(rates)))
     opened = sum(rate >= THRESHOLD for rate in rates)
     return QueryShare(rate, wilson(rate, len(rates)), len(rates), opened)
-
-
-def trigger_reasons(
-    rows: Sequence[TriggerSummary], gates: Gates, skills: Iterable[str]
-) -> list[str]:
-    """Why the run fails its gates of triggers; ``skills`` are all that it tests."""
-    if not gates.of_triggers:
-        return []
-    reasons = [f"{row.pair}: {reason}" for row in rows for reason in _reasons(row, gates)]
-    tested = {row.skill for row in rows}
-    reasons += [f"{skill}: can't pass: {NO_QUERY}" for skill in skills if skill not in tested]
-    return reasons or ([] if rows else [f"can't pass: {NO_QUERY}"])
-
-
-def _reasons(row: TriggerSummary, gates: Gates) -> list[str]:
-    if row.incomplete:
-        return [f"can't pass: {row.missing_words}"]
-    reasons = []
-    if gates.min_recall is not None:
-        likely = "lowest likely recall" if gates.confident else "recall"
-        if row.recall is None:
-            reasons.append("recall unknown: no query that needs the skill was asked")
-        elif (rate := row.recall.interval.low if gates.confident else row.recall.rate) < (
-            gates.min_recall
-        ):
-            reached, limit = apart(rate, gates.min_recall)
-            reasons.append(f"{likely} is {reached}% (minimum {limit}%)")
-    if gates.max_false_alarms is not None:
-        likely = "highest likely share" if gates.confident else "share"
-        alarms = row.false_alarms
-        if alarms is None:
-            reasons.append("false alarms unknown: no query without need of it was asked")
-        elif (rate := alarms.interval.high if gates.confident else alarms.rate) > (
-            gates.max_false_alarms
-        ):
-            reached, limit = apart(rate, gates.max_false_alarms)
-            reasons.append(f"{likely} of false alarms is {reached}% (maximum {limit}%)")
-    return reasons
 
 
 def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:

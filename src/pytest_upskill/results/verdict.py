@@ -1,12 +1,12 @@
-"""The verdict on a skill and model: one word, one sentence, and the gates."""
+"""The verdict on a skill and model: one word and one sentence; and the sweet spot."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Final, Literal, NamedTuple
 
-from .._util.texts import apart, counted, dollars, first_few, one_line
-from ..settings import Gates, Score
+from .._util.texts import counted, dollars, first_few, one_line
+from ..settings import Score
 from ..stats import LEVEL, RELEVANT_LIFT, Lift, detectable_lift, normalised_gain
 from ..trials.arm import BASELINE, SKILL
 from .activation import activation_words
@@ -279,53 +279,3 @@ _SIGNALS: Final[Mapping[Score, tuple[str, str, str]]] = {
 def first_names(cases: Sequence[str]) -> str:
     """The first few of many."""
     return first_few([one_line(case, 60) for case in cases], _MOST_NAMES)
-
-
-def gate_reasons(verdicts: Sequence[Verdict], gates: Gates) -> list[str]:
-    """Why the run fails its gates; empty if it passes."""
-    return [
-        f"{verdict.summary.pair}: {reason}"
-        for verdict in verdicts
-        for reason in _reasons(verdict, gates)
-    ]
-
-
-def _reasons(verdict: Verdict, gates: Gates) -> list[str]:
-    row, lift, skill = verdict.summary, verdict.lift, verdict.summary.arm("skill")
-    if not gates.of_cases:
-        return []
-    if verdict.word == "incomplete":
-        return [f"can't pass: {missing_words(row)}"]
-    reasons = []
-    if gates.min_lift is not None:
-        reached = lift and (lift.low if gates.confident else lift.lift)
-        if reached is None:
-            reasons.append("lift unknown: there is no baseline")
-        elif reached < gates.min_lift:
-            have, want = apart(reached, gates.min_lift, "+")
-            name = f"lift{unit_of(row.score)}"
-            reasons.append(f"{_likely(name, gates)} is {have} points (minimum {want})")
-    if gates.min_pass_rate is not None:
-        rate = skill.interval and skill.interval.low if gates.confident else skill.rate
-        if rate is None or rate < gates.min_pass_rate:
-            have, want = apart(rate or 0.0, gates.min_pass_rate)
-            reasons.append(f"{_likely('pass rate', gates)} is {have}% (minimum {want}%)")
-    if gates.max_token_growth is not None:
-        over = verdict.over("baseline")
-        change = over.tokens if over else None
-        growth = change and (change.high if gates.confident else change.change)
-        if growth is None:
-            reasons.append("token growth unknown")
-        elif growth > gates.max_token_growth:
-            have, want = apart(growth, gates.max_token_growth, "+")
-            reasons.append(
-                f"{_likely('token growth', gates, 'highest')} is {have}% (maximum {want}%)"
-            )
-    since = verdict.over("previous")
-    if gates.no_worse and since and since.word == "worse":
-        reasons.append(verdict.since or "")
-    return reasons
-
-
-def _likely(name: str, gates: Gates, bound: str = "lowest") -> str:
-    return f"{bound} likely {name}" if gates.confident else name

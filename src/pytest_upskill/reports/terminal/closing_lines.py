@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 
 from ..._util.texts import counted, dollars, first_few, harmless, one_line, percent, points, span
 from ...results.arm_comparison import unit_of
+from ...results.gates import gate_reasons, trigger_reasons
 from ...results.run import RunResults
-from ...results.trigger_summary import TriggerSummary, trigger_reasons
-from ...results.verdict import Verdict, Word, gate_reasons, missing_words
+from ...results.trigger_summary import TriggerSummary
+from ...results.verdict import Verdict, Word, missing_words
 from ...stats import Lift
 from ..numbers import cache_words
 from .layout import TerminalLook, text_width, wrapped
