@@ -81,8 +81,7 @@ if TYPE_CHECKING:
     from .teach.outcome import Taught
     from .trials.answer import Answer, AnswerFile, Usage
     from .trials.records import Grade, Record
-    from .trials.tools import ToolCall
-    from .trials.transcript import Activity, Turn
+    from .trials.transcript import Activity, ToolCall, Turn
     from .trials.trial import Question
 
 _HOMES: Final = {
@@ -98,8 +97,7 @@ _HOMES: Final = {
     "teach.outcome": ["Taught"],
     "trials.answer": ["Answer", "AnswerFile", "Usage"],
     "trials.records": ["Grade", "Record"],
-    "trials.tools": ["ToolCall"],
-    "trials.transcript": ["Activity", "Turn"],
+    "trials.transcript": ["Activity", "ToolCall", "Turn"],
     "trials.trial": ["Question"],
 }
 

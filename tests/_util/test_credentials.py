@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from pytest_upskill._util.credentials import shown_command, without_credentials
+from pytest_upskill._util.keys import shown_command, without_credentials
 
 URL = "http://***@host:8000/v1"
 

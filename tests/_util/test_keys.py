@@ -9,8 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from pytest_upskill._util import keys
-from pytest_upskill._util.credentials import without_credentials
-from pytest_upskill._util.keys import know, without_keys
+from pytest_upskill._util.keys import know, without_credentials, without_keys
 
 KEY = "sk-proj-" + "Ab3+/dEf" * 4 + "9Z"
 AWS_SECRET = "/JalrXUtnFEMI+K7MDENG/bPxRfiCYzQ4tLk8sVo"

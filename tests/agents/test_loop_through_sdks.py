@@ -22,8 +22,7 @@ from pytest_upskill.models.prices import Price
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.arm import SkillCopy
-from pytest_upskill.trials.task import Task
-from pytest_upskill.trials.trial import Question
+from pytest_upskill.trials.trial import Question, Task
 from support.agents import BODY, CODES, SCRIPT, write_files
 from support.loopback import Asked, Fault, LoopbackServer
 from support.loopback import Reply as Said

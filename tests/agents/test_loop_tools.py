@@ -21,7 +21,7 @@ from pytest_upskill.agents.loop_tools import (
     cut,
 )
 from pytest_upskill.agents.sandboxes.sandbox import CommandResult
-from pytest_upskill.trials.tools import ToolCall
+from pytest_upskill.trials.transcript import ToolCall
 from support.agents import MemorySandbox, installed
 
 

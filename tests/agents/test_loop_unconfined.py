@@ -12,8 +12,7 @@ from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Mount, SandboxSpec
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.trials.answer import Answer, Reply
 from pytest_upskill.trials.arm import SkillCopy
-from pytest_upskill.trials.task import Task
-from pytest_upskill.trials.trial import Question
+from pytest_upskill.trials.trial import Question, Task
 from support.agents import BODY, CODES, SCRIPT, ScriptedCall, calls, write_files
 from support.trials import spec_of
 

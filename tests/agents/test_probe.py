@@ -16,7 +16,7 @@ from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.sandbox import Sandbox, SandboxError, SandboxKind, SandboxSpec
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.agents.staging import InstalledSkill
-from pytest_upskill.trials.tools import Tool
+from pytest_upskill.trials.transcript import Tool
 from pytest_upskill.trials.trial import Question
 from support.fake_cli import VERSION, fake_cli
 from support.sandboxes import needs_bwrap

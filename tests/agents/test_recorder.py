@@ -5,7 +5,7 @@ import pytest
 from pytest_upskill._util.keys import know
 from pytest_upskill.agents.recorder import LONGEST_TURN, Recorder
 from pytest_upskill.trials.answer import Answer, Usage
-from pytest_upskill.trials.tools import ToolCall
+from pytest_upskill.trials.transcript import ToolCall
 from pytest_upskill.trials.trial import Question
 
 QUESTION = Question("haiku", "", (("user", "Open the gate."),), 1000, 1)

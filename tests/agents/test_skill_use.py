@@ -14,7 +14,7 @@ from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.agents.staging import InstalledSkill
 from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer
-from pytest_upskill.trials.tools import ToolCall
+from pytest_upskill.trials.transcript import ToolCall
 from support.agents import BODY, CODES, SCRIPT, installed, recorder_for
 
 LONG = "\n".join(

@@ -12,8 +12,8 @@ from pytest_upskill.agents.loop import LoopAgent
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.arm import SkillCopy
-from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.transcript import GIVEN, UNTOLD
+from pytest_upskill.trials.trial import Task
 from support.agents import BODY, MemorySandbox, ScriptedCall, calls, installed, recorder_for
 from support.endpoints import GOOD, KEY, QUESTION, Opened, at_endpoint, raw, request
 from support.kit import write_skill

@@ -31,8 +31,7 @@ from pytest_upskill.errors import CasesError, CheckError
 from pytest_upskill.skills.case import Case, SandboxNeeds, WorkspaceFile
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.records import Grade
-from pytest_upskill.trials.task import Task
-from pytest_upskill.trials.trial import Question, Trial
+from pytest_upskill.trials.trial import Question, Task, Trial
 from support.checking import agent_answer, refused
 from support.sandboxes import needs_bwrap
 from support.trials import MemoryKind

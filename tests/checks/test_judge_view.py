@@ -13,9 +13,8 @@ from pytest_upskill.checks.judging import first_questions
 from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, AnswerFile
 from pytest_upskill.trials.arm import SkillCopy
-from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.transcript import Activity, Turn
-from pytest_upskill.trials.trial import Hidden, Question, Rubric
+from pytest_upskill.trials.trial import Hidden, Question, Rubric, Task
 from support.checking import agent_answer, refused
 
 BODY: Final = (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.cli.ini_file import ini_paths
+from pytest_upskill.cli.project import ini_paths
 from pytest_upskill.results.accepted import AcceptedResults, CaseResult, ModelResults, write_results
 from pytest_upskill.results.history import keep
 from pytest_upskill.skills.skill import load_skill

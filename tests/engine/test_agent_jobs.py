@@ -127,7 +127,7 @@ def test_agents_that_need_much_memory_are_fewer(
 
 
 def test_eight_large_agents_do_not_start_on_a_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_jobs, "available", lambda: 5.5e9)  # of 8 GB
+    monkeypatch.setattr(agent_jobs, "available_memory", lambda: 5.5e9)  # of 8 GB
     wanted = [trial_question(str(number)) for number in range(8)]
     with engine_of(Upper(), trials := FakeTrials(memory=1900), agents_at_once=8) as engine:
         engine.ask(wanted)

@@ -11,7 +11,7 @@ from pytest_upskill.engine.budget import Budget
 from pytest_upskill.errors import spelled
 from pytest_upskill.models.prices import Price
 from pytest_upskill.trials.answer import Usage
-from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
+from pytest_upskill.trials.transcript import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question
 
 # A turn of an agent, each of whose texts has 4,000 bytes: 1,000 tokens at the usual rate.

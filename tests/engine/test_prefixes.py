@@ -1,7 +1,7 @@
 """Which questions wait until their start is in the provider's cache, and what it should keep."""
 
 from pytest_upskill.engine.prefixes import Prefixes, PrefixUse
-from pytest_upskill.trials.tools import Tool
+from pytest_upskill.trials.transcript import Tool
 from pytest_upskill.trials.trial import Question
 
 LONG = "word " * 1000  # 1,250 tokens

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from pytest_upskill.engine.recording import ReplayedAnswers, recorded_versions
 from pytest_upskill.trials.answer import Answer, NoAnswer
-from pytest_upskill.trials.task import Task
 from pytest_upskill.trials.transcript import Activity
-from pytest_upskill.trials.trial import Question
+from pytest_upskill.trials.trial import Question, Task
 
 
 def asked(text: str, version: str) -> Question:

@@ -15,7 +15,7 @@ from pytest_upskill.models.clouds import aws_region
 from pytest_upskill.models.model import Provider
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, Usage
-from pytest_upskill.trials.tools import Tool
+from pytest_upskill.trials.transcript import Tool
 from support.clouds import (
     AWS_SECRET,
     AZURE,

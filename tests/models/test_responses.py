@@ -12,7 +12,7 @@ from pytest_upskill.errors import ModelError
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, Usage
-from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
+from pytest_upskill.trials.transcript import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 

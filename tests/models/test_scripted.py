@@ -18,7 +18,7 @@ from pytest_upskill.models.scripted import ScriptedModel, load_script
 from pytest_upskill.skills.case import Role
 from pytest_upskill.skills.skill import estimated_tokens
 from pytest_upskill.trials.answer import Answer, Usage
-from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
+from pytest_upskill.trials.transcript import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question
 from support.adapters import answers_of
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.errors import ModelError
-from pytest_upskill.trials.tools import Step, ToolCall, ToolResult
+from pytest_upskill.trials.transcript import Step, ToolCall, ToolResult
 from support.adapters import answers_of, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.tool_talks import LS, QUESTION, answer_to, talk, talk_all

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models.sdk_errors import no_tools_hint
-from pytest_upskill.trials.tools import Step, ToolCall, ToolResult
+from pytest_upskill.trials.transcript import Step, ToolCall, ToolResult
 from support.adapters import answers_of, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.tool_talks import CACHED, LS, QUESTION, SCHEMA, answer_to, talk

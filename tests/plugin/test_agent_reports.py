@@ -11,7 +11,7 @@ from support.sandboxes import needs_bwrap
 # An agent that opens the skill if there is one, and writes what it found.
 SCRIPT = r"""
 from pytest_upskill.trials.answer import Answer, Usage
-from pytest_upskill.trials.tools import ToolCall
+from pytest_upskill.trials.transcript import ToolCall
 
 def agent(question):
     tools = [tool.name for tool in question.tools]

@@ -173,7 +173,7 @@ def test_half_of_the_runs_is_enough_to_open_and_too_much_not_to(
     write_gate(pytester.path / "skills/gate", [QUERIES[0], QUERIES[3]])
     code = """
         from pytest_upskill.trials.answer import Answer
-        from pytest_upskill.trials.tools import ToolCall
+        from pytest_upskill.trials.transcript import ToolCall
 
         def answer(question):
             call = ToolCall("1", "skill", '{"name": "gate"}')

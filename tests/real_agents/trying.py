@@ -23,8 +23,7 @@ from pytest_upskill.models.model import ProtocolName
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, Reply
 from pytest_upskill.trials.arm import SkillCopy
-from pytest_upskill.trials.task import Task
-from pytest_upskill.trials.trial import Question
+from pytest_upskill.trials.trial import Question, Task
 from support import loopback
 from support.agents import BODY, CODES, SCRIPT, write_files
 from support.endpoints import KEY

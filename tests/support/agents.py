@@ -15,9 +15,8 @@ from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE, CommandResult, Sa
 from pytest_upskill.agents.staging import InstalledSkill
 from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, Reply, Usage
-from pytest_upskill.trials.task import Task
-from pytest_upskill.trials.tools import ToolCall
-from pytest_upskill.trials.trial import Question
+from pytest_upskill.trials.transcript import ToolCall
+from pytest_upskill.trials.trial import Question, Task
 
 BODY = """# The gate
 

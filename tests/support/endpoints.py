@@ -15,8 +15,7 @@ from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
-from pytest_upskill.trials.task import Task
-from pytest_upskill.trials.trial import Question
+from pytest_upskill.trials.trial import Question, Task
 from support.loopback import LoopbackServer
 from support.loopback import Reply as Said
 

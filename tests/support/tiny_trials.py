@@ -15,8 +15,7 @@ from pytest_upskill.engine.engine import Engine
 from pytest_upskill.models import Model
 from pytest_upskill.skills.case import SandboxNeeds
 from pytest_upskill.trials.answer import Reply
-from pytest_upskill.trials.task import Task
-from pytest_upskill.trials.trial import Question
+from pytest_upskill.trials.trial import Question, Task
 from support import loopback
 from support.endpoints import spec_of
 from support.loopback import Asked

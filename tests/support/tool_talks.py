@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.trials.answer import Answer
-from pytest_upskill.trials.tools import Step, Tool, ToolResult
+from pytest_upskill.trials.transcript import Step, Tool, ToolResult
 from pytest_upskill.trials.trial import Question
 from support.adapters import answers_of, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply

@@ -13,8 +13,7 @@ from pytest_upskill.agents.sandboxes.sandbox import Sandbox, SandboxKind, Sandbo
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.scripted import ScriptedProvider
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
-from pytest_upskill.trials.task import Task
-from pytest_upskill.trials.trial import Question
+from pytest_upskill.trials.trial import Question, Task
 from support.agents import Command, MemorySandbox, no_commands
 from support.simulated_clock import SimulatedLoop
 

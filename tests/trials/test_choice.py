@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytest_upskill._util.keys import know
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.choice import BY_JSON, Choice, Listed, skill_list, skill_tool
-from pytest_upskill.trials.tools import ToolCall
+from pytest_upskill.trials.transcript import ToolCall
 
 CHOICE = Choice("pdf", (Listed("docs", "Writes docs."), Listed("pdf", "Reads <PDF> files.")))
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill._util.json_forms import form_of, json_values
+from pytest_upskill._util.json_forms import MOST, MOST_SECONDS, form_of, json_values
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage, joined
-from pytest_upskill.trials.number_types import MOST, MOST_SECONDS
 from pytest_upskill.trials.records import (
     Grade,
     Record,

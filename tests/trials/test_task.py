@@ -13,8 +13,7 @@ from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials import arm
 from pytest_upskill.trials.arm import Arm, SkillCopy, arms_of
 from pytest_upskill.trials.subject import Subject
-from pytest_upskill.trials.task import task_of
-from pytest_upskill.trials.trial import trials_of
+from pytest_upskill.trials.trial import task_of, trials_of
 from support.kit import commit_all, write_skill
 
 

@@ -17,9 +17,8 @@ from pytest_upskill.trials.arm import Arm, SkillCopy, arms_of
 from pytest_upskill.trials.choice import Choice
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.subject import CHAT, Subject
-from pytest_upskill.trials.task import Task
-from pytest_upskill.trials.tools import Step, Tool, ToolCall, ToolResult
-from pytest_upskill.trials.trial import Question, Trial, skill_system, trials_of, user_text
+from pytest_upskill.trials.transcript import Step, Tool, ToolCall, ToolResult
+from pytest_upskill.trials.trial import Question, Task, Trial, skill_system, trials_of, user_text
 from support.kit import BODY, write_skill
 
 CASE = Case("open-gate", "How do I open it?", files=(("a.txt", "one\ntwo\n"),))

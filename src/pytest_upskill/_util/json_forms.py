@@ -1,13 +1,17 @@
-"""JSON that people write: validate it against pydantic forms and report errors by path and line."""
+"""JSON that people write: validate it against pydantic forms and report errors by path and line.
+
+Numbers in it, or from servers, have limits: larger ones would overflow in sums and statistics, or
+where they are shown.
+"""
 
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..errors import CasesError, InputError, Text, shown
@@ -265,3 +269,34 @@ def _items(text: str, start: int) -> Iterator[tuple[str | int, int, int]]:
 def _after_space(text: str, at: int) -> int:
     match = _SPACE.match(text, at)
     return match.end() if match else at
+
+
+# Numbers that servers and files may hold.
+
+MOST: Final = 2**53  # beyond it, JSON and floats lose digits
+MOST_SECONDS: Final = 1e9
+
+
+def whole_number(value: object) -> int | None:
+    """A count from a server or a file; None for anything but a possible one."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST:
+        return value
+    return None
+
+
+def _possible_seconds(value: object) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) if 0 <= value <= MOST_SECONDS else None
+    return None
+
+
+Whole = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+Seconds = Annotated[float, Field(strict=True, ge=0, le=MOST_SECONDS, allow_inf_nan=False)]
+# Anything but a possible duration becomes None.
+LenientSeconds = Annotated[float | None, BeforeValidator(_possible_seconds)]
+Amount = Annotated[float, Field(strict=True, ge=0, le=MOST, allow_inf_nan=False)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+Number = Annotated[float, Field(strict=True, ge=-MOST, le=MOST, allow_inf_nan=False)]
+Flag = Annotated[bool, Field(strict=True)]

@@ -4,8 +4,9 @@ A server may quote the key it was sent, a model may repeat one. So answers and e
 they enter (the engine), and everything is masked again on its way out: files, reports, telemetry.
 
 A key is known by its value: that of a variable such as OPENAI_API_KEY, GITHUB_TOKEN or
-OPENAI_CUSTOM_HEADERS, a password in a URL, or a value passed to ``know``. See ``credentials`` for
-those that are known by where they stand.
+OPENAI_CUSTOM_HEADERS, a password in a URL, or a value passed to ``know``. In commands and
+errors, a credential is also known by where it stands: in a URL, or after a name such as
+``--api-token``.
 """
 
 import base64
@@ -13,11 +14,14 @@ import html
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import quote, quote_plus, unquote
+
+from .texts import harmless
 
 HIDDEN: Final = "***"
 _VARIABLE: Final = re.compile(
@@ -197,3 +201,55 @@ def _without_start(text: str, key: str) -> str:
         while end - place < len(key) and text[end : end + 1] == key[end - place]:
             end += 1
     return "".join([*parts, text[end:]])
+
+
+# Credentials that are known by where they stand.
+
+_MANY: Final = "{0,500}"  # bounded, so that a hostile text takes linear time
+# The second form is a password with a slash that should have been written as %2F.
+_USER: Final = re.compile(
+    rf"(://)(?:[^\s/?#\"'<>]{_MANY}|[^\s/?#@:\"'<>]{_MANY}:(?!\d+[/?#])[^\s\"'<>]{_MANY})@"
+)
+_NAME: Final = (
+    r"(?:[\w.-]{0,100}[_.-])?(?:api)?(?:key|token|secret|password|passwd|pwd|pass|auth|credentials?"
+    r"|sig|signature|headers)"
+)
+_QUERY: Final = re.compile(rf"([?&;#]{_NAME}=)[^&;#\s\"'<>]+", re.I)
+_ASSIGNED: Final = re.compile(rf"\A(-{{0,2}}{_NAME}=).+", re.I | re.S)
+_FLAG: Final = re.compile(rf"--{_NAME}", re.I)
+_SHORTEST_PASSWORD: Final = 4  # a shorter password could be part of any text
+
+
+def without_credentials(text: str, secrets: Iterable[str] = ()) -> str:
+    """A text with nothing in it that is, or looks like, a credential."""
+    text = without_keys(text)
+    # Unlike above, passwords that are ordinary words are masked, too.
+    values = {*secrets, *passwords()}
+    for value in sorted(values, key=len, reverse=True):
+        if len(value) >= _SHORTEST_PASSWORD:
+            text = text.replace(value, HIDDEN)
+    text = _USER.sub(rf"\1{HIDDEN}@", text)
+    return _QUERY.sub(rf"\1{HIDDEN}", text)
+
+
+def shown_command(words: Iterable[str]) -> str:
+    """A command line to print; whoever runs it puts the credentials back."""
+    return " ".join(shown_words(words))
+
+
+def shown_words(words: Iterable[str]) -> list[str]:
+    """The words of such a command, quoted for a shell."""
+    # A folder's name may hold control characters of terminals.
+    return [shlex.quote(harmless(word).replace("\n", "\\n")) for word in masked_words(words)]
+
+
+def masked_words(words: Iterable[str]) -> list[str]:
+    """The words of a command without what is, or looks like, a credential."""
+    shown, hide = list[str](), False
+    for word in words:
+        if hide and not word.startswith("-"):
+            shown.append(HIDDEN)
+        else:
+            shown.append(_ASSIGNED.sub(rf"\1{HIDDEN}", without_credentials(word)))
+        hide = _FLAG.fullmatch(word) is not None
+    return shown

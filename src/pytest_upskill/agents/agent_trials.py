@@ -15,9 +15,8 @@ from ..models import ModelSpec
 from ..models.prices import PriceOf, cost
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.arm import SkillCopy
-from ..trials.task import Task
 from ..trials.transcript import Activity
-from ..trials.trial import Question
+from ..trials.trial import Question, Task
 from .agent import Agent, Call, Send
 from .recorder import Recorder
 from .sandboxes.sandbox import Mount, Sandbox, SandboxError, SandboxKind, TreeEntry

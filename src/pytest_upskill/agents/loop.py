@@ -11,7 +11,7 @@ from ..skills.folder import SKILL_NAMES
 from ..trials import choice
 from ..trials.answer import Answer, NoAnswer
 from ..trials.choice import Listed, skill_tool
-from ..trials.tools import Step, Tool, ToolCall, ToolResult
+from ..trials.transcript import Step, Tool, ToolCall, ToolResult
 from .agent import Agent, Call
 from .loop_tools import LONGEST_TRIAL, TOOLS, Toolbox
 from .recorder import Recorder

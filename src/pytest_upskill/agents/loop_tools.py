@@ -9,7 +9,7 @@ from typing import Any, Final
 from .._util.files import reason_of
 from .._util.texts import counted
 from ..skills.folder import SKILL_NAMES
-from ..trials.tools import Tool, ToolCall, ToolResult
+from ..trials.transcript import Tool, ToolCall, ToolResult
 from .sandboxes.sandbox import WORKSPACE, Sandbox, TreeEntry
 from .staging import InstalledSkill
 

@@ -20,8 +20,8 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Final
 
-from .._util.credentials import without_credentials
 from .._util.files import read_file, replace_file
+from .._util.keys import without_credentials
 from .._util.texts import digest
 from ..skills.case import SandboxNeeds
 from ..skills.folder import is_private, is_skill

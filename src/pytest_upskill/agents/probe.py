@@ -25,9 +25,8 @@ from ..models import ModelSpec
 from ..models.scripted import ScriptedModel, ScriptedProvider
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.arm import SkillCopy
-from ..trials.task import Task
-from ..trials.tools import Tool, ToolCall
-from ..trials.trial import Question
+from ..trials.transcript import Tool, ToolCall
+from ..trials.trial import Question, Task
 from .agent import Agent, Send
 from .agent_trials import AgentTrials
 from .command_agent import CommandAgent

@@ -8,8 +8,7 @@ from .._util.keys import without_keys
 from .._util.texts import digest, shortened
 from ..skills.case import Role
 from ..trials.answer import Answer, Usage, total_usage
-from ..trials.tools import ToolCall
-from ..trials.transcript import GIVEN, Activity, Transcript, Turn, TurnKind
+from ..trials.transcript import GIVEN, Activity, ToolCall, Transcript, Turn, TurnKind
 from ..trials.trial import Question
 from .skill_use import SkillUse
 from .staging import InstalledSkill

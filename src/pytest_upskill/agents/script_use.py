@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from ..skills.folder import SKILL_NAMES
-from ..trials.tools import ToolCall
+from ..trials.transcript import ToolCall
 from .sandboxes.sandbox import WORKSPACE
 from .staging import InstalledSkill
 

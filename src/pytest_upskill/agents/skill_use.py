@@ -15,7 +15,7 @@ from typing import Final
 
 from .._util.files import read_file
 from ..skills.folder import MAX_FILE_BYTES, SKILL_NAMES
-from ..trials.tools import ToolCall
+from ..trials.transcript import ToolCall
 from .script_use import ScriptUse
 from .staging import InstalledSkill
 

@@ -19,7 +19,7 @@ from ..skills.case import SandboxNeeds, WorkspaceFile
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
 from ..trials.arm import SkillCopy, digest_of_copy
-from ..trials.task import Task
+from ..trials.trial import Task
 from .needs import mounts_for
 from .run_folder import remove, run_folder
 from .sandboxes.sandbox import SKILLS, Mount, Sandbox, SandboxKind, SandboxSpec

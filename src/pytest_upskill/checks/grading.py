@@ -9,9 +9,8 @@ from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.records import Grade, Record, errored_record, graded_record, with_judge
-from ..trials.task import Task
 from ..trials.transcript import UNTOLD, Activity
-from ..trials.trial import Hidden, Rubric, Trial
+from ..trials.trial import Hidden, Rubric, Task, Trial
 from .check import AnyCheck, CheckContext, Result, places, walk, wants_refusal
 from .command_check import commands_in
 from .final_workspace import Workspace

@@ -117,6 +117,7 @@ COMMANDS: Final = (
         "write reports of saved results, and merge shards",
         "pytest-upskill report shard-*.json --markdown comment.md --min-lift 0.2",
         f"0 passed, 1 failed or incomplete, {USAGE}",
+        module="runs",
     ),
     Subcommand(
         "lint",

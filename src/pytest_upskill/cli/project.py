@@ -1,14 +1,23 @@
-"""Where a project keeps its runs and its skills."""
+"""A project: where it keeps its runs and its skills, and the ini file of pytest.
+
+The file is read and edited without loading pytest.
+"""
 
 import os
-from collections.abc import Mapping
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from iniconfig import IniConfig, ParseError
+
+from .._util.files import read_file
 from ..errors import InputError, shown
 from ..results.history import default_folder
+from ..settings import INI_FILES
 from ..skills.upskill_config import UpskillConfig, read_config
-from .ini_file import has_ini_file, ini_paths
 
 DEFAULT_SKILLS: Final = "skills"  # upskill's default
 
@@ -64,3 +73,169 @@ def find_skill(written: str, env: Mapping[str, str]) -> Path:
         f"no such folder, and no skill of this name in {shown(skills)}",
         "Check the name; pytest-upskill list shows all skills.",
     )
+
+
+# The ini file.
+
+MAX_BYTES: Final = 10_000_000
+# Where an ini file has its settings for pytest; the first is the one for a new table.
+_TABLES: Final = {
+    **dict.fromkeys(INI_FILES, (("pytest",),)),
+    "pyproject.toml": (("tool", "pytest", "ini_options"), ("tool", "pytest")),
+    "setup.cfg": (("tool:pytest",),),
+}
+_PLAIN: Final = re.compile(r"[\w./@:+ -]+")  # what no ini file gives a meaning of its own
+
+Lists = Mapping[str, Sequence[str]]  # keys, and the texts that each of them lists
+
+
+def ini_settings(start: Path) -> tuple[Path, dict[str, Any]] | None:
+    """The ini file that pytest would use here, and what it says to pytest; None if there is none.
+
+    A file that can't be read is ignored: pytest reports it better.
+    """
+    for folder in (start, *start.parents):
+        for name in _TABLES:
+            if (table := _table_of(folder / name)) is not None:
+                return folder / name, table
+    return None
+
+
+def has_ini_file(folder: Path) -> bool:
+    return any(_table_of(folder / name) is not None for name in _TABLES)
+
+
+def ini_paths(start: Path, key: str) -> list[Path]:
+    """The paths under a key of the ini file, relative to its folder."""
+    file, value = _value_of(start, key)
+    names = value.split() if isinstance(value, str) else value
+    return [file.parent / name for name in names] if isinstance(names, list) else []
+
+
+def ini_lines(start: Path, key: str) -> tuple[Path, list[str]]:
+    """The ini file, and its lines under a key without empty ones."""
+    file, value = _value_of(start, key)
+    lines = value.splitlines() if isinstance(value, str) else value
+    texts = map(str, lines if isinstance(lines, list) else [])
+    return file, [text for text in texts if text.strip()]
+
+
+def _value_of(start: Path, key: str) -> tuple[Path, Any]:
+    file, settings = ini_settings(start) or (start / INI_FILES[0], {})
+    return file, settings.get(key, [])
+
+
+def _table_of(file: Path) -> dict[str, Any] | None:
+    """The file's table for pytest; None if it has none."""
+    try:
+        data = _parsed(file.name, read_file(file, MAX_BYTES).decode("utf-8-sig"))
+    except (OSError, ValueError, ParseError):
+        return None
+    for path in _TABLES[file.name]:
+        if (table := _table_at(data, path)) is not None:
+            return table
+    return {} if "pytest" in file.stem else None  # pytest's own file counts even if it is empty
+
+
+def _parsed(name: str, text: str) -> dict[str, Any]:
+    if name.endswith(".toml"):
+        return tomllib.loads(text)
+    return {section.name: dict(section.items()) for section in IniConfig(name, data=text)}
+
+
+def _table_at(data: Any, path: Sequence[str]) -> dict[str, Any] | None:
+    for step in path:
+        data = data.get(step) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else None
+
+
+def require_ini_outside(start: Path, skill: Path) -> None:
+    """Refuse to start pytest with settings of a skill: they can name code."""
+    folder = os.path.realpath(skill.parent if skill.is_file() else skill)
+    file, _ = _value_of(start, "")
+    if file.is_file() and Path(os.path.realpath(file)).is_relative_to(folder):
+        raise InputError(
+            file,
+            f"ini file inside the skill {shown(skill)}: its settings can run code",
+            "Run this command from outside of the skill, or add -- --skill-allow-code "
+            "if you trust its author.",
+        )
+
+
+class CannotEdit(Exception):
+    """The keys can't be added; says why."""
+
+
+def with_keys(name: str, text: str, keys: Lists) -> str:
+    """The text of a file of this name with these keys, none of which it has yet.
+
+    Comments and formatting stay; what it says is read back to be sure of it.
+    """
+    add = _with_toml_keys if name.endswith(".toml") else _with_ini_keys
+    try:
+        data = _parsed(name, text.removeprefix("\ufeff"))
+        path = next((p for p in _TABLES[name] if _table_at(data, p) is not None), _TABLES[name][0])
+        edited = add(text, path, keys)
+        table = _table_at(_parsed(name, edited.removeprefix("\ufeff")), path) or {}
+        edited.encode("utf-8")
+    except (ValueError, ParseError, RecursionError) as error:
+        problem = str(error).splitlines()[0]
+        raise CannotEdit(f"not valid: {problem}") from None
+    before = _table_at(data, path) or {}
+    added = {key: _texts(key, value) for key, value in table.items() if key not in before}
+    if added != {key: list(texts) for key, texts in keys.items()}:
+        raise CannotEdit("pytest's settings are written in a way that can't be added to safely")
+    return edited
+
+
+def block(name: str, keys: Lists) -> str:
+    """The lines for these keys, as a file of this name has them."""
+    added = with_keys(name, "", keys)
+    return added.partition("\n")[2].rstrip("\n")
+
+
+def _with_toml_keys(text: str, path: Sequence[str], keys: Lists) -> str:
+    import tomlkit
+
+    windows = text.count("\n") == text.count("\r\n") > 0
+    document = tomlkit.parse(text.replace("\r\n", "\n") if windows else text)
+    table: Any = document
+    for number, step in enumerate(path, start=1):
+        if step not in table:
+            table[step] = tomlkit.table(is_super_table=number < len(path))
+        table = table[step]
+    # Comments at the end of a table are about the next one.
+    body, tail = table.value.body, []
+    while body and body[-1][0] is None:
+        tail.append(body.pop())
+    table.update({key: list(texts) for key, texts in keys.items()})
+    body += reversed(tail)
+    edited = tomlkit.dumps(document)
+    return edited.replace("\n", "\r\n") if windows else edited
+
+
+def _with_ini_keys(text: str, path: Sequence[str], keys: Lists) -> str:
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    lines = [f"{key} = {_ini_value(key, texts)}" for key, texts in keys.items()]
+    added = "\n".join([*lines, ""]).replace("\n", line_end)
+    header = re.search(rf"^\[{re.escape(path[0])}\][^\n]*(\n|\Z)", text, re.M)
+    if header:
+        start = text[: header.end()]
+        return f"{start}{'' if start.endswith(chr(10)) else line_end}{added}{text[header.end() :]}"
+    gap = line_end * (2 - text[-2:].count("\n")) if text else ""
+    return f"{text}{gap}[{path[0]}]{line_end}{added}"
+
+
+def _ini_value(key: str, texts: Sequence[str]) -> str:
+    for text in texts:
+        if not _PLAIN.fullmatch(text):
+            raise CannotEdit(f"{key}: such a name has no place in an ini file")
+    # Models are one per line, paths are split as a shell does.
+    lines = [shlex.quote(text) if key == "skill_paths" else text for text in texts]
+    return lines[0] if len(lines) == 1 else "".join(f"\n    {line}" for line in lines)
+
+
+def _texts(key: str, value: Any) -> list[str]:
+    if not isinstance(value, str):
+        return list(value)
+    return shlex.split(value) if key == "skill_paths" else value.strip().split("\n")

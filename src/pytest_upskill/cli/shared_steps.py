@@ -16,8 +16,8 @@ from ..reports.markdown import markdown_summary
 from ..reports.writers import Finished, report_paths, report_writers, write_all, written_line
 from ..results.run import RunResults
 from ..teach.progress_lines import ProgressScreen
-from .ini_file import ini_lines
 from .output import ask, painter, tell, terminal_width
+from .project import ini_lines
 
 
 def prices_here(args: argparse.Namespace) -> dict[str, Price]:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import read_file, reason_of, replace_file
-from .._util.json_forms import FormError, form_of, json_values, read_form
+from .._util.json_forms import FormError, form_of, json_values, read_form, whole_number
 from .._util.texts import one_line
 from ..errors import Setting, SettingsError, shown
 from ..trials.answer import Answer, NoAnswer, Reply
-from ..trials.number_types import whole_number
 from ..trials.trial import Question, Trial
 from .store import KnownAnswers
 

@@ -37,8 +37,7 @@ from ..skills.case_loading import load_cases
 from ..skills.folder import installed_files, read_skill_file
 from ..skills.loaded_cases import LoadedCases
 from ..trials.answer import Answer, Usage
-from ..trials.task import start_files
-from ..trials.trial import user_text
+from ..trials.trial import start_files, user_text
 from .finding import CasesSource, Finding, Level
 
 _MAX_DEPTH: Final = 10  # the parser rejects deeper nesting

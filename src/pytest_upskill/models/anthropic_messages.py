@@ -4,9 +4,9 @@ import json
 from collections.abc import Collection
 from typing import Any, Final
 
+from .._util.json_forms import whole_number
 from ..trials.answer import Answer, Usage
-from ..trials.number_types import whole_number
-from ..trials.tools import Step, ToolCall
+from ..trials.transcript import Step, ToolCall
 from ..trials.trial import Question, Shared
 from .batching import AnthropicBatches
 from .model import ModelSpec

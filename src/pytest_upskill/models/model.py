@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Literal, Protocol, get_args, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
-from .._util.credentials import without_credentials
+from .._util.keys import without_credentials
 from .._util.texts import digest
 from ..errors import Setting, SettingsError, Text
 from ..trials.answer import Answer

@@ -5,11 +5,11 @@ import re
 from dataclasses import replace
 from typing import Any, Final
 
+from .._util.json_forms import whole_number
 from .._util.texts import digest
 from ..errors import ModelError
 from ..trials.answer import Answer, Usage
-from ..trials.number_types import whole_number
-from ..trials.tools import Step, Tool, ToolCall, ToolResult
+from ..trials.transcript import Step, Tool, ToolCall, ToolResult
 from ..trials.trial import Question
 from . import openai_responses
 from .batching import OpenAIBatches

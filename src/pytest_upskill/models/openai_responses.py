@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ..trials.answer import Answer, Usage
-from ..trials.tools import Step, ToolCall
+from ..trials.transcript import Step, ToolCall
 from ..trials.trial import Question
 from .model import ModelSpec
 from .sdk import answer_of

@@ -22,7 +22,7 @@ from .._util.json_forms import Strict, read_json_form
 from ..errors import InputError, ModelError, SettingsError, shown
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Usage
-from ..trials.tools import ToolCall
+from ..trials.transcript import ToolCall
 from ..trials.trial import Question
 from .model import Download, Model, ModelName, ModelSpec, Provider
 from .prices import FREE, Price

@@ -17,8 +17,7 @@ from math import isfinite
 from types import ModuleType
 from typing import Any, Final
 
-from .._util.credentials import without_credentials
-from .._util.keys import HIDDEN, know, password_of
+from .._util.keys import HIDDEN, know, password_of, without_credentials
 from .._util.texts import one_line
 from ..errors import ModelError, Setting
 from ..trials.answer import Usage

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from ..trials.tools import Step, ToolCall
+from ..trials.transcript import Step, ToolCall
 
 _MOST_NAME: Final = 128
 _ID: Final = re.compile(r"[!-~]{1,256}")

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from .._util.credentials import shown_command, shown_words
+from .._util.keys import shown_command, shown_words
 from .._util.texts import harmless, one_line, printed
 from ..engine import Engine
 from ..engine.batches import Waiting

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from .._util.credentials import masked_words, shown_command
+from .._util.keys import masked_words, shown_command
 from ..errors import shown
 from ..results.run import Rerun
 from .pytest_options import FLAGS, OPTIONS, cli_words

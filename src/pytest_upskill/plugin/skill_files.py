@@ -33,8 +33,7 @@ from ..skills.skill import Skill
 from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT, Subject
-from ..trials.task import start_files
-from ..trials.trial import Trial, trials_of
+from ..trials.trial import Trial, start_files, trials_of
 from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, CaseItem, Unrunnable, is_trigger
 from .paths import SkillSource, relative

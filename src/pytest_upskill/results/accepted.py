@@ -11,14 +11,13 @@ from typing import Any, Final, Literal, Self
 from pydantic import ConfigDict, model_validator
 
 from .._util.files import replace_file
-from .._util.json_forms import form_of, json_values, read_json_form
+from .._util.json_forms import Whole, form_of, json_values, read_json_form
 from .._util.texts import digest
 from ..errors import AcceptedError, Setting
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
-from ..trials.number_types import Runs, Whole
-from ..trials.plan import Count, Expectation, PlannedCase
+from ..trials.plan import Count, Expectation, PlannedCase, Runs
 from ..trials.records import Record
 from ..trials.trial import Trial, of_workspace, sample_of, user_text
 

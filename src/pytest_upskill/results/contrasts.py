@@ -9,9 +9,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, PlainSerializer, computed_field
 
+from .._util.json_forms import Amount, Flag, Number, Share, Whole
 from .._util.texts import counted, dollars, points, span, unsigned_points
 from ..stats import Lift
-from ..trials.number_types import Amount, Flag, Number, Share, Whole
 from ..trials.subject import WithSubject
 
 MARGIN: Final = 0.1  # a loss of at most this many points does not count, unless someone says so

@@ -23,11 +23,10 @@ from pydantic import ValidationError
 
 from .._util.files import open_file
 from .._util.git import Commit
-from .._util.json_forms import form_of
+from .._util.json_forms import Seconds, form_of
 from .._util.texts import counted, first_few, one_line
 from ..engine.store import FOLDER, make_folder
 from ..errors import ResultsError
-from ..trials.number_types import Seconds
 from .run import Moment, RunResults
 from .run_file import in_bytes, read_run, results_values
 from .summary_row import SummaryRow

@@ -22,14 +22,14 @@ from pydantic import (
     computed_field,
 )
 
-from .._util.credentials import shown_words
 from .._util.git import Commit
+from .._util.json_forms import MOST, Number, Seconds, Whole
+from .._util.keys import shown_words
 from .._util.texts import counted, message_line, one_line, shortened
 from ..settings import Gates
 from ..stats import LEVEL, flakiness, pass_hat_k, plan_level
 from ..trials.answer import AnswerFile
-from ..trials.number_types import MOST, Number, Runs, Seconds, Whole
-from ..trials.plan import Group, PlannedCase, SkillInfo, Unmatched
+from ..trials.plan import Group, PlannedCase, Runs, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
 from ..trials.subject import SkillOnSubject
 from .causes import Cause, causes_of

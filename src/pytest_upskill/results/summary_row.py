@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
+from .._util.json_forms import Number, Whole
 from ..settings import Score
 from ..stats import Change, Interval, Lift
-from ..trials.number_types import Number, Whole
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .summary import ArmSummary, Summary
 from .trigger_summary import TriggerSummary

@@ -9,9 +9,9 @@ from typing import Any, Final
 import yaml
 
 from .._util.files import read_file, reason_of
-from .._util.small_yaml import YAML_ERRORS, read_yaml
 from .._util.texts import one_line
 from ..errors import InputError, shown
+from .frontmatter import YAML_ERRORS, read_yaml
 
 CONFIG_NAME: Final = "upskill.config.yaml"
 CONFIG_VARIABLE: Final = "UPSKILL_CONFIG"

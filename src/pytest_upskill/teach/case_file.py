@@ -15,8 +15,7 @@ from ..skills.case import Case
 from ..skills.case_loading import find_cases, has_cases
 from ..skills.evals import is_trigger
 from ..skills.folder import CASES_NAME
-from ..trials.task import start_files
-from ..trials.trial import sample_of
+from ..trials.trial import sample_of, start_files
 from .case_writing import HOLDOUT, LEARN, UsableCase
 
 _NO_AGENT: Final = "its students are asked plain questions"

@@ -22,9 +22,8 @@ from ..lint.question_rules import near_duplicates
 from ..skills.case import Case
 from ..skills.case_forms import CaseTag
 from ..trials.answer import Answer, AnswerFile, Usage
-from ..trials.task import start_files
 from ..trials.transcript import Activity
-from ..trials.trial import Question, user_text
+from ..trials.trial import Question, start_files, user_text
 from .prompts import cases_prompt
 from .replies import (
     CaseReply,

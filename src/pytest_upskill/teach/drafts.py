@@ -12,12 +12,11 @@ from typing import Final
 import yaml
 
 from .._util.files import read_file, replace_file
-from .._util.small_yaml import YAML_ERRORS, read_yaml
 from .._util.texts import counted, one_line, slug
 from ..errors import spelled
 from ..lint.skill_rules import lint_skill_file
 from ..skills.folder import installed_files, skill_file
-from ..skills.frontmatter import parse, with_field
+from ..skills.frontmatter import YAML_ERRORS, parse, read_yaml, with_field
 from ..skills.skill import LONGEST_NAME, Skill, estimated_tokens, is_valid_name, load_skill
 from .prompts import TEACHER, TEACHER_OF_AGENTS
 from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, ask_for, read_reply, teacher_question

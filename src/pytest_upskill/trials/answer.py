@@ -10,11 +10,10 @@ from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import Base64Bytes, Field, SkipValidation
 
+from .._util.json_forms import MOST, LenientSeconds, Whole, whole_number
 from .._util.keys import without_keys
 from .._util.texts import counted, plain
-from .number_types import MOST, LenientSeconds, Whole, whole_number
-from .tools import ToolCall
-from .transcript import Activity, Transcript, joined_activity
+from .transcript import Activity, ToolCall, Transcript, joined_activity
 
 MAX_FILE_BYTES: Final = 1_000_000  # larger files are kept by size and digest only
 # Why a server or its filter withheld an answer, in the words of several providers.

@@ -19,8 +19,7 @@ from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
 from .answer import Answer, without_reasoning
 from .arm import Arm, SkillCopy
-from .tools import Tool, ToolCall
-from .transcript import Activity
+from .transcript import Activity, Tool, ToolCall
 
 SKILLS_INTRO: Final = (
     "These skills are installed. If one fits the task by its description, load its instructions "

@@ -8,13 +8,15 @@ from typing import Annotated, Final, Literal, NamedTuple
 from pydantic import AfterValidator, Field, GetPydanticSchema, PlainSerializer
 from pydantic_core import core_schema
 
+from .._util.json_forms import Flag, Number, Whole
 from .._util.texts import digest, shortened
 from ..settings import MOST_RUNS, Score
 from ..skills.case import OPENS, Case
 from ..skills.skill import Skill, UnseenFile
-from .number_types import Flag, Number, Whole
 from .subject import CHAT, SkillOnSubject, WithPair
 from .trial import Question, Trial
+
+Runs = Annotated[int, Field(strict=True, ge=1, le=MOST_RUNS)]  # more take too long to compare
 
 _MOST_OF_A_SKILL: Final = 100_000  # characters of SKILL.md
 

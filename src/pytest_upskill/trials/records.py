@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .._util.json_forms import form_of, json_values
+from .._util.json_forms import Amount, Flag, Seconds, Share, Whole, form_of, json_values
 from .answer import Answer, AnswerFile, Usage
 from .arm import ArmName
-from .number_types import Amount, Flag, Seconds, Share, Whole
 from .subject import CHAT, WithPair
 from .transcript import Activity, Transcript
 from .trial import Trial

@@ -1,4 +1,4 @@
-"""What led to an answer: the turns of an agent, and what it did in them.
+"""What led to an answer: the turns of an agent, what it did in them, and calls of tools.
 
 A trace that a skill is learned from and the transcript of an agent's answer are made of the
 same turns, whatever format they came in.
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from .._util.json_forms import Amount, Flag, Whole
 from .._util.keys import without_keys
 from .._util.texts import counted, one_line
-from .number_types import Amount, Flag, Whole
 
 # A finding of agents that know no skills, or don't take this one.
 UNTOLD: Final = "its model was never told of the skill"
@@ -92,3 +92,62 @@ def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
         **lists,
         agents=tuple(dict.fromkeys(agent for activity in by_agents for agent in activity.agents)),
     )
+
+
+# Tools that a model may call, its calls, and what came of them.
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool as a model is offered it."""
+
+    name: str
+    description: str
+    schema: str  # JSON Schema of its arguments
+
+    def without_keys(self) -> "Tool":
+        return Tool(self.name, without_keys(self.description), without_keys(self.schema))
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that a model asks for."""
+
+    id: str
+    name: str
+    arguments: str  # JSON as the model wrote it, so perhaps broken
+
+    def without_keys(self) -> "ToolCall":
+        name, arguments = without_keys(self.name), without_keys(self.arguments)
+        return ToolCall(self.id, name, arguments)
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a model is told of a call."""
+
+    call: str  # its id
+    text: str
+    failed: bool = False
+
+    def without_keys(self) -> "ToolResult":
+        return replace(self, text=without_keys(self.text))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A turn of a model that called tools, and their results; each call has one, in order."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    results: tuple[ToolResult, ...]
+    raw: str = ""  # the turn in the provider's own form, as JSON: thinking must go back as it came
+
+    def without_keys(self) -> "Step":
+        """As a whole: calls and ``raw`` may be a script's, not only a server's own words."""
+        return Step(
+            without_keys(self.text),
+            tuple(call.without_keys() for call in self.calls),
+            tuple(result.without_keys() for result in self.results),
+            without_keys(self.raw),
+        )

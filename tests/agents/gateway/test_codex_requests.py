@@ -10,7 +10,7 @@ from pytest_upskill.agents.gateway.protocol import question_of
 from pytest_upskill.agents.gateway.request_log import RequestLog
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.answer import Answer, Usage
-from pytest_upskill.trials.tools import ToolCall
+from pytest_upskill.trials.transcript import ToolCall
 from pytest_upskill.trials.trial import Question
 
 RESPONSES = PROTOCOLS["responses"]

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_upskill.skills.case import SandboxNeeds
 from pytest_upskill.trials.answer import Usage
-from pytest_upskill.trials.task import Task
+from pytest_upskill.trials.trial import Task
 from support.endpoints import KEY, QUESTION, Opened, open_endpoint, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 

@@ -8,7 +8,7 @@ import pytest
 from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
 from pytest_upskill.agents.gateway.protocol import question_of
 from pytest_upskill.trials.answer import Answer, Usage
-from pytest_upskill.trials.tools import Step, ToolCall, ToolResult
+from pytest_upskill.trials.transcript import Step, ToolCall, ToolResult
 from support.endpoints import QUESTION
 
 GEMINI = PROTOCOLS["gemini"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.skills.case import SandboxNeeds
-from pytest_upskill.trials.task import Task
+from pytest_upskill.trials.trial import Task
 from support.endpoints import (
     GOOD,
     KEY,

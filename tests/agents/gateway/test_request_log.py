@@ -11,7 +11,7 @@ from pytest_upskill.agents.gateway.protocol import AgentRequest, Item, ModelRepl
 from pytest_upskill.agents.gateway.request_log import RequestLog
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.answer import Answer, Usage
-from pytest_upskill.trials.tools import Tool, ToolCall
+from pytest_upskill.trials.transcript import Tool, ToolCall
 from pytest_upskill.trials.trial import Question
 
 CHAT = PROTOCOLS["chat"]

@@ -13,7 +13,7 @@ from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
 from pytest_upskill.agents.gateway.protocol import question_of
 from pytest_upskill.models.model import ModelName
 from pytest_upskill.models.providers import resolve
-from pytest_upskill.trials.tools import Step, ToolCall, ToolResult
+from pytest_upskill.trials.transcript import Step, ToolCall, ToolResult
 from support.endpoints import QUESTION, Opened, open_endpoint
 
 CHAT = PROTOCOLS["chat"]

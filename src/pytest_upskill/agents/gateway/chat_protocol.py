@@ -8,7 +8,7 @@ from ...models.openai_chat import STOPS, usage_of
 from ...models.sdk import stop_word
 from ...models.tool_turns import dicts_in
 from ...trials.answer import Answer
-from ...trials.tools import ToolCall
+from ...trials.transcript import ToolCall
 from .http import Body, dict_of, json_text, limit_of, text_of, texts_in
 from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
 

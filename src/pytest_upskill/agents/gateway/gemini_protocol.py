@@ -7,12 +7,12 @@ from secrets import token_hex
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
+from ..._util.json_forms import whole_number
 from ..._util.texts import digest
 from ...models.sdk import stop_word
 from ...models.tool_turns import dicts_in, object_of
 from ...trials.answer import Answer, Usage
-from ...trials.number_types import whole_number
-from ...trials.tools import Tool, ToolCall
+from ...trials.transcript import Tool, ToolCall
 from .http import Body, dict_of, limit_of, text_of
 from .protocol import (
     AgentRequest,

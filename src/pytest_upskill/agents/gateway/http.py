@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ..._util.json_forms import whole_number
 from ..._util.texts import one_line
 from ...models.sdk import CONNECT_SECONDS
 from ...models.tool_turns import dicts_in
-from ...trials.number_types import whole_number
 from ..sandboxes.sandbox import close_server
 
 if TYPE_CHECKING:

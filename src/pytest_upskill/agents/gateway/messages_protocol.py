@@ -9,7 +9,7 @@ from ...models.anthropic_messages import STOPS, usage_of
 from ...models.sdk import stop_word
 from ...models.tool_turns import dicts_in, object_of
 from ...trials.answer import Answer
-from ...trials.tools import ToolCall
+from ...trials.transcript import ToolCall
 from .http import Body, dict_of, json_text, limit_of, text_of, texts_in
 from .protocol import (
     AgentRequest,

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from ...models.tool_turns import dicts_in
 from ...skills.case import Role
 from ...trials.answer import Answer
-from ...trials.tools import Step, Tool, ToolCall, ToolResult
+from ...trials.transcript import Step, Tool, ToolCall, ToolResult
 from ...trials.trial import Question
 from .http import Body, text_of
 

@@ -9,7 +9,7 @@ from ...models.openai_responses import STOPS, usage_in
 from ...models.sdk import stop_word
 from ...models.tool_turns import dicts_in
 from ...trials.answer import Answer
-from ...trials.tools import ToolCall
+from ...trials.transcript import ToolCall
 from .http import Body, dict_of, limit_of, text_of, texts_in
 from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
 

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from ..._util.credentials import shown_command
+from ..._util.keys import shown_command
 from ...options import PYTEST, options_of
 from ...settings import Settings
 from ...skills.upskill_config import read_config
 from ..command_options import add_options, add_skill, option_values
-from ..ini_file import require_ini_outside
 from ..output import forget_output, write
-from ..project import find_skill
+from ..project import find_skill, require_ini_outside
 
 
 def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:

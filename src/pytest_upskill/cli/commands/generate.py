@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ..._util.credentials import shown_command
+from ..._util.keys import shown_command
 from ..._util.texts import counted, duration, harmless
 from ...errors import shown
 from ...options import PYTEST, options_of

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from ..._util.credentials import shown_command
 from ..._util.files import read_file, reason_of, save_file, why_unwritable
 from ..._util.git import repository_of
+from ..._util.keys import shown_command
 from ..._util.texts import guess, harmless, one_line, slug
 from ...checks.skill_meta_schema import schema_text
 from ...errors import InputError, SkillError, shown
@@ -24,8 +24,7 @@ from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import LONGEST_NAME, Skill, is_valid_name, load_skill
 from ...skills.upskill_config import read_config
 from ...teach.example_cases import example_file
-from ..ini_file import MAX_BYTES, CannotEdit, block, ini_settings, with_keys
-from ..project import DEFAULT_SKILLS
+from ..project import DEFAULT_SKILLS, MAX_BYTES, CannotEdit, block, ini_settings, with_keys
 
 _MOST_UNASKED: Final = 10  # skills that get cases without having been named
 _NEW_SKILL: Final = """\

@@ -29,9 +29,8 @@ from ...skills.search import SkippedFolder, find_skills, labels_of, left_out_lin
 from ...skills.skill import Skill, estimated_tokens, load_skill, name_of
 from ...skills.trigger_loading import all_triggers, load_triggers
 from ...skills.upskill_config import read_config
-from ..ini_file import ini_paths
 from ..output import stdout_look
-from ..project import runs_folder
+from ..project import ini_paths, runs_folder
 
 _MODELS_SHOWN: Final = 3
 _FILES_SHOWN: Final = 12

@@ -1,9 +1,13 @@
-"""``pytest-upskill runs``: list, plot, show and compare the kept runs of a project."""
+"""The commands that read runs: ``runs`` and ``report``.
+
+``runs`` lists, plots, shows and compares the kept runs of a project; ``report`` writes reports of
+saved results, and merges several into one run.
+"""
 
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -11,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..._util.files import save_file
-from ..._util.texts import counted, one_line
+from ..._util.texts import counted, harmless, one_line
 from ...errors import ResultsError, shown
 from ...options import whole
 from ...reports.history_entries import Entry, entry_data, history_csv
@@ -20,17 +24,22 @@ from ...reports.html.trend_page import trend_page
 from ...reports.numbers import metrics
 from ...reports.terminal.layout import TerminalLook
 from ...reports.terminal.run_lines import comparison_lines, run_lines
+from ...reports.terminal.summary_text import results_lines
 from ...reports.terminal.trend import history_lines, plot_lines
-from ...reports.writers import require_apart
+from ...reports.writers import report_paths, require_apart
 from ...results.history import KeptRun, find, runs, short_ids
+from ...results.merging import Source, merged
+from ...results.run import RunResults
 from ...results.run_comparison import Earlier, RunComparison, compare_runs
 from ...results.run_file import read_run, unpacked
 from ...results.run_notes import run_notes
-from ...settings import Settings
-from ..command_options import add_options
+from ...settings import Gates, Settings, settings_of
+from ...skills.upskill_config import UpskillConfig
+from ..command_options import add_options, option_values
 from ..command_table import USAGE, Subcommand, add_command
 from ..output import stdout_look
 from ..project import runs_folder
+from ..shared_steps import write_reports
 
 _ROWS: Final = 20
 _NONE: Final = (
@@ -271,3 +280,42 @@ def _comparison_json(names: Sequence[str], comparison: RunComparison) -> str:
         "differences": comparison.differences,
     }
     return json.dumps(data, indent=2)
+
+
+# Reports.
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s FILE ... [options]"
+    parser.add_argument(
+        "files",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="results of pytest --skill-json, or kept runs",
+    )
+    groups = add_options(parser, "report", Settings, Gates)
+    groups["output"].add_argument(
+        "-v", "--verbose", action="store_true", help="show all tables, rows and arms"
+    )
+    groups["gates"].description = "replace the gates of the runs"
+    parser.add_argument(
+        "--subset", action="store_true", help="accept that some cases are in none of the files"
+    )
+
+
+def run_report(args: argparse.Namespace) -> tuple[str, int]:
+    gates = settings_of(option_values(args, UpskillConfig(), Gates)).gates
+    require_apart(report_paths(args), [("an input", file) for file in args.files])
+    sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in args.files]
+    results, notes = merged(sources, subset=args.subset)
+    notes = [*run_notes(results), *notes]
+    problems = [f"upskill: {harmless(line)}" for line in results.problems]
+    written, status = write_reports(args, results, notes, len(results.failed))
+    look = stdout_look(int(args.verbose))
+    lines = [*results_lines(results, look, notes), *written, *problems]
+    return "\n".join(lines), status or int(bool(problems))
+
+
+def _with_gates(results: RunResults, gates: Gates) -> RunResults:
+    return replace(results, gates=gates, idle_gates=()) if gates.any() else results

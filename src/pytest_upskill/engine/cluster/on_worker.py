@@ -16,7 +16,6 @@ from tempfile import mkdtemp
 from typing import Any, Final
 
 from ..._util.keys import know, password_of
-from ..._util.memory import available
 from ...agents.agent import Send
 from ...agents.agent_trials import AgentTrials
 from ...agents.probe import is_installed, probes
@@ -32,7 +31,7 @@ from ...skills.case import WorkspaceFile
 from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.arm import SkillCopy
 from ...trials.trial import Question
-from ..agent_jobs import TrialCalls
+from ..agent_jobs import TrialCalls, available_memory
 from ..budget import Budget
 from ..engine import Engine
 from ..lane import unexpected
@@ -116,7 +115,7 @@ def _capacity(worker: Worker, workers_here: int) -> tuple[int, float]:
     memory = declared.get("MEMORY")
     if memory is None:
         limit = worker.memory_manager.memory_limit or float("inf")
-        memory = min(_SHARE * min(limit, available() / workers_here), _PLENTY * 1e6)
+        memory = min(_SHARE * min(limit, available_memory() / workers_here), _PLENTY * 1e6)
     return max(1, min(places, worker.state.nthreads)), max(1.0, memory / 1e6)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill._util.memory import available
+from pytest_upskill.engine.agent_jobs import available_memory
 
 GB = 10**9
 MEMINFO = "MemTotal: 8000000 kB\nMemFree: 100000 kB\nMemAvailable: 5000000 kB\nCached: x\n"
@@ -18,7 +18,7 @@ def made(root: Path, files: dict[str, object]) -> Path:
 
 
 def test_what_is_available_counts_and_not_what_is_free(tmp_path: Path) -> None:
-    assert available(made(tmp_path, {"proc/meminfo": MEMINFO})) == 5_000_000 * 1024
+    assert available_memory(made(tmp_path, {"proc/meminfo": MEMINFO})) == 5_000_000 * 1024
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_is_available_counts_and_not_what_is_free(tmp_path: Path) -> None:
     ],
 )
 def test_a_container_may_have_less(tmp_path: Path, files: dict[str, object], most: float) -> None:
-    assert available(made(tmp_path, {"proc/meminfo": MEMINFO, **files})) == most
+    assert available_memory(made(tmp_path, {"proc/meminfo": MEMINFO, **files})) == most
 
 
 def test_where_nobody_tells_half_of_all_memory_counts(
@@ -57,6 +57,6 @@ def test_where_nobody_tells_half_of_all_memory_counts(
 ) -> None:
     sizes = {"SC_PHYS_PAGES": 1_000_000, "SC_PAGE_SIZE": 4096}
     monkeypatch.setattr("os.sysconf", sizes.__getitem__)
-    assert available(tmp_path) == 2_048_000_000
+    assert available_memory(tmp_path) == 2_048_000_000
     monkeypatch.delattr("os.sysconf")
-    assert available(tmp_path) == float("inf")
+    assert available_memory(tmp_path) == float("inf")

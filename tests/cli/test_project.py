@@ -1,4 +1,4 @@
-"""Keys that are added to pytest's ini file, and nothing else that changes there."""
+"""Where answers are kept; keys are added to pytest's ini file, and nothing else changes there."""
 
 import tomllib
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.cli.ini_file import CannotEdit, with_keys
+from pytest_upskill.cli.project import CannotEdit, root_of_run, with_keys
 
 KEYS = {"skill_paths": ["skills"], "skill_models": ["haiku"]}
 TOML = 'skill_paths = ["skills"]\nskill_models = ["haiku"]\n'
@@ -125,3 +125,11 @@ def test_no_text_loses_anything(text: str) -> None:
         lines = [line for line in new.splitlines() if line not in added.splitlines()]
         kept = [line for line in text.splitlines() if line]
         assert [line for line in lines if line in kept] == kept
+
+
+def test_answers_are_kept_in_the_project_or_right_here(tmp_path: Path) -> None:
+    inside = tmp_path / "project/skills"
+    inside.mkdir(parents=True)
+    assert root_of_run(inside) == inside  # never in the root of the file system
+    (tmp_path / "project/pytest.ini").touch()
+    assert root_of_run(inside) == tmp_path / "project"
