@@ -7,8 +7,7 @@ from typing import get_args
 
 import pytest
 
-from pytest_upskill.cli.command_options import add_options
-from pytest_upskill.cli.command_table import BY_NAME
+from pytest_upskill.cli.command_table import BY_NAME, add_options
 from pytest_upskill.options import (
     NAMES,
     OFF_SWITCH,

@@ -11,7 +11,7 @@ from ..._util.keys import shown_command
 from ...options import PYTEST, options_of
 from ...settings import Settings
 from ...skills.upskill_config import read_config
-from ..command_options import add_options, add_skill, option_values
+from ..command_table import add_options, add_skill, option_values
 from ..output import forget_output, write
 from ..project import find_skill, require_ini_outside
 

@@ -21,7 +21,7 @@ from ...settings import Settings
 from ...stats import cohens_kappa
 from ...trials.answer import Answer
 from ...trials.trial import Question, Rubric
-from ..command_options import add_options
+from ..command_table import add_options
 from ..output import tell
 
 _EXAMPLE: Final = (

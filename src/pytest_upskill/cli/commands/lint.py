@@ -15,7 +15,7 @@ from ...options import SHARE
 from ...settings import Settings
 from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
 from ...skills.search import SkippedFolder, find_skills, left_out_lines
-from ..command_options import add_options
+from ..command_table import add_options
 from ..project import ini_settings
 
 _LONGEST_MESSAGE: Final = 1000

@@ -35,8 +35,7 @@ from ...results.run_file import read_run, unpacked
 from ...results.run_notes import run_notes
 from ...settings import Gates, Settings, settings_of
 from ...skills.upskill_config import UpskillConfig
-from ..command_options import add_options, option_values
-from ..command_table import USAGE, Subcommand, add_command
+from ..command_table import USAGE, Subcommand, add_command, add_options, option_values
 from ..output import stdout_look
 from ..project import runs_folder
 from ..shared_steps import write_reports

@@ -39,7 +39,7 @@ from ...teach.progress_lines import ProgressScreen
 from ...teach.teach_settings import TeachSettings
 from ...trials.subject import CHAT, Subject
 from ...trials.trial import sample_of
-from ..command_options import add_options, add_skill, option_values
+from ..command_table import add_options, add_skill, option_values
 from ..output import stdout_look, write
 from ..project import config_here, find_skill, root_of_run
 from ..shared_steps import Consent, prices_here, progress_screen, write_reports

@@ -22,7 +22,7 @@ from ...teach.query_writing import trigger_task, write_triggers
 from ...teach.teach_run import AlreadyFinished, Declined, TeachContext
 from ...teach.teach_settings import TeachCommand, TeachSettings
 from ...teach.workflow import add_cases, refine_skill
-from ..command_options import Groups, add_options, add_skill, option_values
+from ..command_table import Groups, add_options, add_skill, option_values
 from ..output import terminal_width, write
 from ..project import config_here, find_skill
 from ..shared_steps import Consent, prices_here, progress_screen
