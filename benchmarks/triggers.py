@@ -13,7 +13,7 @@ from tabulate import tabulate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from pytest_upskill.stats import regressed, wilson
+from pytest_upskill.stats import CasePasses, wilson, worsened
 from support.simulated import passes
 
 # How the chances of queries to open a skill are spread: a Beta distribution, or all or nothing.
@@ -50,7 +50,7 @@ def alarms(kind: str, queries: int, repeats: int) -> float:
     for _ in range(repeats):
         own = chances(draw, kind, queries)
         before, now = ([(passes(draw, one, RUNS), RUNS) for one in own] for _ in range(2))
-        found += regressed(before, now).found
+        found += worsened([list(map(CasePasses, before, now))])[0].found
     return found / repeats
 
 

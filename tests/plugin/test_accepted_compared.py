@@ -36,25 +36,23 @@ def test_failures_that_are_accepted_or_could_be_chance_xfail(project: AcceptedPr
     assert shown.outcomes == {"passed": 2, "failed": 1}
 
 
-def test_a_single_run_that_fails_after_passing_is_a_regression(
-    project: AcceptedProject, workers: str
-) -> None:
-    project.write("a", "b")
-    project.accept({"a": 1, "b": 1})
+def test_single_runs_are_evidence_only_together(project: AcceptedProject, workers: str) -> None:
+    names = NAMES[:6]
+    project.write(*names)
+    project.accept(dict.fromkeys(names, 1))
+    one = project.run({**dict.fromkeys(names, 1), "c2": 0}, "-n", workers)
+    assert (one.outcomes, one.status) == ({"passed": 5, "xfailed": 1}, 0)
     skill = project.folder / "SKILL.md"
     skill.write_text(f"{skill.read_text()}\nSKILL, but worse.\n")  # the results still count
-    run = project.run({"a": 0, "b": 1}, "-n", workers)
-    assert (run.outcomes, run.status) == ({"passed": 1, "failed": 1}, 1)
-    assert "FAILED skills/gate/skill_meta.json::a" in run.screen
+    run = project.run(dict.fromkeys(names, 0), "-n", workers)
+    assert (run.outcomes, run.status) == ({"failed": 6}, 1)
+    assert "FAILED skills/gate/skill_meta.json::c0" in run.screen
     assert '0 of 1 passed (accepted: 1 of 1, 2026-01-02): "yes" is not in the answer' in run.screen
     assert run.gate["passed"] is False
     assert len(run.gate["reasons"]) == 1
 
 
-def test_a_regression_that_only_holm_shows_fails_its_test(
-    project: AcceptedProject, workers: str
-) -> None:
-    """One case of twelve broke: too little for Bonferroni, enough for Holm with Tarone."""
+def test_one_broken_case_of_twelve_fails_its_test(project: AcceptedProject, workers: str) -> None:
     project.write(*NAMES)
     well = dict.fromkeys(NAMES, 5)
     project.accept(well, runs=5)

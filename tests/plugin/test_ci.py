@@ -43,15 +43,16 @@ def test_a_job_summary_that_cannot_be_written_is_reported(
 def test_regressions_failures_and_broken_cases_are_annotations_at_their_lines(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
-    run_skills(pytester, MODEL, "--skill-accept", "-k", "open")
+    five = ("--skill-runs", "5")
+    run_skills(pytester, MODEL, *five, "--skill-accept", "-k", "open")
     write_script(pytester.path / "a.json", knows="Push it.")
-    assert "::error" not in run_skills(pytester, MODEL).screen
+    assert "::error" not in run_skills(pytester, MODEL, *five).screen
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(pytester.path.parent))
     file = pytester.path / "skills/gate/skill_meta.json"
     broken = '{"id": "odd", "input": "?", "expected": {"contians": ["x"]}}'
     file.write_text(f"{file.read_text().removesuffix(']}')},\n\n\n{broken}]}}")
-    run = run_skills(pytester, MODEL, "-n", workers, "--skill-min-lift", "1")
+    run = run_skills(pytester, MODEL, *five, "-n", workers, "--skill-min-lift", "1")
     assert run.status == 1
     heads = {line.split("::")[1] for line in run.screen.splitlines() if line.startswith("::")}
     where = f"error file={pytester.path.name}/skills/gate/skill_meta.json,line="

@@ -115,6 +115,7 @@ def test_a_failure_that_was_accepted_is_skipped_and_a_regression_a_failure(
 ) -> None:
     write_skill(pytester.path / "skills/gate", CASES[:2])
     args = ["--skill", "skills", "--model", write_script(pytester.path / "a.json")]
+    args += ["--skill-runs", "5"]
     pytester.runpytest_inprocess(*args, "--skill-accept")
     write_script(pytester.path / "a.json", knows="Push it.")
     pytester.runpytest_inprocess(*args, "--junitxml", "j.xml")
@@ -123,7 +124,7 @@ def test_a_failure_that_was_accepted_is_skipped_and_a_regression_a_failure(
     assert [type(found).__name__ for found in cases["right"].result] == ["Failure"]
     assert "regression" in cases["right"].result[0].message
     assert suite["upskill_gate"] == "not passed"
-    assert "right: 0 of 1 passed (accepted: 1 of 1" in suite["upskill_gate_reason_1"]
+    assert "right: 0 of 5 passed (accepted: 5 of 5" in suite["upskill_gate_reason_1"]
 
 
 def test_tests_in_python_and_other_tests_are_included(pytester: pytest.Pytester) -> None:

@@ -75,7 +75,7 @@ def test_a_skill_that_got_worse_as_a_whole_is_told_at_the_top_of_its_file() -> N
     def passes(_number: int, _model: str, _arm: str, run: int) -> bool:
         return run <= 3
 
-    accepted = {number: accepted_count(5, 5, among=12) for number in range(12)}
+    accepted = {number: accepted_count(5, 5) for number in range(12)}
     run = made_run(cases=12, runs=5, passes=passes, accepted=accepted)
     first = annotations(run)[0]
     assert first.startswith(f"::error file={FILE},line=1,title=skill regression::")

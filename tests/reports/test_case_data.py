@@ -54,7 +54,7 @@ def test_outcomes_are_those_that_the_run_counts() -> None:
     results = made_run(
         cases=4,
         passes=lambda number, *_: number == 0,
-        accepted={0: accepted_count(0), 1: accepted_count(0), 2: accepted_count(20, 20)},
+        accepted={0: accepted_count(0), 1: accepted_count(0), 2: accepted_count(50, 50)},
     )
     lost = tuple(record for record in results.records if record.case != "case-3")
     results = replace(results, records=lost)
@@ -123,7 +123,7 @@ def test_a_case_is_flaky_if_it_could_end_on_the_other_side(
 
 
 def test_errored_regressed_and_not_run_are_states() -> None:
-    made = made_run(accepted={4: accepted_count(1)})
+    made = made_run(accepted={4: accepted_count(50, 50)})
     lost = made_record("gate", "case-1", "haiku", "baseline", 1, outcome="errored", error="late")
     records = [r for r in made.records if r.case not in ("case-1", "case-5")]
     found = states(replace(made, records=(*records, lost)))

@@ -17,7 +17,7 @@ def test_a_regression_of_the_whole_skill_is_in_the_suite() -> None:
         cases=12,
         runs=5,
         passes=lambda _number, _model, arm, run: arm == "skill" and run > 2,
-        accepted={number: accepted_count(5, 5, 12) for number in range(12)},
+        accepted={number: accepted_count(5, 5) for number in range(12)},
     )
     properties = dict(suite_properties(made))
     assert properties["upskill_gate"] == "not passed"

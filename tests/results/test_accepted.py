@@ -149,7 +149,7 @@ def test_an_update_drops_what_it_is_told_to() -> None:
 
 
 def test_a_changed_case_has_no_accepted_result() -> None:
-    assert MODEL.expectation("a", A.case_digest) == Expectation(Count(5, 5), "2026-01-02", 2)
+    assert MODEL.expectation("a", A.case_digest) == Expectation(Count(5, 5), "2026-01-02")
     assert MODEL.expectation("a", "other") is None
     assert MODEL.expectation("c", "other") is None
 
@@ -233,7 +233,7 @@ def plan(case: Case, *, accept: bool = False, digest: str = "") -> PlannedCase:
 def test_a_planned_case_knows_its_accepted_result() -> None:
     known = plan(Case("a", "?", line=4, tags=("t",)), digest="d")
     assert (known.skill, known.case, known.model, known.line) == ("gate", "a", "m", 4)
-    assert (known.expected, known.new) == (Expectation(Count(1, 1), "2026-01-02", 1), False)
+    assert (known.expected, known.new) == (Expectation(Count(1, 1), "2026-01-02"), False)
     assert (known.threshold, known.tags, known.digest) == (0.7, ("t",), "d")
     changed = plan(Case("a", "?", threshold=0.9))
     assert (changed.expected, changed.new, changed.threshold) == (None, True, 0.9)

@@ -81,7 +81,7 @@ def test_only_the_agent_that_got_worse_regressed() -> None:
         return arm == "skill" and model == "haiku"
 
     results = agent_run(cases=6, passes=passes, also=("haiku",))
-    was = Expectation(Count(1, 1), "2026-01-01", 6)
+    was = Expectation(Count(1, 1), "2026-01-01")
     tests = [replace(test, expected=was) for test in results.tests]
     found = {one.label: one for one in compare_all(tests, results.records_of)}
     assert len(found["loop/haiku"].regressed) == 6

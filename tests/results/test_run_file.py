@@ -68,7 +68,7 @@ def test_the_report_has_all_keys_that_never_change() -> None:
     assert report["summary"][0]["lift"] == results.summaries[0].lift
     assert report["summary"][0]["skill_cost"] == pytest.approx(0.0015)
     accepted = report["tests"][0]["expected"]
-    assert (accepted["was"], accepted["among"]) == ({"passes": 1, "runs": 1}, 6)
+    assert accepted["was"] == {"passes": 1, "runs": 1}
 
 
 def test_nothing_private_is_in_the_report() -> None:

@@ -12,11 +12,12 @@ from pytest_upskill.results.run_file import read_run, results_text
 from pytest_upskill.results.run_notes import run_notes
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
-from pytest_upskill.trials.plan import Count, Expectation, PlannedCase
+from pytest_upskill.trials.plan import Count, Expectation, Group, PlannedCase
 from pytest_upskill.trials.trial import Question, Trial, sample_of
 from support.made import made_run, pair_of
 from support.words import HELPS, TOO_FEW
 
+GROUP = Group(pair_of("gate", "m"), of_triggers=False)
 CASE = Case("a", "How?\n", expected={"contains": ["x"]}, files=(("a.txt", "text"),))
 
 
@@ -98,18 +99,19 @@ def test_samples_are_kept_in_the_file(tmp_path: Path) -> None:
 
 
 def fallen(sample: str, number: int, was: int = 5, now: int = 3) -> Compared:
-    expected = Expectation(Count(was, 5), "2026-01-02", 3)
+    expected = Expectation(Count(was, 5), "2026-01-02")
     test = PlannedCase(f"n{number}", "gate", f"c{number}", "m", expected=expected, sample=sample)
     return Compared(test, CaseResult(now, 5, 0, 9, "d"))
 
 
 def test_copies_of_a_case_are_no_evidence_of_a_regression() -> None:
     """From 5 of 5 to 3 of 5 in three cases is a regression, in three copies of one it is not."""
-    assert compare(pair_of("gate", "m"), [fallen(f"q{n}", n) for n in range(3)]).together_worse
-    assert not compare(pair_of("gate", "m"), [fallen("q", n) for n in range(3)]).together_worse
+    (others,) = compare({GROUP: [fallen(f"q{n}", n) for n in range(3)]})
+    (copies,) = compare({GROUP: [fallen("q", n) for n in range(3)]})
+    assert (others.together_worse, copies.together_worse) == (True, False)
     # Among those that ask the same, one that always passes tells nothing, and does not count.
     mixed = [fallen("q", 0, now=5), fallen("q", 1), fallen("p", 2), fallen("o", 3)]
-    found = compare(pair_of("gate", "m"), mixed)
+    (found,) = compare({GROUP: mixed})
     assert found.together_worse
     assert "9 of 15 runs passed (accepted: 15 of 15" in found.reasons[0]
 

@@ -7,6 +7,7 @@ from statistics import fmean
 import pytest
 
 from pytest_upskill.stats import (
+    CasePasses,
     detectable_lift,
     flakiness,
     look_plan,
@@ -14,8 +15,8 @@ from pytest_upskill.stats import (
     paired_lift,
     pass_hat_k,
     plan_level,
-    regressed,
     wilson,
+    worsened,
 )
 
 PAGE = (Path(__file__).parents[2] / "docs/statistics.md").read_text()
@@ -35,9 +36,9 @@ def rate(value: float) -> str:
 
 def numbers() -> dict[str, str]:
     lift = paired_lift(PAIRS, RUNS)
-    drop = regressed([(5, 5)] * 3, [(3, 5)] * 3)
-    assert not regressed([(5, 5)], [(3, 5)]).found
-    assert drop.found
+    (fallen,) = worsened([[CasePasses((5, 5), (3, 5))] * 3])
+    assert not worsened([[CasePasses((5, 5), (3, 5))]])[0].found
+    assert fallen.found
     return {
         "baseline": f"Without the skill {rate(BASELINE)}",
         "skill": f"with it {rate(SKILL)}",
@@ -48,7 +49,7 @@ def numbers() -> dict[str, str]:
         f"{(detectable_lift(PAIRS) or 0) * 100:.0f} points or more",
         "pass^3": f"pass^3 is {pass_hat_k(PASSES[1][1], RUNS, 3) * 100:.0f} %",
         "flakiness": f"{flakiness(PASSES[1][1], RUNS) * 100:.0f} %",
-        "regression": f"in each of three cases it is (p = {drop.p_whole:.3f})",
+        "regression": f"in each of three cases it is (p = {fallen.p_value:.3f})",
         "recall20": f"{wilson(1.0, 20).low * 100:.0f} %",
         "recall5": f"{wilson(1.0, 5).low * 100:.0f} %",
         "level": f"{plan_level(look_plan(3, 12)) * 100:.1f} %",

@@ -144,8 +144,8 @@ def checked_run(
     )
 
 
-def accepted_count(passes: int, runs: int = 1, among: int = 6) -> Expectation:
-    return Expectation(Count(passes, runs), "2026-01-01", among)
+def accepted_count(passes: int, runs: int = 1) -> Expectation:
+    return Expectation(Count(passes, runs), "2026-01-01")
 
 
 # Pass rates and tokens of a case, without the skill and with it; None is no baseline.

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -266,11 +267,11 @@ def _names(cases: Sequence[str]) -> str:
 def fail_late(ledger: Ledger, config: pytest.Config) -> None:
     """Report tests as failed that passed or xfailed before their regression was known.
 
-    These are tests in Python, and cases next to them. A second report of a test is what pytest
-    makes of a teardown that fails: terminal, JUnit, IDEs and --lf know it.
+    These are tests in Python, and cases of a run with some. A second report of a test is what
+    pytest makes of a teardown that fails: terminal, JUnit, IDEs and --lf know it.
     """
     late = [
-        (report, comparison.standing(case).reason)
+        (report, harmless(comparison.standing(case).reason))
         for comparison in ledger.comparisons()
         for case in comparison.regressed
         if (report := ledger.report_to_fail(case.test.nodeid))
@@ -278,7 +279,12 @@ def fail_late(ledger: Ledger, config: pytest.Config) -> None:
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if late and reporter:
         reporter.ensure_newline()
-    for report, reason in late:
-        report.longrepr = report.longrepr or harmless(reason)
-        report.sections.append(("upskill", harmless(reason)))
+    for first, reason in late:
+        for reports in reporter.stats.values() if reporter else ():
+            if first in reports:
+                reports.remove(first)  # a test is counted once
+        report = copy(first)
+        report.outcome, report.user_properties = "failed", []  # its records are known
+        report.longrepr = "\n\n".join(filter(None, [reason, first.longreprtext]))
+        vars(report).pop("wasxfail", None)
         config.hook.pytest_runtest_logreport(report=report)

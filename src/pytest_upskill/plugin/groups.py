@@ -1,4 +1,4 @@
-"""What is decided over all cases of a skill on a model: how many runs, and what regressed.
+"""What is decided over many cases: how many runs a skill on a model gets, and what regressed.
 
 Every xdist worker has all items and decides alone, from the same answers and with the same result:
 no question is asked twice, and nothing has to be sent around.
@@ -10,7 +10,7 @@ from functools import cached_property
 import pytest
 
 from ..checks.judging import Ask
-from ..results.regressions import AcceptedComparison, Standing, compare, compared
+from ..results.regressions import Standing, compare_all
 from ..results.summary import alike, summarize
 from ..settings import Settings
 from ..stats import look, look_plan, rest_after, steps
@@ -28,8 +28,8 @@ def looks_of(settings: Settings) -> tuple[int, ...]:
 class Groups:
     """The items of a run by skill and model.
 
-    The first item that needs a decision waits for the answers of its group and grades them; the
-    grades stay in the items.
+    The first item that needs a decision waits for the answers that it is based on and grades them;
+    the grades stay in the items.
     """
 
     def __init__(self, settings: Settings, ask: Ask, items: Sequence[pytest.Item]) -> None:
@@ -40,7 +40,6 @@ class Groups:
         self._items = {item.nodeid: item for item in items if isinstance(item, CaseItem)}
         self._all = items
         self._runs: dict[SkillOnSubject, dict[str, int]] = {}  # by node id
-        self._compared: dict[Group, AcceptedComparison | None] = {}
 
     @cached_property
     def _tests(self) -> dict[Group, list[PlannedCase]]:
@@ -105,28 +104,32 @@ class Groups:
         self._runs[pair] = most
 
     def regression_of(self, test: PlannedCase) -> Standing | None:
-        """The standing of a case that regressed, alone or as a part of its group.
+        """The standing of a case that regressed, alone or as a part of its group."""
+        return self._regressions.get(test.nodeid)
 
-        None also if there are tests in Python in the group: what they answer is only known in the
-        end.
+    @cached_property
+    def _regressions(self) -> dict[str, Standing]:
+        """By node id, over all cases of the run.
+
+        Empty if tests in Python have accepted results: what they answer is only known in the end.
         """
-        if test.group not in self._compared:
-            self._compared[test.group] = self._compare(test.group)
-        comparison = self._compared[test.group]
-        for case in comparison.regressed if comparison else ():
-            if comparison and case.test.nodeid == test.nodeid:
-                return comparison.standing(case)
-        return None
-
-    def _compare(self, group: Group) -> AcceptedComparison | None:
-        tests, items = self._tests[group], self._items_of(group)
-        if len(items) < len(tests):
-            return None
-        records = records_of_items(items, [self.runs_of(item.planned) for item in items], self._ask)
-        cases = [
-            compared(test, case_records) for test, case_records in zip(tests, records, strict=True)
-        ]
-        return compare(group.pair, [case for case in cases if case])
+        tests = [test for of_group in self._tests.values() for test in of_group if test.expected]
+        if any(test.nodeid not in self._items for test in tests):
+            return {}
+        items = [self._items[test.nodeid] for test in tests]
+        runs = [self.runs_of(test) for test in tests]
+        records = dict(
+            zip(
+                (test.nodeid for test in tests),
+                records_of_items(items, runs, self._ask),
+                strict=True,
+            )
+        )
+        return {
+            case.test.nodeid: comparison.standing(case)
+            for comparison in compare_all(tests, lambda test: records[test.nodeid])
+            for case in comparison.regressed
+        }
 
     def _items_of(self, group: Group) -> list[CaseItem]:
         nodeids = [test.nodeid for test in self._tests[group]]

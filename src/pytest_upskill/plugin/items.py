@@ -348,7 +348,7 @@ def judge_present(
     that --runxfail and --xfail-tb work.
     """
     standing = standing_of(now, planned.threshold, planned.expected)
-    if standing.kind != "regressed" and planned.compared and fell(now, planned.expected):
+    if planned.compared and fell(now, planned.expected):
         standing = among_others() or standing
     if standing.kind == "regressed":
         item.user_properties.append((REGRESSION_PROPERTY, standing.reason))

@@ -5,7 +5,6 @@ It is the same with and without xdist, since records ride on the reports of thei
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -198,13 +197,8 @@ class Ledger:
         return compare_all(self._tests(), lambda test: self.records_of(test.nodeid))
 
     def report_to_fail(self, nodeid: str) -> pytest.TestReport | None:
-        """A second report that a test failed, without its records; None if it failed before."""
-        report = copy(self._to_fail.get(nodeid))
-        if report:
-            report.outcome, report.user_properties = "failed", []
-            report.sections = list(report.sections)
-            vars(report).pop("wasxfail", None)
-        return report
+        """The report of a test that has not failed."""
+        return self._to_fail.get(nodeid)
 
     def _tests(self) -> tuple[PlannedCase, ...]:
         """Without trials, and with regressions."""

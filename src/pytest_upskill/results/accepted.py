@@ -72,7 +72,7 @@ class ModelResults:
         for name in (case, *renamed):
             result = self.cases.get(name)
             if result and result.case_digest == case_digest:
-                return Expectation(result.count, self.date, len(self.cases), self.agent_version)
+                return Expectation(result.count, self.date, self.agent_version)
         return None
 
 

@@ -8,15 +8,12 @@ from math import comb
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import first_few, one_line
-from ..stats import drop, regressed
+from ..stats import CasePasses, worsened
 from ..trials.plan import Count, Expectation, Group, PlannedCase, Unmatched, Why
 from ..trials.records import Record
-from ..trials.subject import CHAT, SkillOnSubject, WithPair
+from ..trials.subject import CHAT, WithPair
 from .accepted import PYTHON_MARK, CaseResult, ModelResults, case_result
 
-# Half of the 5 % false alarms that an unchanged skill may raise: the other half is for the skill
-# as a whole, as in stats.regressed.
-_LEVEL: Final = 0.025
 _LIKELY_ENOUGH: Final = 0.05  # that a case ends otherwise the next time, to call it flaky
 
 _MOST_NAMES: Final = 10
@@ -68,11 +65,7 @@ def fell(now: Count, expected: Expectation | None) -> bool:
 
 
 def standing_of(now: Count, threshold: float | None, expected: Expectation | None) -> Standing:
-    """What one case shows without the others.
-
-    With several runs, a regression must pass Bonferroni's level, the first step of Holm.
-    ``compare`` finds the rest.
-    """
+    """What one case shows without the others, which is never a regression: see ``compare``."""
     good = reaches(now, threshold)
     if expected is None:
         return Standing("passed" if good else "failed")
@@ -82,15 +75,7 @@ def standing_of(now: Count, threshold: float | None, expected: Expectation | Non
         return Standing("passed" if was_good else "better")
     if not was_good:
         return Standing("accepted as failing", f"accepted as failing on {expected.date} ({was})")
-    numbers = expected.beside(now)
-    if _from_all_to_none(was, now) or drop([was], [now]) <= _LEVEL / expected.among:
-        return Standing("regressed", f"regression: {numbers}")
-    return Standing("could be chance", f"{numbers}; could be chance")
-
-
-def _from_all_to_none(was: Count, now: Count) -> bool:
-    """Where one side is a single run, it is taken at its word: no test could show anything."""
-    return 1 in (was.runs, now.runs) and was.passes == was.runs and now.passes == 0
+    return Standing("could be chance", f"{expected.beside(now)}; could be chance")
 
 
 @dataclass(frozen=True)
@@ -133,7 +118,7 @@ class AcceptedComparison(WithPair):
     cases: tuple[Compared, ...]
     worse: tuple[Compared, ...]  # by evidence of their own
     together_worse: bool  # the other cases together got worse too
-    p_together: float
+    together: str  # their passes, in words
     agent: str = CHAT
 
     @cached_property
@@ -168,9 +153,7 @@ class AcceptedComparison(WithPair):
         reasons = [f"regression: {case.numbers}" for case in self.worse]
         not_worse = [case for case in self.cases if not self._is_worse(case)]
         if self.together_worse:
-            was, now = map(_sum, _columns(_independent(not_worse)))
-            numbers = f"{now} runs passed (accepted: {was}, p = {self.p_together:.2g})"
-            reasons.append(f"regression of {self._together}: {numbers}")
+            reasons.append(f"regression of {self._together}: {self.together}")
         else:
             decided = [case for case in not_worse if case.test.regression]
             reasons += [f"{case.test.case}: {case.test.regression}" for case in decided]
@@ -208,57 +191,39 @@ def compare_all(
     groups: dict[Group, list[PlannedCase]] = {}
     for test in tests:
         groups.setdefault(test.group, []).append(test)
-    return [
-        compare(group.pair, [case for test in of if (case := compared(test, records_of(test)))])
-        for group, of in groups.items()
-        if any(test.expected or test.new for test in of)
-    ]
-
-
-def compare(pair: SkillOnSubject, cases: Sequence[Compared]) -> AcceptedComparison:
-    """All cases of a skill on a model together."""
-    accepted = [case for case in cases if case.expected]
-    names = {accepted[index].test.case for index in regressed(*_columns(accepted)).cases}
-    names |= {case.test.case for case in accepted if case.alone.kind == "regressed"}
-    worse = [case for case in accepted if case.test.case in names]
-    not_worse = [case for case in accepted if case.test.case not in names]
-    p_all, p_not_worse = (drop(*_columns(_independent(group))) for group in (accepted, not_worse))
-    together = max(p_all, p_not_worse) <= _LEVEL
-    agent, model = pair.subject
-    return AcceptedComparison(
-        pair.skill, model, tuple(cases), tuple(worse), together, p_not_worse, agent
+    return compare(
+        {
+            group: [case for test in of if (case := compared(test, records_of(test)))]
+            for group, of in groups.items()
+            if any(test.expected or test.new for test in of)
+        }
     )
 
 
-def _independent(cases: Sequence[Compared]) -> list[Compared]:
-    """One case of each sample: those that ask the same have the same answers.
-
-    It is the one that can tell most, by how many of all its runs passed; the test is given that
-    number, so that this choice makes no error more likely.
-    """
-    chosen: dict[tuple[str, str], Compared] = {}
-    for case in cases:
-        sample = case.test.sample
-        key = (sample, "" if sample else case.test.case)
-        if key not in chosen or _telling(case) > _telling(chosen[key]):
-            chosen[key] = case
-    return list(chosen.values())
-
-
-def _telling(case: Compared) -> float:
-    was, now = case.expected.was if case.expected else Count(0, 1), case.result.count
-    share = (was.passes + now.passes) / (was.runs + now.runs)
-    return share * (1 - share)
-
-
-def _columns(cases: Sequence[Compared]) -> tuple[list[Count], list[Count]]:
-    """The accepted and the present result of each case."""
-    pairs = [(case.expected.was, case.result.count) for case in cases if case.expected]
-    return [was for was, _ in pairs], [now for _, now in pairs]
-
-
-def _sum(counts: Sequence[Count]) -> Count:
-    return Count(sum(count.passes for count in counts), sum(count.runs for count in counts))
+def compare(groups: Mapping[Group, Sequence[Compared]]) -> list[AcceptedComparison]:
+    """All groups of a run together: the more there are, the more evidence it takes."""
+    accepted = [
+        [(case, case.expected.was) for case in cases if case.expected] for cases in groups.values()
+    ]
+    drops = worsened(
+        [
+            [CasePasses(was, case.result.count, case.test.sample) for case, was in cases]
+            for cases in accepted
+        ]
+    )
+    return [
+        AcceptedComparison(
+            group.pair.skill,
+            group.pair.subject.model,
+            tuple(groups[group]),
+            tuple(cases[index][0] for index in drop.cases),
+            drop.together,
+            f"{Count(*drop.now)} runs passed "
+            f"(accepted: {Count(*drop.before)}, p = {drop.p_value:.2g})",
+            group.pair.subject.agent,
+        )
+        for group, cases, drop in zip(groups, accepted, drops, strict=True)
+    ]
 
 
 # Accepted results that no test is compared with: their cases are gone or changed.

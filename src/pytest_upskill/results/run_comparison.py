@@ -14,7 +14,7 @@ from typing import Final, Literal
 from .._util.texts import counted, one_line
 from ..settings import Score
 from ..skills.case import OPENS, STAYS_CLOSED
-from ..stats import LEVEL, plan_level, regressed
+from ..stats import LEVEL, CasePasses, plan_level, worsened
 from ..trials.arm import EARLIER
 from ..trials.plan import Count, PlannedCase
 from ..trials.records import Record
@@ -357,9 +357,12 @@ def _evident(counts: Mapping[Place, tuple[Count, Count]]) -> set[Place]:
     groups: dict[SkillOnSubject, list[Place]] = {}
     for place in counts:
         groups.setdefault(place[0], []).append(place)
-    evident = set[Place]()
-    for places in groups.values():
-        was, now = [counts[place][0] for place in places], [counts[place][1] for place in places]
-        worse, better = regressed(was, now).cases, regressed(now, was).cases
-        evident.update(places[index] for index in (*worse, *better))
-    return evident
+    columns = [[counts[place] for place in places] for places in groups.values()]
+    worse = worsened([[CasePasses(was, now) for was, now in column] for column in columns])
+    better = worsened([[CasePasses(now, was) for was, now in column] for column in columns])
+    return {
+        places[index]
+        for places, *drops in zip(groups.values(), worse, better, strict=True)
+        for drop in drops
+        for index in drop.cases
+    }

@@ -35,11 +35,13 @@ from .power import (
     cases_to_rule_out,
     detectable_lift,
 )
-from .significance import Regression, drop, holm, regressed, sign_flip
+from .significance import EVIDENT_RUNS, CasePasses, Worsening, drop, holm, sign_flip, worsened
 
 __all__ = [
+    "EVIDENT_RUNS",
     "LEVEL",
     "RELEVANT_LIFT",
+    "CasePasses",
     "Change",
     "Differences",
     "Family",
@@ -47,7 +49,7 @@ __all__ = [
     "Judged",
     "Lift",
     "Look",
-    "Regression",
+    "Worsening",
     "cases_to_rule_out",
     "cohens_kappa",
     "detectable_lift",
@@ -66,10 +68,10 @@ __all__ = [
     "paired_ratio",
     "pass_hat_k",
     "plan_level",
-    "regressed",
     "rest_after",
     "sign_flip",
     "steps",
     "weights",
     "wilson",
+    "worsened",
 ]

@@ -1,16 +1,16 @@
 """Significance tests: how likely are these results if nothing changed?
 
-`sign_flip` tests a lift, where cases are the sample. `regressed` compares accepted results with
+`sign_flip` tests a lift, where cases are the sample. `worsened` compares earlier results with
 present ones; there the cases are the same, so runs are the sample. Given how often a case passed
 in both together, and if nothing changed, its present passes are a draw without replacement. That
 is Fisher's exact test for one case, and its exact stratified form (Mantel and Haenszel) for the
 whole skill. A case that always passes or always fails carries no weight, a flaky one little.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import comb, gcd
 from operator import mul
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .descriptive import mean_and_spread
 from .distributions import t_tail
@@ -82,52 +82,126 @@ def hypergeometric(drawn: int, marked: int, total: int) -> list[float]:
     return chances
 
 
-# Per case: runs passed, and runs.
-Counts = Sequence[tuple[int, int]]
+Passes = tuple[int, int]  # runs passed, and runs
+Counts = Sequence[Passes]  # of each case
+EVIDENT_RUNS: Final = 3  # with fewer runs before, a case is no evidence by itself
 
 
-class Regression(NamedTuple):
-    """Which cases regressed, by index, and whether the skill as a whole did."""
+class CasePasses(NamedTuple):
+    """How often a case passed, before and now."""
 
-    cases: list[int]
-    whole: bool
-    p_cases: list[float]  # per case, adjusted for multiple tests
-    p_whole: float
+    before: Passes
+    now: Passes
+    sample: str = ""  # the same for cases that ask the same; unknown if empty
+
+
+class Worsening(NamedTuple):
+    """What got worse in a group of cases."""
+
+    cases: tuple[int, ...]  # by evidence of their own
+    together: bool  # the others got worse together, too
+    before: Passes  # of these others: one case of each sample
+    now: Passes
+    p_value: float  # of these others
 
     @property
     def found(self) -> bool:
-        return self.whole or bool(self.cases)
+        return self.together or bool(self.cases)
 
 
-def regressed(accepted: Counts, present: Counts, level: float = 0.05) -> Regression:
-    """Find regressions, with false alarms in at most `level` of all comparisons.
+def worsened(groups: Sequence[Sequence[CasePasses]], level: float = 0.05) -> list[Worsening]:
+    """What got worse in each group of a run, such as the cases of a skill on a model.
 
-    Half of the level goes to the cases (Holm), half to the whole.
+    If nothing changed, something is found in at most ``level`` of all runs, however many groups
+    there are: half of it goes to single cases, half to groups as a whole.
     """
-    pairs = list(zip(accepted, present, strict=True))
-    # Whether a case could be significant at all depends only on the sum of its passes, so leaving
-    # the others out of Holm's correction makes no error more likely (Tarone 1990).
-    testable = [index for index, pair in enumerate(pairs) if _lowest(*pair) <= level / 2]
-    adjusted = holm([drop([accepted[index]], [present[index]]) for index in testable])
-    p_cases = [1.0] * len(pairs)
-    for index, p_value in zip(testable, adjusted, strict=True):
-        p_cases[index] = p_value
-    p_whole = drop(accepted, present)
-    worse = [index for index, p_value in enumerate(p_cases) if p_value <= level / 2]
-    return Regression(worse, p_whole <= level / 2, p_cases, p_whole)
+    places = [
+        (number, index)
+        for number, cases in enumerate(groups)
+        for index, case in enumerate(cases)
+        if case.before[1] >= EVIDENT_RUNS
+    ]
+    alone = [[groups[number][index]] for number, index in places]
+    shown = _shown([*map(_p_value, alone)], [*map(_lowest, alone)], level / 2)
+    worse = [tuple(places[at][1] for at in shown if places[at][0] == n) for n in range(len(groups))]
+    wholes = [_independent(cases) for cases in groups]
+    others = [
+        _independent(case for index, case in enumerate(cases) if index not in worse[number])
+        if worse[number]
+        else wholes[number]
+        for number, cases in enumerate(groups)
+    ]
+    p_wholes = [*map(_p_value, wholes)]
+    p_others = [_p_value(others[n]) if worse[n] else p for n, p in enumerate(p_wholes)]
+    together = _shown([*map(max, p_wholes, p_others)], [*map(_lowest, wholes)], level / 2)
+    sums = [tuple(map(_total, _columns(cases))) for cases in others]
+    return [
+        Worsening(worse[n], n in together, before, now, p_others[n])
+        for n, (before, now) in enumerate(sums)
+    ]
 
 
-def _lowest(before: tuple[int, int], now: tuple[int, int]) -> float:
-    """The lowest p value that this sum of passes allows."""
-    total = before[0] + now[0]
-    most = min(total, before[1])
-    return drop([(most, before[1])], [(total - most, now[1])])
+def _shown(p_values: Sequence[float], lowest: Sequence[float], level: float) -> list[int]:
+    """The tests that are significant, with any error among them at most ``level`` (Tarone 1990).
+
+    Tests that can't reach the level of the others take no share of it. Which these are depends on
+    the lowest p values that are possible, hence only on how many of all runs passed, which tells
+    nothing of a change: given those, Holm's method on the others keeps its level.
+    """
+    tests = range(len(p_values))
+    share = next(
+        (k for k in range(1, len(p_values)) if sum(p <= level / k for p in lowest) <= k),
+        len(p_values),
+    )
+    testable = [test for test in tests if lowest[test] <= level / share]
+    adjusted = holm([p_values[test] for test in testable])
+    return [test for test, p_value in zip(testable, adjusted, strict=True) if p_value <= level]
 
 
-def drop(accepted: Counts, present: Counts) -> float:
+def _independent(cases: Iterable[CasePasses]) -> list[CasePasses]:
+    """One case of each sample: those that ask the same have the same answers.
+
+    It is the one that can tell most, by how many of all its runs passed; the test is given that
+    number, so that this choice makes no error more likely.
+    """
+    chosen: dict[tuple[str, int], CasePasses] = {}
+    for index, case in enumerate(cases):
+        key = (case.sample, 0 if case.sample else index)
+        if key not in chosen or _telling(case) > _telling(chosen[key]):
+            chosen[key] = case
+    return list(chosen.values())
+
+
+def _telling(case: CasePasses) -> float:
+    passes, runs = _total([case.before, case.now])
+    return passes * (runs - passes) / runs**2
+
+
+def _p_value(cases: Sequence[CasePasses]) -> float:
+    return drop(*_columns(cases))
+
+
+def _lowest(cases: Sequence[CasePasses]) -> float:
+    """The lowest p value that these sums of passes allow."""
+    extreme = []
+    for (before, runs_before), (now, runs), sample in cases:
+        most = min(before + now, runs_before)
+        extreme.append(CasePasses((most, runs_before), (before + now - most, runs), sample))
+    return _p_value(extreme)
+
+
+def _columns(cases: Sequence[CasePasses]) -> tuple[list[Passes], list[Passes]]:
+    return [case.before for case in cases], [case.now for case in cases]
+
+
+def _total(counts: Counts) -> Passes:
+    return sum(passes for passes, _ in counts), sum(runs for _, runs in counts)
+
+
+def drop(earlier: Counts, present: Counts) -> float:
     """One-sided exact p value of so few present passes, over all cases."""
     parts: list[Chances] = []
-    for (before, runs_before), (now, runs) in zip(accepted, present, strict=True):
+    for (before, runs_before), (now, runs) in zip(earlier, present, strict=True):
         parts.append(_trimmed(0, hypergeometric(runs, before + now, runs_before + runs)))
     while len(parts) > 1:  # in pairs of similar length, which is faster than one by one
         odd_part = parts[len(parts) // 2 * 2 :]

@@ -91,7 +91,6 @@ class Expectation:
 
     was: CountValue
     date: str
-    among: Annotated[Whole, Field(ge=1)]  # accepted cases of the skill on the model
     version: str = ""  # of the agent
 
     def beside(self, now: Count) -> str:
