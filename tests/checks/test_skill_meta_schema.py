@@ -47,6 +47,7 @@ WHOLE = {
     "context": {"files": {"a": "text", "b": {"file": "b.txt"}}},
     "expected": {"contains": "one", "not_contains": ["a", "b"], "case_sensitive": True},
     "tags": ["slow"],
+    "group": "cards",
     "skip": False,
     "xfail": "hard",
     "runs": 3,

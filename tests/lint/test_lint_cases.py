@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.checks import TAKEN
 from pytest_upskill.lint import Finding, lint_skill
-from pytest_upskill.lint.question_rules import near_duplicates
+from pytest_upskill.lint.question_rules import near_copies, near_duplicates
 from pytest_upskill.skills.case import Case
 from pytest_upskill.stats.power import cases_for_lift
 from support.folders import new_folder
@@ -262,7 +262,7 @@ LONG = "Write the file build.toml for a kernel that runs on the card called {} a
     ("one", "other", "alike"),
     [
         ("How do I open the gate?", "how do I  open the GATE?", True),
-        (LONG.format("H100"), LONG.format("A100"), True),
+        (LONG.format("fast"), LONG.format("slow"), True),
         ("Convert metres to feet", "Convert feet to metres", False),
         ("What is 3 + 4?", "What is 3 - 4?", False),
         ("How do I open the gate?", "How do I close the gate?", False),
@@ -278,6 +278,34 @@ def test_near_duplicate_questions_are_found(
     assert all(
         finding.message.startswith("b: ") and " a (line" in finding.message for finding in found
     )
+
+
+def test_questions_that_differ_in_numbers_and_names_should_be_a_group(tmp_path: Path) -> None:
+    texts = [
+        *(LONG.format(card) for card in ("H100", "A100", "New Volta")),
+        "Deploy the service `lamp` to port 8080 for Ada.",
+        'Deploy the service "torch" to port 9,090 for Grace Hopper.',
+    ]
+    cases = [case(text, "text", id=f"c{n}") for n, text in enumerate(texts)]
+    found = lint_skill_with(tmp_path, *cases)
+    assert brief(found) == [("warning", "near-copies")] * 2
+    assert [finding.message.partition(":")[0] for finding in found] == ["c0, c1, c2", "c3, c4"]
+    named = [{**each, "group": "cards" if n < 3 else "deploy"} for n, each in enumerate(cases)]
+    assert lint_skill_with(tmp_path, *named) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Write a poem about the cat in the rain", "Review a poem about the cat in the rain"),
+        ("Which command deploys a service?", "Which command stops a service?"),
+        ("Name 3 rivers", "Name 7 rivers"),  # too short to be a template
+        ("Translate 'How far is it to the nearest gate?'", "Translate 'I would like to pay now'"),
+        ("Is it open on 24 December in Rome?", "Is it OPEN on 24 December in Rome?"),  # the same
+    ],
+)
+def test_honest_questions_are_no_near_copies(one: str, other: str) -> None:
+    assert list(near_copies([Case("a", one), Case("b", other)])) == []
 
 
 def test_same_question_about_other_files_is_no_duplicate() -> None:

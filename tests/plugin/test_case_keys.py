@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from support.kit import case, write_script, write_skill
+from support.known_model import KnownModel
 from support.loopback import LoopbackServer, Reply
 from support.runs import run_skills
-from support.words import TOO_FEW
+from support.words import HELPS, TOO_FEW
 
 TALK = [
     {"role": "user", "content": "There is a gate."},
@@ -191,9 +192,23 @@ def test_ids_of_one_question_are_one_sample_and_the_header_says_so(
     cases = [case("How do I open the gate?", "gate up", id=f"c{number}") for number in range(10)]
     write_skill(pytester.path / "skills/gate", cases)
     run = run_skills(pytester, model)
-    assert "upskill: gate: 10 cases ask 1 question" in run.screen
+    assert "upskill: gate: 10 cases in 1 group" in run.screen
     assert (run.summary["cases"], run.summary["samples"]) == (10, 1)
     assert run.summary["verdict"] == TOO_FEW
+
+
+def test_variants_of_a_few_templates_are_no_evidence_of_a_lift(pytester: pytest.Pytester) -> None:
+    """Five variants each of four templates, three of which the skill helps."""
+    with KnownModel(pytester, 20, baseline=0.1, skill=[0.9] * 15 + [0.1] * 5) as known:
+        alone = known.run().summary
+        cases = [case(f"c{n}?", "yes", id=f"c{n}", group=f"t{n // 5}") for n in range(20)]
+        write_skill(known.folder, cases, body="Version <skill>: say yes.")
+        run = known.run()
+        assert len(known.server.asked) == 40  # a group is no part of a question
+    assert (alone["verdict"], alone["samples"]) == (HELPS, 20)
+    assert (run.summary["verdict"], run.summary["samples"]) == (TOO_FEW, 4)
+    assert run.summary["lift"] == alone["lift"]
+    assert "20 cases (4 groups)" in run.screen
 
 
 ASKS = """

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
+from statistics import fmean
 
 import pytest
 
@@ -10,11 +12,14 @@ from pytest_upskill.results.regressions import Compared, compare
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_file import read_run, results_text
 from pytest_upskill.results.run_notes import run_notes
+from pytest_upskill.results.summary import case_words
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
+from pytest_upskill.stats import paired_lift
 from pytest_upskill.trials.plan import Count, Expectation, Group, PlannedCase
 from pytest_upskill.trials.trial import Question, Trial, sample_of
 from support.made import made_run, pair_of
+from support.simulated import ask, rates
 from support.words import HELPS, TOO_FEW
 
 GROUP = Group(pair_of("gate", "m"), of_triggers=False)
@@ -86,9 +91,40 @@ def test_other_checks_of_the_same_answer_are_averaged() -> None:
 
 def test_every_report_says_so() -> None:
     run = made_run(cases=4)
-    assert not [note for note in run_notes(run) if "ask" in note]
-    note = "gate: 4 cases ask 2 questions: those that ask the same count as one."
+    assert not [note for note in run_notes(run) if "count as one" in note]
+    note = "gate: 4 cases in 2 groups: cases of a group, or that ask the same, count as one."
     assert note in run_notes(repeated(run, "q", "q", "q", "p"))
+
+
+def grouped(run: RunResults, size: int) -> RunResults:
+    """The same run, but each ``size`` cases are variants of one template."""
+    tests = [replace(test, case_group=f"t{n // size}") for n, test in enumerate(run.tests)]
+    return replace(run, tests=tuple(tests))
+
+
+def test_a_group_is_averaged_and_the_groups_are_kept_in_the_file(tmp_path: Path) -> None:
+    run = made_run(cases=6, passes=lambda number, _model, arm, _run: arm == "skill" and number < 2)
+    file = tmp_path / "run.json"
+    file.write_text(results_text(grouped(run, 3)))
+    (row,) = read_run(file).summaries
+    assert row.pairs("rate", "baseline") == [(0.0, pytest.approx(2 / 3)), (0.0, 0.0)]
+    assert (row.cases, row.samples, case_words([row])) == (6, 2, "6 cases (2 groups)")
+
+
+@pytest.mark.parametrize("templates", [4, 8, 12])
+def test_variants_of_few_templates_give_few_false_verdicts(templates: int) -> None:
+    """The skill helps as many templates as it hurts, on average; five variants tell the same."""
+    draw, draws, alone, by_group = Random(1), 600, 0, 0
+    for _ in range(draws):
+        effects = [draw.choice((-0.4, 0.4)) for _ in range(templates)]
+        chances = [(0.5, 0.5 + effects[number // 5]) for number in range(5 * templates)]
+        pairs = rates(ask(draw, chances, 1), 1)
+        alone += paired_lift(pairs, 1).shown
+        groups = [pairs[start : start + 5] for start in range(0, len(pairs), 5)]
+        averages = [(fmean(p for p, _ in group), fmean(q for _, q in group)) for group in groups]
+        by_group += paired_lift(averages, 1).shown
+    assert by_group <= 0.05 * draws
+    assert alone > 0.15 * draws
 
 
 def test_samples_are_kept_in_the_file(tmp_path: Path) -> None:
@@ -102,6 +138,13 @@ def fallen(sample: str, number: int, was: int = 5, now: int = 3) -> Compared:
     expected = Expectation(Count(was, 5), "2026-01-02")
     test = PlannedCase(f"n{number}", "gate", f"c{number}", "m", expected=expected, sample=sample)
     return Compared(test, CaseResult(now, 5, 0, 9, "d"))
+
+
+def test_for_a_regression_the_cases_of_a_group_stay_apart() -> None:
+    cases = [fallen(f"q{n}", n) for n in range(3)]
+    cases = [replace(each, test=replace(each.test, case_group="one")) for each in cases]
+    (comparison,) = compare({GROUP: cases})
+    assert comparison.together_worse
 
 
 def test_copies_of_a_case_are_no_evidence_of_a_regression() -> None:

@@ -129,7 +129,7 @@ def test_queries_that_ask_the_same_are_one_sample() -> None:
     assert row.recall.queries == 2
     assert row.recall.rate == pytest.approx((0.5 + 1) / 2)
     assert run_notes(results) == [
-        "gate: 4 queries ask 3 questions: those that ask the same count as one."
+        "gate: 4 queries in 3 groups: queries of a group, or that ask the same, count as one."
     ]
 
 

@@ -359,6 +359,11 @@ def test_tags_of_others_become_marks_where_they_can(tmp_path: Path) -> None:
     assert load(tmp_path, one)[0].tags == ("build", "needs-gpu")
 
 
+def test_a_group_is_kept_and_anything_else_by_that_name_is_not(tmp_path: Path) -> None:
+    entries = [{**EVAL, "id": n, "group": group} for n, group in enumerate(["cards", 3, " "])]
+    assert [each.group for each in load(tmp_path, *entries)] == ["cards", "", ""]
+
+
 def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     (tmp_path / "evals/files/app/src").mkdir(parents=True)
     (tmp_path / "evals/files/app/src/a.py").write_text("a")

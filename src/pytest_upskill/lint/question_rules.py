@@ -6,20 +6,26 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Final
 
-from .._util.texts import counted
+from .._util.texts import counted, first_few
 from ..errors import shown
 from ..settings import ENOUGH_QUERIES
 from ..skills.case import EDIT_ME, Case
 from ..skills.loaded_cases import LoadedCases
 from ..skills.trigger_loading import names_skill
 from ..stats.power import cases_for_lift
-from ..trials.trial import sample_of
+from ..trials.trial import lift_sample_of, sample_of
 from .finding import CasesSource, Finding
 
 _ALIKE: Final = 0.9  # share of words that near-duplicates have in common, in order
 _SHARED: Final = 0.8  # so they share at least this much of their combined vocabulary
 _WORDS_COMPARED: Final = 2000  # comparing takes quadratic time
 _WORDS: Final = re.compile(r"\w+|[^\w\s]")
+_TEMPLATE_WORDS: Final = re.compile(
+    r"""(?P<quoted>"[^"\n]{1,30}"|'[^'\n]{1,30}'(?!\w)|`[^`\n]{1,30}`|“[^”\n]{1,30}”)"""
+    r"|[\w$€£%/.,+-]*\w|\n|[^\w\s]"
+)
+_ENDS: Final = frozenset(".!?:\n")  # of a sentence
+_FIXED_WORDS: Final = 4  # fewer are no template
 _LOPSIDED: Final = 2  # one kind has more than this many times as many queries as the other
 
 
@@ -31,7 +37,8 @@ def question_findings(source: CasesSource, cases: Sequence[Case], lift: float) -
             hint = f'Ask what users ask, then remove the tag "{EDIT_ME}".'
             yield source.finding("warning", "example", case.place, message, hint)
     not_skipped = [case for case in cases if case.skip is None]
-    number, (best, worst) = len({sample_of(case) for case in not_skipped}), cases_for_lift(lift)
+    number = len({lift_sample_of(case) for case in not_skipped})
+    best, worst = cases_for_lift(lift)
     if cases and number < best:
         word = "case" if number == len(not_skipped) else "different question"
         message = f"{counted(number, word)}: too few to show a lift of {100 * lift:.3g} points"
@@ -42,10 +49,55 @@ def question_findings(source: CasesSource, cases: Sequence[Case], lift: float) -
 
 
 def duplicate_findings(file: Path, cases: Sequence[Case]) -> Iterator[Finding]:
+    copies = list(near_copies(cases))
+    for first, *others in copies:
+        names = first_few([case.id for case in (first, *others)], 5)
+        message = f"{names}: the same question but for numbers and names"
+        hint = 'Give them the same "group": the lift then counts them as one case.'
+        yield Finding(shown(file), first.line, "warning", "near-copies", message, hint)
+    group_of = {case.id: case.group for case in cases}
+    group_of |= {case.id: group[0].id for group in copies for case in group}
     for first, second in near_duplicates(cases):
+        if group_of[first.id] and group_of[first.id] == group_of[second.id]:
+            continue
         message = f"{second.id}: almost the same question as {first.id} (line {first.line})"
         hint = "Ask something different: repeats add no evidence."
         yield Finding(shown(file), second.line, "warning", "near-duplicate", message, hint)
+
+
+def near_copies(cases: Iterable[Case]) -> Iterator[list[Case]]:
+    """Cases, not all of one group, whose questions differ in numbers and names only.
+
+    Those that are exactly the same count as one anyway, and queries have no groups.
+    """
+    alike: dict[object, list[Case]] = {}
+    for case in cases:
+        template = _template(case.input)
+        if not case.is_trigger and sum(map(str.isalpha, template)) >= _FIXED_WORDS:
+            around = case.system, case.files, case.earlier, case.workspace
+            alike.setdefault((template, around), []).append(case)
+    for group in alike.values():
+        names = {case.group for case in group}
+        different = len({sample_of(case) for case in group}) > 1
+        if different and (len(names) > 1 or "" in names):
+            yield group
+
+
+def _template(question: str) -> tuple[str, ...]:
+    """Its words without numbers, names and short quotations.
+
+    A capitalised word is a name unless a sentence begins with it.
+    """
+    words, begins = list[str](), True
+    for match in _TEMPLATE_WORDS.finditer(question):
+        word = match[0]
+        is_name = word[0].isupper() and not begins
+        if match["quoted"] or is_name or any(map(str.isdigit, word)):
+            word = "…"
+        if (word, words[-1:]) != ("…", ["…"]):  # a name may have several words
+            words.append(word.casefold())
+        begins = word in _ENDS
+    return tuple(words)
 
 
 def near_duplicates(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:

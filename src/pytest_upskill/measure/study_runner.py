@@ -28,7 +28,7 @@ from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
 from ..trials.records import Record
 from ..trials.subject import Subject
-from ..trials.trial import Question, sample_of
+from ..trials.trial import Question, lift_sample_of
 from .estimate import Estimate, calls_of_trial, estimate_of
 from .evaluate import Evaluator, asked_cases
 
@@ -150,7 +150,7 @@ class StudyRunner:
         """If there are too few cases to show anything, however large."""
         fewest = fewest_cases(family_level(1, self.looks))
         groups = [group for plan in plans for group in plan.groups]
-        samples = [{sample_of(case) for case, _ in group.cases} for group in groups]
+        samples = [{lift_sample_of(case) for case, _ in group.cases} for group in groups]
         most = max(map(len, samples), default=0)
         if most >= fewest:
             return ""
@@ -313,8 +313,8 @@ def _tokens_by_case(records: Iterable[Record]) -> dict[str, float]:
 
 
 def scores_of(group: CasesInArms, records: Iterable[Record]) -> Scores:
-    """Cases that ask the same are one sample; a case with an error is left out."""
-    samples = {case.id: sample_of(case) for case, _ in group.cases}
+    """Cases of a group, or that ask the same, are one sample; a case with an error is left out."""
+    samples = {case.id: lift_sample_of(case) for case, _ in group.cases}
     by_case: dict[str, list[float]] = {}
     errored = set[str]()
     for record in records:

@@ -71,7 +71,7 @@ class Groups:
         items, pair = self._items_of(group), group.pair
         score, rest_look = items[0].parent.info.score, rest_after(self._looks)
         tests = self._tests[group]
-        samples = {test.case: test.sample for test in tests}
+        samples = {test.case: test.lift_sample for test in tests}
         own_runs = {test.case for test in tests if test.own_runs}
         rested, most = set[str](), dict[str, int]()
         for runs in steps(self._looks):

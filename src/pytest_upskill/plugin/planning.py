@@ -12,6 +12,7 @@ from .._util.texts import counted, harmless
 from ..measure.assembly import Assembly
 from ..measure.estimate import cost_bound
 from ..results.accepted import NOTHING_ACCEPTED, AcceptedResults
+from ..results.summary import repeat_words
 from ..settings import Settings
 from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
@@ -220,16 +221,15 @@ class Announcement:
 
 
 def repeat_lines(plan: Plan) -> list[str]:
-    """Skills with cases that ask the same: they count as one case."""
+    """Skills with cases that ask the same, or that name a group: they count as one case."""
     samples: dict[str, dict[str, str]] = {}
     for test in plan.tests:
-        if test.sample and not test.is_trigger:
-            samples.setdefault(test.skill, {})[test.case] = test.sample
+        if test.lift_sample and not test.is_trigger:
+            samples.setdefault(test.skill, {})[test.case] = test.lift_sample
     return [
-        f"upskill: {harmless(skill)}: {counted(len(cases), 'case')} ask "
-        f"{counted(questions, 'question')}: cases that ask the same count as one"
+        f"upskill: {harmless(repeat_words(skill, len(cases), groups))}"
         for skill, cases in samples.items()
-        if (questions := len(set(cases.values()))) < len(cases)
+        if (groups := len(set(cases.values()))) < len(cases)
     ]
 
 

@@ -229,6 +229,7 @@ def planned_case(
         tuple(trials),
         digest=digest,
         sample="" if first.is_open else sample_of(case),
+        case_group=case.group,
         folder=str(folder or ""),
         file=file,
         line=case.line,

@@ -22,7 +22,7 @@ _ROUNDING: Final = 1e-9
 _MOST_OTHERS: Final = 3
 
 Runs = Sequence[Mapping[str, Record]]  # of a case
-Samples = Sequence[Sequence[Runs]]  # of several cases, those that ask the same together
+Samples = Sequence[Sequence[Runs]]  # of several cases, those of a sample together
 
 
 @dataclass(frozen=True)

@@ -408,7 +408,7 @@ class RunResults:
         """What each case asks, by skill and model."""
         samples: dict[SkillOnSubject, dict[str, str]] = {}
         for test in self.cases:
-            samples.setdefault(test.pair, {})[test.case] = test.sample
+            samples.setdefault(test.pair, {})[test.case] = test.lift_sample
         return samples
 
     @cached_property

@@ -25,7 +25,8 @@ class ArmSummary:
     known.
     """
 
-    samples: int = 0  # with a complete run: cases, but those that ask the same count once
+    # With a complete run: cases, but those of a group, or that ask the same, count once.
+    samples: int = 0
     rate: float | None = None
     score: float | None = None
     tokens: float | None = None
@@ -63,7 +64,7 @@ class CaseSummary:
     case: str
     runs: int  # complete ones
     arms: Mapping[str, ArmSummary]
-    sample: str = ""  # the same for all cases that ask the same
+    sample: str = ""  # the same for all cases that a lift counts as one
 
     def arm(self, arm: str) -> ArmSummary:
         return self.arms.get(arm, _NOT_ASKED)
@@ -114,7 +115,7 @@ class Summary(WithPair):
 
     @property
     def samples(self) -> int:
-        """How many questions the cases ask: those with the same one are one sample."""
+        """How many cases a lift counts: those of a group, or that ask the same, are one."""
         return len(cases_by_sample([(case.case, case.sample) for case in self.by_case]))
 
     def pairs(
@@ -157,19 +158,27 @@ class Summary(WithPair):
 
 
 def case_words(rows: Sequence[Summary]) -> str:
-    """How many cases a skill has, and how many questions if some of them ask the same."""
+    """How many cases a skill has, and how many groups if a lift counts some of them as one."""
     cases, most = counted(max(row.cases for row in rows), "case"), max(rows, key=_repeated)
-    return f"{cases} ({counted(most.samples, 'question')})" if _repeated(most) else cases
+    return f"{cases} ({counted(most.samples, 'group')})" if _repeated(most) else cases
 
 
 def repeat_notes(rows: Sequence[Summary], noun: str = "case") -> list[str]:
-    """What cases that ask the same mean for the numbers, once for each skill."""
+    """What cases that ask the same or are of one group mean for the numbers, once per skill."""
     repeated = {row.skill: row for row in rows if _repeated(row)}
     return [
-        f"{one_line(skill, 100)}: {counted(len(row.by_case), noun)} ask "
-        f"{counted(row.samples, 'question')}: those that ask the same count as one."
+        f"{repeat_words(skill, len(row.by_case), row.samples, noun)}."
         for skill, row in repeated.items()
     ]
+
+
+def repeat_words(skill: str, cases: int, groups: int, noun: str = "case") -> str:
+    """``gate: 12 cases in 4 groups: …``."""
+    plural = counted(2, noun)[2:]
+    return (
+        f"{one_line(skill, 100)}: {counted(cases, noun)} in {counted(groups, 'group')}: "
+        f"{plural} of a group, or that ask the same, count as one"
+    )
 
 
 def _repeated(row: Summary) -> int:
@@ -332,7 +341,7 @@ def _mean_over_samples(
 ) -> float | None:
     """Mean over samples of the mean over cases of the mean over runs.
 
-    The case is the sample, not the run; cases that ask the same are one sample.
+    The case is the sample, not the run; cases of a group, or that ask the same, are one.
     """
     return _mean(
         [

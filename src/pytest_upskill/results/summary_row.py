@@ -50,7 +50,7 @@ class SummaryRow(WithPair):
     agent_version: str | None = None
     score: Score = "pass"
     sentence: str = ""
-    samples: Whole = 0  # cases that ask the same count once
+    samples: Whole = 0  # cases of a group, or that ask the same, count once
     all_cases: Whole = 0  # of the skill; -k or --lf may have selected fewer. 0 is not known
     interrupted: bool = False  # the run was stopped before its end
     skill_digest: str = ""

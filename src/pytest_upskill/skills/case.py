@@ -70,6 +70,7 @@ class Case:
     sandbox: SandboxNeeds = NO_NEEDS
     needs_agent: str = ""  # why a plain completion can't be asked
     tags: tuple[str, ...] = ()
+    group: str = ""  # the same for near-copies, which a lift counts as one case
     earlier: tuple[tuple[Role, str], ...] = ()  # turns before the question
     system: str | None = None
     skip: str | None = None  # the reason

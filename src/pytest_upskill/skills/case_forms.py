@@ -256,6 +256,11 @@ class CaseForm(SharedForm):
         description="The test id, such as deploy-command: letters, digits and . _ + - (default: "
         "from the question).",
     )
+    group: Text | None = Field(
+        None,
+        description="A name that variants of one question share, such as the same task with other "
+        "numbers: for the lift they are averaged, and count as one case.",
+    )
     input: Input = Field(
         description="The question, or a list of messages, user and assistant in turn, that ends "
         "with the question.",

@@ -297,6 +297,7 @@ def _case(
         place=place,
         line=line,
         tags=tuple(form.tags),
+        group=form.group or "",
         earlier=tuple(turns[:-1]),
         system=form.system,
         skip=_reason(form.skip),

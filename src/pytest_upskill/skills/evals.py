@@ -112,8 +112,8 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
     """A foreign case in our own form; FormError if it can't be run."""
     entry = _object(entry, place)
     key = next((key for key in (*QUESTIONS, "input") if key in entry), "prompt")
-    read = {key, "id", "expected", "files", "tags", "context", *NAMES, *EXPECTING, "verifiers"}
-    for unread in entry.keys() - read - SILENT:
+    read = {key, "id", "expected", "files", "tags", "group", "context", "verifiers"}
+    for unread in entry.keys() - read - {*NAMES, *EXPECTING} - SILENT:
         if not unread.startswith(("_", "$")):
             unknown.add(place, unread, entry[unread])
     question, context, tags = entry.get(key), entry.get("context"), entry.get("tags")
@@ -147,6 +147,7 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
         "context": {"files": files},
         "expected": expected,
         "tags": list(_usable_tags(tags if isinstance(tags, list) else [tags])),
+        "group": group if isinstance(group := entry.get("group"), str) and group.strip() else None,
     }
 
 

@@ -15,7 +15,7 @@ from ..skills.case import Case
 from ..skills.case_loading import find_cases, has_cases
 from ..skills.evals import is_trigger
 from ..skills.folder import CASES_NAME
-from ..trials.trial import sample_of, start_files
+from ..trials.trial import lift_sample_of, start_files
 from .case_writing import HOLDOUT, LEARN, UsableCase
 
 _NO_AGENT: Final = "its students are asked plain questions"
@@ -94,12 +94,12 @@ def require_growable(cases: CaseFile) -> None:
 def ids_held_out(cases: Iterable[Case], share: float) -> frozenset[str]:
     """The ids of the held-out cases: as tagged in the file, the others by their share.
 
-    Cases that ask the same stay together: what is learned from one helps with the other. Only ids
-    and tags decide, so the same cases are always split the same way.
+    Cases of a group, or that ask the same, stay together: what is learned from one helps with the
+    other. Only ids, groups and tags decide, so the same cases are always split the same way.
     """
     groups: dict[str, list[Case]] = {}
     for case in sorted(cases, key=lambda case: case.id):
-        groups.setdefault(sample_of(case), []).append(case)
+        groups.setdefault(lift_sample_of(case), []).append(case)
     held, untagged = set[str](), dict[str, list[Case]]()
     for group in groups.values():
         tags = {tag for case in group for tag in case.tags}

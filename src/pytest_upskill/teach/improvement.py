@@ -255,11 +255,12 @@ def _results(attempt: Attempt | None, part: str) -> RunResults | None:
 def sample_scores(results: RunResults, students: Sequence[str]) -> dict[str, float]:
     """The score with the skill, as a mean over students and runs, by the first case of a sample.
 
-    Cases that ask the same are one sample.
+    Cases of a group, or that ask the same, are one sample.
     """
     first: dict[str, str] = {}
     keys = {
-        test.case: first.setdefault(test.sample or test.case, test.case) for test in results.tests
+        test.case: first.setdefault(test.lift_sample or test.case, test.case)
+        for test in results.tests
     }
     by_case: dict[tuple[str, str], list[float]] = {}
     for record in results.records:

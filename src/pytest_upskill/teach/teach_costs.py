@@ -19,7 +19,7 @@ from ..stats import cases_to_rule_out
 from ..stats.intervals import LEVEL, unseen
 from ..stats.power import fewest_cases
 from ..trials.answer import Usage
-from ..trials.trial import sample_of
+from ..trials.trial import lift_sample_of
 from .case_file import ids_held_out
 from .case_writing import CaseAuthor, UsableCase
 from .failures import MOST_BODY, MOST_TRACES
@@ -152,7 +152,7 @@ def too_few_queries(held: Sequence[Case], attempts: int) -> str:
 
 def too_few_to_shorten(cases: Sequence[UsableCase], margin: float) -> str:
     """A warning if the held-out cases can't rule out a loss, whatever the answers."""
-    held = len({sample_of(usable.case) for usable in cases})  # those that ask the same are one
+    held = len({lift_sample_of(usable.case) for usable in cases})  # those that ask the same are one
     needed = cases_to_rule_out(margin)
     if held >= needed:
         return ""

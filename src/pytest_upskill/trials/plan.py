@@ -14,7 +14,7 @@ from ..settings import MOST_RUNS, Score
 from ..skills.case import OPENS, Case
 from ..skills.skill import Skill, UnseenFile
 from .subject import CHAT, SkillOnSubject, WithPair
-from .trial import Question, Trial
+from .trial import Question, Trial, lift_sample
 
 Runs = Annotated[int, Field(strict=True, ge=1, le=MOST_RUNS)]  # more take too long to compare
 
@@ -138,6 +138,7 @@ class PlannedCase(WithPair):
     compared: Flag = True  # with accepted results; not if it has an xfail mark
     expected: Expectation | None = None
     sample: str = ""  # the same for all cases that ask the same; unknown if empty
+    case_group: str = ""  # that the case names
     regression: str = ""  # why its test failed, decided while the run went on
     new: Flag = False  # others of the skill on this model have an accepted result, this has none
     # All cases of the skill's own file.
@@ -151,6 +152,11 @@ class PlannedCase(WithPair):
     def should_open(self) -> bool:
         """Whether a trigger should open the skill."""
         return OPENS in self.tags
+
+    @property
+    def lift_sample(self) -> str:
+        """The same for all cases that a lift counts as one; unknown if empty."""
+        return lift_sample(self.case_group, self.sample)
 
     @property
     def group(self) -> "Group":

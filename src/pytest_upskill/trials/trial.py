@@ -278,6 +278,15 @@ def sample_of(case: Case) -> str:
     return sample_of_texts(texts, of_workspace(case))
 
 
+def lift_sample_of(case: Case) -> str:
+    """The same for all cases that a lift counts as one: those that ask the same, or of a group."""
+    return lift_sample(case.group, sample_of(case))
+
+
+def lift_sample(group: str, sample: str) -> str:
+    return f"group {group}" if group else sample
+
+
 def sample_of_texts(texts: Iterable[str], files: Iterable[str] = ()) -> str:
     return digest(*map(as_read, texts), *files)[:16]
 

@@ -38,7 +38,7 @@ from ...teach.case_file import ids_held_out
 from ...teach.progress_lines import ProgressScreen
 from ...teach.teach_settings import TeachSettings
 from ...trials.subject import CHAT, Subject
-from ...trials.trial import sample_of
+from ...trials.trial import lift_sample_of
 from ..command_table import add_options, add_skill, option_values
 from ..output import stdout_look, write
 from ..project import config_here, find_skill, root_of_run
@@ -281,7 +281,7 @@ class _Ablate:
         looks, margin, apply = session.runner.looks, size_of(ablation.margin), session.args.apply
         # Cases that ask the same count as one.
         have, held = (
-            len({sample_of(case) for case, _ in cases}) for cases in (ablation.cases, held_out)
+            len({lift_sample_of(case) for case, _ in cases}) for cases in (ablation.cases, held_out)
         )
         needed, needed_held = (
             cases_to_rule_out(ablation.margin, family_level(effects, looks))
