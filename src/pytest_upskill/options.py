@@ -32,6 +32,10 @@ Group = Literal[
     "output",
 ]
 GROUPS: Final[tuple[Group, ...]] = get_args(Group)
+HOUR: Final = 3600.0  # seconds
+DAY: Final = 24 * HOUR
+FOREVER: Final = 1e11  # seconds: finite, so that JSON has it
+_UNITS: Final = {"h": HOUR, "d": DAY, "w": 7 * DAY}
 PYTEST: Final = "pytest"  # the place of pytest's own options, beside the names of commands
 
 
@@ -120,6 +124,30 @@ def run_numbers(most: int) -> Kind:
     return Kind(noun, "N", "string", parse)
 
 
+def _age(text: str) -> float:
+    if text.strip() == "forever":
+        return FOREVER
+    unit = _UNITS.get(text.strip()[-1:], 0.0)
+    try:
+        seconds = unit * float(text.strip()[:-1])
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < FOREVER:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {AGE.noun}")
+    return seconds
+
+
+def age_words(seconds: float) -> str:
+    """An age as a user writes it."""
+    if seconds >= FOREVER:
+        return "forever"
+    unit, length = next(
+        (unit, length) for unit, length in reversed(_UNITS.items()) if not seconds % length
+    )
+    return f"{seconds / length:.15g}{unit}"
+
+
+AGE: Final = Kind("an age such as 12h, 1d or 2w, or forever", "AGE", "string", _age)
 TEXT: Final = Kind("a text", "TEXT", "string", _text)
 PATH: Final = Kind("a path", "FILE", "string", _path)
 NAMES: Final = Kind("a list of names", "NAME", "linelist", _text, repeats=True, default=())

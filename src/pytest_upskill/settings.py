@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from .options import (
+    AGE,
+    DAY,
     NAMES,
     OFF_SWITCH,
     PATH,
@@ -411,6 +413,15 @@ class Settings(CommonSettings):
     )
     fresh: bool = setting(
         SWITCH, "answers", "ignore cached answers and replace them", "--skill-fresh"
+    )
+    max_age: float = setting(  # seconds
+        AGE,
+        "answers",
+        "how far apart the answers of two arms may be: what is older is asked again before it is "
+        "compared. 12h, 1d, 2w; forever is for models that never change, such as local files",
+        ini="skill_max_age",
+        default=DAY,
+        default_text="1d",
     )
     record_file: Path | None = setting(
         PATH,

@@ -275,6 +275,7 @@ def _after_space(text: str, at: int) -> int:
 
 MOST: Final = 2**53  # beyond it, JSON and floats lose digits
 MOST_SECONDS: Final = 1e9
+MOST_TIME: Final = 32_503_680_000  # the year 3000, in seconds since the epoch
 
 
 def whole_number(value: object) -> int | None:
@@ -292,10 +293,17 @@ def _possible_seconds(value: object) -> float | None:
     return None
 
 
+def _possible_time(value: object) -> int | None:
+    time = whole_number(value)
+    return time if time is not None and time <= MOST_TIME else None
+
+
 Whole = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Seconds = Annotated[float, Field(strict=True, ge=0, le=MOST_SECONDS, allow_inf_nan=False)]
 # Anything but a possible duration becomes None.
 LenientSeconds = Annotated[float | None, BeforeValidator(_possible_seconds)]
+Time = Annotated[int, Field(strict=True, ge=0, le=MOST_TIME)]  # seconds since the epoch
+LenientTime = Annotated[int | None, BeforeValidator(_possible_time)]
 Amount = Annotated[float, Field(strict=True, ge=0, le=MOST, allow_inf_nan=False)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 Number = Annotated[float, Field(strict=True, ge=-MOST, le=MOST, allow_inf_nan=False)]

@@ -15,6 +15,7 @@ from .._util.files import read_file
 from ..agents.agent import Call, Send
 from ..errors import Spell, UpskillError
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
+from ..trials.answer_times import dated
 from ..trials.trial import Question
 from .budget import Budget
 from .lane import STOPPED, Job, Lane, unexpected
@@ -206,7 +207,7 @@ class AgentJobs:
         self._running.remove(trial)
         reply = replace(reply, retries=reply.retries + trial.retries)
         if isinstance(reply, Answer):
-            reply = reply.without_keys()
+            reply = dated(reply.without_keys())
             if reply.stop != "time":  # it may be faster next time
                 self._answers.put(trial.job.question, reply)
         else:

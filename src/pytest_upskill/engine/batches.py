@@ -174,7 +174,8 @@ class Batches:
         try:
             async with self.options.files.alone():
                 for key, job in list(keys.items()):  # another run may have collected it just now
-                    if reply := self.answers.get(job.question):
+                    reply = self.answers.get(job.question)
+                    if isinstance(reply, Answer) and job.is_new(reply):
                         self._settle(keys.pop(key), reply)
                 for saved in self.options.files.all():
                     in_batch = {key: keys.pop(key) for key in saved.keys if key in keys}
@@ -302,7 +303,7 @@ class Batches:
             async for result in port.results(saved.id, saved.number):
                 ids.add(result.id)
                 job = batch.jobs.pop(result.id, None)
-                if job and await self._take(batch.lane, job, result):
+                if job and await self._take(batch, job, result):
                     taken.add(result.id)
         except ModelError as error:
             if not (state.problem and _is_unknown(error)):
@@ -315,7 +316,7 @@ class Batches:
         saved.keys = [key for key in saved.keys if key not in missing]
         for key, job in missing.items():
             problem = state.problem or "its batch has no result for it"
-            await self._take(batch.lane, job, BatchResult(key, problem=problem))
+            await self._take(batch, job, BatchResult(key, problem=problem))
         self.options.files.save(saved)
         self.submitted.remove(batch)
 
@@ -329,10 +330,12 @@ class Batches:
             problem = f"the batch has ended, but its results lack {results}"
             raise ModelError(problem, _DELETE, transient=may_retry)
 
-    async def _take(self, lane: Lane, job: Job, result: BatchResult) -> bool:
+    async def _take(self, batch: _Submitted, job: Job, result: BatchResult) -> bool:
         """Settle a question; returns whether its result is not needed any more."""
+        lane, asked_at = batch.lane, int(batch.saved.created)
         try:
             answer = await self._answer(lane, job.question, result)
+            answer = replace(answer, asked_at=asked_at)
         except ModelError as error:
             paid = None if error.paid is None else replace(Usage(*error.paid), batch=True)
             self.budget.settle(job.question, paid, answered=False)

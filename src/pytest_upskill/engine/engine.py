@@ -19,7 +19,9 @@ from ..checks.judging import first_questions
 from ..errors import ModelError, Spell, UpskillError, spelled
 from ..models import Model
 from ..models.choosing import Chooser
+from ..options import FOREVER
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
+from ..trials.answer_times import renewed
 from ..trials.plan import Plan
 from ..trials.trial import Question, Rubric
 from .agent_jobs import AgentJobs, Trials
@@ -52,6 +54,7 @@ class Engine:
         takes_tools: Callable[[str], bool] = lambda _: True,
         caches_from: Callable[[str], int | None] = lambda _: None,
         by_batch: BatchOptions | None = None,
+        max_age: float = FOREVER,
     ) -> None:
         self._open_model = open_model
         self.budget = budget or Budget()
@@ -60,6 +63,7 @@ class Engine:
         self._takes_tools = takes_tools
         self._caches_from = caches_from
         self._spell = spell
+        self._max_age = max_age
         self._jobs: dict[str, Job] = {}
         self._settled: list[Job] = []
         self._lanes: dict[str, Lane] = {}
@@ -94,14 +98,14 @@ class Engine:
         trials = list(plan.trials())
         if self._batches:
             self._batches.planned |= plan.known_keys
-        replies = self._submit(trial.question for trial in trials)
+        replies = self._submit(self._renewed([trial.question for trial in trials]))
         for trial, reply in zip(trials, replies, strict=True):
             if trial.rubric:
                 reply.add_done_callback(partial(self._judge, trial.rubric, trial.question))
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """Wait for the replies to these questions; each is asked once per run."""
-        return [future.result() for future in self._submit(questions)]
+        return [future.result() for future in self._submit(self._renewed(questions))]
 
     def submit(self, question: Question) -> "Future[Reply]":
         """Ask without waiting."""
@@ -157,15 +161,21 @@ class Engine:
         return job.reply.result() if job and job.reply.done() else None
 
     def known_before(self, questions: Sequence[Question]) -> set[str]:
-        """The keys of questions whose answers are stored or recorded."""
+        """The keys of questions whose stored or recorded answers will be used."""
 
         async def look_up() -> set[str]:
             get = self._answers.get
-            return {question.key for question in questions if isinstance(get(question), Answer)}
+            return {question.key for question in current if isinstance(get(question), Answer)}
 
+        current = [question for question in self._renewed(questions) if not question.renew]
         with self._lock:
             loop = self._running_loop()
         return asyncio.run_coroutine_threadsafe(look_up(), loop).result()
+
+    @property
+    def not_renewed(self) -> list[str]:
+        """Why outdated answers were used: each could not be asked again."""
+        return [job.not_renewed for job in list(self._jobs.values()) if job.not_renewed]
 
     @property
     def questions(self) -> int:
@@ -226,13 +236,26 @@ class Engine:
         if isinstance(answer, Answer):
             self._submit(first_questions(rubric, question, answer))
 
+    def _renewed(self, questions: Sequence[Question]) -> Sequence[Question]:
+        """Mark what has to be asked again, so that arms that are compared are of one day."""
+
+        async def mark() -> Sequence[Question]:
+            return renewed(questions, self._asked_at, self._max_age)
+
+        known = all(question.key in self._jobs for question in questions)
+        if known or self._stopped or self._max_age >= FOREVER:
+            return questions
+        with self._lock:
+            loop = self._running_loop()
+        return asyncio.run_coroutine_threadsafe(mark(), loop).result()
+
     def _submit(self, questions: Iterable[Question]) -> "list[Future[Reply]]":
         new: list[Job] = []
         futures: list[Future[Reply]] = []
         with self._lock:
             for question in questions:
                 job = self._jobs.get(question.key)
-                if job is None:
+                if job is None or (question.renew and job.used_stored):
                     job = self._jobs[question.key] = Job(question, len(self._jobs))
                     job.reply.add_done_callback(partial(self._note_settled, job))
                     if self._stopped:
@@ -284,10 +307,19 @@ class Engine:
             if job := self._jobs.pop(key, None):
                 self._settled.remove(job)
 
+    def _asked_at(self, question: Question) -> int | None:
+        """When the answer was given that a question has; None if it is asked in this run."""
+        if (job := self._jobs.get(question.key)) is None:
+            return self._answers.asked_at(question)
+        reply = job.reply.result() if job.reply.done() else None
+        return reply.asked_at if isinstance(reply, Answer) else None
+
     def _enqueue(self, jobs: list[Job]) -> None:
         for job in jobs:
-            name = job.question.model
-            if reply := self._answers.get(job.question):
+            name, reply = job.question.model, self._answers.get(job.question)
+            if job.question.renew and isinstance(reply, Answer):
+                job.outdated = reply
+            elif reply:
                 job.settle(reply)
                 self._with_answers.add(name)
                 continue

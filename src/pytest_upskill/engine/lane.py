@@ -68,6 +68,8 @@ class Job:
     shared: tuple[Shared, ...] = ()  # what the provider should cache, in the last attempt
     task: "asyncio.Task[None] | None" = None  # of the last attempt
     submitted: int = 0  # times in a batch that refused it
+    outdated: Answer | None = None  # stored; used if the question can't be asked again
+    not_renewed: str = ""  # why that was used
 
     @property
     def place(self) -> tuple[int, int]:
@@ -78,7 +80,19 @@ class Job:
         """Whether to ask again after ``wait`` seconds."""
         return error.transient and self.attempts < _MAX_ATTEMPTS and self.spent + wait < timeout
 
+    @property
+    def used_stored(self) -> bool:
+        """Whether it has a stored answer that no call of this run was to replace."""
+        reply = self.reply.result() if self.reply.done() else None
+        return isinstance(reply, Answer) and reply.stored and self.outdated is None
+
+    def is_new(self, stored: Answer) -> bool:
+        """Whether a stored answer is not the one that it is to replace."""
+        return self.outdated is None or stored.asked_at != self.outdated.asked_at
+
     def settle(self, reply: Reply) -> None:
+        if isinstance(reply, NoAnswer) and self.outdated:
+            self.not_renewed, reply = reply.reason, self.outdated
         if not self.reply.done():  # the engine may have given up
             self.reply.set_result(reply.without_keys())
 

@@ -10,6 +10,7 @@ from ..checks.judging import is_worth_keeping
 from ..errors import ModelError, Spell
 from ..models.sdk_errors import MORE_TIME
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
+from ..trials.answer_times import dated
 from .lane import Job, Lane, adapter_error
 from .pace import PATIENCE, pause
 from .store import KnownAnswers
@@ -63,7 +64,7 @@ class ModelCalls:
         job.paid = answer.usage
         lane.note_answer(job, answer)
         seconds = _now() - job.started_at
-        answer = replace(answer, seconds=seconds, quotas=(), retries=job.retries)
+        answer = dated(replace(answer, seconds=seconds, quotas=(), retries=job.retries))
         if not job.of_trial and is_worth_keeping(job.question, answer):
             self._answers.put(job.question, answer)
         return answer

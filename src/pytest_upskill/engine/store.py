@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import replace_file, why_unwritable
-from .._util.json_forms import form_of
+from .._util.json_forms import MOST_TIME, form_of
 from .._util.texts import counted, digest
 from ..errors import shown
 from ..trials.answer import Answer, Reply
@@ -28,7 +28,7 @@ from ..trials.trial import Question
 
 FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
-_VERSION: Final = 2
+_VERSION: Final = 3
 _TIMEOUT: Final = 10.0  # seconds to wait for another run
 _DISK_FULL: Final = 100_000  # bytes that SQLite needs for the files beside a store
 _SCHEMA: Final = """
@@ -42,6 +42,9 @@ INSERT INTO answers VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
 SET model = excluded.model, created = excluded.created, answer = excluded.answer
 WHERE NOT (answers.created > excluded.created AND answers.created <= ?)
 """
+# SQLite keeps any type in any column. What is no time was long ago.
+_IS_TIME: Final = f"(typeof(created) = 'real' AND created BETWEEN 0 AND {MOST_TIME})"
+_TIME: Final = f"CASE WHEN {_IS_TIME} THEN created ELSE 0.0 END"
 _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _ERRORS: Final = (sqlite3.Error, OSError, OverflowError)
@@ -78,10 +81,16 @@ class Store:
         self._open()
 
     def get(self, key: str) -> Answer | None:
+        rows = [self._unsaved[key][2:]] if key in self._unsaved else []
+        rows += self._read(f"SELECT {_TIME}, CAST(answer AS BLOB) FROM answers WHERE key=?", key)
+        return _unpacked(*rows[0]) if rows else None
+
+    def asked_at(self, key: str) -> int | None:
+        """When an answer was given; None if there is none."""
         if key in self._unsaved:
-            return _unpacked(self._unsaved[key][-1])
-        rows = self._read("SELECT CAST(answer AS BLOB) FROM answers WHERE key=?", key)
-        return _unpacked(rows[0][0]) if rows else None
+            return int(self._unsaved[key][2])
+        rows = self._read(f"SELECT {_TIME} FROM answers WHERE key=?", key)
+        return int(rows[0][0]) if rows else None
 
     def put(self, key: str, model: str, answer: Answer) -> bool:
         """Store an answer; returns whether it was written. Never an error: the answer is good."""
@@ -92,15 +101,14 @@ class Store:
             self._unusable += 1
             return False
         name = model.encode(errors="backslashreplace").decode()  # an argument may not be UTF-8
-        self._unsaved[key] = (key, name, time.time(), data)
+        asked_at = time.time() if answer.asked_at is None else float(answer.asked_at)
+        self._unsaved[key] = (key, name, asked_at, data)
         self._save()
         return key not in self._unsaved
 
     def size(self) -> StoreSize:
         counts = self._read("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
-        # SQLite keeps any type in any column, and a later time than this is no date.
-        dates = "typeof(created) = 'real' AND created BETWEEN 0 AND 1e11"
-        oldest = self._read(f"SELECT MIN(created) FROM answers WHERE {dates}")
+        oldest = self._read(f"SELECT MIN(created) FROM answers WHERE {_IS_TIME}")
         # Not the size of the files: while the store is open, SQLite keeps more of them.
         pages = "pragma_page_count, pragma_page_size"
         [(size,)] = self._read(f"SELECT page_count * page_size FROM {pages}") or [(0,)]
@@ -289,26 +297,33 @@ def _code(error: Exception) -> int | None:
 
 
 def _packed(answer: Answer) -> bytes:
-    """An answer as compressed JSON; ValueError if it could not be read again."""
-    form = form_of(Answer)
-    values = form.dump_python(answer, mode="json", exclude_defaults=True, warnings=False)
+    """An answer as compressed JSON; ValueError if it could not be read again.
+
+    Its time is in a column.
+    """
+    form, timeless = form_of(Answer), replace(answer, asked_at=None)
+    values = form.dump_python(timeless, mode="json", exclude_defaults=True, warnings=False)
     form.validate_python(values)
     return zlib.compress(json.dumps(values).encode())
 
 
-def _unpacked(data: bytes) -> Answer | None:
+def _unpacked(asked_at: float, data: bytes) -> Answer | None:
     """The answer of a row; None if it can't be read."""
     try:
         answer = form_of(Answer).validate_python(json.loads(zlib.decompress(data)))
     except (ValueError, TypeError, RecursionError, zlib.error):
         return None
-    return replace(answer, stored=True)
+    return replace(answer, stored=True, asked_at=int(asked_at))
 
 
 class KnownAnswers:
     """What the engine knows without asking: nothing."""
 
     def get(self, _question: Question) -> Reply | None:
+        return None
+
+    def asked_at(self, _question: Question) -> int | None:
+        """When a stored answer was given; None if there is none."""
         return None
 
     def key_of(self, _question: Question) -> str | None:
@@ -347,6 +362,10 @@ class StoredAnswers(KnownAnswers):
         if self._fresh or key is None:
             return None
         return self._opened().get(key)
+
+    def asked_at(self, question: Question) -> int | None:
+        key = self.key_of(question)
+        return None if self._fresh or key is None else self._opened().asked_at(key)
 
     def put(self, question: Question, answer: Answer) -> bool:
         key = self.key_of(question)

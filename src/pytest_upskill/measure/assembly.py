@@ -21,6 +21,7 @@ from ..models import Model, ModelSpec
 from ..models.model import Download, ModelName, NamedBy, Progress, price_of
 from ..models.prices import Price
 from ..models.providers import PROVIDERS, Providers, resolve
+from ..options import FOREVER
 from ..settings import Settings
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Trial
@@ -232,6 +233,7 @@ class Assembly:
             takes_tools=self._takes_tools,
             caches_from=self.caches_from if settings.prompt_cache else lambda _: None,
             by_batch=self._by_batch(settings, root),
+            max_age=FOREVER if settings.replay_file else settings.max_age,
         )
 
     def caches_from(self, name: str) -> int | None:

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import Base64Bytes, Field, SkipValidation
 
-from .._util.json_forms import MOST, LenientSeconds, Whole, whole_number
+from .._util.json_forms import MOST, LenientSeconds, LenientTime, Whole, whole_number
 from .._util.keys import without_keys
 from .._util.texts import counted, plain
 from .transcript import Activity, ToolCall, Transcript, joined_activity
@@ -129,9 +129,9 @@ class Answer:
 
     ``stop`` is ``end``, ``length`` (cut off by the output limit), ``refusal``, or the provider's
     own word; for an agent also ``max_turns`` or ``time``, its own limits, or ``decided``, if it was
-    only to be seen whether it opens a skill. ``stored``: it comes
-    from the cache or a recording, not from a call of this run. ``retries``: how often it was asked
-    again after errors, which an empty reply is not.
+    only to be seen whether it opens a skill. ``stored``: it comes from the cache or a recording,
+    not from a call of this run. ``retries``: how often it was asked again after errors, which an
+    empty reply is not. ``asked_at`` is in seconds since the epoch, None if not known.
     """
 
     text: str
@@ -139,6 +139,7 @@ class Answer:
     stop: str = "end"
     seconds: LenientSeconds = 0.0  # None if a file does not tell
     stored: _Unwritten[bool] = False
+    asked_at: LenientTime = field(default=None, compare=False, kw_only=True)
     files: tuple[AnswerFile, ...] = field(default=(), kw_only=True)
     transcript: Transcript = field(default=(), kw_only=True)
     activity: Activity | None = field(default=None, kw_only=True)  # of an agent
@@ -233,12 +234,14 @@ Reply = Answer | NoAnswer
 def joined(answers: Sequence[Answer]) -> Answer:
     """Several answers of one trial as one."""
     seconds = [answer.seconds for answer in answers]
+    times = [answer.asked_at for answer in answers]
     return Answer(
         "\n\n".join(answer.text for answer in answers),
         total_usage([answer.usage for answer in answers]),
         answers[-1].stop,
         None if None in seconds else sum(filter(None, seconds)),
         all(answer.stored for answer in answers),
+        asked_at=min((time for time in times if time is not None), default=None),
         files=tuple({file.path: file for answer in answers for file in answer.files}.values()),
         transcript=tuple(turn for answer in answers for turn in answer.transcript),
         activity=joined_activity([answer.activity for answer in answers]),

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .._util.json_forms import Amount, Flag, Seconds, Share, Whole, form_of, json_values
+from .._util.json_forms import Amount, Flag, Seconds, Share, Time, Whole, form_of, json_values
 from .answer import Answer, AnswerFile, Usage
 from .arm import ArmName
 from .subject import CHAT, WithPair
@@ -69,6 +69,7 @@ class Record(WithPair):
     judge_batch: Flag = False  # whether all replies of the judge did
     hour_tokens: Whole = 0  # of those written, kept for an hour at a higher price
     retries: Whole = 0  # how often it was asked again after errors
+    asked_at: Time | None = None  # seconds since the epoch
 
     @property
     def usage(self) -> Usage:
@@ -114,6 +115,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         agent=trial.agent,
         activity=answer.activity,
         retries=answer.retries,
+        asked_at=answer.asked_at,
     )
 
 

@@ -1,7 +1,7 @@
 """Trials, their questions, the prompt of each arm, and the task of an agent."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
@@ -79,6 +79,8 @@ class Question:
     steps: tuple[Step, ...] = ()  # turns after the messages, each with calls and their results
     task: Task | None = None  # for an agent, which carries it out in a workspace
     choice: Choice | None = None  # of a skill; ``tools`` has the one that loads it
+    # Ask even if there is a stored answer: it is too old to be compared with other arms.
+    renew: bool = field(default=False, compare=False)
     # What the provider should keep in its cache. It changes nothing that the model reads.
     shared: tuple[Shared, ...] = field(default=(), compare=False)
 
@@ -114,6 +116,11 @@ class Question:
     @cached_property
     def key(self) -> str:
         return digest(self.model, self.content)
+
+    @property
+    def compared(self) -> Hashable:
+        """The same in all arms, whose answers are compared."""
+        return self.model, self.task.agent if self.task else CHAT, self.messages, self.run
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,123 @@
+"""Arms of different days: a model that changed overnight must not look like an effect of the skill."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.known_model import KnownModel
+from support.runs import SkillRun
+from support.words import HELPS, INCOMPLETE
+
+CASES = 12
+DAY = {"baseline": 0.3, "skill": 0.3}
+LATER = {"baseline": 0.8, "skill": 0.8}
+
+
+def arms_asked(known: KnownModel) -> Counter[str]:
+    """How often each arm was asked since the last look."""
+    asked = list(known.server.asked)
+    known.server.asked.clear()
+    return Counter("skill" if "Version <" in one.system else "baseline" for one in asked)
+
+
+def days_apart(run: SkillRun) -> float:
+    arms: dict[str, list[int]] = {}
+    for record in run.records:
+        arms.setdefault(record["arm"], []).append(record["asked_at"])
+    return (min(arms["skill"]) - max(arms["baseline"])) / 86_400
+
+
+def test_a_null_edit_two_days_later_asks_both_arms(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnownModel(pytester, CASES, **DAY) as known:
+        known.run("--skill-runs", "3")
+        known.later(monkeypatch, 2, **LATER)
+        known.write("edited")
+        arms_asked(known)
+        run = known.run("--skill-runs", "3")
+        assert arms_asked(known) == {"baseline": 3 * CASES, "skill": 3 * CASES}
+        assert run.summary["verdict"] not in (HELPS, INCOMPLETE)
+        assert days_apart(run) < 0.1
+        assert f"{3 * CASES} stored answers are asked again" in run.screen
+        # Within a day, an edit asks one arm only.
+        known.later(monkeypatch, 1 / 24)
+        known.write("edited again")
+        run = known.run("--skill-runs", "3")
+        assert arms_asked(known) == {"skill": 3 * CASES}
+        assert run.summary["verdict"] != INCOMPLETE
+        # And an unchanged skill asks nothing, however old its answers are: both are of one day.
+        known.later(monkeypatch, 30)
+        again = known.run("--skill-runs", "3")
+        assert not arms_asked(known)
+        assert again.summary["lift"] == run.summary["lift"]
+        assert again.summary["baseline_asked_last"] == run.summary["baseline_asked_last"]
+
+
+def test_forever_is_for_models_that_never_change(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeini("[pytest]\nskill_max_age = forever\n")
+    with KnownModel(pytester, CASES, **DAY) as known:
+        known.run("--skill-runs", "3")
+        known.later(monkeypatch, 40, **LATER)
+        known.write("edited")
+        arms_asked(known)
+        run = known.run("--skill-runs", "3")
+        assert arms_asked(known) == {"skill": 3 * CASES}
+    assert run.summary["verdict"] == HELPS  # as it would be without the limit: the model changed
+
+
+def test_what_may_not_be_asked_again_gets_no_verdict(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnownModel(pytester, 6, baseline=0.0, skill=1.0) as known:
+        known.run()
+        known.later(monkeypatch, 2)
+        known.write("edited")
+        arms_asked(known)
+        # Enough for the questions of a few cases, in the order of their tests.
+        run = known.run("--skill-max-tokens", "9000", "--skill-min-lift", "0.1")
+        asked = arms_asked(known)
+    assert 0 < asked["baseline"] < 6
+    assert run.summary["verdict"] == INCOMPLETE
+    assert run.summary["p_value"] is None
+
+
+@pytest.mark.parametrize("args", [(), ("-n", "2")])
+def test_tests_in_python_are_tried_again(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
+) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.skill("skills/gate")
+        def test_gate(ask):
+            assert ask("c1?") == "yes"
+        """
+    )
+    paths = ["test_tests_in_python_are_tried_again.py", "-p", "no:randomly"]
+    with KnownModel(pytester, 1, baseline=0.0, skill=1.0) as known:
+        known.run(*paths)
+        age_store(pytester.path, days=3)
+        known.write("edited")
+        arms_asked(known)
+        run = known.run(*paths, *args)
+        asked = arms_asked(known)
+    assert asked == {"baseline": 2, "skill": 2}  # of the case, and of the test
+    assert abs(days_apart(run)) < 0.1
+
+
+def age_store(root: Path, days: float) -> None:
+    import sqlite3
+
+    with sqlite3.connect(root / ".upskill/answers.sqlite") as store:
+        store.execute("UPDATE answers SET created = created - ?", [days * 86_400])
+    store.close()
+
+
+def values(run: SkillRun, *names: str) -> list[Any]:
+    return [run.summary[name] for name in names]
