@@ -152,7 +152,9 @@ class LinkClient:
             self._call("plan_of", plan)
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
-        replies = self._call("ask", [question.key for question in questions])
+        replies = None
+        if not any(question.renew for question in questions):
+            replies = self._call("ask", [question.key for question in questions])
         if replies is None:
             replies = self._call("ask_whole", list(questions))
         return list(replies)

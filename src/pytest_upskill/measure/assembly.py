@@ -1,7 +1,7 @@
 """From model names to an engine: the one way for pytest, the commands and Python."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from ..models.prices import Price
 from ..models.providers import PROVIDERS, Providers, resolve
 from ..options import FOREVER
 from ..settings import Settings
+from ..trials.answer_times import renewed
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import Trial
 from .estimate import StoredTrial, stored_trials
@@ -249,14 +250,18 @@ class Assembly:
         return BatchOptions(names.__contains__, files, waits, settings.batch_fallback)
 
     def stored_trials(
-        self, settings: Settings, root: Path, trials: Iterable[Trial], notify: Callable[[str], None]
-    ) -> dict[str, StoredTrial]:
-        """The trials that need no call, by the key of their question."""
+        self, settings: Settings, root: Path, trials: Sequence[Trial], notify: Callable[[str], None]
+    ) -> tuple[dict[str, StoredTrial], set[str]]:
+        """The trials that need no call, by the key of their question, and what is asked again."""
         if settings.fresh or not (root / FOLDER / FILE_NAME).is_file():
-            return {}
+            return {}, set()
         answers = self._answers(settings, root, notify, "")
         try:
-            return stored_trials(trials, answers.get)
+            questions = [trial.question for trial in trials]
+            marked = renewed(questions, answers.asked_at, settings.max_age)
+            outdated = {question.key for question in marked if question.renew}
+            current = [trial for trial in trials if trial.question.key not in outdated]
+            return stored_trials(current, answers.get), outdated
         finally:
             answers.close()
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from .._util.texts import counted, dollars
 from ..checks.judging import first_questions
 from ..models.prices import PriceOf, cost
+from ..options import age_words
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Reply, Usage
 from ..trials.subject import CHAT
@@ -185,6 +186,22 @@ def cost_bound(
     usd = _total_cost((group for group in calls if group.model not in unpriced), price_of)
     replies = sum(1 + answer.judge_stored for key, answer in stored.items() if key in by_key)
     return CostBound(usd or 0.0, replies, tuple(sorted(unpriced)))
+
+
+def outdated_line(
+    trials: Iterable[Trial],
+    outdated: Collection[str],
+    max_age: float,
+    price_of: PriceOf,
+    batched: Collection[str] = (),
+) -> str:
+    """How many stored answers are too old to be compared, and what asking again costs."""
+    again = [trial for trial in trials if trial.question.key in outdated]
+    bound = cost_bound(again, {}, price_of, batched)
+    answers, verb = counted(len(outdated), "stored answer"), "is" if len(outdated) == 1 else "are"
+    price = "".join(f", {words}" for words in bound.words(limit=None) if words)
+    age = f"more than {age_words(max_age)} older than what it is compared with"
+    return f"{answers} {verb} asked again{price}: {age}"
 
 
 def _longest_calls(question: Question, batched: Collection[str]) -> Calls:

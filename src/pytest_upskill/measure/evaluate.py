@@ -87,6 +87,7 @@ class Evaluator:
             tests=tuple(tests),
             questions={(skill.name, case.id): user_text(case) for case, _ in cases},
             versions=versions(),
+            max_age=self.settings.max_age,
         )
 
 

@@ -26,6 +26,7 @@ from ..skills.folder import is_skill, skill_file
 from ..skills.search import find_skills
 from ..skills.skill import Skill
 from ..trials.answer import Answer, AnswerFile, NoAnswer, joined
+from ..trials.answer_times import outdated
 from ..trials.arm import arms_of
 from ..trials.plan import Count, PlannedCase, SkillInfo
 from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
@@ -109,6 +110,7 @@ class Asker:
         self._prompt = prompt
         self._needs = marked.needs
         self._trial = planned.trials[0]
+        self._renew = False
         self._failure: BaseException | None = None
 
     def __call__(
@@ -171,19 +173,36 @@ class Asker:
             raise AskFailed(message_of(error, self._config)) from None
         except ValueError as error:
             raise AskFailed(str(error)) from None
-        return replace(question, run=trial.run)
+        return replace(question, run=trial.run, renew=self._renew)
 
     def __repr__(self) -> str:
         return f"<ask {self._trial.label}, {self._trial.arm} arm of {self._trial.skill}>"
 
-    def try_out(self, trial: Trial, function: Callable[[], object]) -> BaseException | None:
-        """What a test raises in a trial; a skip, an exit or Ctrl-C passes through."""
-        self._trial, self._failure = trial, None
+    def try_out(
+        self, trial: Trial, function: Callable[[], object], *, renew: bool = False
+    ) -> BaseException | None:
+        """What a test raises in a trial; a skip, an exit or Ctrl-C passes through.
+
+        With ``renew`` it replaces an earlier try, and uses no stored answer.
+        """
+        self._trial, self._failure, self._renew = trial, None, renew
+        self.asked = [asked for asked in self.asked if asked[0] is not trial]
         try:
             function()
         except (Exception, pytest.fail.Exception, AskFailed) as failure:
             return failure
         return self._failure  # caught by a bare "except" of the test
+
+    def outdated(self, settings: Settings) -> list[Trial]:
+        """Trials with answers that are too old to be compared with those of other arms."""
+        if settings.replay_file:
+            return []
+        times: dict[int, dict[Trial, int]] = {}  # by run
+        for trial, _, answer in self.asked:
+            if answer.asked_at is not None:
+                oldest = times.setdefault(trial.run, {})
+                oldest[trial] = min(answer.asked_at, oldest.get(trial, answer.asked_at))
+        return [trial for run in times.values() for trial in outdated(run, settings.max_age)]
 
     def record(self, trial: Trial, failure: BaseException | None) -> Record:
         """One record of everything that was asked in a trial."""
@@ -346,10 +365,14 @@ def _planned(
 def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseException | None:
     """Run a test in every arm and run; its failure, if too many runs with the skill failed."""
     arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
-    outcomes = [
-        (trial, asker.try_out(trial, lambda: item.obj(**arguments)))
-        for trial in asker.planned.trials
-    ]
+
+    def call() -> object:
+        return item.obj(**arguments)
+
+    by_trial = {trial: asker.try_out(trial, call) for trial in asker.planned.trials}
+    for trial in asker.outdated(settings):
+        by_trial[trial] = asker.try_out(trial, call, renew=True)
+    outcomes = list(by_trial.items())
     records = [asker.record(trial, failure) for trial, failure in outcomes]
     questions = [
         (trial.arm, trial.run, question.key, question.messages[-1][1])

@@ -35,6 +35,7 @@ class Groups:
     def __init__(self, settings: Settings, ask: Ask, items: Sequence[pytest.Item]) -> None:
         self._looks = looks_of(settings)
         self._most = settings.runs
+        self._max_age = settings.max_age
         self._together = settings.batch is not None  # so that a round of all groups is one batch
         self._ask = ask
         self._items = {item.nodeid: item for item in items if isinstance(item, CaseItem)}
@@ -90,10 +91,12 @@ class Groups:
                 score=score,
                 samples=samples,
                 own_runs=own_runs,
+                max_age=self._max_age,
             )
             # With an answer missing the verdict is incomplete, and more runs would not change that.
             scores, chance = summary.scores(over="baseline"), summary.run_variance(over="baseline")
-            if summary.errored or not scores or not look(scores, runs, self._looks, chance).open:
+            incomplete = summary.errored or summary.apart or not scores
+            if incomplete or not look(scores, runs, self._looks, chance).open:
                 break
             if runs == rest_look:
                 rested = {

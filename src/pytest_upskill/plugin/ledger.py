@@ -256,6 +256,7 @@ class Ledger:
             with_skills=tuple(map(shown, settings.with_skills)),
             noise=settings.noise,
             judge=settings.judge,
+            max_age=settings.max_age,
         )
 
     def _questions(self) -> dict[tuple[str, str], str]:

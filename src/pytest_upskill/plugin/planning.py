@@ -10,7 +10,7 @@ import pytest
 
 from .._util.texts import counted, harmless
 from ..measure.assembly import Assembly
-from ..measure.estimate import cost_bound
+from ..measure.estimate import cost_bound, outdated_line
 from ..results.accepted import NOTHING_ACCEPTED, AcceptedResults
 from ..results.summary import repeat_words
 from ..settings import Settings
@@ -168,9 +168,11 @@ class Announcement:
         self._kept: list[str] = []
 
     def lines(self, plan: Plan) -> list[str]:
-        cost = ["", ""] if self._settings.replay_file else self._cost(plan)
+        cost, again = ["", ""], list[str]()
+        if not self._settings.replay_file:
+            cost, again = self._cost(plan)
         lines = collected_lines(plan, asks=self._asks, cost=cost)
-        return [*lines, *repeat_lines(plan), *self._in_batches(plan)]
+        return [*lines, *again, *repeat_lines(plan), *self._in_batches(plan)]
 
     def _in_batches(self, plan: Plan) -> list[str]:
         """Questions that an earlier run submitted; asking them again costs twice."""
@@ -187,17 +189,23 @@ class Announcement:
         collect = f"{FLAGS['batch']} collects the answers"
         return [f"upskill: {questions} in a batch that was not collected: {collect}"]
 
-    def _cost(self, plan: Plan) -> list[str]:
+    def _cost(self, plan: Plan) -> tuple[list[str], list[str]]:
+        """What is stored and what the others cost, and the line on what is too old."""
         trials = [trial for test in plan.tests for trial in test.trials if not trial.is_open]
         settings, root = self._settings, self._config.rootpath
         models = self._models
-        stored = models.stored_trials(settings, root, trials, self._notify)
-        bound = cost_bound(trials, stored, cache(models.price_of), models.batched(settings))
-        return bound.words(
+        price_of, batched = cache(models.price_of), models.batched(settings)
+        stored, outdated = models.stored_trials(settings, root, trials, self._notify)
+        bound = cost_bound(trials, stored, price_of, batched)
+        words = bound.words(
             limit=settings.max_cost,
             suggest=FLAGS["max_cost"] if self._is_seen else "",
             python=any(test.trials[0].is_open for test in plan.tests),
         )
+        if not outdated:
+            return words, []
+        line = outdated_line(trials, outdated, settings.max_age, price_of, batched)
+        return words, [f"upskill: {line}"]
 
     @property
     def _is_seen(self) -> bool:

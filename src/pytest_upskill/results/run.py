@@ -23,9 +23,10 @@ from pydantic import (
 )
 
 from .._util.git import Commit
-from .._util.json_forms import MOST, Number, Seconds, Whole
+from .._util.json_forms import MOST, Amount, Number, Seconds, Whole
 from .._util.keys import shown_words
 from .._util.texts import counted, message_line, one_line, shortened
+from ..options import DAY
 from ..settings import Gates
 from ..stats import LEVEL, flakiness, pass_hat_k, plan_level
 from ..trials.answer import AnswerFile
@@ -215,6 +216,7 @@ class RunResults:
     rerun: Rerun = _NO_OPTIONS  # how to run one test again
     judge: str | None = None  # the model that graded rubrics, by the name that the user gave
     prompt_cache_saved: Number = 0.0  # USD that the providers' caches saved in this run
+    max_age: Amount = DAY  # seconds between the answers of arms that can be compared
 
     @computed_field
     @cached_property
@@ -391,6 +393,7 @@ class RunResults:
                 looks=self.looks,
                 samples=self._samples.get(pair, {}),
                 own_runs=self._own_runs.get(pair, ()),
+                max_age=self.max_age,
             )
             for skill in self.skills
             for label, model_id in self.model_ids.items()

@@ -14,6 +14,7 @@ from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.subject import CHAT
 from .run import RunResults, triggers_as_cases
 from .summary import repeat_notes
+from .verdict import first_names
 
 _MOST_FILES: Final = 5
 _LONGEST_NAME: Final = 100
@@ -25,6 +26,7 @@ def run_notes(results: RunResults, spell: Spell | None = None) -> list[str]:
     return [
         *untested_notes(results),
         *_example_notes(results),
+        *_age_notes(results),
         *_version_notes(results),
         *_limit_notes(results, spell),
         *subset_notes(results),
@@ -63,6 +65,15 @@ def _example_notes(results: RunResults) -> list[str]:
         "nothing about the skill. Edit them, then remove the tag."
         for skill, cases in examples.items()
     ]
+
+
+def _age_notes(results: RunResults) -> list[str]:
+    """When the arms were asked, unless that was at the time of the run."""
+    rows_by_words: dict[str, list[str]] = {}
+    for row in results.summaries:
+        if words := row.asked_words(results.started):
+            rows_by_words.setdefault(words, []).append(str(row.pair))
+    return [f"{first_names(pairs)}: {words}." for words, pairs in rows_by_words.items()]
 
 
 def _version_notes(results: RunResults) -> list[str]:

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from math import fsum
 from operator import mul
 from statistics import fmean, variance
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import counted, one_line
+from ..options import DAY, age_words
 from ..settings import Score
 from ..stats import Interval, rest_after, weights, wilson
+from ..trials.answer_times import are_apart
 from ..trials.records import Record, agents_in
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .activation import Activation, activation_of
@@ -40,6 +43,8 @@ class ArmSummary:
     score_variance: float | None = None  # of the runs of one case
     turns: float | None = None
     tool_calls: float | None = None
+    asked_first: datetime | None = None
+    asked_last: datetime | None = None
 
     @property
     def interval(self) -> Interval | None:
@@ -52,6 +57,7 @@ class ArmSummary:
 
 
 _NOT_ASKED: Final = ArmSummary()
+_SAME_TIME: Final = timedelta(hours=1)
 
 PairedNumber = Literal["rate", "score", "tokens", "seconds", "cost"]
 _NUMBERS: Final[Mapping[Score, PairedNumber]] = {"pass": "rate", "checks": "score"}
@@ -88,6 +94,8 @@ class Summary(WithPair):
     agent: str = CHAT
     agent_version: str = ""
     activation: Activation | None = None  # of an agent
+    max_age: float = DAY  # seconds between arms that can be compared
+    apart: bool = False  # whether those of a complete run are further apart
 
     def arm(self, arm: str) -> ArmSummary:
         """The numbers of an arm; none are known of one that was not asked."""
@@ -101,7 +109,51 @@ class Summary(WithPair):
     def lift(self) -> float | None:
         """The score with the skill less that of the baseline."""
         skill, baseline = self.scored("skill"), self.scored("baseline")
-        return None if skill is None or baseline is None else skill - baseline
+        unknown = self.apart or skill is None or baseline is None
+        return None if unknown else (skill or 0.0) - (baseline or 0.0)
+
+    @property
+    def why_apart(self) -> str:
+        """Why the arms can't be compared, with their dates; empty if they can."""
+        if not self.apart:
+            return ""
+        return f"arms more than {age_words(self.max_age)} apart: {self._asked_words}"
+
+    def asked_words(self, started: datetime) -> str:
+        """When the arms were asked; empty if all were at about the same time, on the run's day."""
+        oldest = min((first for first, _ in self._asked.values()), default=started)
+        is_today = oldest > started - _SAME_TIME or oldest.date() == started.astimezone(UTC).date()
+        return "" if is_today and self._asked_spread <= _SAME_TIME else self._asked_words
+
+    @property
+    def _asked(self) -> dict[str, tuple[datetime, datetime]]:
+        """The first and the last time that each arm was asked, where it is known."""
+        return {
+            name: (arm.asked_first, arm.asked_last)
+            for name, arm in self.arms.items()
+            if arm.asked_first and arm.asked_last
+        }
+
+    @property
+    def _asked_spread(self) -> timedelta:
+        spans = zip(*self._asked.values(), strict=True)
+        return max((max(times) - min(times) for times in spans), default=timedelta())
+
+    @property
+    def _asked_words(self) -> str:
+        """``baseline asked 2026-11-10 to 2026-11-11, skill 2026-11-17``."""
+        spans = self._asked
+        days = {moment.date() for span in spans.values() for moment in span}
+        by_hour = len(days) == 1 and self._asked_spread > _SAME_TIME
+        form = "%Y-%m-%d %H:%M UTC" if by_hour else "%Y-%m-%d"
+        words = {
+            name: " to ".join(dict.fromkeys(f"{moment:{form}}" for moment in span))
+            for name, span in spans.items()
+        }
+        if len(set(words.values())) == 1:
+            return f"asked {next(iter(words.values()))}"
+        (first, asked), *others = words.items()
+        return ", ".join([f"{first} asked {asked}", *(f"{arm} {span}" for arm, span in others)])
 
     def scored(self, arm: str) -> float | None:
         """The chosen score: the pass rate, or the share of checks passed."""
@@ -234,6 +286,7 @@ def summarize(
     score: Score = "pass",
     samples: Mapping[str, str] = _NO_SAMPLES,
     own_runs: Collection[str] = (),
+    max_age: float = DAY,
 ) -> Summary:
     """Sum up the records of one skill on one model.
 
@@ -272,6 +325,12 @@ def summarize(
         agent=agent,
         agent_version=agents_in(records).get(agent, ""),
         activation=activation_of([[case.runs for case in cases] for cases in by_sample], score),
+        max_age=max_age,
+        apart=any(
+            are_apart([record.asked_at for record in run.values()], max_age)
+            for runs in complete.values()
+            for run in runs.runs
+        ),
     )
 
 
@@ -309,6 +368,7 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> 
     answers = [record for runs in cases for record in runs]
     grades = [grade for record in records for grade in record.checks]
     scores = [r.score for r in answers if r.score is not None] if len(cases) == 1 else []
+    times = [record.asked_at for record in answers if record.asked_at is not None]
     return ArmSummary(
         samples=len(complete),
         rate=_mean_over_samples(complete, lambda record: _value(record, "pass")),
@@ -324,6 +384,8 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> 
         score_variance=variance(scores) if len(scores) > 1 else None,
         turns=_mean([r.activity.turns if r.activity else None for r in answers]),
         tool_calls=_mean([r.activity.tool_calls if r.activity else None for r in answers]),
+        asked_first=datetime.fromtimestamp(min(times), UTC) if times else None,
+        asked_last=datetime.fromtimestamp(max(times), UTC) if times else None,
     )
 
 

@@ -6,6 +6,7 @@ in by name.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from typing import Any, Final
 
 from .._util.json_forms import Number, Whole
@@ -78,6 +79,12 @@ class SummaryRow(WithPair):
     skill_graded: Whole = 0
     baseline_uneven: bool = False  # some answers have more checks than others
     skill_uneven: bool = False
+    baseline_asked_first: datetime | None = None
+    baseline_asked_last: datetime | None = None
+    skill_asked_first: datetime | None = None
+    skill_asked_last: datetime | None = None
+    previous_asked_first: datetime | None = None
+    previous_asked_last: datetime | None = None
     token_change_low: Number | None = None
     token_change_high: Number | None = None
     normalised_gain: Number | None = None

@@ -96,7 +96,9 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
         models = sum(comparison is not None for comparison in over[BASELINE])
         for number, row in enumerate(rows):
             comparisons: dict[str, Comparison] = {
-                arm: comparison for arm in compared_arms if (comparison := over[arm][number])
+                arm: comparison
+                for arm in compared_arms
+                if (comparison := over[arm][number]) and not row.apart
             }
             verdicts.append(_verdict(row, comparisons, level, models))
     return verdicts
@@ -116,7 +118,7 @@ def _verdict(
 
 
 def _word(row: Summary, lift: Lift | None) -> Word | None:
-    if row.errored or row.not_run or not row.by_case:
+    if row.errored or row.not_run or not row.by_case or row.apart:
         return "incomplete"
     baseline = row.scored("baseline")
     if lift is None or baseline is None:
@@ -175,6 +177,7 @@ def missing_words(row: Summary) -> str:
     """``2 answers missing and 1 case not run``."""
     parts = [f"{counted(row.errored, 'answer')} missing"] if row.errored else []
     parts += [f"{counted(row.not_run, 'case')} not run"] if row.not_run else []
+    parts += [row.why_apart] if row.apart else []
     return " and ".join(parts) or "no answers"
 
 

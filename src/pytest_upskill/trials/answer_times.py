@@ -5,11 +5,14 @@ change looks like an effect of the skill.
 """
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from .answer import Answer
 from .trial import Question
+
+T = TypeVar("T")
 
 
 def dated(answer: Answer) -> Answer:
@@ -23,32 +26,38 @@ def are_apart(times: Iterable[int | None], max_age: float) -> bool:
     return bool(known) and max(known) - min(known) > max_age
 
 
+def outdated(times: Mapping[T, int | None], max_age: float) -> list[T]:
+    """Whose stored answers to ask again before they are compared with each other.
+
+    The time is None where there is none. If one has none, or two are too far apart, that is
+    everything that is not of today: also what has a time in the future, where a clock was wrong.
+    """
+    if None not in times.values() and not are_apart(times.values(), max_age):
+        return []
+    today = time.time()
+    return [
+        key
+        for key, asked_at in times.items()
+        if asked_at is not None and abs(today - asked_at) > max_age
+    ]
+
+
 def renewed(
     questions: Sequence[Question],
     asked_at: Callable[[Question], int | None],
     max_age: float,
 ) -> list[Question]:
-    """The questions, with those marked whose stored answer is too old to be compared.
-
-    ``asked_at`` is None if there is no stored answer. In a group of compared questions, if one has
-    none, or two are too far apart, everything that is not of today is asked again: also what has a
-    time in the future, where a clock was wrong.
-    """
+    """The questions, with those marked whose stored answer is too old to be compared."""
     groups: dict[Hashable, dict[str, Question]] = {}
     for question in questions:
         groups.setdefault(question.compared, {})[question.key] = question
-    outdated, today = set[str](), time.time()
-    for group in groups.values():
-        if len(group) == 1:
-            continue
-        times = {key: asked_at(question) for key, question in group.items()}
-        if None in times.values() or are_apart(times.values(), max_age):
-            outdated |= {
-                key
-                for key, given_at in times.items()
-                if given_at is not None and abs(today - given_at) > max_age
-            }
+    keys = {
+        key
+        for group in groups.values()
+        if len(group) > 1
+        for key in outdated({key: asked_at(group[key]) for key in group}, max_age)
+    }
     return [
-        replace(question, renew=True) if question.key in outdated else question
+        replace(question, renew=True) if question.key in keys else question
         for question in questions
     ]
