@@ -18,6 +18,8 @@ _MASKED_KEYS: Final = {
     "date",
     "versions",
     "generated_at",
+    "asked_at",
+    *(f"{arm}_asked_{end}" for arm in ("baseline", "skill", "previous") for end in ("first", "last")),
 }
 _MASKS: Final = (
     (r"^(platform|plugins:) .*\n", ""),
@@ -25,7 +27,7 @@ _MASKS: Final = (
     (r" in \d+\.\d+s( \([\d:]+\))?$", " in TIME"),
     (r"\b\d+(\.\d+)? s\):", "TIME):"),  # of an answer
     (r"^Took .*\.$", "Took TIME."),
-    (r', "seconds": [\d.]+', ""),  # an answer that took no time has none
+    (r', "(seconds|asked_at)": [\d.]+', ""),  # an answer that took no time has none
     (r"\b\d{4}-\d\d-\d\d\b", "DATE"),
     (r"\b[0-9a-f]{40}\b", "COMMIT"),
     (r"\btmp-\w+", "TEMPORARY"),

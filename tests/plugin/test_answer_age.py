@@ -1,8 +1,8 @@
 """Arms of different days: a model that changed overnight must not look like an effect of the skill."""
 
+import sqlite3
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_a_null_edit_two_days_later_asks_both_arms(
         assert arms_asked(known) == {"baseline": 3 * CASES, "skill": 3 * CASES}
         assert run.summary["verdict"] not in (HELPS, INCOMPLETE)
         assert days_apart(run) < 0.1
-        assert f"{3 * CASES} stored answers are asked again" in run.screen
+        assert f"{3 * CASES} stored answers more than 1d older" in run.screen
         # Within a day, an edit asks one arm only.
         known.later(monkeypatch, 1 / 24)
         known.write("edited again")
@@ -70,20 +70,28 @@ def test_forever_is_for_models_that_never_change(
     assert run.summary["verdict"] == HELPS  # as it would be without the limit: the model changed
 
 
+@pytest.mark.parametrize("limit", [("--skill-max-tokens", "9"), ("--skill-replay", "a.jsonl")])
 def test_what_may_not_be_asked_again_gets_no_verdict(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, str]
 ) -> None:
     with KnownModel(pytester, 6, baseline=0.0, skill=1.0) as known:
-        known.run()
+        first = known.run().summary
         known.later(monkeypatch, 2)
         known.write("edited")
+        mixed = known.run("-o", "skill_max_age=forever", "--skill-record", "a.jsonl").summary
         arms_asked(known)
-        # Enough for the questions of a few cases, in the order of their tests.
-        run = known.run("--skill-max-tokens", "9000", "--skill-min-lift", "0.1")
-        asked = arms_asked(known)
-    assert 0 < asked["baseline"] < 6
-    assert run.summary["verdict"] == INCOMPLETE
-    assert run.summary["p_value"] is None
+        run = known.run(*limit, "--skill-min-lift", "0.1")
+        assert not arms_asked(known)
+    assert (mixed["verdict"], run.summary["verdict"]) == (HELPS, INCOMPLETE)
+    assert run.summary["lift"] is run.summary["p_value"] is None
+    assert run.status == 1
+    [reason] = run.gate["reasons"]
+    for day in (first["baseline_asked_last"], mixed["skill_asked_last"]):
+        assert day[:10] in reason
+        assert day[:10] in run.summary["sentence"]
+    assert days_apart(run) > 1.9
+    # The refusal says why it was not asked again.
+    assert ("could not be asked again" in run.screen) == (limit[0] == "--skill-max-tokens")
 
 
 @pytest.mark.parametrize("args", [(), ("-n", "2")])
@@ -112,12 +120,6 @@ def test_tests_in_python_are_tried_again(
 
 
 def age_store(root: Path, days: float) -> None:
-    import sqlite3
-
     with sqlite3.connect(root / ".upskill/answers.sqlite") as store:
         store.execute("UPDATE answers SET created = created - ?", [days * 86_400])
     store.close()
-
-
-def values(run: SkillRun, *names: str) -> list[Any]:
-    return [run.summary[name] for name in names]

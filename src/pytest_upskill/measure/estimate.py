@@ -198,10 +198,9 @@ def outdated_line(
     """How many stored answers are too old to be compared, and what asking again costs."""
     again = [trial for trial in trials if trial.question.key in outdated]
     bound = cost_bound(again, {}, price_of, batched)
-    answers, verb = counted(len(outdated), "stored answer"), "is" if len(outdated) == 1 else "are"
     price = "".join(f", {words}" for words in bound.words(limit=None) if words)
-    age = f"more than {age_words(max_age)} older than what it is compared with"
-    return f"{answers} {verb} asked again{price}: {age}"
+    age = f"more than {age_words(max_age)} older than the other arms"
+    return f"{counted(len(outdated), 'stored answer')} {age}: asked again{price}"
 
 
 def _longest_calls(question: Question, batched: Collection[str]) -> Calls:

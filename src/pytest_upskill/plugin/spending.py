@@ -96,11 +96,16 @@ class Spending:
         )
 
     def notes(self) -> Iterator[str]:
-        """Retries, and calls without an answer, which no table has."""
+        """Retries, old answers, and calls without an answer, which no table has."""
         for model, number in self._engine.retries().items():
             if number:
                 retries = "retry" if number == 1 else "retries"
                 yield f"{harmless(model)}: {number:,} {retries} after rate limits or errors."
+        reasons = self._engine.not_renewed
+        if reasons:
+            answers = counted(len(reasons), "stored answer")
+            reason = one_line(reasons[0], 300)
+            yield f"{answers} too old to compare could not be asked again: {harmless(reason)}"
         unanswered = self._engine.budget.unanswered
         for model in dict.fromkeys(call.model for call in unanswered):
             calls = [call for call in unanswered if call.model == model]
