@@ -19,7 +19,11 @@ _MASKED_KEYS: Final = {
     "versions",
     "generated_at",
     "asked_at",
-    *(f"{arm}_asked_{end}" for arm in ("baseline", "skill", "previous") for end in ("first", "last")),
+    *(
+        f"{arm}_asked_{end}"
+        for arm in ("baseline", "skill", "previous")
+        for end in ("first", "last")
+    ),
 }
 _MASKS: Final = (
     (r"^(platform|plugins:) .*\n", ""),

@@ -1,4 +1,4 @@
-"""Arms of different days: a model that changed overnight must not look like an effect of the skill."""
+"""Arms of different days: a model that changed must not look like an effect of the skill."""
 
 import sqlite3
 from collections import Counter
@@ -11,8 +11,6 @@ from support.runs import SkillRun
 from support.words import HELPS, INCOMPLETE
 
 CASES = 12
-DAY = {"baseline": 0.3, "skill": 0.3}
-LATER = {"baseline": 0.8, "skill": 0.8}
 
 
 def arms_asked(known: KnownModel) -> Counter[str]:
@@ -32,9 +30,9 @@ def days_apart(run: SkillRun) -> float:
 def test_a_null_edit_two_days_later_asks_both_arms(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with KnownModel(pytester, CASES, **DAY) as known:
+    with KnownModel(pytester, CASES, baseline=0.3, skill=0.3) as known:
         known.run("--skill-runs", "3")
-        known.later(monkeypatch, 2, **LATER)
+        known.later(monkeypatch, 2, baseline=0.8, skill=0.8)
         known.write("edited")
         arms_asked(known)
         run = known.run("--skill-runs", "3")
@@ -60,9 +58,9 @@ def test_forever_is_for_models_that_never_change(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makeini("[pytest]\nskill_max_age = forever\n")
-    with KnownModel(pytester, CASES, **DAY) as known:
+    with KnownModel(pytester, CASES, baseline=0.3, skill=0.3) as known:
         known.run("--skill-runs", "3")
-        known.later(monkeypatch, 40, **LATER)
+        known.later(monkeypatch, 40, baseline=0.8, skill=0.8)
         known.write("edited")
         arms_asked(known)
         run = known.run("--skill-runs", "3")
@@ -95,9 +93,7 @@ def test_what_may_not_be_asked_again_gets_no_verdict(
 
 
 @pytest.mark.parametrize("args", [(), ("-n", "2")])
-def test_tests_in_python_are_tried_again(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
-) -> None:
+def test_tests_in_python_are_tried_again(pytester: pytest.Pytester, args: tuple[str, ...]) -> None:
     pytester.makepyfile(
         """
         import pytest
