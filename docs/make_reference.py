@@ -60,6 +60,7 @@ _PAGES: Final = {
     "--skill-runs": "running.md#fewer-runs",
     "--skill-references": "running.md#skills-with-more-than-one-file",
     "--skill-against": "compare.md",
+    "--skill-aa": "statistics.md#a-skill-against-itself",
     "--skill-agent": "agents.md#real-agents",
     "--skill-sandbox": "agents.md#what-the-sandbox-promises",
     "--skill-noise": "triggers.md#among-many-skills",

@@ -227,6 +227,13 @@ class Settings(CommonSettings):
         "--skill-no-baseline",
         at(_AS_UPSKILL, "--no-baseline"),
     )
+    aa: bool = setting(
+        SWITCH,
+        "skills and cases",
+        "ask with the skill and with the same skill again, in place of the baseline, and say how "
+        "often such a run would show an effect by chance",
+        "--skill-aa",
+    )
     references: bool = setting(
         SWITCH,
         "skills and cases",

@@ -112,7 +112,7 @@ def recording_writer(
 
 def keep_in_history(settings: Settings, results: RunResults, root: Path) -> str | None:
     """Keep the run in the history; the error if that fails."""
-    if not settings.history or not history.worth_keeping(results):
+    if not settings.history or settings.aa or not history.worth_keeping(results):
         return None
     folder = settings.runs_folder or history.default_folder(root)
     try:
@@ -127,7 +127,7 @@ def run_before(
     settings: Settings, results: RunResults, root: Path
 ) -> tuple[Earlier | None, list[str]]:
     """The run of the history that a page compares this one with; the error if it is damaged."""
-    if not settings.html_file or not settings.history:
+    if not settings.html_file or not settings.history or settings.aa:
         return None, []
     entry = history.run_before(settings.runs_folder or history.default_folder(root), results)
     if entry is None:

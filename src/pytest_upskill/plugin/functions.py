@@ -173,7 +173,7 @@ class Asker:
             raise AskFailed(message_of(error, self._config)) from None
         except ValueError as error:
             raise AskFailed(str(error)) from None
-        return replace(question, run=trial.run, renew=self._renew)
+        return replace(question, run=trial.question.run, renew=self._renew)
 
     def __repr__(self) -> str:
         return f"<ask {self._trial.label}, {self._trial.arm} arm of {self._trial.skill}>"

@@ -23,7 +23,7 @@ from ..models.providers import ALIASES, PROVIDERS
 from ..results.run import RunResults
 from ..skills.case import Case
 from ..skills.skill import Skill
-from ..trials.arm import Arm
+from ..trials.arm import AGAIN, SKILL, Arm
 from ..trials.subject import CHAT
 from ..trials.trial import BASE_SYSTEM, Prompt, default_prompt
 
@@ -168,7 +168,8 @@ def prompts(ihook: Any, config: pytest.Config, skill: Skill) -> Prompt:
 
     def prompt(arm: Arm, case: Case) -> str:
         base = case.system or BASE_SYSTEM
-        arguments = {"arm": arm.name, "skill": arm.text, "base": base, "case": case}
+        name = SKILL if arm.name == AGAIN else arm.name  # else these arms might differ
+        arguments = {"arm": name, "skill": arm.text, "base": base, "case": case}
         text = call(ihook.pytest_upskill_prompt, config=config, **arguments)
         if text is None:
             return default_prompt(arm, case)

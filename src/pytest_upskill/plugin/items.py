@@ -30,7 +30,7 @@ from ..trials.trial import Trial
 from .display import screen_of
 from .next_command import rerun_of
 from .paths import relative
-from .pytest_options import message_of
+from .pytest_options import FLAGS, message_of
 
 if TYPE_CHECKING:
     from .skill_files import SkillFile
@@ -212,7 +212,7 @@ class CaseItem(ItemOfFile):
     @property
     def planned(self) -> PlannedCase:
         """With its present marks and node id, which xdist's loadgroup changes."""
-        compared = not is_expected_to_fail(self)
+        compared = not is_expected_to_fail(self) and not self.parent.run.settings.aa
         if (compared, self.nodeid) != (self._planned.compared, self._planned.nodeid):
             self._planned = replace(self._planned, compared=compared, nodeid=self.nodeid)
         return self._planned
@@ -356,6 +356,8 @@ def judge_present(
         return None
     if settings.accept:
         standing = Standing("accepted as failing", f"accepted as failing ({now})")
+    elif settings.aa:
+        standing = Standing("accepted as failing", f"not judged with {FLAGS['aa']} ({now} passed)")
     if standing.kind in ("accepted as failing", "could be chance"):
         item.add_marker(pytest.mark.xfail(reason=harmless(standing.reason)))
     return standing

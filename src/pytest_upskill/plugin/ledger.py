@@ -246,7 +246,9 @@ class Ledger:
             gates=settings.gates,
             idle_gates=self._idle_gates,
             looks=self._looks,
-            unmatched=() if settings.accept else (*self._unmatched, *self._skipped_now()),
+            unmatched=()
+            if settings.accept or settings.aa
+            else (*self._unmatched, *self._skipped_now()),
             broken=self._broken,
             untested=self._untested,
             lost=self.lost,

@@ -4,15 +4,16 @@ They must make sense together.
 """
 
 import os
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from ..errors import InputError, Setting, SettingsError
-from ..settings import Settings, settings_of
+from ..settings import Gates, Settings, settings_of
 from ..skills.upskill_config import read_config
-from .pytest_options import OPTIONS, is_of_ini_file, value_of
+from .pytest_options import OPTIONS, cli_value, is_of_ini_file, value_of
 from .skill_code import SkillCode
 
 
@@ -21,8 +22,18 @@ def read_settings(config: pytest.Config) -> Settings:
     if config.inipath and is_of_ini_file(config, "models"):
         values["models_folder"] = config.inipath.parent
     settings = settings_of(values)
+    if settings.aa:
+        settings = settings_of(values | dict.fromkeys(_not_with_aa(config)))
     _require_sense(settings)
     return settings
+
+
+def _not_with_aa(config: pytest.Config) -> Iterator[str]:
+    """Settings about other arms and about what must hold; in the ini file they are for others."""
+    for setting in ("baseline", "against", "accept", *(gate.name for gate in fields(Gates))):
+        if cli_value(config, setting) is not None:
+            raise _contradiction(setting, "aa")
+        yield setting
 
 
 def _require_sense(settings: Settings) -> None:
@@ -30,11 +41,11 @@ def _require_sense(settings: Settings) -> None:
     runs, first_runs, gates = settings.runs, settings.first_runs, settings.gates
     if settings.noise:
         _require_noise(settings.noise)
-    if first_runs and not settings.baseline:
+    if first_runs and (settings.aa or not settings.baseline):
         raise SettingsError(
             "runs",
             "needs a baseline: more runs are added depending on the lift",
-            ("Give one number, or drop ", Setting("baseline"), "."),
+            ("Give one number, or drop ", Setting("aa" if settings.aa else "baseline"), "."),
             value=f"{first_runs}..{runs}",
         )
     if settings.cluster_send_keys and not settings.cluster:

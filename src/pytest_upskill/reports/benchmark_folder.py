@@ -30,6 +30,7 @@ CONFIGURATIONS: Final[Mapping[str, str]] = {
     "skill": "with_skill",
     "baseline": "without_skill",
     "previous": "old_skill",
+    "again": "with_skill_again",
     "trace": "with_trace",
 }
 _MOST_ERRORS: Final = 10

@@ -18,7 +18,7 @@ from ..results.summary import case_words
 from ..results.summary_row import row_of
 from ..results.trigger_summary import TriggerSummary, size_words
 from ..results.verdict import Verdict, signal_lines, sweet_spot
-from ..trials.arm import BASELINE, PREVIOUS, SKILL, TRACE
+from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL, TRACE
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from .numbers import checks_words, shown_numbers
@@ -306,6 +306,7 @@ def arm_words(arm: str) -> str:
         SKILL: "with the skill",
         BASELINE: "without the skill",
         PREVIOUS: "with the skill at the git ref",
+        AGAIN: "with the skill again",
         TRACE: "with a trace instead of the skill",
     }
     return words.get(arm, f"in the arm {one_line(arm, 60)}")

@@ -203,6 +203,10 @@ def _is_compared(row: SummaryRow) -> bool:
     return row.against is not None
 
 
+def _is_aa(row: SummaryRow) -> bool:
+    return row.chance_lift is not None
+
+
 def _both(field: str) -> tuple[str, str]:
     return f"baseline_{field}", f"skill_{field}"
 
@@ -241,7 +245,15 @@ def _opened(row: SummaryRow, _: str) -> str | None:
     return None if row.activated is None else f"{row.activated:,}/{row.activated_trials:,}"
 
 
-WITHOUT: Final = Number("baseline", "without", ("baseline_SCORE",), RATE, bar=True, priority=60)
+WITHOUT: Final = Number(
+    "baseline",
+    "without",
+    ("baseline_SCORE",),
+    RATE,
+    bar=True,
+    priority=60,
+    row_counts=lambda row: not _is_aa(row),
+)
 WITH: Final = Number("score", "with", ("skill_SCORE",), RATE, bar=True, priority=KEEP)
 LIFT: Final = Number(
     "lift",
@@ -253,6 +265,7 @@ LIFT: Final = Number(
     interval_priority=5,
     priority=KEEP,
     painted_by="verdict",
+    row_counts=lambda row: not _is_aa(row),
 )
 CHANGE: Final = Number(
     "change",
@@ -301,9 +314,26 @@ NUMBERS: list[Number] = [
         row_counts=_is_compared,
         column_needed_if=_is_known,
     ),
+    Number(
+        "again",
+        "again",
+        ("previous_SCORE",),
+        RATE,
+        bar=True,
+        priority=KEEP,
+        row_counts=_is_aa,
+    ),
     WITH,
     LIFT,
     CHANGE,
+    replace(
+        CHANGE,
+        name="difference",
+        header="difference",
+        detail=False,
+        of_ref=False,
+        row_counts=_is_aa,
+    ),
     Number(
         "pass-rate",
         "passed",

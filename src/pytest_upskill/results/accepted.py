@@ -218,8 +218,8 @@ def planned_case(
     threshold = case.threshold or settings.case_threshold
     if case.is_trigger:  # at least half of the runs must open it; or less than half may
         threshold = 0.5 if case.should_open else None
-    # A run that accepts its results is not compared with older ones.
-    of_model = None if settings.accept else accepted.models.get(first.label)
+    # A run that accepts its results is not compared with older ones, nor is a skill with itself.
+    of_model = None if settings.accept or settings.aa else accepted.models.get(first.label)
     expected = of_model.expectation(case.id, digest) if of_model else None
     return PlannedCase(
         nodeid,
@@ -235,7 +235,7 @@ def planned_case(
         line=case.line,
         tags=case.tags,
         threshold=threshold,
-        compared=compared,
+        compared=compared and not settings.aa,
         expected=expected,
         new=of_model is not None and expected is None,
         siblings=siblings,

@@ -12,6 +12,7 @@ from typing import Any, Final
 from .._util.json_forms import Number, Whole
 from ..settings import Score
 from ..stats import Change, Interval, Lift
+from ..trials.arm import AGAIN, PREVIOUS, TRACE
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .summary import ArmSummary, Summary
 from .trigger_summary import TriggerSummary
@@ -22,7 +23,8 @@ from .verdict import Verdict, Word
 class SummaryRow(WithPair):
     """Rates are 0–1, costs in USD; None means not known.
 
-    ``previous`` is the skill at the git ref of --skill-against, or the trace of a teacher.
+    ``previous`` is the skill at the git ref of --skill-against, the same skill again (--skill-aa),
+    or the trace of a teacher.
     """
 
     skill: str
@@ -99,6 +101,8 @@ class SummaryRow(WithPair):
     change_high: Number | None = None
     change_p_value: Number | None = None
     change_verdict: str | None = None
+    chance_lift: Number | None = None  # with --skill-aa: the share of such runs that show a lift
+    chance_regression: Number | None = None  # likewise a regression
 
     activated: Whole | None = None  # trials that opened the skill
     activated_trials: Whole | None = None
@@ -174,7 +178,7 @@ def row_of_triggers(summary: TriggerSummary, model_id: str = "") -> SummaryRow:
 
 def row_of(verdict: Verdict) -> SummaryRow:
     summary, over = verdict.summary, verdict.over("baseline")
-    third: str = "trace" if "trace" in summary.arms else "previous"
+    third = next((arm for arm in (TRACE, AGAIN) if arm in summary.arms), PREVIOUS)
     since, skill = verdict.over(third), summary.arm("skill")
     lifts, tokens = over.lifts if over else {}, over.tokens if over else None
     return SummaryRow(
@@ -200,6 +204,8 @@ def row_of(verdict: Verdict) -> SummaryRow:
         normalised_gain=verdict.gain,
         change_p_value=since.lift.p_value if since else None,
         change_verdict=since.word if since else None,
+        chance_lift=verdict.by_chance.lift if verdict.by_chance else None,
+        chance_regression=verdict.by_chance.regression if verdict.by_chance else None,
         **_bounds("lift", over.lift if over else None),
         **_bounds("token_change", tokens),
         **_bounds("baseline_rate", summary.arm("baseline").interval),

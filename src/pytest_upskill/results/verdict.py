@@ -7,10 +7,11 @@ from typing import Final, Literal, NamedTuple
 
 from .._util.texts import counted, dollars, first_few, one_line
 from ..settings import Score
-from ..stats import LEVEL, RELEVANT_LIFT, Lift, detectable_lift, normalised_gain
-from ..trials.arm import BASELINE, SKILL
+from ..stats import LEVEL, RELEVANT_LIFT, ByChance, Lift, detectable_lift, normalised_gain
+from ..trials.arm import AGAIN, BASELINE, SKILL
 from .activation import activation_words
 from .arm_comparison import Comparison, compare_arms, token_words, unit_of
+from .self_comparison import aa_words, by_chance_of
 from .summary import Summary
 
 # too few cases to tell: the interval of the lift holds both 0 and a relevant lift; no effect shown:
@@ -35,6 +36,7 @@ class Verdict:
     word: Word | None
     sentence: str
     detectable_lift: float | None
+    by_chance: ByChance | None = None  # of a skill that is compared with itself
 
     def over(self, arm: str) -> Comparison | None:
         return self.comparisons.get(arm)
@@ -93,7 +95,8 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
         arms = dict.fromkeys(chain([BASELINE], *(row.arms for row in rows)))
         compared_arms = [arm for arm in arms if arm != SKILL]
         over = {arm: compare_arms(rows, arm, level=level) for arm in compared_arms}
-        models = sum(comparison is not None for comparison in over[BASELINE])
+        compared_with = over.get(AGAIN, over[BASELINE])
+        models = sum(comparison is not None for comparison in compared_with)
         for number, row in enumerate(rows):
             comparisons: dict[str, Comparison] = {
                 arm: comparison
@@ -109,6 +112,9 @@ def _verdict(
 ) -> Verdict:
     # Several models can show less than one: this is the first step of Holm.
     level_per_model = 1 - (1 - level) / max(1, models)
+    if (over := comparisons.get(AGAIN)) and _is_complete(row):
+        by_chance = by_chance_of(row, level_per_model)
+        return Verdict(row, comparisons, None, aa_words(row, over, by_chance), None, by_chance)
     scores = row.scores(over="baseline")
     smallest = detectable_lift(scores, level_per_model) if scores else None
     over = comparisons.get("baseline")
@@ -118,7 +124,7 @@ def _verdict(
 
 
 def _word(row: Summary, lift: Lift | None) -> Word | None:
-    if row.errored or row.not_run or not row.by_case or row.apart:
+    if not _is_complete(row):
         return "incomplete"
     baseline = row.scored("baseline")
     if lift is None or baseline is None:
@@ -130,6 +136,10 @@ def _word(row: Summary, lift: Lift | None) -> Word | None:
     harmless_enough = lift.lift >= -_AS_GOOD
     passes = baseline >= _PASSES_ALREADY
     return "not needed" if passes and harmless_enough else "no effect shown"
+
+
+def _is_complete(row: Summary) -> bool:
+    return bool(row.by_case) and not (row.errored or row.not_run or row.apart)
 
 
 def _direction(lift: Lift) -> Literal["helps", "hurts"]:

@@ -3,6 +3,7 @@
 Uses the standard library only, and nothing else of the project.
 """
 
+from .by_chance import ByChance, shown_by_chance
 from .descriptive import cohens_kappa, flakiness, normalised_gain, pass_hat_k
 from .intervals import (
     LEVEL,
@@ -41,6 +42,7 @@ __all__ = [
     "EVIDENT_RUNS",
     "LEVEL",
     "RELEVANT_LIFT",
+    "ByChance",
     "CasePasses",
     "Change",
     "Differences",
@@ -69,6 +71,7 @@ __all__ = [
     "pass_hat_k",
     "plan_level",
     "rest_after",
+    "shown_by_chance",
     "sign_flip",
     "steps",
     "weights",

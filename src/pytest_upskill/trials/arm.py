@@ -28,10 +28,11 @@ from ..skills.folder import (
 )
 from ..skills.skill import Skill
 
-# The arms of a run of tests, in this order. ``previous`` is the skill at a git ref; ``trace``, in
-# teach, is a trace in place of the skill's text.
+# The arms of a run of tests, in this order. ``previous`` is the skill at a git ref; ``again`` is
+# the same skill, in place of a baseline; ``trace``, in teach, is a trace in place of its text.
 BASELINE: Final = "baseline"
 PREVIOUS: Final = "previous"
+AGAIN: Final = "again"
 TRACE: Final = "trace"
 SKILL: Final = "skill"
 EARLIER: Final = "earlier"  # the other run in a comparison of two; never asked
@@ -116,6 +117,8 @@ def arms_of(
         copy = SkillCopy.of(skill.name, skill.file.parent, ref, without)
         return Arm(name, text, _by_name(*others, copy), skill.name)
 
+    if settings.aa:
+        return arm(AGAIN, skill.text), arm(SKILL, skill.text)
     arms = [Arm(BASELINE, skills=_by_name(*others))] if settings.baseline else []
     if skill.previous is not None:
         arms.append(arm(PREVIOUS, skill.previous, settings.against))

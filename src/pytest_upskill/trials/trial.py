@@ -12,7 +12,7 @@ from .._util.texts import as_read, digest, named_fence
 from ..settings import DEFAULT_MAX_TURNS, TRIGGER_TURNS, Settings
 from ..skills.case import NO_NEEDS, Case, Role, SandboxNeeds, WorkspaceFile
 from ..skills.case_files import is_path
-from .arm import SKILL, Arm, SkillCopy
+from .arm import AGAIN, SKILL, Arm, SkillCopy
 from .choice import Choice, choice_of, skill_tool
 from .subject import CHAT, Subject, WithSubject
 from .transcript import Step, Tool
@@ -195,7 +195,7 @@ def trials_of(
 
     ``version`` is that of an agent. ``runs`` are those of the case, or of the settings. A case
     that has no question yet is one of a test in Python, which asks when it runs. A trigger is only
-    asked with the skill.
+    asked with the skill. In the arm ``again``, the same is asked in runs of other numbers.
     """
     if case.is_trigger:
         arms = [arm for arm in arms if arm.name == SKILL]
@@ -216,13 +216,14 @@ def trials_of(
             subject.model,
             arm,
             run,
-            question if run == 1 else replace(question, run=run),
+            question if number == 1 else replace(question, run=number),
             rubric,
             later=run > first,
             agent=subject.agent,
         )
         for run in runs
         for arm, question in questions.items()
+        for number in [run + all_runs if arm == AGAIN else run]
     ]
 
 

@@ -9,14 +9,15 @@ from typing import Any, Final
 from ..._util.texts import digest, harmless, one_line, shortened, slug
 from ...results.run import RunResults
 from ...results.run_comparison import ChangedCase, Earlier
+from ...results.verdict import Verdict
 from ...trials.answer import AnswerFile
+from ...trials.arm import AGAIN, PREVIOUS
 from ...trials.records import Record
 from ...trials.transcript import Activity, Transcript
 from .case_rows import PageCase
 from .marked import marked_checks
 from .markup import packed
 
-NO_BASELINE: Final = "no baseline"  # in place of a verdict
 _NAME_LIMIT: Final = 200
 _COMMAND_LIMIT: Final = 2000
 _REASON_LIMIT: Final = 1000
@@ -54,6 +55,11 @@ def skill_anchor(name: str) -> str:
     return f"skill-{anchor(name)}"
 
 
+def word_of(verdict: Verdict) -> str:
+    """The word of a verdict, or what there is in place of one."""
+    return verdict.word or ("A/A" if verdict.by_chance else "no baseline")
+
+
 def page_data(
     results: RunResults,
     rows: Sequence[PageCase],
@@ -67,7 +73,7 @@ def page_data(
     verdicts: dict[str, dict[str, str]] = {}
     for verdict in results.verdicts:
         of_skill = verdicts.setdefault(shown_name(verdict.summary.skill), {})
-        of_skill[shown_name(verdict.summary.label)] = verdict.word or NO_BASELINE
+        of_skill[shown_name(verdict.summary.label)] = word_of(verdict)
     return {
         "skills": {
             shown_name(skill.name): {"id": skill_anchor(skill.name), "score": skill.score}
@@ -175,6 +181,7 @@ def _test(
     row: PageCase, cases: Mapping[tuple[str, str], int], limits: TextLimits, beside: Beside
 ) -> dict[str, Any]:
     test, summary, accepted = row.test, row.summary, row.test.expected
+    third = AGAIN if summary and AGAIN in summary.arms else PREVIOUS
     answers = limits.telling if row.is_telling else limits.ordinary
     reasons = min(_REASON_LIMIT, max(_LEAST_REASON, limits.telling))
     return {
@@ -185,7 +192,7 @@ def _test(
         "of_arms": {arm: row.states_of(arm) for arm in dict.fromkeys(r.arm for r in row.records)},
         "outcome": row.outcome,
         "changes": row.changes,
-        "rates": summary and [summary.arm(arm).rate for arm in ("baseline", "previous", "skill")],
+        "rates": summary and [summary.arm(arm).rate for arm in ("baseline", third, "skill")],
         "lift": row.lift,
         "tokens": summary and [summary.arm("baseline").tokens, summary.arm("skill").tokens],
         "accepted": accepted and f"{accepted.was} on {one_line(accepted.date, 20)}",

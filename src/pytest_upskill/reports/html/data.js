@@ -52,6 +52,7 @@ function armName(arm, ref) {
   const names = {
     baseline: "without the skill",
     previous: `with the skill at ${ref ?? "the git ref"}`,
+    again: "with the skill again",
     trace: "with a trace instead of the skill",
     skill: "with the skill",
   };

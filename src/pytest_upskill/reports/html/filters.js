@@ -63,7 +63,7 @@ function select(key) {
 
 /** Whose outcome the states are of. */
 function armSelect() {
-  const arms = ["skill", "baseline", "previous", "trace"]
+  const arms = ["skill", "baseline", "previous", "again", "trace"]
     .filter((arm) => tests.some((test) => Object.hasOwn(test.of_arms, arm)));
   if (arms.length < 2) return null;
   return options("arm", arms.map((arm) => [arm === "skill" ? "" : arm, armName(arm, REF)]));

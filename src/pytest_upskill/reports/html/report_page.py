@@ -20,7 +20,7 @@ from ...skills.case import OPENS, STAYS_CLOSED
 from ...trials.plan import SkillInfo
 from ..numbers import LIFT, WITH, WITHOUT, Number, cache_words, shown_numbers
 from ..study_tables import StudyTable, arm_table, contrast_table, facts_of, legend_of
-from .case_data import NO_BASELINE, Fitted, fitted, shown_name, skill_anchor
+from .case_data import Fitted, fitted, shown_name, skill_anchor, word_of
 from .case_rows import PageCase, rows_of
 from .changes import changed_section
 from .markup import (
@@ -281,7 +281,7 @@ def _verdict(verdict: Verdict) -> str:
 
 def _word(verdict: Verdict, href: str = "") -> str:
     """With a link to an ``href``, or to the cases that it is about."""
-    word = verdict.word or NO_BASELINE
+    word = word_of(verdict)
     kind = f"word {word.replace(' ', '-')}"
     if href:
         return f'<a class="{kind}" href="{href}">{word}</a>'

@@ -10,6 +10,7 @@ function columnsOf(tests) {
     several("model") && { name: "model", by: (test) => test.model, cell: (test) => named(test.model) },
     has("baseline") && { name: "without", by: (test) => test.without, cell: pips("baseline") },
     has("previous") && { name: `at ${ref}`, by: (test) => test.previous, cell: pips("previous") },
+    has("again") && { name: "again", by: (test) => test.previous, cell: pips("again") },
     { name: "with", by: (test) => test.with, cell: pips("skill") },
     has("baseline") && { name: "lift", by: (test) => test.lift, cell: liftCell, kind: "num" },
     tests.some((test) => test.trials.some((trial) => trial.checks.length > 1)) && {

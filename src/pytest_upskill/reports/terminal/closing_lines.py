@@ -16,6 +16,7 @@ from ...results.run import RunResults
 from ...results.trigger_summary import TriggerSummary
 from ...results.verdict import Verdict, Word, missing_words
 from ...stats import Lift
+from ...trials.arm import AGAIN
 from ..numbers import cache_words
 from .layout import TerminalLook, text_width, wrapped
 
@@ -237,9 +238,10 @@ def _misses_gates(
 
 
 def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> bool:
-    """Whether it is shown to do what it is for; without a baseline, whether all cases pass."""
+    """Whether it is shown to do what it is for; in a single arm, whether all cases pass."""
     words = {verdict.word for verdict in verdicts}
-    passes = all(v.summary.scored("skill") == 1 for v in verdicts if v.word is None)
+    alone = [v for v in verdicts if v.word is None and not v.by_chance]
+    passes = all(v.summary.scored("skill") == 1 for v in alone)
     opened = not any(row.wrong(should_open) for row in rows for should_open in (True, False))
     return words <= {"helps", "not needed", None} and words != {"not needed"} and passes and opened
 
@@ -254,7 +256,11 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
         badness = {"worse": _WORSE, "better": _HELPS}.get(change.word, _OPEN)
         verb = f"{change.word} since {ref}" + ("" if alone else " on")
         yield _Phrase(badness, verb, "" if alone else model, *_lift(change.lift, unit))
-    if word == "incomplete":
+    if verdict.by_chance and (same := verdict.over(AGAIN)):
+        verb = "differs from itself on" if same.lift.shown else "shows no difference from itself on"
+        badness = _WORSE if same.lift.shown else _PLAIN
+        yield _Phrase(badness, verb, model, *_lift(same.lift, unit))
+    elif word == "incomplete":
         yield _Phrase(_BADNESS[word], f"{word} on", model, "", f"({missing_words(row)})")
     elif row.activation and not row.activation.count:
         yield _Phrase(_CLOSED, "never opened by", model)

@@ -41,6 +41,7 @@ def failure_text(
     titles: dict[str, str] = {
         "skill": "with the skill",
         "previous": f"with the skill at {one_line(against or '', 60)}",
+        "again": "with the skill again",
         "baseline": "without it",
     }
     by_arm = {

@@ -77,7 +77,8 @@ def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = 
     if {grade.check for record in records for grade in record.checks} == {ACTIVATED}:
         return _opened([record for record in records if record.arm == "skill"], marks)
     ref = one_line(against or "", 20).replace("…", marks.cut)
-    names: dict[str, str] = {"skill": "", "baseline": "baseline ", "previous": f"at {ref} "}
+    names: dict[str, str] = {"skill": "", "again": "again ", "baseline": "baseline "}
+    names["previous"] = f"at {ref} "
     arms = {arm: [record for record in records if record.arm == arm] for arm in names}
     parts = [f"{name}{_passed(arms[arm])}" for arm, name in names.items() if arms[arm]]
     counts = [checks_of(records, "baseline"), checks_of(records, "skill")]

@@ -1,0 +1,44 @@
+"""A skill compared with itself (--skill-aa): what that shows, and what it would show by chance."""
+
+from typing import Final
+
+from .._util.texts import counted
+from ..stats import ByChance, shown_by_chance
+from ..trials.arm import AGAIN, SKILL
+from .arm_comparison import Comparison
+from .summary import CaseSummary, Summary, cases_by_sample
+
+_CAUSES: Final = (
+    "if it happens again, the arms do not get the same: look at caches, limits and load of the "
+    "server, and at the order of requests"
+)
+
+
+def by_chance_of(row: Summary, level: float) -> ByChance:
+    """What runs like this one would show if nothing changed."""
+    cases = {case.case: _passes(case) for case in row.by_case}
+    samples = cases_by_sample([(case.case, case.sample) for case in row.by_case])
+    return shown_by_chance(tuple(tuple(cases[name] for name in names) for names in samples), level)
+
+
+def _passes(case: CaseSummary) -> tuple[int, int]:
+    """In both arms together, and the runs of one."""
+    rates = [case.arm(arm).rate or 0.0 for arm in (AGAIN, SKILL)]
+    return sum(round(rate * case.runs) for rate in rates), case.runs
+
+
+def aa_words(row: Summary, over: Comparison, by_chance: ByChance) -> str:
+    """The difference of the arms, and how often such runs cry wolf."""
+    lift = over.lift
+    size = f"{counted(len(row.by_case), 'case')} in {counted(row.runs, 'run')}"
+    cry_wolf = (
+        f"with {size}, {_percent(by_chance.lift)} of runs would show a lift that is not there, "
+        f"and {_percent(by_chance.regression)} a regression"
+    )
+    if lift.shown:
+        return f"A/A: {over.lift_words}: the same skill differs from itself; {cry_wolf}; {_CAUSES}"
+    return f"A/A: {over.lift_words}: no difference shown, as it should be; {cry_wolf}"
+
+
+def _percent(share: float) -> str:
+    return "fewer than 1%" if share < 0.005 else f"{share:.0%}"

@@ -1,0 +1,112 @@
+"""--skill-aa: a skill against itself, with a model of known chances."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from pytest_upskill.results.history import default_folder, runs
+from support.known_model import KnownModel
+from support.loopback import LoopbackServer, Reply
+from support.runs import run_skills
+from support.sandboxes import needs_bwrap
+from support.words import INCOMPLETE
+
+AA = ("--skill-aa", "--skill-runs", "3")
+
+
+def test_a_skill_does_not_differ_from_itself(pytester: pytest.Pytester) -> None:
+    with KnownModel(pytester, 12, skill=0.6) as known:
+        known.run("--skill-no-baseline", "--skill-runs", "3")
+        run = known.run(*AA, "--skill-min-lift", "0.1", "-o", "skill_min_lift=0.3")
+        assert run.status == pytest.ExitCode.USAGE_ERROR
+        run = known.run(*AA, "-o", "skill_min_lift=0.3", "-n", "2")
+    requests = Counter(asked.content for asked in known.server.asked)
+    assert list(requests.values()) == [6] * 12  # those of the skill are from the store
+    assert Counter(record["stored"] for record in run.records) == {True: 36, False: 36}
+    row = run.summary
+    assert (row["verdict"], row["lift"], run.gate["passed"]) == (None, None, None)
+    assert row["change"] == pytest.approx(row["skill_rate"] - row["previous_rate"])
+    assert row["change_low"] < 0 < row["change_high"]
+    assert 0 < row["chance_lift"] < 0.06
+    assert 0 <= row["chance_regression"] < 0.04
+    assert run.status == 0  # cases that fail are no news
+    assert run.outcomes["xfailed"] > 0
+    assert "helps" not in run.screen
+    kept = runs(default_folder(pytester.path))
+    assert len(kept) == 1  # the ordinary run
+
+
+def test_a_server_that_minds_the_order_is_found_out(pytester: pytest.Pytester) -> None:
+    """Every second answer to the same question is right."""
+    KnownModel(pytester, 12)  # writes the skill
+    with LoopbackServer(lambda asked: Reply("no" if asked.attempt % 2 else "yes")) as server:
+        run = run_skills(pytester, server, *AA, "--skill-concurrency", "1")
+    assert (run.summary["change_verdict"], run.summary["verdict"]) == ("better", None)
+    assert "differs from itself" in " ".join(run.ending)
+    assert run.status == 0
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_each_model_has_its_row(pytester: pytest.Pytester) -> None:
+    with KnownModel(pytester, 6, skill=0.6) as known:
+        known.chances["m2 skill"] = 1.0
+        rows = known.run(*AA, models=2).report["summary"]
+        known.errors = {"c0": ["skill"]}
+        rows += known.run(*AA, "--skill-fresh").report["summary"]
+    assert [row["verdict"] for row in rows] == [None, None, INCOMPLETE]
+    assert rows[1]["change"] == 0
+    assert rows[2]["chance_lift"] is None
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--skill-accept",
+        "--skill-no-baseline",
+        "--skill-against=HEAD",
+        "--skill-no-worse",
+        "--skill-min-pass-rate=0.5",
+        "--skill-runs=2..8",
+    ],
+)
+def test_what_makes_no_sense_with_it(pytester: pytest.Pytester, option: str) -> None:
+    with KnownModel(pytester, 2, skill=1.0) as known:
+        run = known.run("--skill-aa", option)
+        assert not known.server.asked
+    assert run.status == pytest.ExitCode.USAGE_ERROR
+    assert "--skill-aa" in run.screen
+
+
+def test_accepted_results_are_not_compared(pytester: pytest.Pytester) -> None:
+    with KnownModel(pytester, 8, baseline=0.0, skill=1.0) as known:
+        assert known.run("--skill-accept").status == 0
+        known.chances["skill"] = 0.0
+        known.cases = 6
+        known.write("broken")
+        run = known.run(*AA)
+    assert (run.status, run.gate["passed"]) == (0, None)
+    assert run.report["unmatched"] == []
+
+
+@needs_bwrap
+def test_an_agent_and_a_test_in_python(pytester: pytest.Pytester) -> None:
+    """Each asks in the arm ``again`` as with the skill."""
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        @pytest.mark.skill("skills/gate")
+        def test_opens(ask):
+            assert "yes" in ask("c0?")
+        """
+    )
+    prompt = "def pytest_upskill_prompt(arm, skill, base):\n    return f'{arm}: {skill} {base}'\n"
+    pytester.makeconftest(prompt)
+    with KnownModel(pytester, 2, skill=1.0) as known:
+        run = known.run("--skill-aa", "test_gate.py", "skills/gate/skill_meta.json")
+        assert len({asked.content for asked in known.server.asked}) == 2
+        row = known.run("--skill-aa", "--skill-agent", "loop").summary
+    assert run.outcomes == {"passed": 3}
+    assert (row["skill_rate"], row["previous_rate"], row["change"]) == (1, 1, 0)
+    assert json.dumps(run.report).count('"again"') == 3
