@@ -1,7 +1,9 @@
 """From a summary to one word, one sentence, and the gates."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -47,7 +49,8 @@ HURTS: Cases = [(1, 0)] * 9 + [(1, 1)]
         ([(1, 1)] * 16, "too few cases to tell"),
         ([(1, 1)] * 17, "not needed"),
         ([(1, 1)] * 17 + [(0, 0)] * 2, "no effect shown"),  # 89 % pass without it
-        ([(1, 1)] * 18 + [(1, 0)] * 2, "no effect shown"),  # it breaks some
+        ([(1, 1)] * 60 + [(1, 0)] * 4, "no effect shown"),  # it breaks some
+        ([(1, 1)] * 18 + [(1, 0)] * 2, "too few cases to tell"),  # -10 points (-30 to +8)
         ([(0, 1)] * 3 + [(1, 0)] * 2 + [(0, 0)] * 30, "no effect shown"),
         ([(None, 1), (None, 0)], None),
         ([], "incomplete"),
@@ -212,6 +215,21 @@ def test_the_sweet_spot_never_names_a_skill_that_hurts() -> None:
 def test_a_gate_checks_the_estimate_or_its_bound(gates: Gates, reasons: list[str]) -> None:
     found = gate_reasons([verdict(*HELPS)], gates)
     assert found == [f"gate on haiku: {reason}" for reason in reasons]
+
+
+@pytest.mark.parametrize(("cases", "runs"), [(10, 1), (20, 1), (20, 3)])
+@pytest.mark.parametrize(("before", "after"), [(0.8, 1.0), (0.7, 0.9), (0.4, 0.6)])
+def test_a_lift_of_20_points_is_hardly_ever_missed_by_the_word(
+    cases: int, runs: int, before: float, after: float
+) -> None:
+    draw, words = Random(1), Counter[str | None]()
+    for _ in range(60):
+        rates = [
+            [sum(draw.random() < chance for _ in range(runs)) / runs for chance in (before, after)]
+            for _ in range(cases)
+        ]
+        words[verdict(*[(without, with_it) for without, with_it in rates], runs=runs).word] += 1
+    assert words["not needed"] + words["no effect shown"] + words["hurts"] <= 3
 
 
 def test_rounding_fails_no_gate() -> None:

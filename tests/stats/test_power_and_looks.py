@@ -10,6 +10,7 @@ from statsmodels.stats.power import TTestPower
 
 from pytest_upskill.stats import (
     detectable_lift,
+    holm,
     look,
     look_plan,
     paired_lift,
@@ -93,6 +94,23 @@ def test_stops_if_more_runs_can_not_help() -> None:
     assert not look(unlike, 3, PLAN).open
     few = [(0.0, 1 / 3), (1 / 3, 1.0), (0.0, 2 / 3), (1 / 3, 2 / 3), (0.0, 1 / 3)]
     assert not look(few, 3, PLAN).open
+
+
+def test_a_lift_that_ended_the_runs_is_shown_among_all_models() -> None:
+    draw, level = random.Random(1), plan_level(PLAN)
+    lost = {1: 0, 3: 0}  # by the number of models that looks allow for
+    for models in lost:
+        for _ in range(60):
+            without = [[draw.uniform(0, 0.7) for _ in range(12)] for _ in range(3)]
+            chances = [[(rate, rate + 0.3) for rate in of_model] for of_model in without]
+            looks = [frugal(draw, of_model, PLAN, models=models) for of_model in chances]
+            p_values = holm([seen.lift.p_value for seen, _, _ in looks])
+            lost[models] += sum(
+                seen.lift.shown and p_value >= 1 - level
+                for (seen, _, _), p_value in zip(looks, p_values, strict=True)
+            )
+    assert lost[1] > 0
+    assert lost[3] == 0
 
 
 def test_one_run_stops_only_on_a_shown_lift() -> None:

@@ -54,7 +54,12 @@ def ask(draw: random.Random, chances: Chances, runs: int) -> Passes:
 
 
 def frugal(
-    draw: random.Random, chances: Chances, plan: tuple[int, ...], *, rests: bool = True
+    draw: random.Random,
+    chances: Chances,
+    plan: tuple[int, ...],
+    *,
+    rests: bool = True,
+    models: int = 1,
 ) -> tuple[Look, int, int]:
     """The last look of frugal runs, after how many runs it was, and the calls that it took."""
     most, rest = plan[-1], rest_after(plan) if rests else None
@@ -68,7 +73,7 @@ def frugal(
             case[: rest if is_resting else runs]
             for case, is_resting in zip(cases, rested, strict=True)
         ]
-        seen = look([weighted(case, rest) for case in asked], runs, plan)
+        seen = look([weighted(case, rest) for case in asked], runs, plan, models=models)
         if not seen.open:
             return seen, runs, 2 * sum(map(len, asked))
     raise AssertionError("a plan has an end")

@@ -73,6 +73,9 @@ class Groups:
         score, rest_look = items[0].parent.info.score, rest_after(self._looks)
         tests = self._tests[group]
         samples = {test.case: test.lift_sample for test in tests}
+        models = sum(
+            other.pair.skill == pair.skill for other in self._tests if not other.of_triggers
+        )
         own_runs = {test.case for test in tests if test.own_runs}
         rested, most = set[str](), dict[str, int]()
         for runs in steps(self._looks):
@@ -96,7 +99,7 @@ class Groups:
             # With an answer missing the verdict is incomplete, and more runs would not change that.
             scores, chance = summary.scores(over="baseline"), summary.run_variance(over="baseline")
             incomplete = summary.errored or summary.apart or not scores
-            if incomplete or not look(scores, runs, self._looks, chance).open:
+            if incomplete or not look(scores, runs, self._looks, chance, models).open:
                 break
             if runs == rest_look:
                 rested = {

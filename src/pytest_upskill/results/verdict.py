@@ -14,8 +14,8 @@ from .arm_comparison import Comparison, compare_arms, token_words, unit_of
 from .self_comparison import aa_words, by_chance_of
 from .summary import Summary
 
-# too few cases to tell: the interval of the lift holds both 0 and a relevant lift; no effect shown:
-# it excludes a relevant lift; not needed: it does, and the baseline passes.
+# too few cases to tell: the interval of the lift holds both 0 and a relevant lift or loss; no effect
+# shown: it excludes both; not needed: it excludes a relevant lift, and the baseline passes.
 Word = Literal[
     "helps", "hurts", "no effect shown", "too few cases to tell", "not needed", "incomplete"
 ]
@@ -131,11 +131,11 @@ def _word(row: Summary, lift: Lift | None) -> Word | None:
         return None
     if lift.shown:
         return _direction(lift)
-    if lift.high >= RELEVANT_LIFT:
-        return "too few cases to tell"
-    harmless_enough = lift.lift >= -_AS_GOOD
-    passes = baseline >= _PASSES_ALREADY
-    return "not needed" if passes and harmless_enough else "no effect shown"
+    passes, harmless = baseline >= _PASSES_ALREADY, lift.lift >= -_AS_GOOD
+    if passes and harmless and lift.high < RELEVANT_LIFT:
+        return "not needed"
+    is_narrow = -RELEVANT_LIFT < lift.low and lift.high < RELEVANT_LIFT
+    return "no effect shown" if is_narrow else "too few cases to tell"
 
 
 def _is_complete(row: Summary) -> bool:

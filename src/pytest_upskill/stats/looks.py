@@ -65,12 +65,20 @@ class Look(NamedTuple):
     chance: float  # that the remaining runs will show a lift
 
 
-def look(pairs: Pairs, runs: int, plan: tuple[int, ...], chance: float | None = None) -> Look:
+def look(
+    pairs: Pairs,
+    runs: int,
+    plan: tuple[int, ...],
+    chance: float | None = None,
+    models: int = 1,
+) -> Look:
     """The lift of a skill on a model after `runs` runs, one of the `steps` of the plan.
 
-    ``chance`` is as for `spreads`. Between the looks of the plan, nothing counts as shown.
+    ``chance`` is as for `spreads`. Between the looks of the plan, nothing counts as shown. A lift
+    that is shown here is shown among the lifts on all ``models`` of the skill, whatever the others
+    are: this is the first step of Holm.
     """
-    level = plan_level(plan)
+    level = family_level(models, plan)
     lift = paired_lift(pairs, runs, level)
     shown, likely = lift.shown and runs in plan, float(lift.shown)
     if runs < plan[-1] and not lift.shown:

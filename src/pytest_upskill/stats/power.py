@@ -11,7 +11,7 @@ from .distributions import normal_quantile, t_quantile
 from .intervals import LEVEL, Pairs, unseen
 
 POWER = 0.8
-RELEVANT_LIFT = 0.2  # an interval that holds both 0 and this lift does not tell
+RELEVANT_LIFT = 0.2  # an interval that holds both 0 and this lift, or loss, does not tell
 _MAX_CASES = 10_000
 
 

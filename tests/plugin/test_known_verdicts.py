@@ -1,0 +1,44 @@
+"""Verdicts, gates and looks on a model whose chances to be right are known."""
+
+import pytest
+
+from support.known_model import KnownModel
+from support.words import HELPS, NOT_NEEDED, TOO_FEW
+
+
+def test_ten_cases_can_not_tell_that_a_skill_is_not_needed(pytester: pytest.Pytester) -> None:
+    """It helps in a fifth of all cases, of which there may be few among ten."""
+    with KnownModel(pytester, 10, baseline=[0.0] + [1.0] * 9, skill=1.0) as known:
+        run = known.run()
+        assert (run.summary["baseline_rate"], run.summary["verdict"]) == (0.9, TOO_FEW)
+        assert f"m: {TOO_FEW}: +10 points (-" in run.screen
+        assert run.ending[0].startswith(f"· gate {TOO_FEW} on m +10 (-")
+        known.cases = 30
+        known.chances["baseline"] = 1.0
+        known.write()
+        run = known.run()
+    assert run.summary["verdict"] == NOT_NEEDED
+    assert run.summary["lift_high"] < 0.2
+
+
+def test_20_points_pass_a_minimum_of_20_points(pytester: pytest.Pytester) -> None:
+    """By this seed, 9 of 15 answers pass without the skill and 12 with it: 0.2 but for rounding."""
+    with KnownModel(pytester, 5, baseline=0.4, skill=0.7, seed=421) as known:
+        run = known.run("--skill-runs", "3", "--skill-min-lift", "0.2")
+        assert run.summary["lift"] == 0.2
+        assert (run.status, run.gate["passed"]) == (0, True)
+        low, high = (round(100 * run.summary[f"lift_{end}"]) for end in ("low", "high"))
+        chance = known.run("--skill-runs", "3", "--skill-min-lift", "0.5")
+        shown = known.run("--skill-runs", "3", "--skill-min-lift", "1")
+    for missed, words in ((chance, "+50; could be chance"), (shown, "+100; shown")):
+        reason = f"gate on m: lift is +20 points (minimum {words}: {low:+} to {high:+})"
+        assert missed.gate == {"passed": False, "reasons": [reason]}
+
+
+def test_what_stopped_since_its_lift_was_shown_is_shown_among_several_models(
+    pytester: pytest.Pytester,
+) -> None:
+    """At the level of one model, all three stop after 3 or 6 runs, and none of them is shown."""
+    with KnownModel(pytester, 10, baseline=0.3, skill=0.65, seed=2) as known:
+        rows = known.run("--skill-runs", "3..12", models=3).report["summary"]
+    assert [(row["runs"], row["verdict"]) for row in rows] == [(12, HELPS), (6, HELPS), (12, HELPS)]
