@@ -2,6 +2,7 @@
 
 python benchmarks/intervals.py [repeats]           takes some minutes
 python benchmarks/intervals.py [repeats] checks    of shares of checks instead of pass rates
+python benchmarks/intervals.py [repeats] words     which words a true lift of 20 points gets
 """
 
 import random
@@ -13,7 +14,7 @@ from tabulate import tabulate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from pytest_upskill.stats import paired_lift
+from pytest_upskill.stats import RELEVANT_LIFT, paired_lift
 from support.simulated import World, ask, rates, shares, worlds
 
 CASES: Final = (5, 8, 12, 20, 40)
@@ -49,8 +50,34 @@ def all_or_nothing(gained: float, lost: float) -> World:
     return World(f"all or nothing +{gained} -{lost}", gained - lost, case)
 
 
+def words(repeats: int) -> None:
+    """How often a lift of 20 points is shown, left open, or wrongly excluded."""
+    rows = []
+    for runs in (1, 3):
+        for cases in (5, 10, 20, 40):
+            missed, shown = dict[str, float](), 0
+            for world in worlds(RELEVANT_LIFT):
+                draw = random.Random(f"{world.name} {cases} {runs}")
+                lifts = [
+                    paired_lift(rates(ask(draw, world.cases(draw, cases), runs), runs), runs)
+                    for _ in range(repeats)
+                ]
+                missed[world.name] = sum(lift.high < RELEVANT_LIFT for lift in lifts) / repeats
+                shown += sum(lift.low > 0 for lift in lifts)
+            mean = sum(missed.values()) / len(missed)
+            helps = shown / repeats / len(missed)
+            shares = [helps, 1 - helps - mean, mean, max(missed.values())]
+            rows.append([runs, cases, *(f"{share:.1%}" for share in shares)])
+    print(
+        tabulate(rows, ["runs", "cases", "helps", "too few cases", "20 points excluded", "at most"])
+    )
+
+
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    if sys.argv[2:] == ["words"]:
+        words(repeats)
+        return
     chancy = [world for lift in LIFTS for world in worlds(lift)]
     fixed = [all_or_nothing(*kind) for kind in [(0.1, 0), (0.2, 0), (0.4, 0), (0.6, 0), (0.3, 0.1)]]
     same = [world for world in chancy if world.lift == 0 and "all gain" in world.name]

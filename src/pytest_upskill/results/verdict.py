@@ -14,7 +14,7 @@ from .arm_comparison import Comparison, compare_arms, token_words, unit_of
 from .self_comparison import aa_words, by_chance_of
 from .summary import Summary
 
-# too few cases to tell: the interval of the lift holds both 0 and a relevant lift or loss; no effect
+# too few cases to tell: the interval of the lift holds 0 and a relevant lift or loss; no effect
 # shown: it excludes both; not needed: it excludes a relevant lift, and the baseline passes.
 Word = Literal[
     "helps", "hurts", "no effect shown", "too few cases to tell", "not needed", "incomplete"
@@ -134,7 +134,7 @@ def _word(row: Summary, lift: Lift | None) -> Word | None:
     passes, harmless = baseline >= _PASSES_ALREADY, lift.lift >= -_AS_GOOD
     if passes and harmless and lift.high < RELEVANT_LIFT:
         return "not needed"
-    is_narrow = -RELEVANT_LIFT < lift.low and lift.high < RELEVANT_LIFT
+    is_narrow = lift.low > -RELEVANT_LIFT and lift.high < RELEVANT_LIFT
     return "no effect shown" if is_narrow else "too few cases to tell"
 
 

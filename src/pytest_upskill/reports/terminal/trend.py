@@ -85,7 +85,7 @@ def _table(
 
 def _word(entry: Entry) -> str:
     stopped = entry.row.interrupted and entry.row.verdict == "incomplete"
-    return "interrupted" if stopped else one_line(entry.row.verdict or "-", 20)
+    return "interrupted" if stopped else one_line(entry.row.verdict or "-", 30)
 
 
 def ago(then: datetime, now: datetime) -> str:
