@@ -20,7 +20,7 @@ def test_a_skill_does_not_differ_from_itself(pytester: pytest.Pytester) -> None:
         known.run("--skill-no-baseline", "--skill-runs", "3")
         run = known.run(*AA, "--skill-min-lift", "0.1", "-o", "skill_min_lift=0.3")
         assert run.status == pytest.ExitCode.USAGE_ERROR
-        run = known.run(*AA, "-o", "skill_min_lift=0.3", "-n", "2")
+        run = known.run(*AA, "-o", "skill_min_lift=0.3", "-n", "2", "--skill-html", "a.html")
     requests = Counter(asked.content for asked in known.server.asked)
     assert list(requests.values()) == [6] * 12  # those of the skill are from the store
     assert Counter(record["stored"] for record in run.records) == {True: 36, False: 36}
@@ -33,6 +33,7 @@ def test_a_skill_does_not_differ_from_itself(pytester: pytest.Pytester) -> None:
     assert run.status == 0  # cases that fail are no news
     assert run.outcomes["xfailed"] > 0
     assert "helps" not in run.screen
+    assert ">A/A<" in (pytester.path / "a.html").read_text()
     kept = runs(default_folder(pytester.path))
     assert len(kept) == 1  # the ordinary run
 

@@ -32,10 +32,7 @@ def shown_by_chance(samples: tuple[Cases, ...], level: float = LEVEL) -> ByChanc
     """
     draw, shown = Random(_SEED), list[tuple[bool, bool]]()
     for _ in range(max(_FEWEST, min(_MOST, _MOST_CASES // sum(map(len, samples))))):
-        drawn = [
-            [_drawn(draw, passes, runs, str(sample)) for passes, runs in cases]
-            for sample, cases in enumerate(samples)
-        ]
+        drawn = [[_drawn(draw, *case) for case in cases] for cases in samples]
         rates = [(fmean(map(_before, cases)), fmean(map(_now, cases))) for cases in drawn]
         lift = paired_lift(rates, max(runs for cases in samples for _, runs in cases), level)
         (worse,) = worsened([[case for cases in drawn for case in cases]], 1 - level)
@@ -43,10 +40,10 @@ def shown_by_chance(samples: tuple[Cases, ...], level: float = LEVEL) -> ByChanc
     return ByChance(*(fmean(column) for column in zip(*shown, strict=True)))
 
 
-def _drawn(draw: Random, passes: int, runs: int, sample: str) -> CasePasses:
+def _drawn(draw: Random, passes: int, runs: int) -> CasePasses:
     chance = draw.betavariate(passes + 0.5, 2 * runs - passes + 0.5)
     before, now = (sum(draw.random() < chance for _ in range(runs)) for _ in range(2))
-    return CasePasses((before, runs), (now, runs), sample)
+    return CasePasses((before, runs), (now, runs))
 
 
 def _before(case: CasePasses) -> float:
