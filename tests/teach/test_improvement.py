@@ -8,12 +8,13 @@ from typing import Any, cast
 import pytest
 
 from pytest_upskill.errors import BudgetError, UnusableError
+from pytest_upskill.reports.terminal.progress_screen import ProgressScreen
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.teach.case_writing import UsableCase
 from pytest_upskill.teach.drafts import Draft
 from pytest_upskill.teach.improvement import Improvement, sample_scores
 from pytest_upskill.teach.outcome import HELD_OUT, Attempt, Taught
-from pytest_upskill.teach.progress_lines import ProgressScreen
+from pytest_upskill.teach.replies import Request
 from pytest_upskill.teach.teach_run import TeachRun
 from support.made import made_run
 
@@ -39,6 +40,9 @@ class Numbers(Improvement):
         )
         super().__init__(cast(TeachRun, cast(Any, run)), ())
         self.proposals = iter(proposals)
+
+    def request(self) -> tuple[str, Request[Draft]]:
+        raise AssertionError("it proposes without a model")
 
     def propose(self) -> Draft:
         number = next(self.proposals)

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
+from pytest_upskill.reports.terminal.progress_screen import ProgressScreen, cells_of, row_lines
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.teach.bodies import body_sentences, trace_sentences
 from pytest_upskill.teach.drafts import Draft
 from pytest_upskill.teach.failures import report_for_teacher
 from pytest_upskill.teach.improvement import lifts_of, mean_lift, why_good_enough
 from pytest_upskill.teach.outcome import Attempt, Taught, report_lines
-from pytest_upskill.teach.progress_lines import ProgressScreen, cells_of, row_lines
 from support.made import checked_run, made_run
 
 
@@ -21,6 +21,24 @@ def test_students_are_on_one_line_if_they_fit() -> None:
     assert below[-1].endswith("   best")
     assert len({line.index("33%") for line in below}) == 1
     assert len(row_lines("attempt 1", cells, "best", 120)) == 1
+
+
+def test_rows_fit_the_width() -> None:
+    cells = [("loop/" + "scripted:" * 4, "  0% → 100% of checks  (+100)")] * 2
+    for number in (1, 2):
+        lines = row_lines("attempt 1", cells[:number], "1,234 of 2,000 tokens", 80)
+        assert len(lines) == number + 1
+        assert max(map(len, lines)) <= 80
+        assert lines[-1].strip() == "1,234 of 2,000 tokens"
+
+
+def test_sentences_fit_the_width_and_paths_stay_whole() -> None:
+    written, path = list[str](), "/".join(["a-long-name"] * 9)
+    ProgressScreen(written.append).text(f"{'Too few cases. ' * 9}\nKept in {path}")
+    lines = "".join(written).splitlines()
+    assert lines[-1] == path
+    assert all(len(line) <= 80 for line in lines[:-1])
+    assert len(lines) == 4
 
 
 def test_a_screen_that_is_not_live_writes_only_whole_lines() -> None:

@@ -1,7 +1,7 @@
 """The table of teaching options: one entry for the commands, Python, limits and --resume."""
 
 import argparse
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ def parsed(command: TeachCommand, *words: str, **config: object) -> TeachSetting
     parser = argparse.ArgumentParser()
     add_teach_arguments(parser, command)
     given = parser.parse_args(["x", *words], argparse.Namespace(origins={}, command=command))
-    return teach_settings(given, "x", UpskillConfig(**config))  # type: ignore[arg-type]
+    settings = teach_settings(given, UpskillConfig(**config))  # type: ignore[arg-type]
+    return replace(settings, task="x")
 
 
 def with_value(name: str, value: float) -> TeachSettings:
@@ -35,7 +36,7 @@ def with_value(name: str, value: float) -> TeachSettings:
 def test_every_setting_is_an_option_of_the_commands_and_a_parameter_in_python() -> None:
     names = {one.name for one in fields(TeachSettings)}
     assert names == {"task", *KINDS}
-    assert sorted(TeachOptions.__annotations__) == sorted(KINDS)
+    assert {*TeachOptions.__annotations__} == {*KINDS, "folder", "prices", "tell"}
     by_command = [options_of(command, TeachSettings) for command in COMMANDS]
     assert {name for options in by_command for name in options} == set(KINDS)
     for options in by_command:

@@ -340,9 +340,18 @@ def test_it_asks_before_it_spends(project: Project) -> None:
     with served(fake) as url:
         status, shown, error = project.run(*(one for one in words(url) if one != "--yes"))
     assert (status, fake.asked) == (2, [])
-    assert "This takes up to about 2 calls" in shown
-    assert "add --yes to make up to about 2 calls" in error
+    assert "This takes up to about 3 calls" in shown
+    assert "add --yes to make up to about 3 calls" in error
     assert not (folder / "evals").exists()
+
+
+def test_the_estimate_counts_replies_that_replace_rejected_queries(project: Project) -> None:
+    skill(project)
+    named = json.dumps({"queries": [entry("use lamp-colours in my kitchen", True)]})
+    fake = FakeModels(queries=[reply(1, 0), named])
+    status, shown, _ = run(project, fake, "--queries", "4")
+    assert status == 0
+    assert f"up to about {len(fake.of('query author'))} calls" in shown
 
 
 def test_a_budget_that_ends_saves_what_there_is(project: Project) -> None:

@@ -1,9 +1,9 @@
 """Mask what is surely a secret, whatever stands around it: tokens, private keys, webhooks.
 
 Each format begins with a text of its own, or has a form that nothing else has, so hardly anything
-harmless is masked: answers that a judge gets are masked by these alone. See ``teach/secrets.py``
-for secrets that are known by their names, as in ``DB_PASS=…``. All patterns take linear time: they
-begin with plain text, and a part that another must follow has a limit.
+harmless is masked: answers that a judge gets are masked by these alone. See ``secrets`` for those
+that are known by their names, as in ``DB_PASS=…``. All patterns take linear time: they begin with
+plain text, and a part that another must follow has a limit.
 """
 
 import re

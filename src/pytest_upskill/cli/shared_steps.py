@@ -13,9 +13,9 @@ from ..errors import InputError, shown
 from ..measure.estimate import Estimate
 from ..models.prices import Price, parse_prices
 from ..reports.markdown import markdown_summary
+from ..reports.terminal.progress_screen import ProgressScreen
 from ..reports.writers import Finished, report_paths, report_writers, write_all, written_line
 from ..results.run import RunResults
-from ..teach.progress_lines import ProgressScreen
 from .output import ask, painter, tell, terminal_width
 from .project import ini_lines
 
@@ -46,9 +46,9 @@ class Consent:
     agreed: bool = False
 
     def __call__(self, estimate: Estimate) -> bool:
-        self.screen.line(f"This takes {estimate}.")
+        self.screen.text(f"This takes {estimate}.")
         if estimate.warning:
-            self.screen.line(estimate.warning)
+            self.screen.text(estimate.warning)
         self.agreed = estimate.free or self.yes or self._ask(estimate)
         return self.agreed
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from .._util.keys import know, password_of
-from ..agents.roster import Roster, fitting_models
+from ..agents.roster import Roster, fitting_models, subjects_of
 from ..engine.agent_jobs import Trials
 from ..engine.batch_files import BatchFiles
 from ..engine.batches import BatchOptions
@@ -19,7 +19,7 @@ from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
 from ..errors import Setting, SettingsError, Spell, Text, shown, spelled
 from ..models import Model, ModelSpec
 from ..models.model import Download, ModelName, NamedBy, Progress, price_of
-from ..models.prices import Price
+from ..models.prices import FREE, Price
 from ..models.providers import PROVIDERS, Providers, resolve
 from ..options import FOREVER
 from ..settings import Settings
@@ -97,6 +97,36 @@ class Assembly:
 
     def price_of(self, name: str) -> Price | None:
         return price_of(self.specs[name], self._prices)
+
+    @property
+    def is_free(self) -> bool:
+        return all(self.price_of(name) == FREE for name in self.specs)
+
+    def subjects(
+        self, agents: Iterable[str], models: Sequence[str], tell: Callable[[str], None]
+    ) -> dict[Subject, str]:
+        """The pairs of agents and models that fit, with the ids of the models."""
+        names = dict.fromkeys(map(self.roster.parse, agents))
+        fit, unfit = self.roster.pairs(subjects_of(names, models).values(), self.specs)
+        if unfit:
+            labels = ", ".join(subject.label for subject in unfit)
+            tell(f"Left out, as agent and model don't fit: {labels}")
+        return {subject: self.specs[subject.model].model_id for subject in fit}
+
+    def require_all(
+        self, settings: Settings, subjects: Collection[Subject], tell: Callable[[str], None]
+    ) -> None:
+        """Raise SettingsError before the first call of a command if anything is missing."""
+        self.require_tools(subjects)
+        self.require(announced(tell), subjects)
+        self.require_prices(settings.max_cost)
+        if agents := {subject.agent for subject in subjects} - {CHAT}:
+            from ..agents.sandboxes.kinds import kind_of
+
+            self.roster.look_up_versions(agents)
+            kind_of(settings.sandbox)
+            if settings.sandbox == "none":
+                tell("No sandbox: agents can read and change all that you can.")
 
     def opening(self, name: str) -> str:
         """What it takes before a model can be asked, in words."""

@@ -12,17 +12,16 @@ from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
 from ..errors import SettingsError
 from ..models.prices import parse_prices
 from ..options import PATH, PATHS, options_of
+from ..reports.terminal.progress_screen import ProgressScreen
 from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.context import load_for_run
 from ..skills.folder import skill_file
-from ..skills.skill import load_skill
 from .case_file import read_case_file
-from .descriptions import describe_skill, describe_task
+from .descriptions import describe_skill
 from .improvement import with_checks
 from .outcome import Taught
-from .progress_lines import ProgressScreen
-from .query_writing import trigger_task, write_triggers
+from .query_writing import write_triggers
 from .teach_models import TeachModels
 from .teach_run import TeachContext, open_models
 from .teach_settings import DEFAULT_CASES, DEFAULT_QUERIES, KINDS, TeachCommand, TeachSettings
@@ -40,6 +39,9 @@ Names = str | Sequence[str]  # one name, or several
 class TeachOptions(TypedDict, total=False):
     """The types of the options, for editors and type checkers; TeachSettings explains them."""
 
+    folder: AnyPath | None  # the project; default: the current folder
+    prices: Names  # lines as in the ini file
+    tell: Tell | None  # gets a line for each step
     examples: Names
     source: AnyPath | None
     traces: AnyPath | Sequence[AnyPath]
@@ -73,40 +75,21 @@ class TeachOptions(TypedDict, total=False):
     resume: bool
 
 
-def generate_skill(
-    task: str,
-    *,
-    folder: AnyPath | None = None,
-    prices: Names = (),
-    tell: Tell | None = None,
-    **options: Unpack[TeachOptions],
-) -> Taught:
+def generate_skill(task: str, **options: Unpack[TeachOptions]) -> Taught:
     """Write a skill and its cases, measure it on the students, improve it and save it.
 
-    ``folder`` is the project (default: the current folder), ``output`` the folder of the skill
-    (default: ``skills/NAME``). ``tell`` gets a line for each step; ``prices`` are lines as in the
-    ini file. Without students nothing is measured. Without ``force`` no skill is replaced, or
-    improved in place.
+    ``output`` is the folder of the skill (default: ``skills/NAME``). Without students nothing is
+    measured. Without ``force`` no skill is replaced, or improved in place.
     """
-    settings = _settings("generate", task, options)
-    return write_skill(settings, _context(folder, tell, prices, in_place=settings.force))
+    return write_skill(*_call("generate", task, options))
 
 
-def refine(
-    skill: AnyPath,
-    *,
-    task: str | None = None,
-    folder: AnyPath | None = None,
-    prices: Names = (),
-    tell: Tell | None = None,
-    **options: Unpack[TeachOptions],
-) -> Taught:
+def refine(skill: AnyPath, *, task: str | None = None, **options: Unpack[TeachOptions]) -> Taught:
     """Improve a skill by its cases, in place; unchanged if no version does better.
 
     With ``max_skill_tokens`` it is made shorter instead, if little is lost.
     """
-    settings = _settings("refine", task or _description(skill), options)
-    return refine_skill(Path(skill), settings, _context(folder, tell, prices))
+    return refine_skill(Path(skill), *_call("refine", task, options))
 
 
 def generate_cases(
@@ -114,67 +97,42 @@ def generate_cases(
     number: int = DEFAULT_CASES,
     *,
     task: str | None = None,
-    folder: AnyPath | None = None,
-    prices: Names = (),
-    tell: Tell | None = None,
     **options: Unpack[TeachOptions],
 ) -> Taught:
     """Write ``number`` more cases for a skill; the skill itself is unchanged."""
-    settings = _settings("cases", task or _description(skill), {**options, "cases": number})
-    return add_cases(Path(skill), settings, _context(folder, tell, prices))
+    return add_cases(Path(skill), *_call("cases", task, {**options, "cases": number}))
 
 
 def generate_triggers(
-    skill: AnyPath,
-    number: int = DEFAULT_QUERIES,
-    *,
-    folder: AnyPath | None = None,
-    prices: Names = (),
-    tell: Tell | None = None,
-    **options: Unpack[TeachOptions],
+    skill: AnyPath, number: int = DEFAULT_QUERIES, **options: Unpack[TeachOptions]
 ) -> Taught:
     """Write queries to a skill's evals/triggers.json until it has ``number`` in all.
 
     Half of them should open the skill, half are near misses. ``traces`` are files or folders whose
     user messages show how people ask.
     """
-    task = trigger_task(load_skill(skill_file(Path(skill))))
-    settings = _settings("triggers", task, {"students": (), **options, "queries": number})
-    return write_triggers(Path(skill), settings, _context(folder, tell, prices))
+    queries: TeachOptions = {"students": (), **options, "queries": number}
+    return write_triggers(Path(skill), *_call("triggers", None, queries))
 
 
-def describe(
-    skill: AnyPath,
-    *,
-    folder: AnyPath | None = None,
-    prices: Names = (),
-    tell: Tell | None = None,
-    **options: Unpack[TeachOptions],
-) -> Taught:
+def describe(skill: AnyPath, **options: Unpack[TeachOptions]) -> Taught:
     """Improve a skill's description by its queries; unchanged if none is shown to be better.
 
     ``with_skills`` and ``noise`` install other skills beside it. With ``anyway`` the best
     description is written even if it is not shown to be better.
     """
-    task = describe_task(load_skill(skill_file(Path(skill))))
-    settings = _settings("describe", task, options)
-    return describe_skill(Path(skill), settings, _context(folder, tell, prices))
+    return describe_skill(Path(skill), *_call("describe", None, options))
 
 
 def evaluate(
-    skill: AnyPath,
-    *,
-    references: bool = False,
-    folder: AnyPath | None = None,
-    prices: Names = (),
-    **options: Unpack[TeachOptions],
+    skill: AnyPath, *, references: bool = False, **options: Unpack[TeachOptions]
 ) -> RunResults:
     """Measure a skill by its own cases on the students, without pytest.
 
     With ``references``, the files that SKILL.md refers to are put in context too.
     """
     read = load_for_run(skill_file(Path(skill)), Settings(references=references))
-    settings = _settings("refine", read.description, options)
+    settings, context = _call("refine", None, options)
     if not settings.students:
         raise SettingsError(
             "students", "no model is named", "Name one, for example students=['haiku']."
@@ -183,7 +141,7 @@ def evaluate(
     url = settings.student_url or settings.teacher_url
     settings = replace(settings, teacher=settings.students[0], teacher_url=url)
     cases = read_case_file(read.file.parent, agents=settings.only_agents).cases
-    with open_models(settings, _context(folder, None, prices)) as models:
+    with open_models(settings, context) as models:
         return models.evaluate(read, with_checks(cases), models.students)
 
 
@@ -238,38 +196,30 @@ describe_async = _async_of(describe)
 evaluate_async = _async_of(evaluate)
 
 
-def _settings(command: TeachCommand, task: str, options: TeachOptions) -> TeachSettings:
+def _call(
+    command: TeachCommand, task: str | None, options: TeachOptions
+) -> tuple[TeachSettings, TeachContext]:
+    """What is asked for, and where."""
     defaults = {n: option.default for n, option in options_of(command, TeachSettings).items()}
     values: dict[str, Any] = {**defaults, **options}
+    folder, tell, prices = (values.pop(name, None) for name in ("folder", "tell", "prices"))
     for name, kind in KINDS.items():
         if name in values and kind.repeats:
             several = _several(values[name])
             values[name] = tuple(map(Path, several)) if kind == PATHS else several
         elif kind == PATH and values.get(name) is not None:
             values[name] = Path(values[name])
-    return TeachSettings(task, **values)
+    settings = TeachSettings(task or "", **values)
+    context = TeachContext(
+        root=Path(folder) if folder else Path.cwd(),
+        screen=ProgressScreen(lambda text: tell(text.rstrip("\n")) if tell else None),
+        opened=_OPENED.get(),
+        prices=parse_prices(_several(prices or ())),
+        in_place=settings.force,
+    )
+    return settings, context
 
 
 def _several(value: Any) -> tuple[Any, ...]:
     """A single name or path, or several."""
     return (value,) if isinstance(value, str | os.PathLike) else tuple(value)
-
-
-def _context(
-    folder: AnyPath | None, tell: Tell | None, prices: Names, *, in_place: bool = False
-) -> TeachContext:
-    def write(text: str) -> None:
-        if tell:
-            tell(text.rstrip("\n"))
-
-    return TeachContext(
-        root=Path(folder) if folder else Path.cwd(),
-        screen=ProgressScreen(write),
-        opened=_OPENED.get(),
-        prices=parse_prices(_several(prices)),
-        in_place=in_place,
-    )
-
-
-def _description(skill: AnyPath) -> str:
-    return load_skill(skill_file(Path(skill))).description

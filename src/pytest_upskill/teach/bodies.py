@@ -10,14 +10,14 @@ from ..errors import BudgetError
 from ..results.arm_comparison import unit_of
 from ..results.contrasts import points_words
 from ..results.verdict import Verdict
-from ..skills.skill import estimated_tokens
 from ..trials.arm import BASELINE, SKILL, TRACE
 from .case_writing import UsableCase
-from .drafts import Draft, DraftSpec, ask_for_draft
+from .drafts import Draft, DraftSpec, draft_request
 from .failures import report_for_teacher
 from .improvement import Improvement, lifts_of, mean_lift, measure, why_good_enough
 from .outcome import HELD_OUT, Attempt, Taught
-from .prompts import draft_form, fenced, for_agents, joined
+from .prompts import ALSO_TRIED, fenced, for_agents
+from .replies import Request
 from .teach_run import TeachRun
 
 _MOST_TRIED: Final = 8_000  # characters of an earlier version that the teacher is shown
@@ -33,21 +33,29 @@ class Bodies(Improvement):
 
     spec: DraftSpec = field(kw_only=True)
 
-    def propose(self) -> Draft:
-        settings, models, best = self.run.settings, self.run.models, self.best
+    def request(self) -> tuple[str, Request[Draft]]:
+        """By what fails with the best version."""
+        best, most, agents = self.best, self.spec.most_tokens, self.run.models.with_agents
         assert best.learning, "the best version is a measured one"
-        prompt = refine_prompt(
-            settings.task,
-            self.run.material.text,
-            best.draft,
-            report_for_teacher(best.learning),
-            [_tried_text(tried) for tried in self.attempts if tried.number > best.number],
-            self.spec.most_tokens,
-            agents=models.with_agents,
+        draft = best.draft
+        too_long = (
+            f"The body is too long: about {draft.tokens:,} tokens, and {most:,} are allowed. Write "
+            "a shorter one that says the same: leave out what every model knows."
         )
-        number = len(self.attempts) + 1
-        self.run.screen.begin(f"attempt {number}: {models.teacher} rewrites the skill…")
-        return ask_for_draft(models, prompt, self.spec, self.run.state.session)
+        parts = [
+            f"A skill was written for this task:\n{fenced('task', self.run.settings.task)}",
+            self.run.material.text,
+            f"This is the body of the skill:\n{fenced('skill', draft.body)}",
+            *(for_agents(draft.description, draft.files) if agents else []),
+            f"Students were asked questions with it. {report_for_teacher(best.learning)}",
+            *(f"{ALSO_TRIED}:\n{fenced('version', _tried_text(tried))}" for tried in self.later),
+            too_long if draft.tokens > most else "",
+            "Find out why answers fail, if some do, and write a better version. Fix the cause, "
+            "for all questions of this kind: a skill that only knows these questions is worth "
+            "nothing, and others will be asked. Keep what works. Change names and formats only "
+            "where they are wrong.",
+        ]
+        return "rewrites the skill", draft_request(parts, self.spec, agents=agents)
 
     @property
     def most_tokens(self) -> int:
@@ -90,44 +98,6 @@ def _tried_text(attempt: Attempt) -> str:
     if attempt.learning:
         return shortened(attempt.draft.body, _MOST_TRIED)
     return f"(attempt {attempt.number} could not be used: {attempt.problem})"
-
-
-def refine_prompt(
-    task: str,
-    material: str,
-    draft: Draft,
-    report: str,
-    tried: Sequence[str],
-    most_tokens: int,
-    *,
-    agents: bool = False,
-) -> str:
-    """``report``: how students did with this version; ``tried``: versions that were no better."""
-    tokens = estimated_tokens(draft.body)
-    shorter = (
-        f"The body is too long: about {tokens:,} tokens, and {most_tokens:,} are allowed. Write a "
-        "shorter one that says the same: leave out what every model knows."
-    )
-    former = [
-        f"This version was tried too and did no better:\n{fenced('version', text)}"
-        for text in tried
-    ]
-    return joined(
-        [
-            f"A skill was written for this task:\n{fenced('task', task)}",
-            material,
-            f"This is the body of the skill:\n{fenced('skill', draft.body)}",
-            *(for_agents(draft.description, draft.files) if agents else []),
-            f"Students were asked questions with it. {report}",
-            *former,
-            *([shorter] if tokens > most_tokens else []),
-            "Find out why answers fail, if some do, and write a better version. Fix the cause, "
-            "for all questions of this kind: a skill that only knows these questions is worth "
-            "nothing, and others will be asked. Keep what works. Change names and formats only "
-            "where they are wrong.",
-            draft_form(most_tokens, agents=agents),
-        ]
-    )
 
 
 def body_sentences(taught: Taught) -> Iterator[str]:

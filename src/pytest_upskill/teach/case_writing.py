@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from .._util.json_forms import json_path
+from .._util.secrets import masked
 from .._util.texts import digest, one_line, slug
 from ..checks import AnyCheck, grade, load_checked_cases, rubric_of, why_agent
 from ..checks.final_workspace import Workspace
@@ -24,21 +25,21 @@ from ..skills.case_forms import CaseTag
 from ..trials.answer import Answer, AnswerFile, Usage
 from ..trials.transcript import Activity
 from ..trials.trial import Question, start_files, user_text
-from .prompts import cases_prompt
+from .prompts import case_rules, fenced, fenced_part, joined, rejected_text
 from .replies import (
     CaseReply,
     LeftFileForm,
     NotUsable,
     QuestionFileForm,
+    Request,
     ask_for,
     cases_schema,
     offered,
     read_entries,
     read_reply,
-    teacher_question,
 )
-from .secrets import masked
 from .teach_run import TeachRun
+from .teach_settings import TeachSettings
 
 LEARN: Final = "learn"
 HOLDOUT: Final = "holdout"
@@ -122,8 +123,8 @@ class Author(ABC):
     @abstractmethod
     def request(
         self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]
-    ) -> tuple[str, str, str]:
-        """The system text, the prompt and the schema."""
+    ) -> Request[list[Any]]:
+        """What the model is asked for."""
 
     @abstractmethod
     def tried(self, reply: Any, existing: Cases) -> UsableCase:
@@ -131,8 +132,12 @@ class Author(ABC):
 
     def write(self, number: int, existing: Cases = ()) -> Authored:
         """Up to ``number`` cases that differ from the ``existing`` ones."""
-        batches = -(-number // self.batch)
-        return self._write(number, existing, (), batches + _ROUNDS)
+        return self._write(number, existing, (), self.rounds(number))
+
+    @classmethod
+    def rounds(cls, number: int) -> int:
+        """How many replies are asked for at most, if some of what they hold is rejected."""
+        return -(-number // cls.batch) + _ROUNDS if number else 0
 
     def replace(self, rejected: Sequence[Rejected], existing: Cases) -> list[UsableCase]:
         """Replacements for cases that were rejected later; those that are usable at once."""
@@ -163,11 +168,12 @@ class Author(ABC):
         return written
 
     def _ask(self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]) -> list[Any]:
-        system, prompt, schema = self.request(missing, existing, rejected[-_MOST_REJECTED:])
-        request = teacher_question(self.model, system, prompt, schema, self.run.state.session)
-        return ask_for(
-            self.run.models, request, lambda text: read_entries(text, self.key, self.question)
-        )
+        request = self.request(missing, existing, rejected[-_MOST_REJECTED:])
+        return ask_for(self.run.models, self.model, request, self.run.state.session)
+
+    def read(self, text: str) -> list[Any]:
+        """The entries of a reply."""
+        return read_entries(text, self.key, self.question)
 
     def _add(
         self, written: Authored, replies: Sequence[Any], existing: Cases, total: int
@@ -217,19 +223,19 @@ class CaseAuthor(Author):
 
     def request(
         self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]
-    ) -> tuple[str, str, str]:
+    ) -> Request[list[Any]]:
         judged, agents = self.run.models.judge is not None, self.run.settings.only_agents
-        prompt = cases_prompt(
-            self.run.settings.task,
+        questions = "\n".join(f"- {usable.case.input}" for usable in existing)
+        parts = [
+            f"The task:\n{fenced('task', self.run.settings.task)}",
             self.run.material.text,
-            self.body,
-            sum(missing),
-            [usable.case.input for usable in existing],
-            rejected,
-            judge=judged,
-            agents=agents,
-        )
-        return self.system, prompt, cases_schema(judged, agents=agents)
+            fenced_part("A skill for it, which may have gaps", "skill", self.body),
+            fenced_part("Asked already, so ask something else", "questions", questions),
+            rejected_text(rejected),
+            f"Write {sum(missing)} cases. {case_rules(judged, agents=agents)}",
+        ]
+        schema = cases_schema(judged, agents=agents)
+        return Request(self.system, joined(parts), schema, self.read)
 
     def tried(self, reply: Any, existing: Cases) -> UsableCase:
         models = self.run.models
@@ -328,6 +334,11 @@ class CaseTrial:
             return next((g.reason for g in graded if g.required and not g.passed), None)
         except CheckError as error:
             return str(error)
+
+
+def adversarial_cases(settings: TeachSettings) -> int:
+    """How many cases the adversary writes."""
+    return max(2, round(settings.cases / 4))
 
 
 def require_different(new: UsableCase, existing: Cases) -> None:

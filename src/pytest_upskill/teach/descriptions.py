@@ -12,9 +12,11 @@ from statistics import fmean
 from typing import Final
 
 from .._util.files import resolved
+from .._util.secrets import masked
 from .._util.texts import message_line, one_line, shortened, visible
 from ..checks import KINDS, checks_of
 from ..errors import InputError, shown
+from ..reports.terminal.progress_screen import Cell
 from ..results.run import RunResults
 from ..skills.case import Case
 from ..skills.folder import SKILL_NAMES, skill_file
@@ -28,14 +30,12 @@ from .drafts import Draft, draft_of, new_errors
 from .failures import MOST_BODY
 from .improvement import Improvement, change_of, sample_scores
 from .outcome import CURRENT, HELD_OUT, LEARNING, Attempt, AttemptChange, Taught
-from .progress_lines import Cell
-from .prompts import DESCRIBER, fenced, joined
+from .prompts import ALSO_TRIED, DESCRIBER, fenced, fenced_part, joined
 from .query_writing import read_queries
-from .replies import DESCRIPTION_SCHEMA, Loose, NotUsable, ask_for, read_reply, teacher_question
+from .replies import DESCRIPTION_SCHEMA, Loose, NotUsable, Request, read_reply
 from .saving import require_writable, save_taught, with_costs
-from .secrets import masked
 from .sources import Material, size_of
-from .teach_costs import estimate_descriptions, too_few_queries
+from .teach_costs import estimate_descriptions
 from .teach_models import TeachModels
 from .teach_run import TeachContext, open_models, require_unfinished, start_run
 from .teach_settings import TeachSettings, check
@@ -46,15 +46,12 @@ HELD_OUT_SHARE: Final = 0.4  # of the queries of each kind
 _MOST_QUERY: Final = 400  # characters that the teacher is shown
 
 
-def describe_task(skill: Skill) -> str:
-    """Tells the run from those of other commands when it is resumed."""
-    return f"description of {skill.name}"
-
-
 def describe_skill(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """Improve the description of a skill that has queries; unchanged if none is shown better."""
-    check(settings)
     start = draft_of(load_skill(skill_file(path)))
+    # The task tells the run from those of other commands when it is resumed.
+    settings = replace(settings, task=f"description of {start.name}")
+    check(settings)
     assert start.base, "a skill in a folder"
     folder = start.base.file.parent
     learning, held_out = split_cases(_required_queries(folder), HELD_OUT_SHARE)
@@ -64,10 +61,7 @@ def describe_skill(path: Path, settings: TeachSettings, context: TeachContext) -
         material = _queries_sent(start, learning, held_out)
         require_unfinished(settings, context, material)
         require_changeable(start)
-        queries = len(learning) + len(held_out)
-        estimate = estimate_descriptions(settings, models, start.base, queries)
-        held = [usable.case for usable in held_out]
-        estimate = replace(estimate, warning=too_few_queries(held, settings.attempts))
+        estimate = estimate_descriptions(settings, models, start.base, learning, held_out)
         neighbours = _neighbours_text(models, start.base)
         run = start_run(settings, context, models, material, estimate, start.folder_name)
         loop = Descriptions(run, learning, held_out, neighbours=neighbours)
@@ -130,31 +124,41 @@ class Descriptions(Improvement):
 
     neighbours: str = field(kw_only=True)  # skills that are installed beside it
 
-    def propose(self) -> Draft:
-        models, best = self.run.models, self.best
+    def request(self) -> tuple[str, Request[Draft]]:
+        """By what students did with the learning queries."""
+        best, current, scratch = self.best, self.attempts[0].draft, self.run.state.folder
         assert best.learning, "the best version is a measured one"
-        prompt = description_prompt(
-            best.draft.name,
-            shortened(best.draft.body, MOST_BODY),
-            self._tried(best),
-            query_report(best.learning, [usable.case for usable in self.learning]),
-            self.neighbours,
-            [self._tried(attempt) for attempt in self.attempts if attempt.number > best.number],
-        )
-        number = len(self.attempts) + 1
-        self.run.screen.begin(f"attempt {number}: {models.teacher} rewrites the description…")
-        session, scratch = self.run.state.session, self.run.state.folder
-        request = teacher_question(models.teacher, DESCRIBER, prompt, DESCRIPTION_SCHEMA, session)
-        current = self.attempts[0].draft
-        return ask_for(models, request, lambda text: read_description(text, current, scratch))
+        body = shortened(best.draft.body, MOST_BODY)
+        report = query_report(best.learning, [usable.case for usable in self.learning])
+        parts = [
+            f"The skill is called {best.draft.name}. This is its text, which the agent sees only "
+            f"after it opened the skill:\n{fenced('skill', body)}",
+            f"This is its description {self._tried(best, 'description')}",
+            fenced_part("Skills that are installed beside it", "others", self.neighbours),
+            f"What happened with some queries:\n\n{fenced('queries', report)}",
+            *(f"{ALSO_TRIED} {self._tried(attempt, 'version')}" for attempt in self.later),
+            "Write a better description. Find out what the queries have in common that are "
+            "decided wrong, and describe that kind of task, or say what the skill is not for. Do "
+            "not list these queries or their details: others will be asked, and a description "
+            "that only knows these is worth nothing. Promise nothing that the skill does not do.",
+            f'Reply with JSON only: {{"description": "…"}}. It has at most '
+            f"{LONGEST_DESCRIPTION:,} characters, on one line, without markup; half of that is "
+            "often enough.",
+        ]
 
-    def _tried(self, attempt: Attempt) -> tuple[str, str]:
-        """A version as its teacher sees it: what it says, and what it gets right."""
+        def read(text: str) -> Draft:
+            return read_description(text, current, scratch)
+
+        request = Request(DESCRIBER, joined(parts), DESCRIPTION_SCHEMA, read)
+        return "rewrites the description", request
+
+    def _tried(self, attempt: Attempt, label: str) -> str:
+        """A version as its teacher sees it: what it gets right, and what it says."""
         if attempt.learning is None:
             problem = f"(it could not be used: {message_line(attempt.problem or '', 300)})"
-            return problem, f"attempt {attempt.number}"
-        right = self.right(attempt.learning)
-        return attempt.draft.description, f"{right:.0%} of the queries below decided right"
+            return f"(attempt {attempt.number}):\n{fenced(label, problem)}"
+        right = f"{self.right(attempt.learning):.0%} of the queries below decided right"
+        return f"({right}):\n{fenced(label, attempt.draft.description)}"
 
     def is_different(self, draft: Draft) -> bool:
         earlier = {attempt.draft.description for attempt in self.attempts if attempt.learning}
@@ -384,38 +388,3 @@ def query_report(results: RunResults, queries: Iterable[Case]) -> str:
         line = f"- {wish}; opened in {opened} of {len(records)}{others}: {text}"
         rows.append((scores[query.id] + number / 1e6, line))
     return "\n".join(line for _, line in sorted(rows))
-
-
-def description_prompt(
-    name: str,
-    body: str,
-    best: tuple[str, str],
-    report: str,
-    neighbours: str,
-    former: Sequence[tuple[str, str]],
-) -> str:
-    """``report``: what students did with the queries; ``neighbours``: other installed skills."""
-    tried = [
-        f"This version was tried too and did no better ({right}):\n{fenced('version', text)}"
-        for text, right in former
-    ]
-    description, right = best
-    return joined(
-        [
-            f"The skill is called {name}. This is its text, which the agent sees only after it "
-            f"opened the skill:\n{fenced('skill', body)}",
-            f"This is its description ({right}):\n{fenced('description', description)}",
-            f"Skills that are installed beside it:\n{fenced('others', neighbours)}"
-            if neighbours
-            else "",
-            f"What happened with some queries:\n\n{fenced('queries', report)}",
-            *tried,
-            "Write a better description. Find out what the queries have in common that are "
-            "decided wrong, and describe that kind of task, or say what the skill is not for. Do "
-            "not list these queries or their details: others will be asked, and a description "
-            "that only knows these is worth nothing. Promise nothing that the skill does not do.",
-            f'Reply with JSON only: {{"description": "…"}}. It has at most '
-            f"{LONGEST_DESCRIPTION:,} characters, on one line, without markup; half of that is "
-            "often enough.",
-        ]
-    )

@@ -3,7 +3,7 @@
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +12,15 @@ from typing import Final
 import yaml
 
 from .._util.files import read_file, replace_file
+from .._util.secrets import masked
 from .._util.texts import counted, one_line, slug
 from ..errors import spelled
 from ..lint.skill_rules import lint_skill_file
 from ..skills.folder import installed_files, skill_file
 from ..skills.frontmatter import YAML_ERRORS, parse, read_yaml, with_field
 from ..skills.skill import LONGEST_NAME, Skill, estimated_tokens, is_valid_name, load_skill
-from .prompts import TEACHER, TEACHER_OF_AGENTS
-from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, ask_for, read_reply, teacher_question
-from .secrets import masked
-from .teach_models import TeachModels
+from .prompts import draft_form, joined, teacher_role
+from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, Request, read_reply
 
 _FOLDERS: Final = ("references", "scripts", "assets")
 _GOOD_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -118,11 +117,12 @@ class DraftSpec:
     name: str | None = None
 
 
-def ask_for_draft(models: TeachModels, prompt: str, spec: DraftSpec, session: int) -> Draft:
-    """A version by the teacher; UnusableError if it is still no valid skill after one repair."""
-    system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
-    request = teacher_question(models.teacher, system, prompt, DRAFT_SCHEMA, session)
-    return ask_for(models, request, lambda text: read_draft(text, spec))
+def draft_request(parts: Sequence[str], spec: DraftSpec, *, agents: bool) -> Request[Draft]:
+    """Asks for a version that is a valid skill; ``parts`` say what for."""
+    prompt = joined([*parts, draft_form(spec.most_tokens, agents=agents)])
+    return Request(
+        teacher_role(agents=agents), prompt, DRAFT_SCHEMA, lambda text: read_draft(text, spec)
+    )
 
 
 def read_draft(text: str, spec: DraftSpec) -> Draft:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from .._util.secrets import masked
 from .._util.texts import counted, one_line, shortened
 from ..results.run import RunResults
 from ..results.summary import Summary
@@ -10,7 +11,6 @@ from ..trials.answer import AnswerFile
 from ..trials.records import Record
 from ..trials.subject import CHAT
 from .prompts import fenced
-from .secrets import masked
 from .traces import condensed, teaching_turns
 
 MOST_BODY: Final = 8_000  # characters of the skill, where only its description is at stake

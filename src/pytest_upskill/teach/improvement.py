@@ -14,6 +14,7 @@ from typing import Final
 from .._util.texts import counted, message_line
 from ..checks import CheckedCase
 from ..errors import BudgetError, UnusableError
+from ..reports.terminal.progress_screen import Cell, as_sentence, cells_of
 from ..results.arm_comparison import unit_of
 from ..results.contrasts import Contrast
 from ..results.run import RunResults
@@ -24,8 +25,7 @@ from ..trials.subject import Subject
 from .case_writing import UsableCase
 from .drafts import Draft, loaded
 from .outcome import CURRENT, HELD_OUT, LEARNING, Attempt, AttemptChange, Part, Taught
-from .progress_lines import Cell, as_sentence, cells_of
-from .replies import no_answer
+from .replies import Request, ask_for, no_answer
 from .teach_run import TeachRun
 
 _PLATEAU: Final = 2  # stop after this many versions without a better one
@@ -47,8 +47,8 @@ class Improvement(ABC):
     # What a kind of proposal says.
 
     @abstractmethod
-    def propose(self) -> Draft:
-        """Ask the teacher for a version; UnusableError if no reply is usable, or BudgetError."""
+    def request(self) -> tuple[str, Request[Draft]]:
+        """What the teacher does next, in words, and what it is asked for."""
 
     @abstractmethod
     def is_different(self, draft: Draft) -> bool:
@@ -70,9 +70,14 @@ class Improvement(ABC):
     def decide(self, taught: Taught) -> Taught:
         """Choose a version, by the learning and perhaps the held-out cases."""
 
+    def propose(self) -> Draft:
+        """Ask the teacher; UnusableError if no reply is usable, or BudgetError."""
+        teacher, (doing, request) = self.run.models.teacher, self.request()
+        self.run.screen.begin(f"attempt {len(self.attempts) + 1}: {teacher} {doing}…")
+        return ask_for(self.run.models, teacher, request, self.run.state.session)
+
     def measure(self, draft: Draft, cases: Sequence[UsableCase]) -> RunResults:
-        models = self.run.models
-        return measure(self.run, draft, cases, models.students)
+        return measure(self.run, draft, cases)
 
     def cells(self, results: RunResults) -> list[Cell]:
         """The numbers of each student, for the screen."""
@@ -92,6 +97,11 @@ class Improvement(ABC):
     @property
     def best(self) -> Attempt:
         return max(self.attempts, key=self.merit)
+
+    @property
+    def later(self) -> list[Attempt]:
+        """What was tried after the best version, and is no better."""
+        return self.attempts[self.best.number :]
 
     @property
     def current(self) -> Attempt | None:
@@ -161,7 +171,7 @@ class Improvement(ABC):
             self.run.screen.row(attempt.label, self.cells(attempt.learning), self.size(attempt))
         else:
             problem = message_line(attempt.problem or "", 120)
-            self.run.screen.line(f"{attempt.label:<11}{problem}")
+            self.run.screen.text(f"{attempt.label:<11}{problem}")
         self.run.state.keep_attempt(attempt)
 
     # The decision.
@@ -313,7 +323,7 @@ def measure(
     run: TeachRun,
     draft: Draft,
     cases: Sequence[UsableCase],
-    students: Mapping[Subject, str],
+    students: Mapping[Subject, str] | None = None,
     *,
     trace: str | None = None,
     only_baseline: bool = False,
@@ -323,6 +333,7 @@ def measure(
     With a trace there is one more arm, which has the trace instead of the skill.
     """
     checked = with_checks(cases)
+    students = run.models.students if students is None else students
     with loaded(draft, run.state.folder) as skill:
         baseline, with_skill = run.models.arms(skill, checked, students)
         arms = [baseline] if only_baseline else [baseline, with_skill]

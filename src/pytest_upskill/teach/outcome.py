@@ -12,13 +12,13 @@ from pydantic import PlainSerializer
 
 from .._util.texts import counted, dollars, message_line, one_line
 from ..errors import shown
+from ..reports.terminal.progress_screen import wrapped
 from ..results.arm_comparison import unit_of
 from ..results.contrasts import Contrast, points_words
 from ..results.run import RunResults
 from ..settings import Score
 from ..stats import Lift
 from .drafts import Draft
-from .progress_lines import wrapped
 
 Part = Literal["learn", "holdout"]
 LEARNING: Final = "learning"

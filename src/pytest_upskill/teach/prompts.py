@@ -15,11 +15,11 @@ _TEACH: Final = (
     "choose between them, what goes wrong and what fixes it. Leave out what every model knows. "
     f"Short rules with one example each are better than prose.\n\n{DATA}"
 )
-TEACHER: Final = (
+_TEACHER: Final = (
     "You write Agent Skills. A skill is a short text that is put into the context of a smaller "
     f"language model, the student, so that it does one kind of task right. {_TEACH}"
 )
-TEACHER_OF_AGENTS: Final = (
+_TEACHER_OF_AGENTS: Final = (
     "You write Agent Skills. A skill is a folder with instructions, and perhaps with references "
     "and scripts, for an agent: a language model with tools that works in a folder of files. The "
     "agent, the student, sees the name and the description of the skill, and opens the "
@@ -58,10 +58,8 @@ DESCRIBER: Final = (
     "description makes it open this skill when it is needed, and only then: it says what the skill "
     f"does and when to use it, in the words of those who ask.\n\n{DATA}"
 )
-_QUERIES_FORM: Final = (
-    'Reply with JSON only: {"queries": [{"query": "what the user types", "should_trigger": true}]}.'
-)
-_QUERY_RULES: Final = (
+ALSO_TRIED: Final = "This version was tried too and did no better"
+QUERY_RULES: Final = (
     "- Write as users do: what they want and why, with details such as file names, numbers, "
     "places and what they tried. Vary length and tone; some are casual, in lower case, with a "
     "typo.\n"
@@ -70,8 +68,13 @@ _QUERY_RULES: Final = (
     "- should_trigger true: a task that this skill is for and that an agent can't do well "
     "without. Cover all that the skill does, also in words that its description does not have.\n"
     "- should_trigger false: a near miss. It has words or topics in common with the description, "
-    "but needs something else. Nothing that is obviously about another topic."
+    "but needs something else. Nothing that is obviously about another topic.\n\n"
+    'Reply with JSON only: {"queries": [{"query": "what the user types", "should_trigger": true}]}.'
 )
+
+
+def teacher_role(*, agents: bool) -> str:
+    return _TEACHER_OF_AGENTS if agents else _TEACHER
 
 
 def fenced(label: str, text: str) -> str:
@@ -80,16 +83,13 @@ def fenced(label: str, text: str) -> str:
     return f"<{label} {mark}>\n{text}\n</{label} {mark}>"
 
 
+def fenced_part(intro: str, label: str, text: str) -> str:
+    """An introduction and a text; nothing if there is no text."""
+    return f"{intro}:\n{fenced(label, text)}" if text else ""
+
+
 def joined(parts: Iterable[str]) -> str:
     return "\n\n".join(part for part in parts if part)
-
-
-def draft_prompt(
-    task: str, material: str, most_tokens: int, *, improves: bool, agents: bool = False
-) -> str:
-    wish = "Improve the skill below, as this asks:" if improves else "Write a skill for this task:"
-    form = draft_form(most_tokens, agents=agents)
-    return joined([f"{wish}\n{fenced('task', task)}", material, form])
 
 
 def draft_form(most_tokens: int, *, agents: bool) -> str:
@@ -120,40 +120,14 @@ def for_agents(description: str, files: Sequence[tuple[str, str]]) -> list[str]:
     return parts
 
 
-def cases_prompt(
-    task: str,
-    material: str,
-    body: str,
-    number: int,
-    asked: Sequence[str],
-    rejected: Sequence[tuple[str, str]],
-    *,
-    judge: bool,
-    agents: bool = False,
-) -> str:
-    """``rejected``: questions of an earlier reply that can't be used, and why."""
-    questions = "\n".join(f"- {question}" for question in asked)
-    return joined(
-        [
-            f"The task:\n{fenced('task', task)}",
-            material,
-            f"A skill for it, which may have gaps:\n{fenced('skill', body)}" if body else "",
-            f"Asked already, so ask something else:\n{fenced('questions', questions)}"
-            if questions
-            else "",
-            _rejected(rejected),
-            f"Write {number} cases. {_case_rules(judge, agents=agents)}",
-        ]
-    )
-
-
-def _rejected(rejected: Sequence[tuple[str, str]]) -> str:
+def rejected_text(rejected: Sequence[tuple[str, str]]) -> str:
+    """Questions of an earlier reply that can't be used, and why."""
     reasons = "\n".join(f"- {text}\n  rejected because {reason}" for text, reason in rejected)
     before = "You wrote these before. They were rejected, so write others in their place"
-    return f"{before}:\n{fenced('rejected', reasons)}" if reasons else ""
+    return fenced_part(before, "rejected", reasons)
 
 
-def _case_rules(judge: bool, *, agents: bool) -> str:
+def case_rules(judge: bool, *, agents: bool) -> str:
     usually = "" if agents else ", and is mostly empty"
     agent_keys = ', "leaves": [], "reference_files": [], "wrong_files": []' if agents else ""
     return (
@@ -172,31 +146,3 @@ def _case_rules(judge: bool, *, agents: bool) -> str:
         '[], "expected": {"contains": ["…"], "not_contains": ["…"]}, "tags": ["…"], "reference": '
         f'"…", "wrong": "…"{agent_keys}}}]}}. Leave out checks that a case does not need.'
     )
-
-
-def queries_prompt(
-    name: str,
-    skill: str,
-    messages: str,
-    existing: Sequence[tuple[str, bool]],
-    missing: Sequence[int],
-    rejected: Sequence[tuple[str, str]],
-) -> str:
-    """``missing``: how many that should open the skill, and that should not."""
-    queries = "\n".join(f"- {'yes' if should else 'no'}: {query}" for query, should in existing)
-    parts = [
-        f"The skill is called {name}. This is its SKILL.md:\n{fenced('skill', skill)}",
-        "What users of this project asked. Take their tone and their tasks; a message that fits "
-        f"may become a query as it is:\n{fenced('messages', messages)}"
-        if messages
-        else "",
-        f"In the set already (yes: should open the skill), so write others:\n"
-        f"{fenced('queries', queries)}"
-        if queries
-        else "",
-        _rejected(rejected),
-        f"Write {missing[0]} with should_trigger true and {missing[1]} with should_trigger false.\n"
-        f"{_QUERY_RULES}",
-        _QUERIES_FORM,
-    ]
-    return joined(parts)

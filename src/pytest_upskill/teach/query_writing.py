@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from .._util.files import resolved, save_file, why_unwritable
 from .._util.json_forms import read_json
+from .._util.secrets import masked
 from .._util.texts import counted, visible
 from ..errors import CasesError, InputError, Setting, TeachError
 from ..skills.case import OPENS, STAYS_CLOSED, Case
@@ -23,10 +24,9 @@ from ..skills.trigger_loading import TRIGGERS_NAME, all_triggers, load_triggers
 from .case_writing import Author, Cases, Missing, Rejected, UsableCase, require_different
 from .drafts import draft_of
 from .outcome import Attempt, Taught
-from .progress_lines import as_sentence
-from .prompts import QUERY_AUTHOR, queries_prompt
-from .replies import QUERIES_SCHEMA, Loose, NotUsable, read_reply
-from .secrets import masked
+from .prompts import QUERY_AUTHOR, QUERY_RULES, fenced, fenced_part, joined, rejected_text
+from .replies import QUERIES_SCHEMA, Loose, NotUsable, Request, read_reply
+from .saving import with_costs
 from .sources import Material, read_user_messages, size_of, trace_budget
 from .teach_costs import estimate_queries
 from .teach_run import TeachContext, open_models, require_unfinished, start_run
@@ -51,8 +51,10 @@ class QueryReply(Loose):
 
 def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """Add queries to a skill's set until it has as many as asked for, half of each kind."""
-    check(settings)
     skill = load_skill(skill_file(path))
+    # The task tells the run from those of other commands when it is resumed.
+    settings = replace(settings, task=f"queries for {skill.name}: {skill.description}")
+    check(settings)
     folder = skill.file.parent
     file = _growable_file(folder)
     entries = _entries(file)
@@ -67,7 +69,7 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
             problem = f"this skill has {counted(len(old), 'query')} already ({_kinds(old)})"
             hint = ("Ask for more with ", Setting("queries"), f" {len(old) + 2}.")
             raise CasesError(file, problem, hint)
-        estimate = estimate_queries(models, material, number)
+        estimate = estimate_queries(QueryAuthor, models, material, number)
         run = start_run(settings, context, models, material, estimate, skill.name)
         context.screen.begin(f"Generating queries with {models.author}…")
         written = QueryAuthor(run, models.author, skill, messages.text).write(number, old)
@@ -78,8 +80,7 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
         new = [usable.data for usable in written.usable]
         text = json.dumps([*_entries(file), *new], indent=2, ensure_ascii=False)
         save_file(file, f"{text}\n")
-        spent = models.spent()
-        run.mark_saved(folder, spent)
+        run.mark_saved(folder, models.spent())
         queries = [*old, *written.usable]
         sentences = [f"{_kinds(queries)}; {len(new):,} of them new, in {TRIGGERS_NAME}."]
         if fewer := settings.queries - len(queries):
@@ -87,18 +88,12 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
             sentences.append(
                 f"{counted(fewer, 'query')} {wanted}. Run it again to complete the set."
             )
-        sentences += [
-            "Read them before you use them: one of the wrong kind counts against the skill.",
-            *map(as_sentence, run.final_notes()),
-        ]
+        sentences.append(
+            "Read them before you use them: one of the wrong kind counts against the skill."
+        )
         current = Attempt(1, draft_of(skill), is_new=False)
         taught = Taught(skill.name, (current,), 1, stop=written.stop, sentences=tuple(sentences))
-        return replace(taught, folder=folder, cost=spent)
-
-
-def trigger_task(skill: Skill) -> str:
-    """Tells the run from those of other commands when it is resumed."""
-    return f"queries for {skill.name}: {skill.description}"
+        return with_costs(replace(taught, folder=folder), run)
 
 
 @dataclass(frozen=True)
@@ -124,16 +119,31 @@ class QueryAuthor(Author):
 
     def request(
         self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]
-    ) -> tuple[str, str, str]:
-        prompt = queries_prompt(
-            self.skill.name,
-            read_text(self.skill.file)[:_MOST_SKILL],
-            self.messages,
-            [(usable.case.input, usable.case.should_open) for usable in existing],
-            missing,
-            rejected,
+    ) -> Request[list[Any]]:
+        queries = "\n".join(
+            f"- {'yes' if usable.case.should_open else 'no'}: {usable.case.input}"
+            for usable in existing
         )
-        return QUERY_AUTHOR, prompt, QUERIES_SCHEMA
+        text = read_text(self.skill.file)[:_MOST_SKILL]
+        parts = [
+            f"The skill is called {self.skill.name}. This is its SKILL.md:\n"
+            f"{fenced('skill', text)}",
+            fenced_part(
+                "What users of this project asked. Take their tone and their tasks; a message that "
+                "fits may become a query as it is",
+                "messages",
+                self.messages,
+            ),
+            fenced_part(
+                "In the set already (yes: should open the skill), so write others",
+                "queries",
+                queries,
+            ),
+            rejected_text(rejected),
+            f"Write {missing[0]} with should_trigger true and {missing[1]} with should_trigger "
+            f"false.\n{QUERY_RULES}",
+        ]
+        return Request(QUERY_AUTHOR, joined(parts), QUERIES_SCHEMA, self.read)
 
     def tried(self, reply: Any, existing: Cases) -> UsableCase:
         form = read_reply(json.dumps(reply), QueryReply)

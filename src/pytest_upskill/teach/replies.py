@@ -7,17 +7,17 @@ Schema and want every key to be required. The forms accept what servers without 
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from .._util.secrets import masked
 from .._util.texts import one_line
 from ..checks.judging import sent_back
 from ..errors import BudgetError, TeachError, UnusableError
 from ..trials.answer import NoAnswer, Reply
 from ..trials.trial import Question
-from .secrets import masked
 from .teach_models import TeachModels
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -155,26 +155,31 @@ class NotUsable(Exception):
         super().__init__("; ".join(self.problems))
 
 
-def teacher_question(
-    model: str, system: str, prompt: str, schema: str, session: int = 1
-) -> Question:
-    """A prompt, with secrets masked; in a new ``session`` it gets a new answer."""
-    text = masked(prompt)
-    return Question(model, system, (("user", text),), TEACHER_MAX_OUTPUT, session, schema)
+@dataclass(frozen=True)
+class Request(Generic[Value]):
+    """What a model is asked to write, and how its reply is read."""
+
+    system: str
+    prompt: str
+    schema: str
+    read: Callable[[str], Value]  # raises NotUsable
+    repairs: int = 1
 
 
-def ask_for(
-    models: TeachModels, question: Question, read: Callable[[str], Value], repairs: int = 1
-) -> Value:
-    """What ``read`` makes of the reply; the problems that it finds are sent back.
+def ask_for(models: TeachModels, model: str, request: Request[Value], session: int) -> Value:
+    """What is read of the reply, or of a repaired one; in a new ``session`` it is a new one.
 
     UnusableError if the last reply is not usable either, unless its problems are only advice.
     """
+    prompt = masked(request.prompt)
+    question = Question(
+        model, request.system, (("user", prompt),), TEACHER_MAX_OUTPUT, session, request.schema
+    )
     usable = list[Value]()
-    for repairs_left in range(repairs, -1, -1):
+    for repairs_left in range(request.repairs, -1, -1):
         text = answered(models, models.ask([question])[0])
         try:
-            return read(text)
+            return request.read(text)
         except NotUsable as error:
             usable += [] if error.value is None else [error.value]
             problems = error.problems
@@ -188,8 +193,8 @@ def ask_for(
     if usable:
         return usable[-1]
     reasons = [one_line(problem, 300) for problem in problems[:_MOST_SHOWN]]
-    times = "twice" if repairs == 1 else f"{repairs + 1} times"
-    lines = "\n  ".join([f"{question.model} returned an unusable reply {times}:", *reasons])
+    times = "twice" if request.repairs == 1 else f"{request.repairs + 1} times"
+    lines = "\n  ".join([f"{model} returned an unusable reply {times}:", *reasons])
     raise UnusableError(f"{lines}\n  Try a stronger model.") from None
 
 

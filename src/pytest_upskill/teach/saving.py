@@ -12,8 +12,10 @@ from time import monotonic
 from typing import Any, Final
 
 from .._util.files import exchange, read_file, reason_of, replace_file, why_unwritable
+from .._util.secrets import masked
 from .._util.texts import slug
 from ..errors import InputError, Setting, SettingsError, shown
+from ..reports.terminal.progress_screen import as_sentence
 from ..skills.folder import CASES_NAME, is_skill
 from ..skills.skill import LONGEST_NAME
 from ..trials.arm import SKILL
@@ -21,8 +23,6 @@ from .case_file import CaseFile, case_file_text
 from .case_writing import HOLDOUT, UsableCase
 from .drafts import Draft
 from .outcome import Attempt, Taught
-from .progress_lines import as_sentence
-from .secrets import masked
 from .teach_run import TeachRun
 
 _FORMAT_VERSION: Final = "1.0"  # of the format, as upskill writes it

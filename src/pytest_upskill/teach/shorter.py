@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from .._util.secrets import masked
 from .._util.texts import counted, message_line, one_line, unsigned_points
 from ..results.contrasts import is_within
 from ..results.run import RunResults
@@ -22,9 +23,8 @@ from .drafts import Draft, form_of, new_errors
 from .failures import report_for_teacher
 from .improvement import Improvement, mean_lift
 from .outcome import HELD_OUT, LEARNING, Attempt, AttemptChange, Taught
-from .prompts import TEACHER, TEACHER_OF_AGENTS, fenced, for_agents, joined
-from .replies import VERSION_SCHEMA, NotUsable, ask_for, teacher_question
-from .secrets import masked
+from .prompts import fenced, for_agents, joined, teacher_role
+from .replies import VERSION_SCHEMA, NotUsable, Request
 
 MOST_SIZES: Final = 3
 _NEAR: Final = 1.15  # sizes with a smaller ratio are the same
@@ -66,28 +66,37 @@ class Shorter(Improvement):
             if size not in tried and size < min(reached, default=size + 1)
         ]
 
-    def propose(self) -> Draft:
-        models, number = self.run.models, len(self.attempts) + 1
-        size, whole = self.most_tokens or self.limit, self._whole
-        writes = f"{models.teacher} writes {size:,} tokens at most"
-        self.run.screen.begin(f"attempt {number}: {writes}…")
+    def request(self) -> tuple[str, Request[Draft]]:
+        """By how students do with the whole skill, and with the last shorter version."""
+        whole, agents, scratch = self._whole, self.run.models.with_agents, self.run.state.folder
+        original, most = whole.draft, self.most_tokens or self.limit
         assert whole.learning, "versions are only written of a skill that was measured"
-        prompt = shorten_prompt(
-            self.run.settings.task,
-            whole.draft,
-            report_for_teacher(whole.learning),
-            [_tried_text(attempt) for attempt in self._shorter[-1:]],
-            size,
-            agents=models.with_agents,
-        )
-        system = TEACHER_OF_AGENTS if models.with_agents else TEACHER
-        session, scratch = self.run.state.session, self.run.state.folder
-        request = teacher_question(models.teacher, system, prompt, VERSION_SCHEMA, session)
+        also = "and of its files, which stay as they are" if agents else "and nothing else"
+        parts = [
+            f"A skill was written for this task:\n{fenced('task', self.run.settings.task)}",
+            f"This is the body of the skill, about {original.tokens:,} tokens:\n"
+            f"{fenced('skill', original.body)}",
+            *(for_agents(original.description, ()) if agents else []),
+            "Students were asked questions with the whole skill. "
+            f"{report_for_teacher(whole.learning)}",
+            *map(_tried_text, self._shorter[-1:]),
+            f"Write a shorter body: at most {most:,} tokens, counted as bytes divided by 4, "
+            f"so at most {4 * most:,} bytes. A longer one is not taken. Keep what answers "
+            "need: exact names, commands, values, formats, and the rules to choose between them. "
+            "Leave out first what no answer needs, then what every model knows. Keep rules that "
+            "hold for all questions of this kind, not just for those that were asked: others "
+            f"will be. Do not change what is right. The student sees the body {also}; name no file "
+            "that is not there, and add none.",
+            'Reply with JSON only: {"body": "the shorter text of the skill in Markdown, without '
+            'frontmatter"}.',
+        ]
 
-        def read(text: str) -> Draft:
-            return read_version(text, whole.draft, size, scratch)
+        def read(text: str) -> Draft:  # one that is too long is asked for again, never cut
+            return read_version(text, original, most, scratch)
 
-        return ask_for(models, request, read, _REPAIRS)  # asked for again if too long, never cut
+        role = teacher_role(agents=agents)
+        request = Request(role, joined(parts), VERSION_SCHEMA, read, _REPAIRS)
+        return f"writes {most:,} tokens at most", request
 
     def is_different(self, draft: Draft) -> bool:
         return all(draft.body != attempt.draft.body for attempt in self.attempts)
@@ -305,35 +314,3 @@ def _tried_text(attempt: Attempt) -> str:
     body = fenced("version", attempt.draft.body)
     tokens, report = counted(attempt.draft.tokens, "token"), report_for_teacher(attempt.learning)
     return f"This shorter version, about {tokens}, was tried:\n{body}\nWith it: {report}"
-
-
-def shorten_prompt(
-    task: str,
-    original: Draft,
-    report: str,
-    tried: Sequence[str],
-    most_tokens: int,
-    *,
-    agents: bool = False,
-) -> str:
-    """``report``: how students do with the whole skill; ``tried``: shorter versions likewise."""
-    also = "and of its files, which stay as they are" if agents else "and nothing else"
-    return joined(
-        [
-            f"A skill was written for this task:\n{fenced('task', task)}",
-            f"This is the body of the skill, about {original.tokens:,} tokens:\n"
-            f"{fenced('skill', original.body)}",
-            *(for_agents(original.description, ()) if agents else []),
-            f"Students were asked questions with the whole skill. {report}",
-            *tried,
-            f"Write a shorter body: at most {most_tokens:,} tokens, counted as bytes divided by 4, "
-            f"so at most {4 * most_tokens:,} bytes. A longer one is not taken. Keep what answers "
-            "need: exact names, commands, values, formats, and the rules to choose between them. "
-            "Leave out first what no answer needs, then what every model knows. Keep rules that "
-            "hold for all questions of this kind, not just for those that were asked: others "
-            f"will be. Do not change what is right. The student sees the body {also}; name no file "
-            "that is not there, and add none.",
-            'Reply with JSON only: {"body": "the shorter text of the skill in Markdown, without '
-            'frontmatter"}.',
-        ]
-    )

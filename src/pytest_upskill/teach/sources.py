@@ -12,6 +12,7 @@ from typing import Any, Final
 from .._util.files import reason_of
 from .._util.git import ignored_in
 from .._util.json_forms import read_json
+from .._util.secrets import masked
 from .._util.texts import counted, digest, guess, one_line, shortened
 from ..errors import InputError, SettingsError, TraceError, shown
 from ..skills.folder import (
@@ -26,7 +27,6 @@ from ..skills.folder import (
 from ..skills.skill import estimated_tokens, load_skill
 from .drafts import Draft, draft_of
 from .prompts import fenced
-from .secrets import masked
 from .teach_settings import TeachSettings
 from .traces import Condensed, condensed, read_trace
 

@@ -1,6 +1,7 @@
 """What a run will cost at most, and whether its cases or queries are enough to show anything."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from .._util.texts import counted, unsigned_points
@@ -20,8 +21,8 @@ from ..stats.intervals import LEVEL, unseen
 from ..stats.power import fewest_cases
 from ..trials.answer import Usage
 from ..trials.trial import lift_sample_of
-from .case_file import ids_held_out
-from .case_writing import CaseAuthor, UsableCase
+from .case_file import ids_held_out, split_cases
+from .case_writing import Author, CaseAuthor, UsableCase, adversarial_cases
 from .failures import MOST_BODY, MOST_TRACES
 from .shorter import MOST_SIZES
 from .sources import Material
@@ -34,7 +35,6 @@ _DRAFT: Final = 1_200
 _CASE: Final = 250
 _FAILURES: Final = 1_500
 _QUERY: Final = 60
-_QUERY_BATCH: Final = 30
 _DESCRIPTION: Final = 300
 _LISTED_SKILL: Final = 100
 _CHOICE: Final = 100
@@ -46,24 +46,32 @@ def estimate_teaching(
     models: TeachModels,
     material: Material,
     new_cases: int,
-    old_cases: int,
+    old_cases: Sequence[UsableCase],
     *,
     drafts: bool = False,
 ) -> Estimate:
     """An upper estimate: as if every version were written. ``drafts``: the first one is, too."""
-    cases, prompt = new_cases + old_cases, estimated_tokens(material.text) + _PROMPT
+    cases, prompt = new_cases + len(old_cases), estimated_tokens(material.text) + _PROMPT
+    warning = ""
     answer = min(ANSWER, models.settings.answer_output)
     calls = [_calls(models.teacher, int(drafts), prompt, _DRAFT)]
-    calls += _written(models.author, new_cases, CaseAuthor.batch, prompt + SKILL, _CASE)
+    calls.append(_written(CaseAuthor, models.author, new_cases, prompt + SKILL, _CASE))
     if models.adversary:
-        calls.append(_calls(models.adversary, 1, prompt + SKILL, _CASE * 3))
+        number = adversarial_cases(settings)
+        calls.append(_written(CaseAuthor, models.adversary, number, prompt + SKILL, _CASE))
     if models.students:
+        # Cases that show nothing are replaced once.
+        calls.append(_calls(models.author, int(new_cases > 0), prompt + SKILL, _CASE))
         learning = round(cases * (1 - settings.holdout))
         failures = MOST_TRACES if models.with_agents else _FAILURES
         rewrites = settings.attempts - int(drafts)
         calls.append(_calls(models.teacher, rewrites, prompt + SKILL + failures, _DRAFT))
-        is_shortening = settings.max_skill_tokens is not None and not drafts
-        compared = min(settings.attempts, MOST_SIZES) if is_shortening else 1
+        compared, active = 1, [usable for usable in old_cases if not usable.case.skip]
+        if settings.max_skill_tokens is not None and not drafts:
+            compared = min(settings.attempts, MOST_SIZES)
+            warning = _too_few_to_shorten(active, settings)
+        else:
+            warning = _too_few_cases(active, new_cases, settings, len(models.students))
         # The skill before is measured too, if there is one.
         before = int(not drafts or material.start is not None)
         skilled = (settings.attempts + before) * learning + (compared + before) * (cases - learning)
@@ -74,36 +82,42 @@ def estimate_teaching(
             for context in (0, SKILL, material.trace.tokens):
                 trials = cases * settings.runs
                 calls.append(_calls(models.teacher, trials, QUESTION + context, answer))
-    return _estimate(models, calls)
+    return replace(_estimate(models, calls), warning=warning)
 
 
 def estimate_descriptions(
-    settings: TeachSettings, models: TeachModels, skill: Skill, queries: int
+    settings: TeachSettings,
+    models: TeachModels,
+    skill: Skill,
+    learning: Sequence[UsableCase],
+    held_out: Sequence[UsableCase],
 ) -> Estimate:
     """An upper estimate: as if every version were written."""
+    queries = len(learning) + len(held_out)
     listed = _LISTED_SKILL * (1 + len(models.neighbours(skill)))
     prompt = _PROMPT + estimated_tokens(skill.body[:MOST_BODY]) + _QUERY * queries + listed
     trials = (settings.attempts + 1) * queries
     calls = _trials(settings, models, trials, listed + _QUERY, _CHOICE, _CHOICE_TURNS)
-    return _estimate(
-        models, [_calls(models.teacher, settings.attempts, prompt, _DESCRIPTION), *calls]
-    )
+    calls.append(_calls(models.teacher, settings.attempts, prompt, _DESCRIPTION))
+    warning = _too_few_queries(held_out, settings.attempts)
+    return replace(_estimate(models, calls), warning=warning)
 
 
-def estimate_queries(models: TeachModels, material: Material, queries: int) -> Estimate:
+def estimate_queries(
+    author: type[Author], models: TeachModels, material: Material, queries: int
+) -> Estimate:
     start = material.start.text if material.start else ""
     prompt = _PROMPT + estimated_tokens(material.text) + estimated_tokens(start) + _QUERY * queries
-    return _estimate(models, _written(models.author, queries, _QUERY_BATCH, prompt, _QUERY))
+    return _estimate(models, [_written(author, models.author, queries, prompt, _QUERY)])
 
 
 def _calls(model: str, times: int, tokens_in: int, tokens_out: int) -> Calls:
     return Calls(model, times, Usage(tokens_in, tokens_out, 0))
 
 
-def _written(author: str, number: int, batch: int, prompt: int, size: int) -> list[Calls]:
-    """As if one more reply were needed, to replace what is rejected."""
-    batches = -(-number // batch)
-    return [_calls(author, batches + 1 if batches else 0, prompt, size * min(number, batch))]
+def _written(author: type[Author], model: str, number: int, prompt: int, size: int) -> Calls:
+    """As if all replies were needed, to replace what is rejected."""
+    return _calls(model, author.rounds(number), prompt, size * min(number, author.batch))
 
 
 def _trials(
@@ -120,11 +134,13 @@ def _estimate(models: TeachModels, calls: Sequence[Calls]) -> Estimate:
     return estimate_of(calls, models.price_of, free=models.is_free)
 
 
-def too_few_cases(cases: Sequence[UsableCase], new: int, share: float, students: int) -> str:
+def _too_few_cases(
+    active: Sequence[UsableCase], new: int, settings: TeachSettings, students: int
+) -> str:
     """A warning if these cases can't show a lift whatever the answers; "" if they can."""
-    active = [usable.case for usable in cases if not usable.case.skip]
-    active += [Case(f"new {number}", f"new {number}") for number in range(new)]
-    number, total = len(ids_held_out(active, share)), len(active)
+    cases = [usable.case for usable in active]
+    cases += [Case(f"new {number}", f"new {number}") for number in range(new)]
+    number, total = len(ids_held_out(cases, settings.holdout)), len(cases)
     # Several models need more cases than one, as in the verdicts.
     fewest = fewest_cases(1 - (1 - LEVEL) / max(1, students))
     if total < fewest:
@@ -135,9 +151,9 @@ def too_few_cases(cases: Sequence[UsableCase], new: int, share: float, students:
     return ""
 
 
-def too_few_queries(held: Sequence[Case], attempts: int) -> str:
+def _too_few_queries(held: Sequence[UsableCase], attempts: int) -> str:
     """A warning if a change in one kind of query can't be shown, whatever the students do."""
-    should = sum(trigger.should_open for trigger in held)
+    should = sum(usable.case.should_open for usable in held)
     kinds = should, len(held) - should
     needed = fewest_cases(1 - (1 - LEVEL) / attempts)
     if min(kinds) >= needed:
@@ -150,9 +166,10 @@ def too_few_queries(held: Sequence[Case], attempts: int) -> str:
     )
 
 
-def too_few_to_shorten(cases: Sequence[UsableCase], margin: float) -> str:
+def _too_few_to_shorten(active: Sequence[UsableCase], settings: TeachSettings) -> str:
     """A warning if the held-out cases can't rule out a loss, whatever the answers."""
-    held = len({lift_sample_of(usable.case) for usable in cases})  # those that ask the same are one
+    held_out, margin = split_cases(active, settings.holdout)[1], settings.margin
+    held = len({lift_sample_of(usable.case) for usable in held_out})  # a group counts as one
     needed = cases_to_rule_out(margin)
     if held >= needed:
         return ""

@@ -2,20 +2,20 @@
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
 from .._util.texts import dollars, plain
-from ..agents.roster import subjects_of
 from ..checks import CheckedCase
 from ..errors import Setting, Spell
 from ..measure.arm_maker import ArmMaker
-from ..measure.assembly import Assembly, announced
+from ..measure.assembly import Assembly
 from ..measure.evaluate import Evaluator
 from ..models.model import ModelName, NamedBy
-from ..models.prices import FREE, Price, cost
+from ..models.prices import Price, cost
 from ..results.run import RunResults
-from ..settings import Settings
+from ..settings import CommonSettings, Settings
 from ..skills.skill import Skill
 from ..trials.answer import Answer, Reply
 from ..trials.arm import SKILL, Arm
@@ -48,28 +48,19 @@ class TeachModels:
         self._models = Assembly(prices)
         names = dict.fromkeys(settings.students)
         students = [self._add("students", name, settings) or "" for name in names if name]
-        self.students, self._unfit = self._pairs(settings.agents, students)
+        self.students = self._models.subjects(settings.agents or (CHAT,), students, tell)
         self.teacher = self._add("teacher", settings.teacher, settings) or ""
         self.author = self._add("author", settings.author, settings) or self.teacher
         self.adversary = self._add("adversary", settings.adversary, settings)
         self.judge = self._add("judge", settings.judge, settings)
-        self._models.require_tools(self.students)
-        self._models.require(announced(tell), self.students)
-        self._models.require_prices(settings.max_cost)
+        common = {field.name: getattr(settings, field.name) for field in fields(CommonSettings)}
         self.settings = Settings(
+            **{**common, "judge": self.judge},
             runs=settings.runs,
             trigger_runs=settings.runs,
-            max_output=settings.max_output,
             timeout=_TIMEOUT,
-            judge=self.judge,
-            max_cost=settings.max_cost,
-            sandbox=settings.sandbox,
-            max_turns=settings.max_turns,
-            with_skills=settings.with_skills,
-            noise=settings.noise,
         )
-        if self.with_agents:
-            self._require_agents()
+        self._models.require_all(self.settings, self.students, tell)
         self._maker = ArmMaker(self.settings)
         hint = ("raise ", Setting("max_cost"))
         self._engine = self._models.engine(
@@ -80,17 +71,6 @@ class TeachModels:
     def with_agents(self) -> bool:
         """Whether a student is an agent."""
         return any(student.agent != CHAT for student in self.students)
-
-    @property
-    def lines(self) -> list[str]:
-        """What to know of the agents before they start."""
-        lines = []
-        if self._unfit:
-            names = ", ".join(subject.label for subject in self._unfit)
-            lines.append(f"Left out, as agent and model don't fit: {names}")
-        if self.with_agents and self.settings.sandbox == "none":
-            lines.append("No sandbox: agents can read and change all that you can.")
-        return lines
 
     @property
     def as_student(self) -> dict[Subject, str]:
@@ -104,7 +84,7 @@ class TeachModels:
 
     @property
     def is_free(self) -> bool:
-        return all(self.price_of(name) == FREE for name in self._models.specs)
+        return self._models.is_free
 
     @property
     def out_of_budget(self) -> bool:
@@ -165,22 +145,6 @@ class TeachModels:
         """Stop all questions; can be called from any thread, and more than once."""
         with self._closing:
             self._engine.close()
-
-    def _pairs(
-        self, agents: Sequence[str], models: Sequence[str]
-    ) -> tuple[dict[Subject, str], list[Subject]]:
-        """The pairs of agents and students that fit, and those that are left out."""
-        roster, specs = self._models.roster, self._models.specs
-        names = dict.fromkeys(map(roster.parse, agents or (CHAT,)))
-        fit, unfit = roster.pairs(subjects_of(names, models).values(), specs)
-        return {subject: specs[subject.model].model_id for subject in fit}, unfit
-
-    def _require_agents(self) -> None:
-        """SettingsError if an agent is not installed, or has no sandbox to run in."""
-        from ..agents.sandboxes.kinds import kind_of
-
-        self._models.roster.look_up_versions({student.agent for student in self.students} - {CHAT})
-        kind_of(self.settings.sandbox)
 
     def _add(self, role: str, name: str | None, settings: TeachSettings) -> str | None:
         """All models are asked at the teacher's server, unless the students have their own."""

@@ -19,17 +19,17 @@ from pydantic import Field
 
 from .._util.files import read_file, save_file
 from .._util.json_forms import form_of, json_values
+from .._util.secrets import masked
 from .._util.texts import digest
 from ..engine.store import FOLDER, make_folder
 from ..errors import InputError, Setting, SettingsError, Spell, TeachError
 from ..measure.estimate import Estimate
 from ..models.prices import Price
+from ..reports.terminal.progress_screen import ProgressScreen
 from ..results.run_file import results_bytes
 from ..skills.folder import CASES_NAME, TOOL_FOLDERS, is_skill
 from .drafts import valid_name
 from .outcome import Attempt, attempt_text
-from .progress_lines import ProgressScreen
-from .secrets import masked
 from .sources import Material
 from .teach_models import TeachModels
 from .teach_settings import TeachSettings
@@ -157,7 +157,7 @@ class TeachRun:
 @contextmanager
 def open_models(settings: TeachSettings, context: TeachContext) -> Iterator[TeachModels]:
     """All models of a run; their engine is closed at the end."""
-    models = TeachModels(settings, context.root, context.screen.line, context.prices, context.spell)
+    models = TeachModels(settings, context.root, context.screen.text, context.prices, context.spell)
     context.opened(models)
     try:
         yield models
@@ -189,8 +189,8 @@ def start_run(
     name: str,
 ) -> TeachRun:
     """A new run, or the one to resume, once the user agreed to its cost."""
-    for line in (*material.lines, *models.lines):
-        context.screen.line(line)
+    for line in material.lines:
+        context.screen.text(line)
     if not context.agree(estimate):
         raise Declined
     key = _digest_of_run(settings, material)

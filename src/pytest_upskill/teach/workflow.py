@@ -8,7 +8,7 @@ from typing import Final
 
 from .._util.texts import counted, one_line
 from ..errors import BudgetError, InputError, Setting, SettingsError, TeachError, shown
-from ..measure.estimate import Estimate
+from ..reports.terminal.progress_screen import cells_of
 from ..skills.folder import SKILL_NAMES, is_skill, skill_file
 from ..skills.skill import load_skill
 from .bodies import Bodies, body_sentences, compared_with_trace
@@ -19,12 +19,20 @@ from .case_file import (
     require_judge,
     split_cases,
 )
-from .case_writing import LEARN, Author, Authored, CaseAuthor, Rejected, UsableCase
-from .drafts import Draft, DraftSpec, ask_for_draft, draft_of, valid_name
+from .case_writing import (
+    LEARN,
+    Author,
+    Authored,
+    CaseAuthor,
+    Rejected,
+    UsableCase,
+    adversarial_cases,
+)
+from .drafts import Draft, DraftSpec, draft_of, draft_request, valid_name
 from .improvement import measure, parts_of
 from .outcome import CURRENT, Attempt, Taught
-from .progress_lines import cells_of
-from .prompts import ADVERSARY, AUTHOR, draft_prompt
+from .prompts import ADVERSARY, AUTHOR, fenced
+from .replies import ask_for
 from .saving import (
     checked_name,
     free_name,
@@ -35,12 +43,7 @@ from .saving import (
 )
 from .shorter import Shorter
 from .sources import Material, gather, size_of
-from .teach_costs import (
-    estimate_teaching,
-    too_few_cases,
-    too_few_to_shorten,
-)
-from .teach_models import TeachModels
+from .teach_costs import estimate_teaching
 from .teach_run import (
     StateFolder,
     TeachContext,
@@ -76,10 +79,7 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
         require_unfinished(settings, context, material)
         target = _target_folder(settings, context, start, parent)
         missing = max(0, settings.cases - len(old.cases))
-        estimate = estimate_teaching(
-            settings, models, material, missing, len(old.cases), drafts=True
-        )
-        estimate = _with_warning(estimate, old, missing, settings, models)
+        estimate = estimate_teaching(settings, models, material, missing, old.cases, drafts=True)
         first_name = settings.name or (start.folder_name if start else valid_name(settings.task))
         run = start_run(settings, context, models, material, estimate, first_name)
         steps = _Steps(run)
@@ -104,7 +104,7 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
         taught = save_taught(run, taught, old, new, target or parent / draft.name)
         if taught.folder and name != first.name:
             taken = shown(parent / first.name)
-            context.screen.line(f"{taken} already exists: saved as {name}")
+            context.screen.text(f"{taken} already exists: saved as {name}")
         return taught
 
 
@@ -137,8 +137,8 @@ def _target_folder(
 
 def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """Improve a skill that has cases, or make it shorter; unchanged if no version is as good."""
+    start, old, settings = _skill_with_cases(path, settings)
     check(settings)
-    start, old = _skill_with_cases(path, settings)
     limit = settings.max_skill_tokens
     if limit is not None and start.tokens <= limit:
         size = (
@@ -158,11 +158,7 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
     with open_models(settings, context) as models:
         material = Material(start=start, sent=(size_of(SKILL_NAMES[0], start.text),))
         require_unfinished(settings, context, material)
-        estimate = estimate_teaching(settings, models, material, 0, len(old.cases))
-        estimate = _with_warning(estimate, old, 0, settings, models)
-        if limit is not None:
-            held = split_cases(_active_cases(old, ()), settings.holdout)[1]
-            estimate = replace(estimate, warning=too_few_to_shorten(held, settings.margin))
+        estimate = estimate_teaching(settings, models, material, 0, old.cases)
         run = start_run(settings, context, models, material, estimate, start.folder_name)
         steps = _Steps(run)
         new = steps.write_adversarial_cases(start, old.cases)
@@ -190,8 +186,8 @@ def _require_both_parts(path: Path, old: CaseFile, settings: TeachSettings) -> N
 
 def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
     """Write cases for a skill; the skill itself is unchanged."""
+    start, old, settings = _skill_with_cases(path, settings)
     check(settings, fewest_cases=1)
-    start, old = _skill_with_cases(path, settings)
     require_growable(old)
     missing = FEWEST_CASES - len(old.cases)
     if settings.cases < missing:
@@ -205,7 +201,7 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
         material = replace(material, sent=sent)
         require_unfinished(settings, context, material)
         once = replace(settings, attempts=1)
-        estimate = estimate_teaching(once, models, material, settings.cases, len(old.cases))
+        estimate = estimate_teaching(once, models, material, settings.cases, old.cases)
         run = start_run(settings, context, models, material, estimate, start.folder_name)
         steps = _Steps(run)
         new, no_signal = steps.write_cases(start, old.cases, settings.cases, fewest=1)
@@ -217,23 +213,15 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
         return replace(taught, kept=None)  # the skill was not changed
 
 
-def _skill_with_cases(path: Path, settings: TeachSettings) -> tuple[Draft, CaseFile]:
-    file = skill_file(path)
-    cases = read_case_file(file.parent, agents=settings.only_agents)
-    return draft_of(load_skill(file)), cases
+def _skill_with_cases(path: Path, settings: TeachSettings) -> tuple[Draft, CaseFile, TeachSettings]:
+    """The skill, its cases, and the settings with its description unless they have a task."""
+    start = draft_of(load_skill(skill_file(path)))
+    cases = read_case_file(start.base_folder or path, agents=settings.only_agents)
+    return start, cases, replace(settings, task=settings.task or start.description)
 
 
 def _active_cases(old: CaseFile, new: Sequence[UsableCase]) -> list[UsableCase]:
     return [*(usable for usable in old.cases if not usable.case.skip), *new]
-
-
-def _with_warning(
-    estimate: Estimate, old: CaseFile, new: int, settings: TeachSettings, models: TeachModels
-) -> Estimate:
-    if not models.students:  # nothing is measured
-        return estimate
-    warning = too_few_cases(old.cases, new, settings.holdout, len(models.students))
-    return replace(estimate, warning=warning)
 
 
 def _free_name(parent: Path, name: str, state: StateFolder, *, force: bool) -> str:
@@ -258,18 +246,14 @@ class _Steps:
         start, trace = self.run.material.start, self.run.material.trace
         if trace:
             left_out = f"; {trace.left_out}" if trace.left_out else ""
-            screen.line(f"Trace of {counted(trace.tokens, 'token')}{left_out}")
+            screen.text(f"Trace of {counted(trace.tokens, 'token')}{left_out}")
         screen.begin(f"Generating skill with {models.teacher}…")
-        limit = settings.max_skill_tokens or DEFAULT_SKILL_TOKENS
-        prompt = draft_prompt(
-            settings.task,
-            self.run.material.text,
-            limit,
-            improves=start is not None,
-            agents=models.with_agents,
-        )
+        wish = "Improve the skill below, as this asks" if start else "Write a skill for this task"
+        parts = [f"{wish}:\n{fenced('task', settings.task)}", self.run.material.text]
         spec = self.spec(settings.name or (start.folder_name if start else None))
-        draft = ask_for_draft(models, prompt, spec, self.run.state.session)
+        request = draft_request(parts, spec, agents=models.with_agents)
+        draft = ask_for(models, models.teacher, request, self.run.state.session)
+        limit = spec.most_tokens
         over = f" (limit {limit:,})" if draft.tokens > limit else ""
         screen.done(f"SKILL.md  {counted(draft.tokens, 'token')}{over}")
         return draft
@@ -307,7 +291,7 @@ class _Steps:
         if not adversary:
             return []
         self.run.screen.begin(f"Generating adversarial cases with {adversary}…")
-        number = max(2, round(self.run.settings.cases / 4))
+        number = adversarial_cases(self.run.settings)
         written = self._author(adversary, ADVERSARY, draft).write(number, old)
         cases = [_with_tags(usable, "adversary", LEARN) for usable in written.usable]
         self.run.screen.done(f"{len(cases)} kept")
@@ -315,7 +299,7 @@ class _Steps:
 
     def before(self, start: Draft, learning: Sequence[UsableCase]) -> Attempt:
         """The skill to improve, as it was."""
-        results = measure(self.run, start, learning, self.run.models.students)
+        results = measure(self.run, start, learning)
         self.run.screen.row(CURRENT, cells_of(results))
         return Attempt(0, start, results, is_new=False)
 
@@ -342,8 +326,7 @@ class _Steps:
         """The cases that every student passes in every run without the skill."""
         if not cases:
             return set()
-        students = self.run.models.students
-        results = measure(self.run, draft, cases, students, only_baseline=True)
+        results = measure(self.run, draft, cases, only_baseline=True)
         failed = {record.case for record in results.records if record.outcome != "passed"}
         return {usable.case.id for usable in cases} - failed
 

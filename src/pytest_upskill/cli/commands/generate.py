@@ -34,7 +34,7 @@ def add_generate_arguments(parser: argparse.ArgumentParser) -> None:
 def run_generate(args: argparse.Namespace) -> tuple[str, int]:
     unmeasured = {"students": ()} if args.no_eval else {}
     config = config_here()
-    settings = teach_settings(args, args.task, config, **unmeasured)
+    settings = teach_settings(args, config, **unmeasured)
 
     def ending(taught: Taught, width: int) -> Iterator[str]:
         return ending_lines(taught, settings, width)

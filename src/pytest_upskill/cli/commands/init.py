@@ -19,11 +19,11 @@ from ...errors import InputError, SkillError, shown
 from ...models import local
 from ...models.providers import HOSTED
 from ...skills.case import EDIT_ME
+from ...skills.example_cases import example_file
 from ...skills.folder import CASES_NAME, SCHEMA_NAME, SKILL_NAMES, cases_files, is_skill, skill_file
 from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import LONGEST_NAME, Skill, is_valid_name, load_skill
 from ...skills.upskill_config import read_config
-from ...teach.example_cases import example_file
 from ..project import DEFAULT_SKILLS, MAX_BYTES, CannotEdit, block, ini_settings, with_keys
 
 _MOST_UNASKED: Final = 10  # skills that get cases without having been named

@@ -15,16 +15,15 @@ from typing import Final
 
 from ..._util.files import why_unwritable
 from ..._util.texts import counted, one_line
-from ...agents.roster import subjects_of
 from ...checks import CheckedCase, rubric_of
 from ...errors import InputError, Setting, SettingsError, shown
 from ...measure.ablation import SHORTER, Ablation
 from ...measure.arm_maker import ArmMaker
-from ...measure.assembly import Assembly, announced
+from ...measure.assembly import Assembly
 from ...measure.evaluate import Evaluator
 from ...measure.skill_matrix import matrix_plans
 from ...measure.study_runner import SkillCases, StudyPlan, StudyRunner, load_skill_cases
-from ...models.prices import FREE
+from ...reports.terminal.progress_screen import ProgressScreen
 from ...reports.terminal.summary_text import study_lines
 from ...reports.writers import report_paths, require_apart
 from ...results.contrasts import MARGIN, Study, size_of
@@ -35,9 +34,8 @@ from ...skills.search import find_skills, labels_of
 from ...skills.skill_parts import Part
 from ...stats import cases_to_rule_out, family_level, look_plan
 from ...teach.case_file import ids_held_out
-from ...teach.progress_lines import ProgressScreen
 from ...teach.teach_settings import TeachSettings
-from ...trials.subject import CHAT, Subject
+from ...trials.subject import Subject
 from ...trials.trial import lift_sample_of
 from ..command_table import add_options, add_skill, option_values
 from ..output import stdout_look, write
@@ -119,22 +117,12 @@ def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudyS
     sources = _sources(skills, settings)
     _require_judge(sources, settings)
     models, notes = Assembly(prices_here(args)), list[str]()
-    subjects = _subjects(models, settings, screen)
+    subjects = models.subjects(settings.agents, list(models.add_models(settings)), screen.text)
     models.add_judge(settings)
-    models.require_tools(subjects)
-    models.require(announced(screen.line), subjects)
-    models.require_prices(settings.max_cost)
-    if agents := {subject.agent for subject in subjects} - {CHAT}:
-        from ...agents.sandboxes.kinds import kind_of
-
-        models.roster.look_up_versions(agents)
-        kind_of(settings.sandbox)
-        if settings.sandbox == "none":
-            screen.line("No sandbox: agents can read and change all that you can.")
+    models.require_all(settings, subjects, screen.text)
     hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
     root = root_of_run(Path.cwd())
     engine = models.engine(settings, root, notes.append, spell=args.spell, budget_hint=hint)
-    free = all(models.price_of(name) == FREE for name in models.specs)
     evaluator = Evaluator(settings, engine.ask, models.price_of, models.roster.version)
     runner = StudyRunner(
         evaluator, looks, screen.begin, screen.done, engine.close, engine.known_before
@@ -143,7 +131,7 @@ def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudyS
         try:
             yield StudySession(
                 *(args, sources, subjects, runner, screen, ArmMaker(settings)),
-                *(Path(folder), free, notes),
+                *(Path(folder), models.is_free, notes),
             )
         finally:
             engine.close()
@@ -175,16 +163,6 @@ def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
         if judged and not settings.judge:
             problem = f"{source.label} has cases that need a judge ({judged[0]})"
             raise SettingsError("judge", problem, "Name one, for example sonnet.")
-
-
-def _subjects(models: Assembly, settings: Settings, screen: ProgressScreen) -> dict[Subject, str]:
-    specs = models.add_models(settings)
-    names = dict.fromkeys(map(models.roster.parse, settings.agents))
-    fit, unfit = models.roster.pairs(subjects_of(names, list(specs)).values(), specs)
-    if unfit:
-        labels = ", ".join(subject.label for subject in unfit)
-        screen.line(f"Left out, as agent and model don't fit: {labels}")
-    return {subject: specs[subject.model].model_id for subject in fit}
 
 
 def _add_flags(output: argparse._ArgumentGroup) -> None:
@@ -300,12 +278,12 @@ class _Ablate:
             could_go = "not that one could go: that takes up to"
             if have >= needed_held:
                 could_go = "that one could go only if others are missed: else that takes"
-            session.screen.line(
+            session.screen.text(
                 f"{counted(have, 'case')} may show that a part is missed, but {could_go} "
                 f"{needed:,}, with a margin of {margin}."
             )
         if apply and held < needed_held:
-            session.screen.line(
+            session.screen.text(
                 f"{counted(held, 'held-out case')} can't show that nothing is lost: that takes "
                 f"{needed_held:,}, with a margin of {margin}."
             )

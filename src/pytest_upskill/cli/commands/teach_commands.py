@@ -14,11 +14,10 @@ from ...errors import InputError, Spell, TeachError, shown
 from ...settings import Settings
 from ...skills.case_loading import find_cases, has_cases
 from ...skills.folder import skill_file
-from ...skills.skill import Skill, load_skill
 from ...skills.upskill_config import UpskillConfig
-from ...teach.descriptions import describe_skill, describe_task
+from ...teach.descriptions import describe_skill
 from ...teach.outcome import Taught, report_lines
-from ...teach.query_writing import trigger_task, write_triggers
+from ...teach.query_writing import write_triggers
 from ...teach.teach_run import AlreadyFinished, Declined, TeachContext
 from ...teach.teach_settings import TeachCommand, TeachSettings
 from ...teach.workflow import add_cases, refine_skill
@@ -55,9 +54,10 @@ add_describe_arguments = partial(add_teach_arguments, command="describe")
 
 
 def teach_settings(
-    args: argparse.Namespace, task: str, config: UpskillConfig, **changes: Any
+    args: argparse.Namespace, config: UpskillConfig, **changes: Any
 ) -> TeachSettings:
-    return TeachSettings(task, **{**option_values(args, config, TeachSettings), **changes})
+    values = {**option_values(args, config, TeachSettings), **changes}
+    return TeachSettings(getattr(args, "task", None) or "", **values)
 
 
 def run_teaching(
@@ -105,15 +105,18 @@ def run_teaching(
     return "", taught.status
 
 
-def _skill_of(args: argparse.Namespace) -> tuple[Path, Skill]:
+def _run_on_skill(
+    args: argparse.Namespace,
+    teach: Callable[[Path, TeachSettings, TeachContext], Taught],
+    **changes: Any,
+) -> tuple[str, int]:
     path = find_skill(args.skill, os.environ)
-    return path, load_skill(skill_file(path))
+    settings = teach_settings(args, config_here(), **changes)
+    return run_teaching(args, lambda context: teach(path, settings, context))
 
 
 def run_refine(args: argparse.Namespace) -> tuple[str, int]:
-    path, skill = _skill_of(args)
-    settings = teach_settings(args, args.task or skill.description, config_here())
-    return run_teaching(args, lambda context: refine_skill(path, settings, context))
+    return _run_on_skill(args, refine_skill)
 
 
 def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
@@ -124,17 +127,13 @@ def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_cases(args: argparse.Namespace) -> tuple[str, int]:
-    path, skill = _skill_of(args)
-    file = find_cases(skill.file.parent)
+    file = find_cases(skill_file(find_skill(args.skill, os.environ)).parent)
     if file and has_cases(file) and args.add is None:
         raise InputError(shown(file), "this skill has cases already", "Add more with --add N.")
     if args.add is not None:
         args.cases, args.spell = args.add, _with_add(args.spell)
-    students = tuple(args.students or ())  # cases can be written without, whatever is configured
-    settings = teach_settings(
-        args, args.task or skill.description, config_here(), students=students
-    )
-    return run_teaching(args, lambda context: add_cases(path, settings, context))
+    # Cases can be written without students, whatever is configured.
+    return _run_on_skill(args, add_cases, students=tuple(args.students or ()))
 
 
 def _with_add(spell: Spell) -> Spell:
@@ -143,12 +142,8 @@ def _with_add(spell: Spell) -> Spell:
 
 
 def run_triggers(args: argparse.Namespace) -> tuple[str, int]:
-    path, skill = _skill_of(args)
-    settings = teach_settings(args, trigger_task(skill), config_here(), students=())
-    return run_teaching(args, lambda context: write_triggers(path, settings, context))
+    return _run_on_skill(args, write_triggers, students=())
 
 
 def run_describe(args: argparse.Namespace) -> tuple[str, int]:
-    path, skill = _skill_of(args)
-    settings = teach_settings(args, describe_task(skill), config_here())
-    return run_teaching(args, lambda context: describe_skill(path, settings, context))
+    return _run_on_skill(args, describe_skill)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_upskill.teach.secrets import masked
+from pytest_upskill._util.secrets import masked
 
 # None of them is real, and none is written as one text: scanners of others would find it.
 ALNUM = "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6hJ8k"

@@ -4,10 +4,11 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from .._util.texts import harmless, one_line, points
-from ..results.arm_comparison import unit_of
-from ..results.run import RunResults
-from ..results.summary import Summary
+from ..._util.texts import harmless, one_line, points
+from ...results.arm_comparison import unit_of
+from ...results.run import RunResults
+from ...results.summary import Summary
+from .layout import cut
 
 _LEFT: Final = 41  # column of a step's result
 _LABEL: Final = 11  # column of the first student
@@ -44,7 +45,7 @@ class ProgressScreen:
 
     def done(self, result: str) -> None:
         """The step and its result."""
-        self.line(f"{self._begun + '  ':<{_LEFT}}{result}")
+        self.text(f"{self._begun + '  ':<{_LEFT}}{result}")
 
     def row(self, label: str, cells: Sequence[Cell], mark: str = "") -> None:
         """The students' numbers, on one line if they fit."""
@@ -57,6 +58,11 @@ class ProgressScreen:
         self._begun = ""
         self._write(f"{over}{self._paint(harmless(text).rstrip(), **markup)}\n")
 
+    def text(self, text: str) -> None:
+        """Sentences, on as many lines as they need."""
+        for line in wrapped(text.split("\n"), self._width):
+            self.line(line)
+
     def drop(self) -> None:
         """Remove a step that is shown."""
         if self._live and self._begun:
@@ -65,15 +71,22 @@ class ProgressScreen:
 
 
 def row_lines(label: str, cells: Sequence[Cell], mark: str, width: int) -> list[str]:
-    """All on one line, or one below the other with aligned numbers."""
+    """All on one line, or one below the other with aligned numbers; perhaps the mark below them."""
     end = f"{_GAP}{mark}" if mark else ""
-    line = f"{label:<{_LABEL}}{_GAP.join(map('  '.join, cells))}{end}"
-    if len(line) <= width or len(cells) < 2:
-        return [line.rstrip()]
-    longest = max(len(name) for name, _ in cells)
-    lines = [f"{'':<{_LABEL}}{name:<{longest}}  {numbers}" for name, numbers in cells]
-    lines[0] = f"{label:<{_LABEL}}{lines[0][_LABEL:]}"
-    lines[-1] += end
+    lines = [f"{label:<{_LABEL}}{_GAP.join(map('  '.join, cells))}"]
+    if len(lines[0] + end) > width:
+        room = width - _LABEL - 2 - max(len(numbers) for _, numbers in cells)
+        names = [cut(name, max(_LABEL, room), "…") for name, _ in cells]
+        longest = max(map(len, names))
+        lines = [
+            f"{'':<{_LABEL}}{name:<{longest}}  {numbers}"
+            for name, (_, numbers) in zip(names, cells, strict=True)
+        ]
+        lines[0] = f"{label:<{_LABEL}}{lines[0][_LABEL:]}"
+    if len(lines[-1] + end) <= width:
+        lines[-1] += end
+    else:
+        lines.append(f"{'':<{_LABEL}}{mark}")
     return [line.rstrip() for line in lines]
 
 
@@ -81,7 +94,9 @@ def wrapped(sentences: Iterable[str], width: int) -> list[str]:
     """Sentences as lines, each beginning on its own."""
     lines = list[str]()
     for sentence in sentences:
-        lines += textwrap.wrap(sentence, min(width, 100), break_long_words=False)
+        lines += textwrap.wrap(
+            sentence, min(width, 100), break_long_words=False, break_on_hyphens=False
+        )
     return lines
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .._util.texts import harmless, one_line
-from ..skills.case import EDIT_ME
-from ..skills.skill import Skill
+from .case import EDIT_ME
+from .skill import Skill
 
 _CASES: Final = 2
 _MOST_COMPARED: Final = 200  # sentences

@@ -7,8 +7,8 @@ import pytest
 
 from pytest_upskill.lint import lint_skill
 from pytest_upskill.skills.case import EDIT_ME
+from pytest_upskill.skills.example_cases import example_cases, example_file
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.teach.example_cases import example_cases, example_file
 
 
 def skill_of(tmp_path: Path, body: str, description: str = "What is known of gates.") -> Path:

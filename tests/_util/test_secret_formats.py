@@ -9,8 +9,8 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
+from pytest_upskill._util.secrets import masked
 from pytest_upskill._util.tokens import without_tokens
-from pytest_upskill.teach.secrets import masked
 
 # Masked wherever they are, also in what a judge gets.
 TOKENS = r"""

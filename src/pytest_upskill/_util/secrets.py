@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
-from .._util.keys import HIDDEN, without_keys
-from .._util.tokens import without_tokens
 from .assignments import PASSWORD, SECRET, masked_assignments
+from .keys import HIDDEN, without_keys
+from .tokens import without_tokens
 
 _Rules = tuple[tuple[re.Pattern[str], str], ...]
 _MIXED: Final = r"(?=[^\s\"']{0,99}\d)(?=[^\s\"']{0,99}[A-Za-z])"
