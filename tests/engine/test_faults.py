@@ -171,10 +171,10 @@ def test_what_an_earlier_run_stored_is_known_before_asking(provider: str, tmp_pa
 
     with LoopbackServer(lambda _: Reply("gate up")) as server:
         first = engine_for(provider, server.url, answers=answers())
-        assert first.known_before([question("a")]) == set()
+        assert first.known_before([question("a")]).used == set()
         first.ask([question("a")])
         first.close()
         second = engine_for(provider, server.url, answers=answers())
-        assert second.known_before([question("a"), question("b")]) == {question("a").key}
+        assert second.known_before([question("a"), question("b")]).used == {question("a").key}
         second.close()
     assert len(server.asked) == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.engine.engine import KnownBefore
 from pytest_upskill.measure.evaluate import Evaluator
 from pytest_upskill.measure.study_runner import (
     CasesInArms,
@@ -16,7 +17,7 @@ from pytest_upskill.measure.study_runner import (
     scores_of,
 )
 from pytest_upskill.models.prices import FREE, Price
-from pytest_upskill.results.contrasts import Contrast
+from pytest_upskill.results.contrasts import Contrast, Study
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.arm import SKILL, Arm
@@ -255,7 +256,11 @@ def test_estimate_leaves_out_what_is_stored(gate: SkillCases) -> None:
     ask = Asker(knows)
     runner(ask, (2,)).run(study(gate))
     known = set(ask.asked)
-    own = replace(runner(ask), stored=lambda asked: {one.key for one in asked} & known)
+
+    def stored(asked: Sequence[Question]) -> KnownBefore:
+        return KnownBefore({one.key for one in asked} & known)
+
+    own = replace(runner(ask), stored=stored)
     guess = own.estimate([study(gate)], free=False)
     assert str(guess).startswith("up to about 120 calls (40 answers stored), ")
     same = replace(runner(ask, (2,)), stored=own.stored).estimate([study(gate)], free=False)
@@ -280,3 +285,21 @@ def test_arms_have_rates_and_tokens_and_contrasts_their_differences(gate: SkillC
     assert none.tokens < whole.tokens
     assert found.contrast("none").tokens == pytest.approx(none.tokens - whole.tokens)
     assert (whole.trials, whole.opened) == (0, {})  # a plain completion opens nothing
+
+
+def test_arms_of_different_days_are_incomplete(gate: SkillCases) -> None:
+    def ask(questions: Sequence[Question]) -> list[Reply]:
+        days = [3 if "gate" in one.system else 1 for one in questions]
+        return [
+            Answer(knows(one), asked_at=day * 86_400)
+            for one, day in zip(questions, days, strict=True)
+        ]
+
+    def run(max_age: float) -> Study:
+        evaluator = Evaluator(Settings(max_age=max_age), ask, lambda _: FREE)
+        return StudyRunner(evaluator, (2,)).run(study(gate))
+
+    apart, near = run(86_400.0), run(2 * 86_400.0)
+    assert [one.word for one in apart.contrasts] == ["incomplete"]
+    assert (apart.apart, apart.complete, near.apart, near.complete) == (True, False, False, True)
+    assert [one.word for one in near.contrasts] == ["hurts"]

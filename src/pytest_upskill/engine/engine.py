@@ -9,11 +9,11 @@ SDKs' own retries are off.
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Sequence, Set
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..checks.judging import first_questions
 from ..errors import ModelError, Spell, UpskillError, spelled
@@ -35,6 +35,13 @@ from .store import KnownAnswers
 
 OpenModel = Callable[[str], Awaitable[Model]]
 _POLL: Final = 0.1  # seconds
+
+
+class KnownBefore(NamedTuple):
+    """Keys of questions that have an answer before a run."""
+
+    used: Set[str] = frozenset()
+    outdated: Set[str] = frozenset()  # too old to be compared: asked again
 
 
 class Engine:
@@ -65,6 +72,7 @@ class Engine:
         self._spell = spell
         self._max_age = max_age
         self._jobs: dict[str, Job] = {}
+        self._groups: dict[Hashable, list[Question]] = {}  # of questions that are compared
         self._settled: list[Job] = []
         self._lanes: dict[str, Lane] = {}
         self._limits: dict[str, Limit] = {}
@@ -160,17 +168,19 @@ class Engine:
         job = self._jobs.get(key)
         return job.reply.result() if job and job.reply.done() else None
 
-    def known_before(self, questions: Sequence[Question]) -> set[str]:
-        """The keys of questions whose stored or recorded answers will be used."""
+    def known_before(self, questions: Sequence[Question]) -> KnownBefore:
+        """The keys of questions with stored or recorded answers."""
 
         async def look_up() -> set[str]:
             get = self._answers.get
-            return {question.key for question in current if isinstance(get(question), Answer)}
+            return {question.key for question in marked if isinstance(get(question), Answer)}
 
-        current = [question for question in self._renewed(questions) if not question.renew]
+        marked = self._renewed(questions)
         with self._lock:
             loop = self._running_loop()
-        return asyncio.run_coroutine_threadsafe(look_up(), loop).result()
+        known = asyncio.run_coroutine_threadsafe(look_up(), loop).result()
+        outdated = {question.key for question in marked if question.renew}
+        return KnownBefore(known - outdated, known & outdated)
 
     @property
     def not_renewed(self) -> list[str]:
@@ -240,10 +250,13 @@ class Engine:
         """Mark what has to be asked again, so that arms that are compared are of one day."""
 
         async def mark() -> Sequence[Question]:
-            return renewed(questions, self._asked_at, self._max_age)
+            groups = {question.compared for question in questions}
+            others = [other for group in groups for other in self._groups.get(group, ())]
+            return renewed([*questions, *others], self._asked_at, self._max_age)[: len(questions)]
 
-        known = all(question.key in self._jobs for question in questions)
-        if known or self._stopped or self._max_age >= FOREVER:
+        jobs = [self._jobs.get(question.key) for question in questions]
+        settled = all(job and not job.used_stored for job in jobs)
+        if settled or self._stopped or self._max_age >= FOREVER:
             return questions
         with self._lock:
             loop = self._running_loop()
@@ -256,6 +269,7 @@ class Engine:
             for question in questions:
                 job = self._jobs.get(question.key)
                 if job is None or (question.renew and job.used_stored):
+                    self._groups.setdefault(question.compared, []).append(question)
                     job = self._jobs[question.key] = Job(question, len(self._jobs))
                     job.reply.add_done_callback(partial(self._note_settled, job))
                     if self._stopped:

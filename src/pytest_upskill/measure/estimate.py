@@ -55,6 +55,7 @@ class Estimate:
     warning: str = ""  # shown before anything is paid
     trials: int = 0  # of agents, which make the calls
     stored: int = 0  # answers that need no call
+    outdated: int = 0  # stored answers that are too old to be compared, and asked again
 
     @property
     def price(self) -> str:
@@ -72,13 +73,21 @@ class Estimate:
     def __str__(self) -> str:
         trials = f"{counted(self.trials, 'trial')}, " if self.trials else ""
         calls = f"up to about {counted(self.calls, 'call')}" if self.calls else "no call"
-        stored = f" ({counted(self.stored, 'answer')} stored)" if self.stored else ""
+        kept = [f"{counted(self.stored, 'answer')} stored"] if self.stored else []
+        kept += [f"{self.outdated:,} too old, asked again"] if self.outdated else []
+        stored = f" ({', '.join(kept)})" if kept else ""
         tokens = round(self.tokens, -3) if self.tokens > 10_000 else self.tokens
         return f"{trials}{calls}{stored}, {tokens:,} tokens, {self.price}"
 
 
 def estimate_of(
-    calls: Iterable[Calls], price_of: PriceOf, *, free: bool, trials: int = 0, stored: int = 0
+    calls: Iterable[Calls],
+    price_of: PriceOf,
+    *,
+    free: bool,
+    trials: int = 0,
+    stored: int = 0,
+    outdated: int = 0,
 ) -> Estimate:
     groups = [group for group in calls if group.times]
     return Estimate(
@@ -88,6 +97,7 @@ def estimate_of(
         free=free,
         trials=trials,
         stored=stored,
+        outdated=outdated,
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from .._util.texts import counted
 from ..checks import CheckedCase, load_checked_cases
 from ..checks.grading import ToGrade
+from ..engine.engine import KnownBefore
 from ..results.contrasts import Contrast, Study, StudyArm
 from ..settings import Score, Settings
 from ..skills.case_loading import find_cases, has_cases
@@ -26,7 +27,7 @@ from ..stats.intervals import half_width
 from ..stats.power import fewest_cases
 from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
-from ..trials.records import Record
+from ..trials.records import Record, asked_apart
 from ..trials.subject import Subject
 from ..trials.trial import Question, lift_sample_of
 from .estimate import Estimate, calls_of_trial, estimate_of
@@ -97,11 +98,11 @@ class StudyRunner:
     begin: Callable[[str], None] = lambda _: None  # a step, in words
     done: Callable[[str], None] = lambda _: None  # what came of it
     stop: Callable[[], None] | None = None  # after Ctrl-C, ask no more
-    stored: Callable[[Sequence[Question]], set[str]] = lambda _: set()  # keys of stored answers
+    stored: Callable[[Sequence[Question]], KnownBefore] = lambda _: KnownBefore()
 
     def run(self, plan: StudyPlan) -> Study:
         """Ask look by look; arms whose contrasts are all settled are not asked again."""
-        progress = _Progress(plan, self.looks)
+        progress = _Progress(plan, self.looks, self.evaluator.settings.max_age)
         for before, runs in pairwise((0, *self.looks)):
             self._ask(progress, range(before + 1, runs + 1))
             progress.look(runs)
@@ -134,7 +135,7 @@ class StudyRunner:
         planned = [item.trial for plan in plans for item in self._trials(plan, runs)]
         trials = {trial.question.key: trial for trial in planned}
         stored = self.stored([trial.question for trial in trials.values()])
-        new = [trial for key, trial in trials.items() if key not in stored]
+        new = [trial for key, trial in trials.items() if key not in stored.used]
         calls = [group for trial in new for group in calls_of_trial(trial)]
         by_agents = sum(trial.question.task is not None for trial in new)
         guess = estimate_of(
@@ -142,7 +143,8 @@ class StudyRunner:
             self.evaluator.price_of,
             free=free or not calls,
             trials=by_agents,
-            stored=len(stored),
+            stored=len(stored.used),
+            outdated=len(stored.outdated),
         )
         return replace(guess, warning=self._warning(plans))
 
@@ -177,6 +179,7 @@ class _Progress:
 
     plan: StudyPlan
     looks: tuple[int, ...]
+    max_age: float  # seconds between answers that can be compared
     records: dict[str, list[Record]] = field(default_factory=dict)  # by arm
     by_question: dict[str, Record] = field(default_factory=dict)  # arms share some
     interrupted: bool = False
@@ -210,7 +213,7 @@ class _Progress:
         """Judge all contrasts that are not shown yet, and settle those that can be."""
         scores, by_contrast = self.scores(), dict[str, Differences]()
         for contrast in filter(self._is_open, self.plan.contrasts):
-            if self._has_errors(contrast):
+            if self._has_errors(contrast) or self._is_apart(contrast):
                 self._incomplete.add(contrast.name)
                 if contrast.name in self.family.known:
                     continue  # the look before had all answers, and says more
@@ -222,8 +225,14 @@ class _Progress:
             self.family.open.clear()
 
     def _has_errors(self, contrast: Contrast) -> bool:
-        records = (self.records[name] for name in (*contrast.plus, *contrast.minus))
-        return any(record.outcome == "errored" for record in chain.from_iterable(records))
+        return any(record.outcome == "errored" for record in self._records_of(contrast))
+
+    def _is_apart(self, contrast: Contrast) -> bool:
+        return asked_apart(self._records_of(contrast), self.max_age)
+
+    def _records_of(self, contrast: Contrast) -> Iterator[Record]:
+        names = (*contrast.plus, *contrast.minus)
+        return chain.from_iterable(self.records[name] for name in names)
 
     def scores(self) -> dict[str, Scores]:
         return {
@@ -254,6 +263,7 @@ class _Progress:
             error=next((error for error, _ in Counter(filter(None, errors)).most_common(1)), ""),
             cost=None if None in costs else sum((usd or 0.0 for usd in costs), 0.0),
             interrupted=self.interrupted,
+            apart=any(map(self._is_apart, plan.contrasts)),
         )
 
     def _measured(self, contrast: Contrast) -> Contrast:

@@ -138,6 +138,7 @@ class Study(WithSubject):
     error: str = ""  # the most frequent reason
     cost: Amount | None = None  # of new answers
     interrupted: Flag = False  # by Ctrl-C
+    apart: Flag = False  # arms were asked too far apart, and could not be asked again
     failure: str = ""  # why it fails, with all answers
 
     @property
@@ -147,7 +148,8 @@ class Study(WithSubject):
     @property
     def problem(self) -> str:
         """``loop/haiku: 2 pairs hurt``; empty if it does not fail."""
-        reason = self.failure or ("" if self.complete else "answers are missing")
+        lacks = "arms were asked on different days" if self.apart else "answers are missing"
+        reason = self.failure or ("" if self.complete else lacks)
         return f"{self.label}: {reason}" if reason else ""
 
     def arm(self, name: str) -> StudyArm:

@@ -12,8 +12,7 @@ from .._util.texts import counted, one_line
 from ..options import DAY, age_words
 from ..settings import Score
 from ..stats import Interval, rest_after, weights, wilson
-from ..trials.answer_times import are_apart
-from ..trials.records import Record, agents_in
+from ..trials.records import Record, agents_in, asked_apart
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .activation import Activation, activation_of
 
@@ -326,10 +325,9 @@ def summarize(
         agent_version=agents_in(records).get(agent, ""),
         activation=activation_of([[case.runs for case in cases] for cases in by_sample], score),
         max_age=max_age,
-        apart=any(
-            are_apart([record.asked_at for record in run.values()], max_age)
-            for runs in complete.values()
-            for run in runs.runs
+        apart=asked_apart(
+            (record for case in complete.values() for run in case.runs for record in run.values()),
+            max_age,
         ),
     )
 

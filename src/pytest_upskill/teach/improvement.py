@@ -21,6 +21,7 @@ from ..results.run import RunResults
 from ..settings import Score
 from ..stats import LEVEL, Lift, paired_lift
 from ..trials.arm import BASELINE, SKILL, TRACE, Arm
+from ..trials.records import asked_apart
 from ..trials.subject import Subject
 from .case_writing import UsableCase
 from .drafts import Draft, loaded
@@ -184,7 +185,10 @@ class Improvement(ABC):
             self.run.screen.row(best.label, self.cells(best.learning), "best")  # not marked so far
         if best.learning and self.held_out:
             try:
-                self._ask_held_out()
+                for _ in range(2):
+                    self._ask_held_out()
+                    if not self._is_apart(attempt.held_out for attempt in self._tested()):
+                        break  # else a new version makes the answers of others too old
             except BudgetError:
                 self.run.screen.drop()
                 past = self.run.models.past_budget()
@@ -201,11 +205,20 @@ class Improvement(ABC):
         taught = self.decide(taught)
         return replace(taught, sentences=(*taught.sentences, *map(as_sentence, notes)))
 
-    def _ask_held_out(self) -> None:
-        """The held-out cases with the candidates, and with the skill before if one is new."""
+    def _tested(self) -> list[Attempt]:
+        """The candidates, after the skill before if one is new."""
         candidates = self.candidates()
         current = [self.current] if self.current and any(best.is_new for best in candidates) else []
-        for attempt in (*current, *candidates):
+        return [*current, *candidates]
+
+    def _is_apart(self, results: Iterable[RunResults | None]) -> bool:
+        """Whether versions were asked too far apart to compare them."""
+        records = (record for run in results if run for record in run.records)
+        return asked_apart(records, self.run.models.settings.max_age)
+
+    def _ask_held_out(self) -> None:
+        tested = self._tested()
+        for attempt in tested:
             self.run.screen.begin("held out…")
             results = self.measure(attempt.draft, self.held_out)
             measured = replace(attempt, held_out=results)
@@ -213,7 +226,7 @@ class Improvement(ABC):
                 self.before = measured
             else:
                 self.attempts[attempt.number - 1] = measured
-            label = HELD_OUT if len(current) + len(candidates) == 1 else attempt.label
+            label = HELD_OUT if len(tested) == 1 else attempt.label
             beside = "" if label == HELD_OUT else HELD_OUT
             self.run.screen.row(label, self.cells(results), beside)
             self.run.state.keep_attempt(measured)
@@ -226,7 +239,7 @@ class Improvement(ABC):
         if not of or not over:
             return None
         students = [student] if student else list(of.model_ids)
-        pairs = self.pairs(over, of, students)
+        pairs = [] if self._is_apart([over, of]) else self.pairs(over, of, students)
         # Students count as runs: their mean over a case is what is compared.
         runs = self.run.settings.runs * len(students)
         lift = paired_lift(pairs, runs, level) if pairs else None

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from .._util.json_forms import Amount, Flag, Seconds, Share, Time, Whole, form_of, json_values
 from .answer import Answer, AnswerFile, Usage
+from .answer_times import are_apart
 from .arm import ArmName
-from .subject import CHAT, WithPair
+from .subject import CHAT, SkillOnSubject, WithPair
 from .transcript import Activity, Transcript
 from .trial import Trial
 
@@ -158,6 +159,14 @@ def agents_in(records: Iterable[Record]) -> dict[str, str]:
         for agent, version in record.activity.agents if record.activity else ():
             versions.setdefault(agent, {})[version] = None
     return {agent: ", ".join(filter(None, sorted(versions[agent]))) for agent in versions}
+
+
+def asked_apart(records: Iterable[Record], max_age: float) -> bool:
+    """Whether answers to the same run of a case are too far apart to be compared."""
+    times: dict[tuple[SkillOnSubject, str, int], list[int | None]] = {}
+    for record in records:
+        times.setdefault((record.pair, record.case, record.run), []).append(record.asked_at)
+    return any(are_apart(of_run, max_age) for of_run in times.values())
 
 
 def dump_records(records: list[Record]) -> str:
