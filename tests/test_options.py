@@ -9,6 +9,8 @@ import pytest
 
 from pytest_upskill.cli.command_table import BY_NAME, add_options
 from pytest_upskill.options import (
+    AGE,
+    FOREVER,
     NAMES,
     OFF_SWITCH,
     PATH,
@@ -16,6 +18,7 @@ from pytest_upskill.options import (
     SHARE,
     Group,
     Kind,
+    age_words,
     at,
     choice,
     number,
@@ -119,3 +122,18 @@ def test_every_setting_belongs_to_a_group_and_to_commands_that_there_are(table: 
     assert {entry["group"] for entry in declared} <= set(get_args(Group))
     places = {place for entry in declared for place in entry["options"]}
     assert places <= {PYTEST, *BY_NAME}
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("12h", 43_200), ("1d", 86_400), ("1.5d", 129_600), (" 2w ", 1_209_600), ("forever", FOREVER)],
+)
+def test_ages_are_written_with_a_unit(text: str, seconds: float) -> None:
+    assert AGE.parse(text) == seconds
+    assert AGE.parse(age_words(seconds)) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "1", "d", "0d", "-1d", "nand", "infd", "1 day", "1e99w"])
+def test_what_is_no_age_is_an_error_that_shows_how(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="12h, 1d or 2w"):
+        AGE.parse(text)

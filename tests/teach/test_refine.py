@@ -1,6 +1,8 @@
 """refine from end to end."""
 
 import json
+import sqlite3
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from pytest_upskill.skills.case_loading import load_cases
@@ -86,3 +88,20 @@ def test_refine_needs_cases(project: Project) -> None:
     (folder / "skill_meta.json").unlink()
     status, _, error = project.run(*refine_words("http://127.0.0.1:9/v1"))
     assert (status, "Run pytest-upskill cases first" in error) == (2, True)
+
+
+def test_the_skill_before_is_asked_again_beside_a_new_version(project: Project) -> None:
+    skill_with_cases(project, "red")
+    fake = FakeModels([draft("red"), draft(*COLOURS)])
+    with served(fake) as url:
+        project.run(*refine_words(url))  # nothing new, but the skill is measured
+        with sqlite3.connect(project.folder / ".upskill/answers.sqlite") as store:
+            store.execute("DELETE FROM answers WHERE model='big'")  # what the teacher said
+            store.execute("UPDATE answers SET created = created - 3 * 86400")
+        store.close()
+        _, shown, _ = project.run(*refine_words(url), "--json")
+    before, after = (attempt["held_out"][0] for attempt in json.loads(shown)["attempts"])
+    moments = [row["skill_asked_first"] for row in (before, after)]
+    first, last = sorted(map(datetime.fromisoformat, moments))
+    assert last - first < timedelta(hours=1)
+    assert (before["skill_rate"], after["skill_rate"]) != (None, None)

@@ -138,11 +138,12 @@ def test_any_field_changes_the_key(change: dict[str, Any]) -> None:
 def test_every_field_is_in_the_key() -> None:
     # A field added later must get a line above; the number of verdicts is in the schema,
     # the mark in the messages, and neither what is shared nor when it is asked shapes an answer.
-    apart = {"verdicts", "mark", "shared", "renew"}
+    apart = {"verdicts", "mark", "shared", "renew", "judged_at"}
     fields = {field.name for field in dataclasses.fields(Question)} - apart
     sent = {"model", "system", "messages", "max_output", "run", "schema"}
     assert fields == sent | {"tools", "steps", "task", "choice"}
-    assert dataclasses.replace(QUESTION, shared=("system",), renew=True).key == QUESTION.key
+    later = dataclasses.replace(QUESTION, shared=("system",), renew=True, judged_at=7)
+    assert later.key == QUESTION.key
 
 
 TASK = Task("loop", "1", max_turns=5)

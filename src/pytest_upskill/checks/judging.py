@@ -126,7 +126,15 @@ def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[
     number = len(rubric.texts)
     form = (schema(number), number, mark)
     return [
-        Question(rubric.judge, _SYSTEM, messages, rubric.max_output, vote, *form)
+        Question(
+            rubric.judge,
+            _SYSTEM,
+            messages,
+            rubric.max_output,
+            vote,
+            *form,
+            judged_at=answer.asked_at,
+        )
         for vote in range(1, rubric.votes + 1)
     ]
 

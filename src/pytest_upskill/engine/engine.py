@@ -328,10 +328,14 @@ class Engine:
         reply = job.reply.result() if job.reply.done() else None
         return reply.asked_at if isinstance(reply, Answer) else None
 
+    def _is_outdated(self, question: Question, stored: Answer) -> bool:
+        judged_at = min(question.judged_at or 0, time.time())  # a clock may have been wrong
+        return question.renew or judged_at - (stored.asked_at or 0) > self._max_age
+
     def _enqueue(self, jobs: list[Job]) -> None:
         for job in jobs:
             name, reply = job.question.model, self._answers.get(job.question)
-            if job.question.renew and isinstance(reply, Answer):
+            if isinstance(reply, Answer) and self._is_outdated(job.question, reply):
                 job.outdated = reply
             elif reply:
                 job.settle(reply)

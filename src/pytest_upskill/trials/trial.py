@@ -81,6 +81,8 @@ class Question:
     choice: Choice | None = None  # of a skill; ``tools`` has the one that loads it
     # Ask even if there is a stored answer: it is too old to be compared with other arms.
     renew: bool = field(default=False, compare=False)
+    # When the answer was given that a judge is asked about: its ruling must not be much older.
+    judged_at: int | None = field(default=None, compare=False)
     # What the provider should keep in its cache. It changes nothing that the model reads.
     shared: tuple[Shared, ...] = field(default=(), compare=False)
 
