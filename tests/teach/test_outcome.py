@@ -10,6 +10,7 @@ from pytest_upskill.teach.failures import report_for_teacher
 from pytest_upskill.teach.improvement import lifts_of, mean_lift, why_good_enough
 from pytest_upskill.teach.outcome import Attempt, Taught, report_lines
 from support.made import checked_run, made_run
+from support.words import TOO_FEW
 
 
 def test_students_are_on_one_line_if_they_fit() -> None:
@@ -53,15 +54,15 @@ def test_a_screen_that_is_not_live_writes_only_whole_lines() -> None:
     assert live[1].startswith("\r\x1b[KGenerating")
 
 
-def run_with_rates(rates: dict[str, float]) -> "RunResults":
-    """Eight cases on haiku; so large a share of each arm passes."""
+def run_with_rates(rates: dict[str, float], cases: int = 8) -> "RunResults":
+    """Some cases on haiku; so large a share of each arm passes."""
 
     def passes(case: int, _model: str, arm: str, _run: int) -> bool:
-        return case < round(8 * rates[arm])
+        return case < round(cases * rates[arm])
 
     arms: list[str] = ["baseline", "skill"]
     arms += ["trace"] if "trace" in rates else []
-    return made_run(cases=8, passes=passes, arms=arms)
+    return made_run(cases=cases, passes=passes, arms=arms)
 
 
 def taught_of(learning: RunResults, held: RunResults | None, **more: object) -> Taught:
@@ -106,10 +107,12 @@ def test_an_overfitted_skill_is_reported_if_enough_cases_show_it() -> None:
 
 
 def test_models_that_it_does_not_help_are_named() -> None:
-    none = run_with_rates({"baseline": 0.5, "skill": 0.5})
+    none = run_with_rates({"baseline": 0.5, "skill": 0.5}, 40)
     assert "The skill does not help haiku: 0 points" in " ".join(sentences(taught_of(none, None)))
-    known = run_with_rates({"baseline": 1, "skill": 1})
-    told = sentences(taught_of(known, None))
+    told = " ".join(sentences(taught_of(few(none, 8), None)))
+    assert f"haiku on all cases: {TOO_FEW}, 0 points" in told  # nobody knows
+    known = run_with_rates({"baseline": 1, "skill": 1}, 40)
+    told = " ".join(sentences(taught_of(known, None)))
     assert "haiku does not need the skill: it passes 100% without it." in told
 
 
@@ -165,6 +168,6 @@ def test_cases_of_evals_json_are_taught_by_their_checks() -> None:
     assert "The share of checks: haiku 0% without the skill, 86% with it." in told
     told = " ".join(sentences(taught_of(more, None)))
     assert "haiku on all cases: helps, +86 points of checks (+46 to +92), 0 of pass rate" in told
-    known = checked_run([(7, 7)] * 6)
+    known = checked_run([(7, 7)] * 40)
     told = " ".join(sentences(taught_of(known, None)))
     assert "it passes 100% of checks without it" in told

@@ -139,7 +139,7 @@ def _of_student(total: Verdict, learning: Verdict, held: Verdict | None) -> Iter
             f"{name} does not need the skill: it passes {total.summary.scored(BASELINE):.0%}"
             f"{unit_of(total.summary.score)} without it."
         )
-    elif lift is not None and lift <= 0:
+    elif lift is not None and lift <= 0 and total.word != "too few cases to tell":
         yield f"The skill does not help {name}: {total.sentence}."
     elif total.word:
         yield f"{name} on all cases: {total.word}, {total.sentence}."
