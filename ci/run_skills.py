@@ -15,6 +15,12 @@ from pathlib import Path
 MARKER = "<!-- pytest-upskill -->"
 MEANINGS = {2: "a broken file, or interrupted", 3: "an internal error", 4: "a usage error"}
 MEANINGS[5] = "no tests"
+RUNS = 3  # unless args or the ini file say otherwise
+INI = re.compile(r"^\s*skill_runs\s*=", re.MULTILINE)
+INI_FILES = (
+    *("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"),
+    *("pyproject.toml", "tox.ini", "setup.cfg"),
+)
 LAST_LINES = 20
 LONGEST = 4000
 
@@ -31,7 +37,7 @@ def main() -> int:
         status = 1
         comment.write_text(no_recording(why, env["INPUT_REPLAY"]), encoding="utf-8")
     else:
-        status = run(command(env, reports), where, comment)
+        status = run(command(env, reports, where), where, comment)
     if not mentions_skills(summary):
         add(summary, comment.read_text(encoding="utf-8"))
     with Path(env["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
@@ -39,9 +45,12 @@ def main() -> int:
     return status
 
 
-def command(env: Mapping[str, str], reports: Path) -> list[str]:
+def command(env: Mapping[str, str], reports: Path, where: Path) -> list[str]:
     """Options of the inputs come last, so that what ``args`` has can't misplace the reports."""
-    words = [sys.executable, "-P", "-m", "pytest", *shlex.split(env["INPUT_ARGS"])]
+    words = [sys.executable, "-P", "-m", "pytest"]
+    if not env["PLAN_NO_SECRETS"] and not sets_runs(where):  # a recording may have fewer
+        words.append(f"--skill-runs={RUNS}")
+    words += shlex.split(env["INPUT_ARGS"])
     words += [
         f"--skill={line.strip()}" for line in env["INPUT_SKILLS"].splitlines() if line.strip()
     ]
@@ -54,6 +63,16 @@ def command(env: Mapping[str, str], reports: Path) -> list[str]:
     if env["PLAN_NO_SECRETS"]:
         words.append(f"--skill-replay={env['INPUT_REPLAY']}")
     return words
+
+
+def sets_runs(where: Path) -> bool:
+    """Whether an ini file of this folder or one above has the number of runs."""
+    files = (folder / name for folder in (where, *where.parents) for name in INI_FILES)
+    return any(
+        INI.search(file.read_text(encoding="utf-8", errors="replace"))
+        for file in files
+        if file.is_file()
+    )
 
 
 def run(words: list[str], where: Path, comment: Path) -> int:

@@ -37,6 +37,7 @@ DEFAULT_TIMEOUT: Final = 120.0
 DEFAULT_AGENT_TIMEOUT: Final = 600.0
 DEFAULT_MAX_TURNS: Final = 30
 DEFAULT_TRIGGER_RUNS: Final = 3
+ACCEPTED_RUNS: Final = 3  # by default: fewer are no evidence about a single case
 ENOUGH_QUERIES: Final = 10  # of a kind: with fewer, even a perfect result shows little
 TRIGGER_TURNS: Final = 5  # of an agent, until a query counts as decided
 MOST_REFERENCE_TOKENS: Final = 20_000  # estimated, of all files together
@@ -444,8 +445,17 @@ class Settings(CommonSettings):
     accept: bool = setting(
         SWITCH,
         "gates",
-        "accept the results of this run: write skill_results.json, the baseline for later runs",
+        "accept the results of this run: write skill_results.json, the baseline for later runs; "
+        f"asks {ACCEPTED_RUNS} times unless --skill-runs says otherwise",
         "--skill-accept",
+    )
+    # An option of its own: one with an optional value would take the path that follows it.
+    accept_lower: bool = setting(
+        SWITCH,
+        "gates",
+        "the same, also where it lowers or drops what was accepted",
+        "--skill-accept=lower",
+        ini="skill_accept_lower",
     )
 
     json_file: Path | None = setting(
@@ -540,4 +550,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     if isinstance(values.get("runs"), tuple):
         first, most = values["runs"]
         values |= {"runs": most, "first_runs": first if first < most else None}
+    if values.get("accept_lower"):
+        values["accept"] = True
+    if values.get("accept"):
+        values.setdefault("runs", ACCEPTED_RUNS)
     return Settings(gates=Gates(**gates), **values)

@@ -64,7 +64,8 @@ def test_a_green_run_leaves_reports_answers_a_summary_and_one_comment(
     assert job.run(INPUTS) == "success", job.log
     files = {file.name for file in job.artifact().iterdir()}
     assert files == {"report.html", "results.json", "comment.md"}
-    assert json.loads((job.artifact() / "results.json").read_text())["schema"] == 1
+    results = json.loads((job.artifact() / "results.json").read_text())
+    assert (results["schema"], results["summary"][0]["runs"]) == (1, 3)
     (comment,) = api.comments
     lines = comment["body"].splitlines()
     assert lines[:2] == [MARKER, "## ✅ Skills"]
@@ -206,7 +207,10 @@ def test_nothing_that_is_given_runs_as_a_script(make_job: MakeJob, workspace: Pa
     job = make_job({**PULL, "title": evil})
     assert job.run({**INPUTS, "args": evil.replace("\n", ""), "max-cost": "1"}) == "failure"
     assert not list(workspace.rglob("evil"))
-    assert "[command]pytest '$(touch' 'evil)' '`touch' 'evil`' ';' touch evil" in job.log
+    assert (
+        "[command]pytest --skill-runs=3 '$(touch' 'evil)' '`touch' 'evil`' ';' touch evil"
+        in job.log
+    )
     job = make_job()
     assert job.run({**INPUTS, "name": "a\n## b"}) == "failure"
     assert "::error title=pytest-upskill::name: " in job.log

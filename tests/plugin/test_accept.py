@@ -53,7 +53,7 @@ def test_better_results_show_how_to_accept_them(project: AcceptedProject) -> Non
 def test_a_subset_accepts_only_its_own_cases(project: AcceptedProject) -> None:
     project.write("apple", "pear", "plum")
     project.accept({"apple": 1, "pear": 1, "plum": 0})
-    project.run(dict.fromkeys(("apple", "pear", "plum"), 0), "--skill-accept", "-k", "pear")
+    project.run(dict.fromkeys(("apple", "pear", "plum"), 0), "--skill-accept=lower", "-k", "pear")
     assert project.accepted() == {"apple": (1, 1), "pear": (0, 1), "plum": (0, 1)}
 
 
@@ -62,7 +62,7 @@ def test_other_models_are_kept_and_deleted_cases_are_dropped(project: AcceptedPr
     other = write_script(project.pytester.path / "other.json", knows="no")
     project.run({"a": 1, "b": 1}, "--skill-accept", "--model", other)
     project.write("b")
-    project.run({"b": 1}, "--skill-accept")
+    project.run({"b": 1}, "--skill-accept=lower")
     assert set(project.accepted()) == {"b"}
     assert set(project.accepted(other)) == {"a", "b"}
 
@@ -132,7 +132,7 @@ def test_tests_in_python_are_accepted_too(project: AcceptedProject, workers: str
     assert (run.outcomes, run.status) == ({"failed": 1}, 1)
     assert "FAILED test_gate.py::test_a" in run.screen
     assert "regression: 0 of 5 passed (accepted: 5 of 5" in run.screen
-    project.run({"a": 0}, *alone, "--skill-accept", skill="", runs=5)
+    project.run({"a": 0}, *alone, "--skill-accept=lower", skill="", runs=5)
     run = project.run({"a": 0}, *alone, skill="", runs=5)
     assert (run.outcomes, run.status) == ({"xfailed": 1}, 0)
 

@@ -70,7 +70,12 @@ def test_accepted_cases_that_are_all_skipped_fail_the_run(
     run = project.run(passes, "-n", workers)
     assert run.status == 1
     assert unmatched(run) == {"a": "skipped", "b": "for other models", "c": "skipped"}
-    accepting = project.run(passes, "--skill-accept", "-n", workers)
+    refused = project.run(passes, "--skill-accept", "-n", workers)
+    assert (refused.status, list(project.accepted())) == (1, ["a", "b", "c"])
+    assert "would be dropped: a, b, c To accept that as well: --skill-accept=lower" in " ".join(
+        " ".join(refused.ending).split()
+    )
+    accepting = project.run(passes, "--skill-accept=lower", "-n", workers)
     assert accepting.status == 0
     assert "dropped: a, b, c" in " ".join(accepting.screen.split())
     assert not read_results(project.folder).models
@@ -88,7 +93,7 @@ def test_accepted_cases_that_a_hook_skips_fail_the_run(
     run = project.run({"a": 1, "b": 1}, "-n", workers)
     assert run.status == 1
     assert unmatched(run) == {"a": "skipped"}
-    project.run({"a": 1, "b": 1}, "--skill-accept", "-n", workers)
+    project.run({"a": 1, "b": 1}, "--skill-accept=lower", "-n", workers)
     assert list(project.accepted()) == ["b"]
 
 
@@ -108,15 +113,15 @@ def test_an_accepted_case_that_is_marked_xfail_now_fails_the_run(project: Accept
     run = project.run({"a": 0, "b": 0})
     assert (run.outcomes, run.status) == ({"xfailed": 2}, 1)
     assert unmatched(run) == {"a": "marked xfail"}
-    project.run({"a": 0, "b": 0}, "--skill-accept")
+    project.run({"a": 0, "b": 0}, "--skill-accept=lower")
     assert project.run({"a": 0, "b": 0}).status == 0
 
 
 def test_an_xfail_that_does_not_hold_changes_nothing(project: AcceptedProject) -> None:
     project.write("a")
-    project.accept({"a": 1})
+    project.accept({"a": 5}, runs=5)
     add_mark(project, "pytest.mark.xfail(False, reason='elsewhere')")
-    run = project.run({"a": 0})
+    run = project.run({"a": 0}, runs=5)
     assert (run.outcomes, unmatched(run)) == ({"failed": 1}, {})
     assert len(run.gate["reasons"]) == 1
 

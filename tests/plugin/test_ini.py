@@ -110,13 +110,15 @@ APART = """
     skill_min_lift = 0.2
     skill_max_token_growth = 0.1
     skill_replay = none.jsonl
+    skill_max_age = forever
+    skill_accept_lower = true
 """
 
 
 def test_every_option_has_an_ini_key_under_test() -> None:
     lines = (INI + OF_AGENTS + APART).splitlines()
     written = {line.split("=")[0].strip() for line in lines if "=" in line}
-    apart = {"skill_batch", "skill_batch_fallback"}  # see test_batch.py
+    apart = {"skill_batch", "skill_batch_fallback", "skill_aa"}  # see test_batch.py, test_aa.py
     assert {option.ini for option in OPTIONS.values()} == written | apart
 
 

@@ -21,7 +21,7 @@ from pytest_upskill.results.accepted import (
     results_text,
     write_results,
 )
-from pytest_upskill.settings import Settings
+from pytest_upskill.settings import MOST_RUNS, Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase
 from pytest_upskill.trials.records import Record
@@ -220,6 +220,40 @@ def test_the_result_of_a_case_counts_both_arms() -> None:
 def test_a_case_without_all_answers_has_no_result() -> None:
     assert case_result([], "d") is None
     assert case_result([record("skill", "P"), record("baseline", "E")], "d") is None
+
+
+def asked(run: int, passed: bool, asked_at: int | None) -> list[Record]:
+    outcome = "P" if passed else "F"
+    pair = made_records({"skill": outcome, "baseline": "F"}, input_tokens=10, output_tokens=1)
+    return [replace(record, run=run, asked_at=asked_at, stored=True) for record in pair]
+
+
+def test_runs_of_an_unchanged_case_are_pooled_once() -> None:
+    accepted = case_result([*asked(1, True, 5), *asked(2, True, 7)], "d", "s")
+    assert accepted == CaseResult(2, 2, 0, 11, "d", "s", 7)
+    later = [*asked(1, True, 7), *asked(2, False, 8), *asked(3, True, 9)]
+    pooled = accepted.pooled(later)
+    assert pooled == CaseResult(3, 4, 0, 11, "d", "s", 9)
+    assert pooled.pooled(later) == pooled
+    assert pooled.pooled(asked(4, True, None)) == pooled
+    just_asked = [replace(record, stored=False) for record in asked(1, True, 9)]
+    assert pooled.pooled(just_asked).count == Count(4, 5)
+    assert (
+        pooled.pooled([record for record in asked(4, True, 10) if record.arm == "skill"]) == pooled
+    )
+
+
+def test_pooled_runs_do_not_grow_for_ever() -> None:
+    accepted = CaseResult(20, 20, 0, 11, "d", "s", 0)
+
+    def runs(number: int, since: int) -> list[Record]:
+        return [record for run in range(number) for record in asked(run, False, since + run)]
+
+    enough = accepted.pooled(runs(10, 1))
+    assert (enough.passes, enough.runs) == (20, 30)
+    assert enough.pooled(runs(10, 20)) == enough
+    assert enough.pooled(runs(40, 20)).count == Count(0, 40)
+    assert accepted.pooled(runs(MOST_RUNS, 1)).runs == MOST_RUNS
 
 
 def plan(case: Case, *, accept: bool = False, digest: str = "") -> PlannedCase:

@@ -60,10 +60,10 @@ def test_each_reason_is_one_line() -> None:
     found = [unmatched("z", "changed"), *(unmatched(f"c{n}", "gone") for n in range(12))]
     gone, changed = unmatched_reasons(found)
     assert gone.startswith("gate on m: accepted, but gone from the file: c0 (4 of 5), c1 (4 of 5)")
-    assert gone.endswith("c9 (4 of 5) and 2 more; undo that, or accept the results of this run")
+    assert gone.endswith("c9 (4 of 5) and 2 more; undo that, or accept that they are dropped")
     assert (
         changed == "gate on m: changed since accepted: z (4 of 5); "
-        "undo that, or accept the results of this run"
+        "undo that, or accept the new results"
     )
 
 

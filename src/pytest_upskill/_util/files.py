@@ -87,8 +87,8 @@ def replace_file(file: Path, content: str | bytes) -> None:
         if target.exists():
             with suppress(OSError):
                 draft.chmod(target.stat().st_mode & 0o7777)
-            _remove_drafts(target.parent, start)
         draft.replace(target)
+        _remove_drafts(target.parent, start)
     except OSError as error:  # it names the draft
         raise OSError(error.errno, error.strerror, str(file)) from None
     finally:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from .._util.texts import counted, first_few, harmless, one_line
-from ..errors import InputError, shown
+from ..errors import InputError, Setting, SettingsError, shown
 from ..reports.writers import Writer
 from ..results.accepted import (
     DIGITS,
@@ -30,6 +30,7 @@ from ..results.run import RunResults, judged
 from ..results.run_notes import run_notes
 from ..settings import Settings
 from ..skills.trigger_loading import PREFIX
+from ..stats import EVIDENT_RUNS, CasePasses, worsened
 from ..trials.plan import PlannedCase, Unmatched
 from ..trials.subject import SkillOnSubject, Subject
 from .items import is_skipped
@@ -175,50 +176,130 @@ def acceptance_writer(settings: Settings, ledger: Ledger, notes: list[str]) -> I
     """Accept the results, if --skill-accept is given, and add a note for each skill."""
 
     def write() -> list[Path]:
-        notes.extend(accept(ledger))
+        acceptances = list(_accept(ledger, lower=settings.accept_lower))
+        notes.extend(acceptance.note for acceptance in acceptances if acceptance.changes)
+        if refused := [text for acceptance in acceptances if (text := acceptance.refused)]:
+            hint = ("To accept that as well: ", Setting("accept_lower"), ".")
+            raise SettingsError("accept", "; ".join(refused), hint)
         return []
 
     if settings.accept:
         yield "accept", write
 
 
-def accept(ledger: Ledger) -> list[str]:
-    """Write the results beside the skills; a note for each skill and model."""
-    lines = []
-    digests = {skill.name: skill.digest for skill in ledger.skills}
+@dataclass(frozen=True)
+class _Acceptance:
+    """What accepting the results of a skill on a model does, and what it needs =lower for."""
+
+    group: _Group
+    cases: Mapping[str, CaseResult]  # to be written
+    lowered: Sequence[str]  # with both counts
+    dropped: Sequence[str]
+    lower: bool  # whether it may do these two
+
+    @property
+    def changes(self) -> bool:
+        return bool(self.cases or self.lower or not self.refused)
+
+    @property
+    def note(self) -> str:
+        group, cases = self.group, self.cases
+        nouns = Counter(test.group.noun for test in group.tests if test.case in cases)
+        counts = [counted(number, noun) for noun, number in nouns.items()] or ["0 cases"]
+        parts = [f"accepted {' and '.join(counts)} in {shown(group.folder / RESULTS_NAME)}"]
+        unanswered = [test.case for test in group.tests if test.nodeid not in group.results]
+        parts += [f"not accepted: {_names(unanswered)}"] if unanswered else []
+        parts += self._losses if self.lower else []
+        if any(result.runs < EVIDENT_RUNS for result in cases.values()):
+            parts.append(f"with fewer than {EVIDENT_RUNS} runs, no case is evidence by itself")
+        return f"{group.pair}: {'; '.join(parts)}"
+
+    @property
+    def refused(self) -> str:
+        if self.lower or not self._losses:
+            return ""
+        kept = "accepted cases are kept as they were" if self.lowered else "accepted cases are kept"
+        return f"{self.group.pair}: {kept}; {'; '.join(self._losses)}"
+
+    @property
+    def _losses(self) -> list[str]:
+        verbs = ("lowered", "dropped") if self.lower else ("would be lowered", "would be dropped")
+        losses = zip(verbs, (self.lowered, self.dropped), strict=True)
+        return [f"{verb}: {_names(cases)}" for verb, cases in losses if cases]
+
+
+def _accept(ledger: Ledger, *, lower: bool) -> Iterator[_Acceptance]:
+    """Write the results beside the skills.
+
+    Unless they may be lowered, accepted results of a skill on a model stay as they are if any of
+    them would fall. To take only those that rose would choose the lucky ones: soon the unchanged
+    skill would look worse than what was accepted.
+    """
     by_folder = sorted(_groups(ledger), key=lambda group: str(group.folder))
     for folder, groups in groupby(by_folder, key=lambda group: group.folder):
         before = results = read_results(folder)
         for group in groups:
-            present = {
-                test.case: group.results[test.nodeid]
+            label, now = group.pair.subject.label, _now(group, ledger)
+            accepted = results.models.get(label, replace(now, cases={}))
+            known = {
+                test.case: was
                 for test in group.tests
-                if test.nodeid in group.results
+                if (was := accepted.result_of(test.case, test.digest))
+                or (was := accepted.cases.get(test.case))  # it was edited
             }
-            label = group.pair.subject.label
-            accepted = results.models.get(label)
-            dropped = tuple(case for case in group.dropped if accepted and case in accepted.cases)
-            if present:
-                model_id = ledger.model_ids[label]
-                skill = digests[group.pair.skill]
-                version = ledger.version_of(group.tests)
-                now = ModelResults(model_id, ledger.date, skill[:DIGITS], present, version)
-                results = results.updated(label, now, group.existing, dropped)
-            elif dropped:
-                results = results.without(label, dropped)
-            lines.append(f"{group.pair}: {_accepted(group, folder, dropped)}")
-        if results is not before:
+            cases = _pooled(group, accepted, now, ledger)
+            lowered = [
+                f"{one_line(case, 60)} ({known[case].count} to {result.count})"
+                for case, result in cases.items()
+                if case in known and result.count.share < known[case].count.share
+            ]
+            dropped = [case for case in group.dropped if case in accepted.cases]
+            if lowered and not lower:
+                cases = {case: result for case, result in cases.items() if case not in known}
+            gone = dropped if lower else []
+            if cases:
+                results = results.updated(label, replace(now, cases=cases), group.existing, gone)
+            elif gone:
+                results = results.without(label, gone)
+            yield _Acceptance(group, cases, lowered, dropped, lower)
+        if results != before:
             write_results(folder, results)
-    return lines
 
 
-def _accepted(group: _Group, folder: Path, dropped: Sequence[str]) -> str:
-    not_accepted = [test.case for test in group.tests if test.nodeid not in group.results]
-    accepted = Counter(test.group.noun for test in group.tests if test.nodeid in group.results)
-    counts = [counted(number, noun) for noun, number in accepted.items()] or ["0 cases"]
-    text = f"accepted {' and '.join(counts)} in {shown(folder / RESULTS_NAME)}"
-    text += f"; not accepted: {_names(not_accepted)}" if not_accepted else ""
-    return text + (f"; dropped: {_names(dropped)}" if dropped else "")
+def _now(group: _Group, ledger: Ledger) -> ModelResults:
+    """What this run has of a skill on a model; empty if nothing was answered."""
+    if not group.results:
+        return ModelResults("", "", "", {})
+    (digest,) = {skill.digest for skill in ledger.skills if skill.name == group.pair.skill}
+    version = ledger.version_of(group.tests)
+    model_id = ledger.model_ids[group.pair.subject.label]
+    now = ModelResults(model_id, ledger.date, digest[:DIGITS], {}, version)
+    answered = [test for test in group.tests if test.nodeid in group.results]
+    cases = {test.case: replace(group.results[test.nodeid], setup=now.setup) for test in answered}
+    return replace(now, cases=cases)
+
+
+def _pooled(
+    group: _Group, accepted: ModelResults, now: ModelResults, ledger: Ledger
+) -> Mapping[str, CaseResult]:
+    """The results of this run, with accepted runs of what has not changed since.
+
+    These are more of the same, unless present runs show that they are not.
+    """
+    unchanged = [
+        (test, was)
+        for test in group.tests
+        if test.case in now.cases
+        and (was := accepted.result_of(test.case, test.digest))
+        and was.setup == now.setup
+    ]
+    counts = [
+        CasePasses(was.count, now.cases[test.case].count, test.sample) for test, was in unchanged
+    ]
+    if worsened([counts])[0].found:
+        return now.cases
+    pooled = {test.case: was.pooled(ledger.records_of(test.nodeid)) for test, was in unchanged}
+    return {**now.cases, **pooled}
 
 
 def acceptance_notes(results: RunResults) -> list[str]:
@@ -238,11 +319,12 @@ def acceptance_notes(results: RunResults) -> list[str]:
 
 
 def something_to_accept(results: RunResults) -> bool:
-    """Whether results are new or better, and none regressed."""
+    """Whether results are new or better, none fell and none is gone."""
     comparisons = results.comparisons
     news = any(comparison.of_kind("better") or comparison.unknown for comparison in comparisons)
-    unmatched = judged(results.unmatched, results.tests)
-    return bool(news or unmatched) and not any(comparison.reasons for comparison in comparisons)
+    fallen = any(case.fell for comparison in comparisons for case in comparison.cases)
+    unmatched = {result.why for result in judged(results.unmatched, results.tests)}
+    return bool(news or unmatched) and unmatched <= {"changed"} and not fallen
 
 
 def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:

@@ -355,7 +355,7 @@ def judge_present(
     if standing.kind in ("passed", "better"):
         return None
     if settings.accept:
-        standing = Standing("accepted as failing", f"accepted as failing ({now})")
+        standing = Standing("accepted as failing", f"failing, in a run to accept ({now})")
     elif settings.aa:
         standing = Standing("accepted as failing", f"not judged with {FLAGS['aa']} ({now} passed)")
     if standing.kind in ("accepted as failing", "could be chance"):

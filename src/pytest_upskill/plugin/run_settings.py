@@ -30,7 +30,8 @@ def read_settings(config: pytest.Config) -> Settings:
 
 def _not_with_aa(config: pytest.Config) -> Iterator[str]:
     """Settings about other arms and about what must hold; in the ini file they are for others."""
-    for setting in ("baseline", "against", "accept", *(gate.name for gate in fields(Gates))):
+    gates = (gate.name for gate in fields(Gates))
+    for setting in ("baseline", "against", "accept", "accept_lower", *gates):
         if cli_value(config, setting) is not None:
             raise _contradiction(setting, "aa")
         yield setting

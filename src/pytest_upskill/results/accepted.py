@@ -11,10 +11,10 @@ from typing import Any, Final, Literal, Self
 from pydantic import ConfigDict, model_validator
 
 from .._util.files import replace_file
-from .._util.json_forms import Whole, form_of, json_values, read_json_form
+from .._util.json_forms import MOST_TIME, Time, Whole, form_of, json_values, read_json_form
 from .._util.texts import digest
 from ..errors import AcceptedError, Setting
-from ..settings import Settings
+from ..settings import MOST_RUNS, Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
 from ..trials.plan import Count, Expectation, PlannedCase, Runs
@@ -25,12 +25,17 @@ RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
 _DEEPEST: Final = 20  # that checks are looked for
 DIGITS: Final = 12  # of a digest, enough to see a change
+ENOUGH_RUNS: Final = 30  # of an accepted result: as many more would hardly change what it shows
 _HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept"), ".")
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """What a case reached on a model; ``tokens`` are the mean of an answer with the skill."""
+    """What a case reached on a model; ``tokens`` are the mean of an answer with the skill.
+
+    ``setup`` changes with the skill, the id of the model and the agent's version; ``asked_at`` is
+    when the last of the answers was given, in seconds since the epoch.
+    """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -39,6 +44,8 @@ class CaseResult:
     baseline_passes: Whole | None
     tokens: Whole | None
     case_digest: str
+    setup: str = ""
+    asked_at: Time | None = None
 
     @model_validator(mode="after")
     def _no_more_passes_than_runs(self) -> Self:
@@ -49,6 +56,26 @@ class CaseResult:
     @property
     def count(self) -> Count:
         return Count(self.passes, self.runs)
+
+    def pooled(self, records: Sequence[Record]) -> "CaseResult":
+        """With the runs of these records that were asked since.
+
+        The same stored answers may be accepted again, which makes them no new evidence.
+        """
+        last = MOST_TIME if self.asked_at is None else self.asked_at
+        stored = (record for record in records if record.stored)
+        counted = {record.run for record in stored if (record.asked_at or 0) <= last}
+        new_records = [record for record in records if record.run not in counted]
+        new = case_result(new_records, self.case_digest, self.setup)
+        if new is None or (new.baseline_passes is None) != (self.baseline_passes is None):
+            return self
+        if self.runs >= ENOUGH_RUNS or self.runs + new.runs > MOST_RUNS:
+            return max(self, new, key=lambda result: result.runs)
+        baseline = None
+        if self.baseline_passes is not None and new.baseline_passes is not None:
+            baseline = self.baseline_passes + new.baseline_passes
+        passes, runs = self.passes + new.passes, self.runs + new.runs
+        return replace(new, passes=passes, runs=runs, baseline_passes=baseline)
 
 
 @dataclass(frozen=True)
@@ -63,7 +90,11 @@ class ModelResults:
     cases: Mapping[str, CaseResult]
     agent_version: str = ""
 
-    def expectation(self, case: str, case_digest: str) -> Expectation | None:
+    @property
+    def setup(self) -> str:
+        return short_digest(self.skill_digest, self.model_id, self.agent_version)
+
+    def result_of(self, case: str, case_digest: str) -> CaseResult | None:
         """The accepted result of a case; None if it is new or has changed since.
 
         A case that asks the same under another id is the same case.
@@ -72,8 +103,12 @@ class ModelResults:
         for name in (case, *renamed):
             result = self.cases.get(name)
             if result and result.case_digest == case_digest:
-                return Expectation(result.count, self.date, self.agent_version)
+                return result
         return None
+
+    def expectation(self, case: str, case_digest: str) -> Expectation | None:
+        result = self.result_of(case, case_digest)
+        return Expectation(result.count, self.date, self.agent_version) if result else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,19 +187,22 @@ def _laid_out(value: Any, depth: int, indent: str = "") -> str:
 # The cases of a run.
 
 
-def case_result(records: Sequence[Record], case_digest: str) -> CaseResult | None:
+def case_result(records: Sequence[Record], case_digest: str, setup: str = "") -> CaseResult | None:
     """The result of a case; None if an answer is missing."""
     with_skill = [record for record in records if record.arm == "skill"]
     if not with_skill or any(record.outcome == "errored" for record in records):
         return None
     baselines = [record for record in records if record.arm == "baseline"]
     tokens = [record.tokens for record in with_skill if record.tokens is not None]
+    times = [record.asked_at for record in records if record.asked_at is not None]
     return CaseResult(
         passes=_passes(with_skill),
         runs=len(with_skill),
         baseline_passes=_passes(baselines) if baselines else None,
         tokens=round(fmean(tokens)) if len(tokens) == len(with_skill) else None,
         case_digest=case_digest,
+        setup=setup,
+        asked_at=max(times, default=None),
     )
 
 

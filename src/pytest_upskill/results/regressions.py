@@ -24,7 +24,8 @@ _UNMATCHED_WORDS: Final[Mapping[Why, str]] = {
     "for other models": "accepted, but not for this model now",
     "changed": "changed since accepted",
 }
-_UNMATCHED_HINT: Final = "undo that, or accept the results of this run"
+_IF_CHANGED: Final = "undo that, or accept the new results"
+_IF_MISSING: Final = "undo that, or accept that they are dropped"
 
 CaseState = Literal["tested", "left out", "skipped", "marked xfail", "for other models"]
 StandingKind = Literal[
@@ -267,7 +268,8 @@ def unmatched_reasons(unmatched: Iterable[Unmatched]) -> list[str]:
     order = list(_UNMATCHED_WORDS)
     rows = sorted(unmatched, key=lambda row: (row.skill, row.label, order.index(row.why)))
     return [
-        f"{pair}: {_UNMATCHED_WORDS[why]}: {_names(group)}; {_UNMATCHED_HINT}"
+        f"{pair}: {_UNMATCHED_WORDS[why]}: {_names(group)}; "
+        f"{_IF_CHANGED if why == 'changed' else _IF_MISSING}"
         for (pair, why), group in groupby(rows, lambda accepted: (accepted.pair, accepted.why))
     ]
 

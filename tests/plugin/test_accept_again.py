@@ -1,0 +1,109 @@
+"""--skill-accept where something was accepted before: pooled, refused, or lowered on demand.
+
+The model has known chances, and nothing about it or the skill changes unless a test says so.
+"""
+
+import json
+
+import pytest
+
+from pytest_upskill.results.accepted import AcceptedResults, CaseResult, read_results
+from support.kit import case, write_skill
+from support.known_model import KnownModel
+from support.runs import SkillRun
+
+LOWER = "--skill-accept=lower"
+
+
+def accepted(known: KnownModel) -> AcceptedResults:
+    return read_results(known.folder)
+
+
+def cases(known: KnownModel) -> dict[str, CaseResult]:
+    return dict(accepted(known).models["m"].cases)
+
+
+def offers_to_accept(run: SkillRun) -> bool:
+    return any("--skill-accept" in line for line in run.ending)
+
+
+def test_accepting_again_pools_the_runs_of_an_unchanged_skill(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnownModel(pytester, 8, baseline=0.2, skill=0.7) as known:
+        assert known.run("--skill-accept").status == 0
+        first, file = cases(known), accepted(known)
+        assert {result.runs for result in first.values()} == {3}
+        known.later(monkeypatch, days=2)
+        refused = known.run("--skill-accept", "--skill-fresh")
+        assert (refused.status, accepted(known)) == (1, file)
+        now = dict.fromkeys(first, 0)
+        for record in refused.records:
+            now[record["case"]] += record["arm"] == "skill" and record["outcome"] == "passed"
+        pooled = {name: (result.passes + now[name], 6) for name, result in first.items()}
+        lowered = [name for name, result in first.items() if now[name] < result.passes]
+        assert 0 < len(lowered) < 8
+        for _ in range(2):  # stored answers are not new evidence when they are accepted again
+            run = known.run(LOWER)
+            assert {name: result.count for name, result in cases(known).items()} == pooled
+            assert run.status == 0
+    screen = " ".join(refused.screen.split())
+    for name in first:
+        before, after = first[name].count, f"{pooled[name][0]} of 6"
+        assert (f"{name} ({before} to {after})" in screen) == (name in lowered)
+
+
+def test_a_skill_that_changed_is_accepted_as_it_is_now(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnownModel(pytester, 4, baseline=0.0, skill=[0.0, 1.0, 1.0, 1.0]) as known:
+        known.run("--skill-accept")
+        known.later(monkeypatch, days=2, skill=1.0)
+        known.write("edited")
+        better = known.run("--skill-runs", "3")
+        assert offers_to_accept(better)
+        known.run("--skill-accept")
+        assert {result.count for result in cases(known).values()} == {(3, 3)}
+        # The same version got worse: to pool runs would hide it.
+        known.later(monkeypatch, days=2, edited=[0.0, 0.0, 0.0, 1.0])
+        fallen = known.run("--skill-runs", "3", "--skill-fresh")
+        assert (fallen.status, offers_to_accept(fallen)) == (1, False)
+        known.run(LOWER)
+        assert [result.count for result in cases(known).values()] == [(0, 3)] * 3 + [(3, 3)]
+
+
+def test_no_case_is_dropped_unless_asked_for(pytester: pytest.Pytester) -> None:
+    with KnownModel(pytester, 3, baseline=0.0, skill=1.0) as known:
+        assert (
+            "no case is evidence by itself"
+            in known.run("--skill-accept", "--skill-runs", "1").screen
+        )
+        file = accepted(known)
+        write_skill(pytester.path / "skills/other", [case("c0?", "no", id="c0")])
+        (known.folder / "skill_meta.json").write_text(json.dumps({"cases": []}))
+        gone = known.run()
+        assert (gone.status, offers_to_accept(gone)) == (1, False)
+        assert (known.run("--skill-accept").status, accepted(known)) == (1, file)
+        known.cases = 4
+        known.write()
+        new = known.run("--skill-runs", "1")
+        assert offers_to_accept(new)
+        known.chances["skill"] = 0.0
+        known.cases = 2
+        known.write("worse")  # two accepted cases fell, one is gone
+        known.run("--skill-accept")
+        assert accepted(known) == file
+        known.run(LOWER)
+    assert {name: result.count for name, result in cases(known).items()} == dict.fromkeys(
+        ["c0", "c1"], (0, 3)
+    )
+
+
+def test_a_chance_fall_that_passes_is_not_offered(pytester: pytest.Pytester) -> None:
+    with KnownModel(pytester, 2, baseline=0.0, skill=1.0) as known:
+        known.run("--skill-accept")
+        known.cases = 3
+        known.write("edited")
+        known.chances["edited"] = [0.0, 1.0, 1.0]
+        run = known.run("--skill-runs", "1")
+    assert (run.status, offers_to_accept(run)) == (0, False)
