@@ -104,7 +104,12 @@ def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, wor
     assert suite["upskill:gate:scripted:fake.py:answer:verdict"] == INCOMPLETE
     assert suite["upskill:gate:scripted:fake.py:answer:errored"] == "2"
     assert suite["upskill:gate:scripted:fake.py:answer:score"] == "pass"
-    assert float(suite["upskill:gate:scripted:fake.py:answer:lift"]) == pytest.approx(1 / 3, 1e-5)
+    assert "upskill:gate:scripted:fake.py:answer:lift" not in suite
+    bounds = [
+        suite[f"upskill:gate:scripted:fake.py:answer:possible_lift_{end}"]
+        for end in ("low", "high")
+    ]
+    assert bounds == ["0", "0.5"]
     assert float(suite["upskill:gate:scripted:fake.py:answer:cost"]) > 100
     assert suite["upskill_gate"] == "not passed"
     assert "can't pass" in suite["upskill_gate_reason_1"]

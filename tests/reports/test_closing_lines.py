@@ -108,7 +108,7 @@ def test_what_is_neither_good_nor_bad(cases: int, passes: Any, line: str) -> Non
 def test_missing_answers_are_not_failed_tests() -> None:
     run = without_answers(made_run(cases=10), "case-3")
     [line] = shown(run, failed=True)
-    assert line == f"✘ gate {INCOMPLETE} on haiku ({missing_words(run.summaries[0])})"
+    assert line == f"✘ gate {INCOMPLETE} on haiku +80 to +100 ({missing_words(run.summaries[0])})"
 
 
 def test_without_a_baseline() -> None:

@@ -10,6 +10,7 @@ from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, te
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.summary import Summary, summarize
 from pytest_upskill.results.verdict import verdicts_of
+from pytest_upskill.stats import Interval
 from pytest_upskill.trials.plan import SkillInfo
 from pytest_upskill.trials.records import Grade
 from support.made import (
@@ -70,10 +71,13 @@ def test_the_rate_at_a_git_ref_has_a_column_if_there_is_one() -> None:
 @widths
 @models
 def test_every_number_and_the_whole_name_are_in_the_table(width: int, model: str) -> None:
-    shown = lines(made_summary(model, errored=7, skill_rate=1.0), width=width)
+    possible = Interval(0.31, 0.58)
+    shown = lines(
+        made_summary(model, errored=7, skill_rate=1.0, possible_lift=possible), width=width
+    )
     text = "\n".join(shown)
-    numbers = ["42%", "100%", "+58", "12,345", "23,456", "+90%", "7"]
-    numbers += ["2.5/3", "12.3", "45.6"] if width >= 100 else []  # they go first
+    numbers = ["42%", "100%", "+31 to +58", "12,345", "23,456", "+90%", "7"]
+    numbers += ["2.5/3", "12.3", "45.6"] if width >= 120 else []  # they go first
     for number in numbers:
         assert re.search(rf"(?<!\d){re.escape(number)}(?!\d)", text), number
     assert name_in(shown[:-1]) == model
@@ -218,13 +222,14 @@ def without_baseline(model: str, skill: str) -> Summary:
 
 def test_a_matrix_has_a_row_for_each_skill_and_a_column_for_each_model() -> None:
     rows = many_rows()
-    rows[1] = ten_cases("sonnet", "skill-0", 4, 8, errored=1)
+    missing = {"errored": 1, "possible_lift": Interval(0.3, 0.5)}
+    rows[1] = ten_cases("sonnet", "skill-0", 4, 8, **missing)
     rows[2] = ten_cases("opus", "skill-0", 9, 0)
     header, rule, *body = lines(*rows)[:5]
     assert header.split() == ["skill", *MODELS]
     assert set(rule) == {"─"}
     assert re.split(" {2,}", body[0]) == [
-        *("skill-0", "0→90 +90", "40→80 +40!", "90→0 -90", "0→90 +90", "0→90 +90"),
+        *("skill-0", "0→90 +90", "40→80 +30 to +50!", "90→0 -90", "0→90 +90", "0→90 +90"),
     ]
     assert body[2].split() == ["skill-2", *["0→90", "+90"] * 4, "-"]
     assert lines(*rows)[-4:] == [

@@ -71,6 +71,39 @@ def test_a_case_without_a_complete_pair_is_left_out_of_the_rates() -> None:
     assert (summary.cases, summary.errored) == (3, 2)
 
 
+@pytest.mark.parametrize(
+    ("cases", "more", "bounds"),
+    [
+        ([("F", "P"), ("F", "F")], {}, None),
+        ([("F", "P"), ("F", "E")], {}, (0.5, 1)),
+        ([("F", "P"), ("E", "F")], {}, (0, 0.5)),
+        ([("F", "P"), ("E", "E")], {}, (0, 1)),
+        ([("FF", "PP"), ("FP", "EP")], {}, (0.5, 0.75)),
+        ([("F", "P"), ("F", "E"), ("F", "F")], {"samples": {"1": "x", "2": "x"}}, (0.5, 0.75)),
+        ([("F", "P"), ("F", "P")], {"not_run": 2}, (0, 1)),
+        ([("F", "P"), ("F", "E")], {"not_run": 1}, (0, 1)),
+        ([("E", "E")], {}, (-1, 1)),
+        ([("", "P"), ("", "E")], {}, None),  # without a baseline
+    ],
+)
+def test_the_lift_is_within_bounds_whatever_is_missing(
+    cases: list[tuple[str, str]], more: dict[str, Any], bounds: tuple[float, float] | None
+) -> None:
+    rows = [row for number, arms in enumerate(cases) for row in records(str(number), *arms)]
+    for score in ("pass", "checks"):
+        scored = [replace(row, score=float(row.outcome == "passed")) for row in rows]
+        assert summed(scored, score=score, **more).possible_lift == bounds
+
+
+def test_trials_are_counted_by_arm() -> None:
+    rows = [*records("a", "PFE", "PPP"), *records("b", "E", "F", retries=2)]
+    counts = {
+        name: (arm.asked, arm.errored, arm.passed, arm.retries)
+        for name, arm in summed(rows).arms.items()
+    }
+    assert counts == {"baseline": (4, 2, 1, 2), "skill": (4, 0, 3, 2)}
+
+
 def test_a_trial_without_its_partner_is_left_out_of_the_rates() -> None:
     assert rates([*records("a", "F", "P"), *records("b", "", "F")]) == (0, 1, 1)
 

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_upskill.results.gates import gate_reasons
 from pytest_upskill.results.summary import Summary, summarize
+from pytest_upskill.results.summary_row import row_of
 from pytest_upskill.results.verdict import (
     Verdict,
     signal_lines,
@@ -18,6 +19,7 @@ from pytest_upskill.results.verdict import (
     verdicts_of,
 )
 from pytest_upskill.settings import Gates
+from pytest_upskill.stats import Interval
 from support.made import Pair, checked_run, made_records, made_run, made_summary, pair_of
 
 Cases = Sequence[Pair]
@@ -69,18 +71,20 @@ def test_one_word(cases: Cases, word: str | None) -> None:
     ],
 )
 def test_missing_answers_and_cases_make_it_incomplete(more: dict[str, int], told: str) -> None:
-    found = verdict(*HELPS, **more)
-    assert found.word == "incomplete"
-    known = "helps so far: +90 points (+49 to +98) over 10 complete cases"
-    assert found.sentence == f"{known}, 50% more tokens; {told}"
+    possible = Interval(0.65, 0.9)
+    counts = {"skill_asked": 10, "skill_passed": 8, "possible_lift": possible}
+    found = verdict(*HELPS, **more, **counts)
+    assert (found.word, found.lift, found.gain, found.comparisons) == ("incomplete", None, None, {})
+    answered = 10 - more.get("errored", 0)
+    assert found.sentence.startswith(f"{told}; baseline 0 of 0 answered, ")
+    assert found.sentence.endswith(
+        f"; skill {answered} of 10 answered, 8 passed; "
+        "with what is missing, the lift is between +65 and +90 points"
+    )
     assert gate_reasons([found], Gates(min_lift=0.1)) == [f"gate on haiku: can't pass: {told}"]
-
-
-def test_one_missing_answer_does_not_hide_that_a_skill_hurts() -> None:
-    found = verdict(*[(1, 0)] * 6, *[(1, 1)] * 6, errored=1)
-    assert found.sentence.startswith("hurts so far: -50 points (-75 to -15) over 12 complete cases")
-    nothing = verdict((1, 0), (0, 1), errored=1).sentence
-    assert nothing.startswith("0 points (-84 to +84) over 2 complete cases, ")
+    row = row_of(found)
+    assert (row.lift, row.lift_low, row.p_value, row.normalised_gain) == (None,) * 4
+    assert (row.possible_lift_low, row.possible_lift_high) == possible
 
 
 @pytest.mark.parametrize(

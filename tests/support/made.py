@@ -190,7 +190,8 @@ def made_summary(
     ``baseline_rate=0.5`` sets a number of an arm, ``errored=1`` a count of the skill's.
     """
     if rates is None:
-        values: dict[str, Any] = {"cases": 12, "runs": 3}
+        unknown = tuple(CaseSummary(f"case-{n}", more.get("runs", 3), {}) for n in range(12))
+        values: dict[str, Any] = {"cases": 12, "runs": 3, "by_case": unknown}
         numbers: dict[str, dict[str, Any]] = {
             "baseline": {"rate": 0.42, "score": 0.5, "tokens": 12345.0, "seconds": 12.3},
             "skill": {"rate": 0.83, "score": 0.9, "tokens": 23456.0, "seconds": 45.6},

@@ -17,7 +17,7 @@ from .numbers import NUMBERS
 Property = tuple[str, str]
 _LONGEST_NAME: Final = 200
 _BOUNDS: Final = ("_low", "_high")  # meaningless for one case
-_COUNTS: Final = ("activated", "activated_trials")
+_OTHER_FIELDS: Final = ("activated", "activated_trials", "possible_lift_low", "possible_lift_high")
 _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # in addition to what one_line escapes
 
 
@@ -62,7 +62,7 @@ def _of_pair(results: RunResults, row: SummaryRow) -> Iterator[Property]:
 def _numbers(row: SummaryRow) -> dict[str, float | None]:
     """What tables show, by the keys of the JSON."""
     fields = [field for number in NUMBERS for field in number.field_names(row)]
-    return {field: getattr(row, field) for field in (*fields, *_COUNTS)}
+    return {field: getattr(row, field) for field in (*fields, *_OTHER_FIELDS)}
 
 
 def _prefix(skill: str, model: str) -> str:

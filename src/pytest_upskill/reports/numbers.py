@@ -15,6 +15,7 @@ from .._util.texts import (
     points,
     round_dollars,
     seconds,
+    span,
     times_as_much,
     whole,
 )
@@ -144,10 +145,10 @@ class Number:
         chosen = _LIFTS[row.score]
         if self.lift == chosen or _lift(row, self.lift) == _lift(row, chosen):
             return None
-        lift, span = _lift(row, self.lift)
+        lift, interval = _lift(row, self.lift)
         if lift is None:
             return None
-        likely = f" ({' to '.join(map(points, span))})" if bounds and span else ""
+        likely = f" ({' to '.join(map(points, interval))})" if bounds and interval else ""
         return f"{'+0' if points(lift) == '0' else points(lift)}{likely}"
 
     def full_text(self, row: SummaryRow) -> str | None:
@@ -241,6 +242,12 @@ def _scores_and_rates(row: SummaryRow) -> list[tuple[float | None, float | None]
     return [(row.baseline_score, row.baseline_rate), (row.skill_score, row.skill_rate)]
 
 
+def _possible_lift(row: SummaryRow, _: str) -> str | None:
+    """``-25 to +25``, where answers are missing."""
+    possible = _bounds(row, "possible_lift")
+    return span(*possible) if possible else None
+
+
 def _opened(row: SummaryRow, _: str) -> str | None:
     return None if row.activated is None else f"{row.activated:,}/{row.activated_trials:,}"
 
@@ -266,6 +273,7 @@ LIFT: Final = Number(
     priority=KEEP,
     painted_by="verdict",
     row_counts=lambda row: not _is_aa(row),
+    write=_possible_lift,
 )
 CHANGE: Final = Number(
     "change",

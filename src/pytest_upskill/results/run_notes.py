@@ -1,7 +1,7 @@
 """What a reader must know to trust the numbers of a run."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -13,7 +13,7 @@ from ..trials.answer import STOPPED
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.subject import CHAT
 from .run import RunResults, triggers_as_cases
-from .summary import repeat_notes
+from .summary import Summary, repeat_notes
 from .verdict import first_names
 
 _MOST_FILES: Final = 5
@@ -30,6 +30,7 @@ def run_notes(results: RunResults, spell: Spell | None = None) -> list[str]:
         *_version_notes(results),
         *_limit_notes(results, spell),
         *subset_notes(results),
+        *_retry_notes(results.summaries),
         *repeat_notes(results.summaries),
         *repeat_notes(triggers_as_cases(results).summaries, "query"),
         *_unseen_notes(results, spell),
@@ -101,6 +102,17 @@ def _limit_notes(results: RunResults, spell: Spell | None) -> list[str]:
         f"{model}: {number:,} of {counted(trials[model], 'trial')} stopped at the limit of turns "
         f"or time{hint}, which counts as failed."
         for model, number in stopped.items()
+    ]
+
+
+def _retry_notes(rows: Iterable[Summary]) -> list[str]:
+    """Where the arms were not asked alike: errors may come with what is asked."""
+    retries = {row.pair: {name: arm.retries for name, arm in row.arms.items()} for row in rows}
+    return [
+        f"{pair}: asked again after errors: "
+        f"{', '.join(f'{name} {number:,}' for name, number in by_arm.items())}."
+        for pair, by_arm in retries.items()
+        if len(set(by_arm.values())) > 1
     ]
 
 

@@ -1,8 +1,9 @@
 """How a skill does on a model: in each arm, over all cases and by case."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from math import fsum
 from operator import mul
 from statistics import fmean, variance
@@ -12,6 +13,7 @@ from .._util.texts import counted, one_line
 from ..options import DAY, age_words
 from ..settings import Score
 from ..stats import Interval, rest_after, weights, wilson
+from ..trials.arm import BASELINE, SKILL
 from ..trials.records import Record, agents_in, asked_apart
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .activation import Activation, activation_of
@@ -38,7 +40,10 @@ class ArmSummary:
     checks_total: int = 0
     graded: int = 0  # answers with checks
     uneven: bool = False  # whether some of these have more checks than others
+    asked: int = 0  # trials, those without an answer too
     errored: int = 0
+    passed: int = 0
+    retries: int = 0  # questions that were asked again after errors
     score_variance: float | None = None  # of the runs of one case
     turns: float | None = None
     tool_calls: float | None = None
@@ -95,6 +100,8 @@ class Summary(WithPair):
     activation: Activation | None = None  # of an agent
     max_age: float = DAY  # seconds between arms that can be compared
     apart: bool = False  # whether those of a complete run are further apart
+    # What the lift can be, whatever the missing answers would be; None if none are missing.
+    possible_lift: Interval | None = None
 
     def arm(self, arm: str) -> ArmSummary:
         """The numbers of an arm; none are known of one that was not asked."""
@@ -105,8 +112,13 @@ class Summary(WithPair):
         return sum(arm.errored for arm in self.arms.values())
 
     @property
+    def incomplete(self) -> bool:
+        """Whether answers are missing, or too old to be compared: the others don't tell."""
+        return bool(self.errored or self.not_run or not self.by_case or self.apart)
+
+    @property
     def lift(self) -> float | None:
-        """The score with the skill less that of the baseline."""
+        """The score with the skill less that of the baseline, over complete runs."""
         skill, baseline = self.scored("skill"), self.scored("baseline")
         unknown = self.apart or skill is None or baseline is None
         return None if unknown else (skill or 0.0) - (baseline or 0.0)
@@ -306,6 +318,17 @@ def summarize(
     groups = cases_by_sample([(case, samples.get(case, "")) for case in complete])
     by_sample = [[complete[case] for case in group] for group in groups]
     agent, model = pair.subject
+    again = partial(
+        summarize,
+        pair=pair,
+        model_id=model_id,
+        not_run=0,
+        looks=looks,
+        score=score,
+        samples=samples,
+        own_runs=own_runs,
+        max_age=max_age,
+    )
     return Summary(
         skill=pair.skill,
         model=model,
@@ -329,7 +352,30 @@ def summarize(
             (record for case in complete.values() for run in case.runs for record in run.values()),
             max_age,
         ),
+        possible_lift=_possible_lift(records, not_run, again),
     )
+
+
+def _possible_lift(
+    records: Sequence[Record], not_run: int, summarized: Callable[[list[Record]], Summary]
+) -> Interval | None:
+    """The lift if all that is missing passes in one arm and fails in the others."""
+    if not not_run and all(record.outcome != "errored" for record in records):
+        return None
+    bounds = []
+    for arm, sign in ((BASELINE, -1), (SKILL, 1)):
+        row = summarized([_as_if(record, record.arm == arm) for record in records])
+        if row.lift is None:
+            return None
+        bounds.append((row.lift * row.samples + sign * not_run) / (row.samples + not_run))
+    return Interval(*bounds)
+
+
+def _as_if(record: Record, passes: bool) -> Record:
+    """A record that is as if its answer was not missing."""
+    if record.outcome != "errored":
+        return record
+    return replace(record, outcome="passed" if passes else "failed", score=float(passes))
 
 
 def _complete_runs(records: Sequence[Record], arms: set[str]) -> list[Run]:
@@ -378,7 +424,10 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> 
         checks_total=len(grades),
         graded=sum(bool(record.checks) for record in records),
         uneven=len({len(record.checks) for record in records if record.checks}) > 1,
+        asked=len(records),
         errored=sum(record.outcome == "errored" for record in records),
+        passed=sum(record.outcome == "passed" for record in records),
+        retries=sum(record.retries for record in records),
         score_variance=variance(scores) if len(scores) > 1 else None,
         turns=_mean([r.activity.turns if r.activity else None for r in answers]),
         tool_calls=_mean([r.activity.tool_calls if r.activity else None for r in answers]),

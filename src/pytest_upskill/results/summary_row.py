@@ -34,10 +34,12 @@ class SummaryRow(WithPair):
     runs: Whole = 0  # the most that a case has
     baseline_rate: Number | None = None
     skill_rate: Number | None = None
-    lift: Number | None = None  # of what ``score`` says
+    lift: Number | None = None  # of what ``score`` says; None while answers are missing
     lift_low: Number | None = None
     lift_high: Number | None = None
     p_value: Number | None = None
+    possible_lift_low: Number | None = None  # whatever the missing answers would be
+    possible_lift_high: Number | None = None
     detectable_lift: Number | None = None
     baseline_tokens: Number | None = None
     skill_tokens: Number | None = None
@@ -47,6 +49,14 @@ class SummaryRow(WithPair):
     checks_passed: Whole = 0  # with the skill
     checks_total: Whole = 0
     errored: Whole = 0
+    baseline_asked: Whole = 0  # trials, those without an answer too
+    skill_asked: Whole = 0
+    baseline_errored: Whole = 0
+    skill_errored: Whole = 0
+    baseline_passed: Whole = 0
+    skill_passed: Whole = 0
+    baseline_retries: Whole = 0  # questions that were asked again after errors
+    skill_retries: Whole = 0
     verdict: Word | None = None
 
     agent: str = CHAT
@@ -187,7 +197,7 @@ def row_of(verdict: Verdict) -> SummaryRow:
         model_id=summary.model_id,
         cases=summary.cases,
         runs=summary.runs,
-        lift=summary.lift,
+        lift=None if summary.incomplete else summary.lift,
         p_value=over.lift.p_value if over else None,
         detectable_lift=verdict.detectable_lift,
         token_change=summary.token_change,
@@ -207,6 +217,7 @@ def row_of(verdict: Verdict) -> SummaryRow:
         chance_lift=verdict.by_chance.lift if verdict.by_chance else None,
         chance_regression=verdict.by_chance.regression if verdict.by_chance else None,
         **_bounds("lift", over.lift if over else None),
+        **_bounds("possible_lift", summary.possible_lift),
         **_bounds("token_change", tokens),
         **_bounds("baseline_rate", summary.arm("baseline").interval),
         **_bounds("skill_rate", skill.interval),

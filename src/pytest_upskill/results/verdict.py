@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Final, Literal, NamedTuple
 
-from .._util.texts import counted, dollars, first_few, one_line
+from .._util.texts import counted, dollars, first_few, one_line, points
 from ..settings import Score
 from ..stats import LEVEL, RELEVANT_LIFT, ByChance, Lift, detectable_lift, normalised_gain
 from ..trials.arm import AGAIN, BASELINE, SKILL
@@ -32,7 +32,7 @@ class Verdict:
     """The verdict on a skill and model; there is no word without a baseline."""
 
     summary: Summary
-    comparisons: Mapping[str, Comparison]  # the skill over each other arm
+    comparisons: Mapping[str, Comparison]  # the skill over each other arm; none while incomplete
     word: Word | None
     sentence: str
     detectable_lift: float | None
@@ -65,7 +65,9 @@ class Verdict:
     def gain(self) -> float | None:
         """The lift as a share of what the baseline left to gain."""
         baseline, skill = self.summary.scored("baseline"), self.summary.scored("skill")
-        return None if baseline is None or skill is None else normalised_gain(baseline, skill)
+        if baseline is None or skill is None or self.summary.incomplete:
+            return None
+        return normalised_gain(baseline, skill)
 
     @property
     def worse(self) -> tuple[str, ...]:
@@ -101,7 +103,7 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
             comparisons: dict[str, Comparison] = {
                 arm: comparison
                 for arm in compared_arms
-                if (comparison := over[arm][number]) and not row.apart
+                if (comparison := over[arm][number]) and not row.incomplete
             }
             verdicts.append(_verdict(row, comparisons, level, models))
     return verdicts
@@ -112,7 +114,7 @@ def _verdict(
 ) -> Verdict:
     # Several models can show less than one: this is the first step of Holm.
     level_per_model = 1 - (1 - level) / max(1, models)
-    if (over := comparisons.get(AGAIN)) and _is_complete(row):
+    if over := comparisons.get(AGAIN):
         by_chance = by_chance_of(row, level_per_model)
         return Verdict(row, comparisons, None, aa_words(row, over, by_chance), None, by_chance)
     scores = row.scores(over="baseline")
@@ -124,7 +126,7 @@ def _verdict(
 
 
 def _word(row: Summary, lift: Lift | None) -> Word | None:
-    if not _is_complete(row):
+    if row.incomplete:
         return "incomplete"
     baseline = row.scored("baseline")
     if lift is None or baseline is None:
@@ -138,21 +140,14 @@ def _word(row: Summary, lift: Lift | None) -> Word | None:
     return "no effect shown" if is_narrow else "too few cases to tell"
 
 
-def _is_complete(row: Summary) -> bool:
-    return bool(row.by_case) and not (row.errored or row.not_run or row.apart)
-
-
 def _direction(lift: Lift) -> Literal["helps", "hurts"]:
     return "helps" if lift.lift > 0 else "hurts"
 
 
 def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook: str) -> str:
     parts = []
-    missing = missing_words(row) if word == "incomplete" else ""
-    if over and missing:
-        # One missing answer must not hide what all the others show.
-        so_far = f"{_direction(over.lift)} so far: " if over.lift.shown else ""
-        parts.append(f"{so_far}{over.lift_words} over {counted(len(row.by_case), 'complete case')}")
+    if word == "incomplete":
+        parts.append("; ".join([missing_words(row), *_arm_counts(row), *_possible(row)]))
     elif over:
         parts.append(over.lift_words)
     elif row.scored("skill") is not None:
@@ -167,7 +162,24 @@ def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook:
     opened = activation_words(used, word, over.lift.lift if over else None) if used else ""
     if used and not used.count:
         outlook = ""  # no number of such cases would tell
-    return "; ".join(filter(None, [", ".join(parts), missing, opened, outlook]))
+    return "; ".join(filter(None, [", ".join(parts), opened, outlook]))
+
+
+def _arm_counts(row: Summary) -> list[str]:
+    """``baseline 18 of 20 answered, 9 passed``, of each arm."""
+    return [
+        f"{name} {arm.asked - arm.errored:,} of {arm.asked:,} answered, {arm.passed:,} passed"
+        for name, arm in row.arms.items()
+    ]
+
+
+def _possible(row: Summary) -> list[str]:
+    if not (lift := row.possible_lift):
+        return []
+    low, high = map(points, lift)
+    return [
+        f"with what is missing, the lift is between {low} and {high} points{unit_of(row.score)}"
+    ]
 
 
 def _share(row: Summary, arm: str) -> str:

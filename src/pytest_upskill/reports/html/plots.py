@@ -47,12 +47,11 @@ def score_title(score: Score) -> str:
 
 
 def _row(verdict: Verdict, top: float) -> list[str]:
-    row, lift = verdict.summary, verdict.lift
+    row = verdict.summary
     y, skill, baseline = top + 38, row.scored("skill") or 0.0, row.scored("baseline")
     parts = [line(_at(share), y - 14, _at(share), y + 14, "grid faint") for share in _QUARTERS]
     parts.append(label(0, top + 14, _short(row.label), "name"))
-    if lift:
-        words = LIFT.full_text(row_of(verdict)) or ""
+    if words := LIFT.full_text(row_of(verdict)):
         parts.append(label(100, top + 14, words, "lift", "end"))
     if baseline is not None:
         direction = "gain" if skill > baseline else "loss" if skill < baseline else "same"

@@ -367,7 +367,7 @@ def _matrix_cell(verdict: Verdict | None) -> str:
         return _UNKNOWN
     row = row_of(verdict)
     rates = [rates_text for number in (WITHOUT, WITH) if (rates_text := number.text(row))]
-    lift = f"<b>{LIFT.text(row)}</b> " if verdict.lift else ""
+    lift = f"<b>{words}</b> " if (words := LIFT.text(row)) else ""
     rates_text = (" → ".join(rates) or _UNKNOWN) + unit_of(row.score)
     word = _word(verdict, f"#{skill_anchor(verdict.summary.skill)}")
     return f"{lift}{word} {_worse(verdict)}<small>{rates_text}</small>"

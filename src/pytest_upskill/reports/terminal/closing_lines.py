@@ -261,7 +261,8 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
         badness = _WORSE if same.lift.shown else _PLAIN
         yield _Phrase(badness, verb, model, *_lift(same.lift, unit))
     elif word == "incomplete":
-        yield _Phrase(_BADNESS[word], f"{word} on", model, "", f"({missing_words(row)})")
+        possible = span(*row.possible_lift) if row.possible_lift else ""
+        yield _Phrase(_BADNESS[word], f"{word} on", model, possible, f"({missing_words(row)})")
     elif row.activation and not row.activation.count:
         yield _Phrase(_CLOSED, "never opened by", model)
     elif word == "not needed":
