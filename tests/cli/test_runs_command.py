@@ -264,7 +264,7 @@ def test_show_prints_the_whole_run_as_json(
 def test_compare_shows_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, "compare", "last~1", "last")
     assert "gate: the same skill in both" in text
-    assert re.search(r"haiku +12 +83% +0% +-83 \(.+\) +<0\.001 +0% +worse", text), text
+    assert re.search(r"haiku +12 +83% +0% +-83 \(.+\) +0% +worse", text), text
     assert "10 fell: case-0 (100% → 0%), case-1 " in text
     assert "Only in A: door on haiku." in text
     assert max(map(len, text.splitlines())) <= 80

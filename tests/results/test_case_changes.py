@@ -8,7 +8,7 @@ import pytest
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import Changes, Earlier, changes
 from pytest_upskill.trials.answer import AnswerFile
-from pytest_upskill.trials.plan import Count
+from pytest_upskill.trials.plan import Count, Group
 from support.made import STARTED, made_run, made_triggers, pair_of
 
 SAME = ("case-0", "case-1", "case-2", "case-3")
@@ -105,7 +105,7 @@ def test_a_deselected_case_is_neither_new_nor_gone(swap: bool) -> None:
     both = [run({}), selected(run({}), "case-0", "case-2")]
     found = compared(*(reversed(both) if swap else both))
     assert (found.cases, found.gone, found.compared) == ({}, (), 2)
-    assert found.not_asked == {pair_of("gate", "haiku"): 2}
+    assert found.not_asked == {Group(pair_of("gate", "haiku"), of_triggers=False): 2}
 
 
 @pytest.mark.parametrize("swap", [False, True])
@@ -113,7 +113,7 @@ def test_cases_are_neither_new_nor_gone_beside_a_run_of_triggers_alone(swap: boo
     both = [made_triggers(only=False), made_triggers()]
     found = compared(*(reversed(both) if swap else both))
     assert (found.cases, found.gone, found.compared) == ({}, (), 7)
-    assert found.not_asked == {pair_of("gate", "haiku", "claude"): 6}
+    assert found.not_asked == {Group(pair_of("gate", "haiku", "claude"), of_triggers=False): 6}
 
 
 def test_cases_of_other_models_and_unanswered_ones_are_no_changes() -> None:

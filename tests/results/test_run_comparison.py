@@ -42,6 +42,59 @@ def test_a_drop_that_could_be_chance_is_not_worse() -> None:
     assert not found.reasons
 
 
+def some_broke(broken: int, models: tuple[str, ...] = ("haiku",), runs: int = 10) -> RunResults:
+    """Forty cases, of which the first few never pass with the skill on the first model."""
+    return made_run(
+        cases=40,
+        runs=runs,
+        models=models,
+        passes=lambda number, model, *_: number >= broken or model != models[0],
+    )
+
+
+def test_four_of_forty_cases_that_broke_are_worse() -> None:
+    """By their runs; over cases, four of forty could be chance."""
+    found = compare_runs(some_broke(0), some_broke(4))
+    (pair,) = found.pairs
+    assert pair.change
+    assert pair.change.word == "worse"
+    assert (pair.change.lift.low, pair.change.lift.high) < (0, 0)
+    assert not pair.change.lift.shown
+    assert pair.change.versions
+    assert pair.change.versions.worse_cases == tuple(f"case-{n}" for n in range(4))
+    (reason,) = found.reasons
+    assert "case-3: 0 of 10 runs passed (before: 10 of 10)" in reason
+    back = compare_runs(some_broke(4), some_broke(0))
+    assert back.reasons == []
+    assert back.pairs[0].change
+    assert back.pairs[0].change.versions
+    assert back.pairs[0].change.versions.better_cases == pair.change.versions.worse_cases
+
+
+def test_single_runs_show_that_all_together_got_worse() -> None:
+    chance = compare_runs(some_broke(0, runs=1), some_broke(5, runs=1))
+    assert chance.reasons == []
+    assert chance.pairs[0].change
+    assert chance.pairs[0].change.lift.high == 0  # which includes no change
+    (reason,) = compare_runs(some_broke(0, runs=1), some_broke(6, runs=1)).reasons
+    assert "all together: 34 of 40 runs passed (before: 40 of 40, p = 0.016)" in reason
+
+
+def test_all_models_of_a_run_are_one_family() -> None:
+    """Six cases fall on one model: enough by itself, but not beside one where six changed."""
+
+    def run_of(later: bool, *models: str) -> RunResults:
+        def passes(number: int, model: str, _arm: str, _run: int) -> bool:
+            changed = later and number < 6
+            return not changed if model == "haiku" else (number % 2 == 0) != changed
+
+        return made_run(cases=8, models=models, passes=passes)
+
+    for models, reasons in ((("haiku",), 1), (("haiku", "opus"), 0)):
+        found = compare_runs(run_of(False, *models), run_of(True, *models))
+        assert len(found.reasons) == reasons
+
+
 def test_p_values_are_adjusted_for_several_models() -> None:
     models = ("haiku", "opus", "local")
     one, two = run(range(4), models=models), run(range(10), models=models)

@@ -28,7 +28,7 @@ def test_a_lost_recall_is_worse_and_more_false_alarms_too() -> None:
     lines = comparison_lines([("a", before), ("b", after)], found, TerminalLook(80))
     assert max(map(len, lines)) <= 80
     rows = [line.split() for line in lines]
-    assert any(row[:5] == ["haiku", "stays-closed", "10", "100%", "20%"] for row in rows)
+    assert any(row[:5] == ["claude/haiku", "stays-closed", "10", "100%", "20%"] for row in rows)
     assert "Nothing to compare" not in "\n".join(lines)
 
 

@@ -4,9 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .._util.texts import times_as_much
+from .._util.texts import first_few, one_line, times_as_much
 from ..settings import Score
-from ..stats import LEVEL, Change, Lift, holm, paired_lift, paired_ratio
+from ..stats import (
+    LEVEL,
+    CasePasses,
+    Change,
+    Lift,
+    holm,
+    paired_lift,
+    paired_ratio,
+    worsened,
+)
+from ..trials.plan import Count
 from .contrasts import Contrast, State, points_words, span_words
 from .summary import Summary
 
@@ -17,6 +27,16 @@ SCORE_WORDS: Final[Mapping[Score, str]] = {
 }
 _UNITS: Final[Mapping[Score, str]] = {"pass": " of pass rate", "checks": " of checks"}
 _SCORES: Final[tuple[Score, ...]] = ("pass", "checks")
+_MOST_NAMES: Final = 5
+
+
+@dataclass(frozen=True)
+class VersionChange:
+    """What the passes of the same cases show of two versions: here runs are the sample."""
+
+    better_cases: tuple[str, ...]  # by evidence of their own
+    worse_cases: tuple[str, ...]
+    worse: str  # what got worse, in words; empty if nothing is shown to
 
 
 @dataclass(frozen=True)
@@ -27,10 +47,14 @@ class Comparison:
     # p-values are adjusted for several models; intervals include 0 unless they are evidence.
     contrasts: Mapping[Score, Contrast]
     tokens: Change | None
+    versions: VersionChange | None = None  # if the arms are two versions of the skill
 
     @property
     def lifts(self) -> dict[Score, Lift]:
-        return {score: one.lift for score, one in self.contrasts.items() if one.lift}
+        lifts = {score: one.lift for score, one in self.contrasts.items() if one.lift}
+        if self.versions and not self.versions.worse:  # a loss is no evidence, so it includes 0
+            return {score: lift._replace(high=max(lift.high, 0.0)) for score, lift in lifts.items()}
+        return lifts
 
     @property
     def lift(self) -> Lift:
@@ -38,14 +62,17 @@ class Comparison:
 
     @property
     def word(self) -> Literal["better", "worse", "no change shown"]:
+        """Versions are worse by what their runs show; anything else is shown by a lift."""
         word = self.contrasts[self.score].word
-        return "better" if word == "helps" else "worse" if word == "hurts" else "no change shown"
+        is_worse = bool(self.versions.worse) if self.versions else word == "hurts"
+        return "worse" if is_worse else "better" if word == "helps" else "no change shown"
 
     @property
     def words(self) -> str:
-        """The same in words: verdict, points and tokens."""
+        """The same in words: verdict, points and tokens; then what got worse."""
         tokens = [token_words(self.tokens)] if self.tokens else []
-        return ", ".join([self.word, points_words(self.lift, self.unit), *tokens])
+        words = ", ".join([self.word, points_words(self.lift, self.unit), *tokens])
+        return f"{words}; {self.versions.worse}" if self.versions and self.versions.worse else words
 
     @property
     def unit(self) -> str:
@@ -90,6 +117,34 @@ def compare_arms(
         paired = row.score in contrasts
         comparisons.append(Comparison(row.score, contrasts, change) if paired else None)
     return comparisons
+
+
+def compare_versions(rows: Sequence[Summary], over: str) -> list[VersionChange]:
+    """The skill compared with its version in another arm, over all skills and models of a run."""
+    cases = [[case for case in row.by_case if over in case.arms] for row in rows]
+    groups = [
+        [CasePasses(case.arm(over).count, case.arm("skill").count, case.sample) for case in group]
+        for group in cases
+    ]
+    swapped = [[CasePasses(now, before, sample) for before, now, sample in g] for g in groups]
+    changes = []
+    for group, passes, worse, better in zip(
+        cases, groups, worsened(groups), worsened(swapped), strict=True
+    ):
+        better_cases, worse_cases = (
+            tuple(group[index].case for index in change.cases) for change in (better, worse)
+        )
+        fell = [_drop(group[index].case, *passes[index][:2]) for index in worse.cases]
+        words = [first_few(fell, _MOST_NAMES, "; ")] if fell else []
+        if worse.together:
+            which = "the others together" if fell else "all together"
+            words.append(_drop(which, worse.before, worse.now, f", p = {worse.p_value:.2g}"))
+        changes.append(VersionChange(better_cases, worse_cases, "; ".join(words)))
+    return changes
+
+
+def _drop(name: str, before: tuple[int, int], now: tuple[int, int], p_value: str = "") -> str:
+    return f"{one_line(name, 60)}: {Count(*now)} runs passed (before: {Count(*before)}{p_value})"
 
 
 def _contrasts(

@@ -14,12 +14,12 @@ from typing import Final, Literal
 from .._util.texts import counted, one_line
 from ..settings import Score
 from ..skills.case import OPENS, STAYS_CLOSED
-from ..stats import LEVEL, CasePasses, plan_level, worsened
+from ..stats import LEVEL, plan_level
 from ..trials.arm import EARLIER
-from ..trials.plan import Count, PlannedCase
+from ..trials.plan import Count, Group, PlannedCase
 from ..trials.records import Record
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
-from .arm_comparison import Comparison, compare_arms
+from .arm_comparison import Comparison, compare_arms, compare_versions
 from .regressions import reaches
 from .run import RunResults, incomplete, triggers_as_cases
 from .summary import Summary
@@ -125,17 +125,18 @@ class _Side:
 
 
 def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
-    """What changed from one run to the other, adjusted for several models of a skill."""
+    """What changed from one run to the other, adjusted for all skills and models."""
     old, new = _sides(before), _sides(after)
     level = max(plan_level(run.looks) if run.looks else LEVEL for run in (before, after))
     pairs: list[PairComparison] = []
-    shared = (key for key in new if key in old)
-    for _, group in groupby(shared, key=lambda key: (key[0].skill, bool(key[1]))):
+    rows = {key: _paired(old[key], new[key]) for key in new if key in old}
+    versions = dict(zip(rows, compare_versions([*rows.values()], EARLIER), strict=True))
+    for _, group in groupby(rows, key=lambda key: (key[0].skill, bool(key[1]))):
         keys = list(group)
-        rows = [_paired(old[key], new[key]) for key in keys]
-        changes = compare_arms(rows, EARLIER, level=level)
-        for key, row, change in zip(keys, rows, changes, strict=True):
-            compared = _comparison(old[key], new[key], row, change)
+        changes = compare_arms([rows[key] for key in keys], EARLIER, level=level)
+        for key, change in zip(keys, changes, strict=True):
+            change = change and replace(change, versions=versions[key])
+            compared = _comparison(old[key], new[key], rows[key], change)
             pairs.append(replace(compared, tag=key[1]))
     pairs_before, pairs_after = (dict.fromkeys(pair for pair, _ in sides) for sides in (old, new))
     return RunComparison(
@@ -261,7 +262,7 @@ class Changes:
     cases: Mapping[Place, ChangedCase]
     gone: tuple[PlannedCase, ...]
     compared: int  # cases that were answered in both, and not edited
-    not_asked: Mapping[SkillOnSubject, int]  # in one of them, by -k, -m or --lf
+    not_asked: Mapping[Group, int]  # in one of them, by -k, -m or --lf
 
     def of(self, test: PlannedCase) -> ChangedCase | None:
         return self.cases.get(_place(test))
@@ -280,8 +281,8 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
         {test.group for test in run.tests} - incomplete(run.tests).keys() for run in (before, later)
     ]
     changed: dict[Place, ChangedCase] = {}
-    compared: dict[Place, tuple[Count, Count]] = {}
-    not_asked = Counter[SkillOnSubject]()
+    compared = 0
+    not_asked = Counter[Group]()
     gone: list[PlannedCase] = []
     for place, test in new.items():
         if test.pair not in pairs:
@@ -293,7 +294,7 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
             is_edited = old_test.digest and test.digest and old_test.digest != test.digest
             kind: ChangeKind | None = "edited" if is_edited else None
             if was and now and not is_edited:
-                compared[place] = (was, now)
+                compared += 1
                 kind = _kind(old_test, test, was, now)
                 same_answers = _answers(old_records) == _answers(records)
                 kind = kind or (None if same_answers else "answer")
@@ -305,20 +306,21 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
         elif test.of and test.group in whole[0]:
             changed[place] = ChangedCase("new", now=_count(records))
         else:
-            not_asked[test.pair] += 1
+            not_asked[test.group] += 1
     for place, test in old.items():
         if test.pair in pairs and place not in new:
             if test.of and test.group in whole[1]:
                 gone.append(test)
             else:
-                not_asked[test.pair] += 1
-    evident = _evident(compared)
+                not_asked[test.group] += 1
+    comparison = compare_runs(before, later)
+    evident = set(_evident(comparison))
     return Changes(
         earlier,
-        compare_runs(before, later),
+        comparison,
         {place: replace(change, shown=place in evident) for place, change in changed.items()},
         tuple(gone),
-        len(compared),
+        compared,
         not_asked,
     )
 
@@ -352,17 +354,8 @@ def _answers(records: Sequence[Record]) -> dict[int, tuple[object, ...]]:
     }
 
 
-def _evident(counts: Mapping[Place, tuple[Count, Count]]) -> set[Place]:
-    """The cases that changed by more than chance explains, among those of their skill and model."""
-    groups: dict[SkillOnSubject, list[Place]] = {}
-    for place in counts:
-        groups.setdefault(place[0], []).append(place)
-    columns = [[counts[place] for place in places] for places in groups.values()]
-    worse = worsened([[CasePasses(was, now) for was, now in column] for column in columns])
-    better = worsened([[CasePasses(now, was) for was, now in column] for column in columns])
-    return {
-        places[index]
-        for places, *drops in zip(groups.values(), worse, better, strict=True)
-        for drop in drops
-        for index in drop.cases
-    }
+def _evident(comparison: RunComparison) -> Iterator[Place]:
+    """The cases that changed by more than chance explains."""
+    for row in comparison.pairs:
+        if row.change and (versions := row.change.versions):
+            yield from ((row.pair, c) for c in (*versions.worse_cases, *versions.better_cases))

@@ -14,9 +14,12 @@ from ..options import DAY, age_words
 from ..settings import Score
 from ..stats import Interval, rest_after, weights, wilson
 from ..trials.arm import BASELINE, SKILL
+from ..trials.plan import Count
 from ..trials.records import Record, agents_in, asked_apart
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .activation import Activation, activation_of
+
+_NO_RUNS: Final = Count(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class ArmSummary:
     tool_calls: float | None = None
     asked_first: datetime | None = None
     asked_last: datetime | None = None
+    count: Count = _NO_RUNS  # passes of complete runs, all of the same weight
 
     @property
     def interval(self) -> Interval | None:
@@ -433,6 +437,7 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> 
         tool_calls=_mean([r.activity.tool_calls if r.activity else None for r in answers]),
         asked_first=datetime.fromtimestamp(min(times), UTC) if times else None,
         asked_last=datetime.fromtimestamp(max(times), UTC) if times else None,
+        count=Count(sum(r.outcome == "passed" for r in answers), len(answers)),
     )
 
 

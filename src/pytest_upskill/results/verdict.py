@@ -1,16 +1,16 @@
 """The verdict on a skill and model: one word and one sentence; and the sweet spot."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import Final, Literal, NamedTuple
 
 from .._util.texts import counted, dollars, first_few, one_line, points
 from ..settings import Score
 from ..stats import LEVEL, RELEVANT_LIFT, ByChance, Lift, detectable_lift, normalised_gain
-from ..trials.arm import AGAIN, BASELINE, SKILL
+from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL
 from .activation import activation_words
-from .arm_comparison import Comparison, compare_arms, token_words, unit_of
+from .arm_comparison import Comparison, compare_arms, compare_versions, token_words, unit_of
 from .self_comparison import aa_words, by_chance_of
 from .summary import Summary
 
@@ -92,6 +92,7 @@ class Verdict:
 def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verdict]:
     """One for each summary, in their order, adjusted for several models of a skill."""
     verdicts: list[Verdict] = []
+    versions = iter(compare_versions(summaries, PREVIOUS))
     for _, group in groupby(summaries, key=lambda summary: summary.skill):
         rows = list(group)
         arms = dict.fromkeys(chain([BASELINE], *(row.arms for row in rows)))
@@ -105,6 +106,9 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
                 for arm in compared_arms
                 if (comparison := over[arm][number]) and not row.incomplete
             }
+            change = next(versions)
+            if since := comparisons.get(PREVIOUS):
+                comparisons[PREVIOUS] = replace(since, versions=change)
             verdicts.append(_verdict(row, comparisons, level, models))
     return verdicts
 

@@ -263,6 +263,8 @@ def _comparison_json(names: Sequence[str], comparison: RunComparison) -> str:
                 "high": pair.change.lift.high,
                 "p_value": pair.change.lift.p_value,
                 "verdict": pair.change.word,
+                "worse": pair.change.versions and pair.change.versions.worse_cases,
+                "better": pair.change.versions and pair.change.versions.better_cases,
                 "score": pair.change.score,
             },
             "tokens": pair.change and pair.change.tokens and pair.change.tokens._asdict(),

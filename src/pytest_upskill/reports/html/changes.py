@@ -73,7 +73,9 @@ def _pair(pair: PairComparison, several: bool) -> str:
 
 
 def _about_pair(pair: PairComparison) -> list[str]:
-    return [*pair.differences, *_left_out(pair)]
+    versions = pair.change.versions if pair.change else None
+    worse = [f"worse: {versions.worse}"] if versions and versions.worse else []
+    return [*worse, *pair.differences, *_left_out(pair)]
 
 
 def _word(word: str) -> str:
@@ -93,9 +95,9 @@ def _left_out(pair: PairComparison) -> Iterator[str]:
 
 
 def _notes(changes: Changes) -> Iterator[str]:
-    for pair, number in changes.not_asked.items():
-        name = one_line(str(pair), 2 * _NAME_LIMIT)
-        yield f"{name}: {counted(number, 'case')} asked in only one of the runs."
+    for group, number in changes.not_asked.items():
+        name = one_line(str(group.pair), 2 * _NAME_LIMIT)
+        yield f"{name}: {counted(number, group.noun)} asked in only one of the runs."
     yield from (f"{line[0].upper()}{line[1:]}." for line in changes.comparison.differences)
     both = (
         ("this run", changes.comparison.only_after),

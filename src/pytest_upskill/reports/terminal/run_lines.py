@@ -133,23 +133,19 @@ def _skill(skill: str, pairs: Sequence[PairComparison], look: TerminalLook) -> l
 
 def _table(pairs: Sequence[PairComparison], longest: int, look: TerminalLook) -> Table:
     models = distinct_names([pair.title for pair in pairs], longest, look.marks.cut)
-    numbers = [
-        Column(header, right=True) for header in ("cases", "A", "B", "change", "p", "tokens")
-    ]
+    numbers = [Column(header, right=True) for header in ("cases", "A", "B", "change", "tokens")]
     rows = [[Cell(models[pair.title]), *_cells(pair, look)] for pair in pairs]
     return Table([Column("model"), *numbers, Column()], rows)
 
 
 def _cells(pair: PairComparison, look: TerminalLook) -> list[Cell]:
     if pair.change is None or pair.before is None or pair.after is None:
-        return [Cell(text) for text in ("0", *"-----", f"no {pair.noun} in common")]
-    p_value = pair.change.lift.p_value
+        return [Cell(text) for text in ("0", *"----", f"no {pair.noun} in common")]
     texts = [
         str(pair.cases),
         percent(pair.before),
         percent(pair.after),
         span_words(pair.change.lift),
-        "<0.001" if p_value < 0.001 else f"{p_value:.2g}",
         _token_change(pair.change.tokens, look),
     ]
     word = pair.change.word
@@ -163,6 +159,8 @@ def _token_change(change: Change | None, look: TerminalLook) -> str:
 
 
 def _notes(pair: PairComparison, look: TerminalLook) -> Iterator[str]:
+    if pair.change and pair.change.versions and pair.change.versions.worse:
+        yield f"worse: {pair.change.versions.worse}"
     for word, cases in (("fell", pair.fell), ("rose", pair.rose)):
         if cases:
             yield f"{len(cases)} {word}: {_changes(cases, look)}"

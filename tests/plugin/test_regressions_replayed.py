@@ -1,0 +1,87 @@
+"""Whole runs with known chances: what is called a regression, and what is left to chance."""
+
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.cli import main
+from pytest_upskill.results.run_file import read_run
+from support.kit import commit_all
+from support.known_model import KnownModel
+from support.runs import SkillRun
+
+FIVE = ("--skill-runs", "5", "--skill-no-baseline")
+NOISY = [number / 20 for number in range(1, 20)]
+
+
+def failed(run: SkillRun) -> list[str]:
+    return [test["case"] for test in run.report["tests"] if test["regression"]]
+
+
+def test_one_broken_case_is_found_among_noisy_ones(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnownModel(pytester, 20, skill=[1.0, *NOISY]) as known:
+        known.run(*FIVE, "--skill-accept")
+        known.later(monkeypatch, 1)
+        unchanged = known.run(*FIVE, "--skill-fresh")
+        assert (unchanged.status, failed(unchanged)) == (0, [])
+        known.later(monkeypatch, 1, skill=[0.0, *NOISY])
+        run = known.run(*FIVE, "--skill-fresh")
+    assert (run.status, run.outcomes["failed"], failed(run)) == (1, 1, ["c0"])
+
+
+def test_single_accepted_runs_are_evidence_only_together(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = ("--skill-runs", "1", "--skill-no-baseline", "--skill-fresh")
+    with KnownModel(pytester, 12, skill=0.7) as known:
+        known.run(*one, "--skill-accept")
+        for _ in range(2):
+            known.later(monkeypatch, 1)
+            night = known.run(*one)
+            assert (night.status, failed(night)) == (0, [])
+            assert night.outcomes["xfailed"]
+        known.later(monkeypatch, 1, skill=0.0)
+        collapse = known.run(*one)
+    assert collapse.status == 1
+    assert len(failed(collapse)) > 5
+
+
+def test_models_of_a_run_share_the_false_alarms(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six of six single runs that fail is a chance of 1 in 64: too much if models are many."""
+    one = ("--skill-runs", "1", "--skill-no-baseline", "--skill-fresh")
+    odd, even = [1.0, 0.0] * 3, [0.0, 1.0] * 3
+    with KnownModel(pytester, 6, skill=odd) as known:
+        known.chances["m skill"] = 1.0
+        known.run(*one, "--skill-accept", models=3)
+        known.later(monkeypatch, 1, skill=even)
+        known.chances["m skill"] = 0.0
+        night = known.run(*one, models=3)
+        alone = known.run(*one)
+    assert (night.status, failed(night)) == (0, [])
+    assert (alone.status, len(failed(alone))) == (1, 6)
+
+
+def test_a_few_broken_cases_are_worse_than_at_a_ref_and_than_a_run(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of twelve, in all of five runs: over cases that could be chance, over runs it is not."""
+    files = [pytester.path / name for name in ("before.json", "after.json")]
+    with KnownModel(pytester, 12, skill=1.0, edited=[0.0, 0.0, *[1.0] * 10]) as known:
+        commit_all(pytester.path)
+        known.run(*FIVE)
+        Path("report.json").replace(files[0])
+        known.write("edited")
+        run = known.run(*FIVE, "--skill-against", "HEAD", "--skill-no-worse")
+        Path("report.json").replace(files[1])
+    row = run.summary
+    assert (run.status, row["change_verdict"]) == (1, "worse")
+    assert row["change_low"] < 0 < row["change_high"]
+    (reason,) = run.gate["reasons"]
+    assert "c1: 0 of 5 runs passed (before: 5 of 5)" in reason
+    assert main(["runs", "compare", *map(str, files), "--fail-if-worse"]) == 1
+    assert "c1: 0 of 5 runs passed (before: 5 of 5)" in capsys.readouterr().out
+    assert read_run(files[1]).gate.reasons == (reason,)
