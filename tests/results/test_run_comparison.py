@@ -71,6 +71,19 @@ def test_four_of_forty_cases_that_broke_are_worse() -> None:
     assert back.pairs[0].change.versions.better_cases == pair.change.versions.worse_cases
 
 
+def test_cases_of_a_group_are_separate_and_those_that_ask_the_same_are_not() -> None:
+    """The lift counts both as one case."""
+    before, after = some_broke(0, runs=1), some_broke(6, runs=1)
+    for keys, reasons in (({"case_group": "gates"}, 1), ({"sample": "same"}, 0)):
+        old, new = (
+            replace(run, tests=tuple(replace(test, **keys) for test in run.tests))  # type: ignore[arg-type]
+            for run in (before, after)
+        )
+        found = compare_runs(old, new)
+        assert len(found.reasons) == reasons
+        assert found.pairs[0].before == 1
+
+
 def test_single_runs_show_that_all_together_got_worse() -> None:
     chance = compare_runs(some_broke(0, runs=1), some_broke(5, runs=1))
     assert chance.reasons == []

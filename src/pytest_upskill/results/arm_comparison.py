@@ -123,7 +123,7 @@ def compare_versions(rows: Sequence[Summary], over: str) -> list[VersionChange]:
     """The skill compared with its version in another arm, over all skills and models of a run."""
     cases = [[case for case in row.by_case if over in case.arms] for row in rows]
     groups = [
-        [CasePasses(case.arm(over).count, case.arm("skill").count, case.sample) for case in group]
+        [CasePasses(case.arm(over).count, case.arm("skill").count, case.question) for case in group]
         for group in cases
     ]
     swapped = [[CasePasses(now, before, sample) for before, now, sample in g] for g in groups]

@@ -392,6 +392,7 @@ class RunResults:
                 score=skill.score,
                 looks=self.looks,
                 samples=self._samples.get(pair, {}),
+                questions={test.case: test.sample for test in self.cases if test.pair == pair},
                 own_runs=self._own_runs.get(pair, ()),
                 max_age=self.max_age,
             )

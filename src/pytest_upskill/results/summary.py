@@ -79,6 +79,7 @@ class CaseSummary:
     runs: int  # complete ones
     arms: Mapping[str, ArmSummary]
     sample: str = ""  # the same for all cases that a lift counts as one
+    question: str = ""  # the same for all cases that ask the same
 
     def arm(self, arm: str) -> ArmSummary:
         return self.arms.get(arm, _NOT_ASKED)
@@ -300,13 +301,14 @@ def summarize(
     looks: tuple[int, ...] = (),
     score: Score = "pass",
     samples: Mapping[str, str] = _NO_SAMPLES,
+    questions: Mapping[str, str] = _NO_SAMPLES,
     own_runs: Collection[str] = (),
     max_age: float = DAY,
 ) -> Summary:
     """Sum up the records of one skill on one model.
 
-    ``looks`` are those of frugal runs, which cases with ``own_runs`` don't have; ``samples`` are
-    by case, as in `PlannedCase`.
+    ``looks`` are those of frugal runs, which cases with ``own_runs`` don't have; ``samples`` and
+    ``questions`` are by case, the `lift_sample` and the `sample` of `PlannedCase`.
     """
     records = [record for record in records if record.pair == pair]
     by_case: dict[str, list[Record]] = {}
@@ -342,7 +344,13 @@ def summarize(
         arms=_arms(records, by_sample),
         not_run=not_run,
         by_case=tuple(
-            CaseSummary(case, len(runs.runs), _arms(by_case[case], [[runs]]), samples.get(case, ""))
+            CaseSummary(
+                case,
+                len(runs.runs),
+                _arms(by_case[case], [[runs]]),
+                samples.get(case, ""),
+                questions.get(case, ""),
+            )
             for case, runs in complete.items()
         ),
         against=against,
