@@ -42,3 +42,14 @@ def test_what_stopped_since_its_lift_was_shown_is_shown_among_several_models(
     with KnownModel(pytester, 10, baseline=0.3, skill=0.65, seed=2) as known:
         rows = known.run("--skill-runs", "3..12", models=3).report["summary"]
     assert [(row["runs"], row["verdict"]) for row in rows] == [(12, HELPS), (6, HELPS), (12, HELPS)]
+
+
+def test_few_cases_name_no_sweet_spot(pytester: pytest.Pytester) -> None:
+    """By this seed, the cheap model is as good as the other, but really it is 20 points off."""
+    pytester.makeini("[pytest]\nskill_prices =\n    m 20 100\n    m2 2 10")
+    with KnownModel(pytester, 10, baseline=0.0, skill=0.8, seed=1) as known:
+        known.chances["m2 skill"] = 0.6
+        run = known.run(models=3)
+    words = " ".join(run.screen.split())
+    assert f"Sweet spot: {TOO_FEW}: m2 with the skill (70%) is 0 points (-" in words
+    assert "from m with the skill (70%); left out: m3 (no price)." in words

@@ -126,7 +126,7 @@ def test_the_sweet_spot_names_its_skill() -> None:
     ]
     spots = [line for line in lines(*rows) if line.startswith("Sweet spot")]
     assert [spot.split(":")[0] for spot in spots] == ["Sweet spot of gate", "Sweet spot of door"]
-    assert lines(*rows[:2])[-1].startswith("Sweet spot: haiku")
+    assert lines(*rows[:2])[-1].startswith("Sweet spot: too few cases to tell: haiku")
 
 
 def marked(text: str, **style: bool) -> str:

@@ -102,9 +102,8 @@ def test_trials_that_were_stopped_at_a_limit_are_told_beside_the_verdict() -> No
 
 
 def test_the_sweet_spot_names_the_agent() -> None:
-    records = tuple(
-        replace(one, cost=0.001 if one.agent == "loop" else 0.1) for one in BOTH.records
-    )
-    spot = sweet_choice(replace(BOTH, records=records).verdicts)
+    run = agent_run(cases=60, also=("haiku",))
+    records = tuple(replace(one, cost=0.001 if one.agent == "loop" else 0.1) for one in run.records)
+    spot = sweet_choice(replace(run, records=records).verdicts)
     assert spot
     assert (spot.model, spot.arm) == ("loop/haiku", "skill")

@@ -140,33 +140,75 @@ def test_cases_that_got_worse_come_first() -> None:
     ]
 
 
-def spot(*rows: tuple[str, float, float | None]) -> str | None:
-    """The sweet spot of models with a pass rate and a price."""
+def spot(*rows: tuple[str, int, float | None], cases: int = 80, **more: Any) -> str | None:
+    """The sweet spot of models that pass so many of the cases with the skill, at a price."""
     return sweet_spot(
         verdicts_of(
             [
-                summary(*HELPS, model=model, skill_rate=rate, skill_cost=usd)
-                for model, rate, usd in rows
+                summary(
+                    *[(0, int(case < passed)) for case in range(cases)],
+                    model=model,
+                    skill_cost=usd,
+                    **(more if model == "tiny" else {}),
+                )
+                for model, passed, usd in rows
             ]
         )
     )
 
 
-def test_the_sweet_spot_is_the_cheapest_model_as_good_as_the_best() -> None:
-    assert spot(("opus", 0.88, 0.014), ("haiku", 0.85, 0.0009), ("tiny", 0.4, 0.0001)) == (
-        "haiku with the skill (85%) is the cheapest choice as good as the best "
-        "(opus with the skill, 88%): $0.90 instead of $14.00 per 1000 answers."
+def test_the_sweet_spot_is_the_cheapest_model_shown_to_be_about_as_good_as_the_best() -> None:
+    assert spot(("opus", 72, 0.014), ("haiku", 71, 0.0009), ("tiny", 30, 0.0001)) == (
+        "haiku with the skill (89%) is the cheapest choice shown to be within 10 points of the "
+        "best (opus with the skill, 90%): $0.90 instead of $14.00 per 1000 answers."
     )
-    assert spot(("opus", 0.9, 0.01), ("haiku", 0.7, 0.001)) == (
-        "opus with the skill (90%) is the best; no cheaper choice comes within 5 points."
+    assert spot(("opus", 72, 0.01), ("haiku", 40, 0.001)) == (
+        "opus with the skill (90%) is the best; no cheaper choice is within 10 points."
     )
-    assert spot(("opus", 0.7, 0.01), ("haiku", 0.9, 0.001)) == (
-        "haiku with the skill (90%) is the best and the cheapest."
+    assert spot(("opus", 40, 0.01), ("haiku", 72, 0.001)) == (
+        "haiku with the skill (90%) is the cheapest, and no other is 10 points better."
     )
-    assert spot(("one", 0.9, 0.0), ("two", 0.9, 0.0)) is None
-    assert spot(("opus", 0.9, 0.01), ("unknown", 0.9, None)) is None
-    assert spot(("opus", 0.9, 0.01)) is None
-    assert spot(("opus", 0.0, 0.01), ("haiku", 0.0, 0.001)) is None
+    assert spot(("one", 54, 0.0), ("two", 54, 0.0)) is None
+    assert spot(("opus", 54, 0.01), ("unknown", 54, None)) is None
+    assert spot(("opus", 54, 0.01)) is None
+    assert spot(("opus", 0, 0.01), ("haiku", 0, 0.001)) is None
+
+
+def test_few_cases_name_no_sweet_spot() -> None:
+    assert spot(("opus", 9, 0.014), ("haiku", 9, 0.0009), cases=10) == (
+        "too few cases to tell: haiku with the skill (90%) is 0 points (-31 to +31) from opus "
+        "with the skill (90%)."
+    )
+    assert spot(("opus", 5, 0.014), ("haiku", 4, 0.001), cases=5) == (
+        "too few cases to tell: opus with the skill (100%) is +20 points (-43 to +62) from haiku "
+        "with the skill (80%)."
+    )
+
+
+@pytest.mark.parametrize("cases", [10, 40])
+def test_a_model_that_is_20_points_worse_is_hardly_ever_the_sweet_spot(cases: int) -> None:
+    draw, named = Random(1), Counter[str]()
+    for _ in range(60):
+        passes = [[draw.random() < chance for _ in range(cases)] for chance in (0.8, 0.6)]
+        rows = [
+            summary(*[(0, int(passed)) for passed in of_model], model=model, skill_cost=usd)
+            for of_model, model, usd in zip(passes, ("opus", "haiku"), (0.01, 0.001), strict=True)
+        ]
+        choice = sweet_choice(verdicts_of(rows))
+        named[choice.model if choice else "nothing"] += 1
+    assert named["haiku"] <= 1
+    assert (named["opus"] > 30) is (cases == 40)
+
+
+def test_the_sweet_spot_names_the_models_that_it_leaves_out() -> None:
+    models = [("opus", 72, 0.014), ("haiku", 72, 0.0009), ("tiny", 79, 0.0001)]
+    incomplete = spot(*models, errored=1)
+    assert incomplete
+    assert incomplete.startswith("haiku with the skill (90%) is ")
+    assert incomplete.endswith("; left out: tiny (incomplete).")
+    unpriced = spot(*models, ("local", 59, None))
+    assert unpriced
+    assert unpriced.endswith("; left out: local (no price).")
 
 
 def test_the_sweet_spot_never_names_a_skill_that_hurts() -> None:
@@ -180,7 +222,9 @@ def test_the_sweet_spot_never_names_a_skill_that_hurts() -> None:
     ]
     verdicts = verdicts_of(rows)
     assert verdicts[0].word == "hurts"
-    assert sweet_spot(verdicts) == "good without the skill (93%) is the best and the cheapest."
+    assert sweet_spot(verdicts) == (
+        "good without the skill (93%) is the cheapest, and no other is 10 points better."
+    )
     choice = sweet_choice(verdicts)
     assert choice
     assert (choice.model, choice.arm) == ("good", "baseline")
@@ -380,10 +424,12 @@ def test_signals_and_gates_say_that_they_are_of_checks() -> None:
 
 
 def test_the_sweet_spot_is_of_checks() -> None:
-    results = checked_run(HIDDEN, models=("cheap", "dear"))
+    results = checked_run(HIDDEN * 10, models=("cheap", "dear"))
     priced = [
         replace(record, cost=0.001 if record.label == "cheap" else 0.01)
         for record in results.records
     ]
     spot = sweet_spot(replace(results, records=tuple(priced)).verdicts)
-    assert spot == "cheap with the skill (83% of checks) is the best and the cheapest."
+    assert spot == (
+        "cheap with the skill (83% of checks) is the cheapest, and no other is 10 points better."
+    )

@@ -218,6 +218,14 @@ class Summary(WithPair):
             pairs[case.case] = (before, after)
         return pairs
 
+    def sample_scores(self, arm: str) -> dict[str, float]:
+        """The chosen score of each sample in one arm, where it is known."""
+        samples: dict[str, list[float]] = {}
+        for case in self.by_case:
+            if (score := case.arm(arm).scored(self.score)) is not None:
+                samples.setdefault(case.sample or case.case, []).append(score)
+        return {sample: fmean(scores) for sample, scores in samples.items()}
+
     def run_variance(self, over: str, of: str = "skill") -> float | None:
         """The variance of one run's difference, for `spreads`; None if the rates tell it."""
         arms = [[case.arm(arm).score_variance for arm in (over, of)] for case in self.by_case]

@@ -7,10 +7,20 @@ from typing import Final, Literal, NamedTuple
 
 from .._util.texts import counted, dollars, first_few, one_line, points
 from ..settings import Score
-from ..stats import LEVEL, RELEVANT_LIFT, ByChance, Lift, detectable_lift, normalised_gain
+from ..stats import (
+    LEVEL,
+    RELEVANT_LIFT,
+    ByChance,
+    Lift,
+    detectable_lift,
+    guarded,
+    normalised_gain,
+    paired_lift,
+)
 from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL
 from .activation import activation_words
 from .arm_comparison import Comparison, compare_arms, compare_versions, token_words, unit_of
+from .contrasts import MARGIN, is_within, points_words, size_of
 from .self_comparison import aa_words, by_chance_of
 from .summary import Summary
 
@@ -226,6 +236,8 @@ class PricedChoice(NamedTuple):
     score: float
     cost: float  # USD of an answer
     share: str  # the score in words
+    scores: Mapping[str, float]  # by sample
+    runs: int
 
     @property
     def name(self) -> str:
@@ -237,47 +249,104 @@ class PricedChoice(NamedTuple):
 
 
 def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
-    """Of one skill: the cheapest choice that is as good as the best, if prices are known."""
-    choices = _choices(verdicts)
-    if not (spot := sweet_choice(verdicts)):
+    """Of one skill: the cheapest choice shown to be about as good as all, if prices are known."""
+    if not (choices := _choices(verdicts)):
         return None
-    best = _best(choices)
-    named = f"{spot.name} ({spot.share})"
-    if spot != best:
-        return (
-            f"{named} is the cheapest choice as good as the best ({best.name}, {best.share}): "
-            f"{spot.price} instead of {best.price} per 1000 answers."
+    spot, best, likely = sweet_choice(verdicts), _best(choices), _likely_choice(choices)
+    margin = size_of(MARGIN)
+    if spot and spot != best:
+        words = (
+            f"{spot.name} ({spot.share}) is the cheapest choice shown to be within {margin} of the "
+            f"best ({best.name}, {best.share}): {spot.price} instead of {best.price} per 1000 "
+            "answers"
         )
-    if spot.cost == min(choice.cost for choice in choices):
-        return f"{named} is the best and the cheapest."
-    return f"{named} is the best; no cheaper choice comes within {100 * _AS_GOOD:.0f} points."
+    elif spot and spot.cost == min(choice.cost for choice in choices):
+        words = f"{spot.name} ({spot.share}) is the cheapest, and no other is {margin} better"
+    elif spot and spot == likely:
+        words = f"{spot.name} ({spot.share}) is the best; no cheaper choice is within {margin}"
+    else:
+        words = _doubt(likely, choices)
+    return f"{words}{_left_out(verdicts)}."
 
 
 def sweet_choice(verdicts: Sequence[Verdict]) -> PricedChoice | None:
-    """What ``sweet_spot`` names; None unless some model of several prices passes anything."""
+    """What ``sweet_spot`` names, unless there are too few cases to tell.
+
+    A choice that is worse than another by the margin is named in at most 2.5 % of all runs: all
+    that may be named share the error, and each has to be close to every other one.
+    """
     choices = _choices(verdicts)
-    priced = {(choice.model, choice.cost) for choice in choices}
-    if len({model for model, _ in priced}) < 2 or len({cost for _, cost in priced}) < 2:
-        return None
-    best = _best(choices)
-    if not best.score:
-        return None
-    good = [choice for choice in choices if choice.score >= best.score - _AS_GOOD]
-    return min(good, key=lambda choice: choice.cost)
+    close = [
+        choice
+        for choice in choices
+        if all(is_within(change, MARGIN) for _, change in _changes(choice, choices))
+    ]
+    spot = min(close, key=lambda choice: choice.cost, default=None)
+    return spot if spot and spot.cost <= _best(choices).cost else None
+
+
+def _likely_choice(choices: Sequence[PricedChoice]) -> PricedChoice:
+    """The cheapest by the scores alone."""
+    least = _best(choices).score - MARGIN
+    return min((c for c in choices if c.score >= least), key=lambda choice: choice.cost)
+
+
+def _doubt(likely: PricedChoice, choices: Sequence[PricedChoice]) -> str:
+    """``too few cases to tell: haiku with the skill (85%) is -3 points (-31 to +25) from …``."""
+    rival, change = min(_changes(likely, choices), key=lambda pair: pair[1].low)
+    return (
+        f"too few cases to tell: {likely.name} ({likely.share}) is "
+        f"{points_words(change)} from {rival.name} ({rival.share})"
+    )
+
+
+def _changes(
+    choice: PricedChoice, choices: Sequence[PricedChoice]
+) -> list[tuple[PricedChoice, Lift]]:
+    """Each other choice, and the score of this one less its score, over the cases of all."""
+    level, changes = 1 - (1 - LEVEL) / (len(choices) - 1), []
+    cases = set[str].intersection(*(set(one.scores) for one in choices))
+    for other in choices:
+        if other is not choice:
+            pairs = [(other.scores[case], choice.scores[case]) for case in sorted(cases)]
+            change = paired_lift(pairs, max(choice.runs, other.runs), level)
+            differences = [after - before for before, after in pairs]
+            changes.append((other, guarded(change, differences, level)))
+    return changes
 
 
 def _choices(verdicts: Sequence[Verdict]) -> list[PricedChoice]:
-    """Both arms of each model, but not with a skill that hurts, nor where answers are missing."""
+    """Both arms of each model, but not with a skill that hurts, nor where answers are missing.
+
+    None unless several models of several prices have cases in common, and pass anything.
+    """
     choices = []
-    arms: tuple[str, ...] = ("skill", "baseline")
     for verdict in verdicts:
         row = verdict.summary
-        for arm in arms if verdict.word != "incomplete" else ():
+        for arm in (SKILL, BASELINE) if verdict.word != "incomplete" else ():
             score, cost = row.scored(arm), row.arm(arm).cost
-            harmful = arm == "skill" and verdict.word == "hurts"
+            harmful = arm == SKILL and verdict.word == "hurts"
             if score is not None and cost is not None and not harmful:
-                choices.append(PricedChoice(row.label, arm, score, cost, _share(row, arm)))
-    return choices
+                scores, share = row.sample_scores(arm), _share(row, arm)
+                choices.append(PricedChoice(row.label, arm, score, cost, share, scores, row.runs))
+    several = len({one.model for one in choices}) > 1 and len({one.cost for one in choices}) > 1
+    comparable = several and set[str].intersection(*(set(one.scores) for one in choices))
+    return choices if comparable and _best(choices).score else []
+
+
+def _left_out(verdicts: Sequence[Verdict]) -> str:
+    reasons = {
+        "incomplete": [v for v in verdicts if v.word == "incomplete"],
+        "no price": [
+            v for v in verdicts if v.word != "incomplete" and v.summary.arm(SKILL).cost is None
+        ],
+    }
+    named = [
+        f"{one_line(verdict.summary.label, 60)} ({reason})"
+        for reason, left_out in reasons.items()
+        for verdict in left_out
+    ]
+    return f"; left out: {first_few(named, _MOST_NAMES)}" if named else ""
 
 
 def _best(choices: Sequence[PricedChoice]) -> PricedChoice:

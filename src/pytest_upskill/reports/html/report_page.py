@@ -15,7 +15,7 @@ from ...results.run_notes import agent_lines
 from ...results.summary import case_words
 from ...results.summary_row import SummaryRow, row_of
 from ...results.trigger_summary import TriggerSummary, size_words
-from ...results.verdict import Verdict, signal_lines, sweet_spot
+from ...results.verdict import Verdict, signal_lines, sweet_choice, sweet_spot
 from ...skills.case import OPENS, STAYS_CLOSED
 from ...trials.plan import SkillInfo
 from ..numbers import LIFT, WITH, WITHOUT, Number, cache_words, shown_numbers
@@ -308,7 +308,8 @@ def _plots(skill: SkillInfo, verdicts: Sequence[Verdict]) -> str:
     unit = "$ per 1000 answers" if known_points[1].is_cost else "tokens per answer"
     scale = ", logarithmic" if known_points[1].is_log else ""
     keys = [key("steps", "efficient frontier")]
-    keys += [key("ring", "sweet spot")] if sweet_spot(verdicts) and known_points[1].is_cost else []
+    if known_points[1].is_cost and sweet_choice(verdicts):
+        keys.append(key("ring", "sweet spot"))
     second = figure(f"{score_name} against {unit}{scale}", plane, keys)
     # A picture of one row is too low to stand beside the other one.
     kind = "plots" if len(verdicts) > 1 else "plots stacked"
