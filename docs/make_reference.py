@@ -91,6 +91,7 @@ _PAGES: Final = {
     "benchmark": "commands.md#eval-and-benchmark",
     "runs": "history.md",
     "report": "commands.md#report",
+    "plan": "commands.md#plan",
     "lint": "lint.md",
     "models": "models.md",
     "doctor": "agents.md#what-works-here",

@@ -156,6 +156,14 @@ SWITCH: Final = Kind("true or false", None, "bool", bool, constant=True, default
 OFF_SWITCH: Final = Kind("true or false", None, "bool", bool, constant=False, default=True)
 POSITIVE: Final = number("a number above 0", 0, above=True)
 SHARE: Final = number("a number above 0 and up to 1", 0, 1, above=True)
+
+
+def lift_of(text: str) -> float:
+    """A share, or more than 1 in points: 20 is 0.2."""
+    value: float = number("a lift such as 20 (points) or 0.2", 0, 100, above=True).parse(text)
+    return value / 100 if value > 1 else value
+
+
 RATE: Final = number("a number between 0 and 1", 0, 1)
 
 

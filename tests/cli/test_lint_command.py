@@ -12,7 +12,7 @@ import yaml
 
 from pytest_upskill.cli import main
 from pytest_upskill.lint import question_rules
-from pytest_upskill.stats.power import cases_for_lift
+from pytest_upskill.stats.power import assumed_kinds, cases_to_find
 from support.kit import case, write_skill
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,9 @@ def lint(
     """Run the command; for a lift of 1, a single case is enough."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        question_rules, "cases_for_lift", lambda lift: (1, 1) if lift == 1 else cases_for_lift(lift)
+        question_rules,
+        "cases_to_find",
+        lambda kinds, runs: 1 if kinds == assumed_kinds(1) else cases_to_find(kinds, runs),
     )
 
     def run(*arguments: str, lift: str = "1") -> tuple[int, str]:
@@ -139,7 +141,7 @@ def test_a_path_without_a_skill_is_a_usage_error(
     assert lint is not None
 
 
-@pytest.mark.parametrize("lift", ["0", "2", "-1", "nan", "much"])
+@pytest.mark.parametrize("lift", ["0", "200", "-1", "nan", "much"])
 def test_a_bad_lift_is_a_usage_error(lint: Lint, lift: str) -> None:
     with pytest.raises(SystemExit) as caught:
         lint(lift=lift)

@@ -13,10 +13,12 @@ from pytest_upskill.checks import TAKEN
 from pytest_upskill.lint import Finding, lint_skill
 from pytest_upskill.lint.question_rules import near_copies, near_duplicates
 from pytest_upskill.skills.case import Case
-from pytest_upskill.stats.power import cases_for_lift
+from pytest_upskill.stats.power import assumed_kinds, cases_to_find
 from support.folders import new_folder
 from support.kit import case, write_skill
 from support.strategies import CASES, EVALS, META, VALUES
+
+ROOT = Path(__file__).parents[2]
 
 
 def lint(folder: Path, **settings: Any) -> list[Finding]:
@@ -320,23 +322,28 @@ def test_each_of_many_duplicates_is_reported_once() -> None:
     }
 
 
-@pytest.mark.parametrize(("lift", "best", "worst"), [(0.2, 32, 189), (0.5, 8, 24), (1.0, 5, 5)])
-def test_how_many_cases_a_lift_needs(lift: float, best: int, worst: int) -> None:
-    assert cases_for_lift(lift) == (best, worst)
+def test_the_table_of_the_docs_says_how_many_cases_a_lift_needs() -> None:
+    page = (ROOT / "docs/lint.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page, re.M)
+    assert [int(lift) for lift, *_ in rows] == [10, 20, 30, 50]
+    for lift, *needed in rows:
+        kinds = assumed_kinds(int(lift) / 100)
+        assert [cases_to_find(kinds, runs) for runs in (1, 3, 5)] == [int(n) for n in needed]
 
 
 def test_too_few_cases_for_the_lift_are_a_warning(tmp_path: Path) -> None:
-    cases = [case(f"{n}?", "gate up", id=str(n)) for n in range(8)]
+    cases = [case(f"{n}?", "gate up", id=str(n)) for n in range(9)]
+    cases[8]["group"] = cases[7]["group"] = "same"
     cases.append(case("Never asked", "gate up", skip="later"))
     skill = write_skill(tmp_path / "gate", cases)
-    (finding,) = lint_skill(skill / "SKILL.md", judge=False, lift=0.49)
+    (finding,) = lint_skill(skill / "SKILL.md", judge=False, lift=0.4)
     assert (finding.level, finding.code) == ("warning", "few-cases")
-    assert finding.message.startswith("8 cases")
-    assert re.fullmatch(
-        r"Have at least 9 cases in total; up to \d+ if the skill makes some worse\.",
-        str(finding.hint),
-    )
+    assert finding.message.startswith("8 groups")
+    needed = [cases_to_find(assumed_kinds(0.4), runs) for runs in (5, 1)]
+    assert re.findall(r"about (\d+) with", str(finding.hint)) == [str(cases) for cases in needed]
     assert lint_skill(skill / "SKILL.md", judge=False, lift=0.5) == []
+    (finding,) = lint_skill(skill / "SKILL.md", judge=False, lift=0.0001)
+    assert "over 10,000 with 5 runs" in str(finding.hint)
 
 
 CHECKS = st.dictionaries(

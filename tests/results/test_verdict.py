@@ -107,7 +107,7 @@ def test_no_effect_shown_says_which_lift_so_many_cases_could_show() -> None:
     few = verdict((0, 0), (0, 0), tokens=(None, None))
     assert few.sentence == "0 points (-84 to +84); 2 cases can't show any lift"
     even = verdict(*[(0, 0)] * 10, tokens=(None, None))
-    assert even.sentence.endswith("; 10 cases can show a lift of 31+ points")
+    assert even.sentence.endswith("; 10 cases can show a lift of 59+ points")
 
 
 def test_several_models_have_a_stricter_level() -> None:

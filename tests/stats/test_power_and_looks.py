@@ -6,59 +6,19 @@ from math import prod
 
 import pytest
 from scipy import stats as scipy_stats
-from statsmodels.stats.power import TTestPower
 
 from pytest_upskill.stats import (
-    detectable_lift,
     holm,
     look,
     look_plan,
-    paired_lift,
     plan_level,
     rest_after,
     steps,
     weights,
 )
-from support.simulated import ask, frugal, rates
+from support.simulated import frugal
 
 PLAN = (3, 6, 12)
-
-
-def spread_out(cases: int, lift: float = 0.0, reach: float = 0.3) -> list[tuple[float, float]]:
-    """Pairs whose differences alternate between `lift` ± `reach`."""
-    return [(0.5, 0.5 + lift + (reach if case % 2 else -reach)) for case in range(cases)]
-
-
-@pytest.mark.parametrize("cases", [20, 40, 100])
-def test_detectable_lift_has_the_power_statsmodels_gives(cases: int) -> None:
-    lift = detectable_lift(spread_out(cases))
-    assert lift is not None
-    spread = 0.3 * (cases / (cases - 1)) ** 0.5
-    power = TTestPower().power(lift / spread, cases, 0.05)
-    assert power == pytest.approx(0.8, abs=0.02)
-
-
-def test_detectable_lift_of_many_cases_matches_millers_equation() -> None:
-    lift = detectable_lift(spread_out(4000))
-    errors = scipy_stats.norm.ppf(0.975) + scipy_stats.norm.ppf(0.8)
-    assert lift == pytest.approx(errors * 0.3 / 4000**0.5, rel=1e-3)
-
-
-@pytest.mark.parametrize(("cases", "runs"), [(12, 3), (20, 1), (20, 3), (40, 5)])
-def test_detectable_lift_is_detected(cases: int, runs: int) -> None:
-    draw = random.Random(cases)
-    found = 0
-    for _ in range(200):
-        pilot = rates(ask(draw, [(0.3, 0.5)] * cases, runs), runs)
-        lift = min(detectable_lift(pilot) or 1, 0.7)
-        pairs = rates(ask(draw, [(0.3, 0.3 + lift)] * cases, runs), runs)
-        found += paired_lift(pairs, runs).shown
-    assert 0.7 < found / 200 < 0.95
-
-
-def test_few_cases_detect_nothing_and_equal_cases_not_everything() -> None:
-    assert detectable_lift([(0, 1)] * 4) is None
-    assert detectable_lift([(0.5, 0.5)] * 12) == pytest.approx(0.265, abs=1e-3)
 
 
 def test_looks_double() -> None:

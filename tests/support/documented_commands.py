@@ -145,6 +145,15 @@ def run_list(place: Place, words: list[str]) -> None:
     assert f"```text\n{shown}```" in (ROOT / "docs/commands.md").read_text()
 
 
+def run_plan(place: Place, words: list[str]) -> None:
+    """Without a run yet; a page shows what is printed."""
+    shutil.copytree(ROOT / "skills", place.empty / "skills")
+    shown = place.shell.output(words, place.empty)
+    assert "cases needed" in shown
+    if words[-1] == "20":
+        assert shown.strip() in (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+
+
 def run_report(place: Place, words: list[str]) -> None:
     """Of shards for each model, or of a run of both, in which all tests pass."""
     project, models = place.project, ("haiku", "sonnet")
@@ -312,6 +321,7 @@ RUNNERS_OF_COMMANDS: dict[str, Runner] = {
     "install": run_install,
     "judge": run_judge,
     "lint": run_lint,
+    "plan": run_plan,
     "list": run_list,
     "matrix": run_matrix,
     "models": list_models,

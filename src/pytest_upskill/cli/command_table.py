@@ -126,6 +126,12 @@ COMMANDS: Final = (
         module="runs",
     ),
     Subcommand(
+        "plan",
+        "say how many cases and runs find a lift",
+        "pytest-upskill plan skills/wick --lift 20",
+        f"0 success, {USAGE}",
+    ),
+    Subcommand(
         "lint",
         "find problems in skills and their cases",
         "pytest-upskill lint skills --strict",

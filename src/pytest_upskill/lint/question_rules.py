@@ -12,7 +12,7 @@ from ..settings import ENOUGH_QUERIES
 from ..skills.case import EDIT_ME, Case
 from ..skills.loaded_cases import LoadedCases
 from ..skills.trigger_loading import names_skill
-from ..stats.power import cases_for_lift
+from ..stats.power import assumed_kinds, cases_to_find
 from ..trials.trial import lift_sample_of, sample_of
 from .finding import CasesSource, Finding
 
@@ -26,6 +26,7 @@ _TEMPLATE_WORDS: Final = re.compile(
 )
 _ENDS: Final = frozenset(".!?:\n")  # of a sentence
 _FIXED_WORDS: Final = 4  # fewer are no template
+_RUNS: Final = 5  # more hardly spare any cases
 _LOPSIDED: Final = 2  # one kind has more than this many times as many queries as the other
 
 
@@ -38,12 +39,15 @@ def question_findings(source: CasesSource, cases: Sequence[Case], lift: float) -
             yield source.finding("warning", "example", case.place, message, hint)
     not_skipped = [case for case in cases if case.skip is None]
     number = len({lift_sample_of(case) for case in not_skipped})
-    best, worst = cases_for_lift(lift)
-    if cases and number < best:
-        word = "case" if number == len(not_skipped) else "different question"
+    fewest = cases_to_find(assumed_kinds(lift), _RUNS)
+    if cases and (fewest is None or number < fewest):
+        word = "case" if number == len(not_skipped) else "group"
         message = f"{counted(number, word)}: too few to show a lift of {100 * lift:.3g} points"
+        with_one = cases_to_find(assumed_kinds(lift), 1)
+        needed = [f"about {cases:,}" if cases else "over 10,000" for cases in (fewest, with_one)]
         hint = (
-            f"Have at least {best:,} cases in total; up to {worst:,} if the skill makes some worse."
+            f"It takes {needed[0]} with {_RUNS} runs each, or {needed[1]} with one: "
+            "see pytest-upskill plan."
         )
         yield source.finding("warning", "few-cases", (), message, hint)
 
