@@ -1,6 +1,7 @@
 """Power: the chance that is promised is the chance that there is."""
 
 import random
+from statistics import pvariance
 
 import pytest
 from hypothesis import given
@@ -65,6 +66,19 @@ def test_cases_like_those_of_a_pilot_get_the_planned_lift(lift: float) -> None:
     assert lift_of(kinds) == pytest.approx(lift)
     observed = sum(baseline for baseline, _ in PILOTS) / len(PILOTS)
     assert sum(kind.share * kind.baseline for kind in kinds) == pytest.approx(observed)
+
+
+def test_the_spread_that_single_runs_make_is_not_one_between_cases() -> None:
+    alike = rates(ask(random.Random(1), [(0.5, 0.5)] * 60, 4), 4)
+    apart = [(float(n % 2), float(n % 2)) for n in range(60)]
+    for pilot, least, most in ((alike, 0.0, 0.02), (apart, 0.24, 0.26)):
+        kinds = kinds_of(pilot, 4, 0.2)
+        assert kinds
+        mean = sum(kind.share * kind.baseline for kind in kinds)
+        between = sum(kind.share * (kind.baseline - mean) ** 2 for kind in kinds)
+        assert least <= between <= most
+    observed = [baseline for baseline, _ in alike]
+    assert pvariance(observed) > 0.04  # by chance
 
 
 def test_a_good_baseline_leaves_no_room() -> None:
