@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from pytest_upskill.results.accepted import (
     ModelResults,
     case_result,
@@ -88,16 +90,25 @@ def test_only_the_agent_that_got_worse_regressed() -> None:
     assert not found["haiku"].regressed
 
 
-def test_trials_that_were_stopped_at_a_limit_are_told_beside_the_verdict() -> None:
+@pytest.mark.parametrize(
+    ("stop", "limit", "settings"),
+    [
+        ("max_turns", "the limit of turns or time", "max_turns, timeout"),
+        ("length", "the output limit without a word", "max_output"),
+    ],
+)
+def test_trials_that_were_stopped_at_a_limit_are_told_beside_the_verdict(
+    stop: str, limit: str, settings: str
+) -> None:
     activity = BOTH.records[0].activity
     assert activity
-    answer = Answer("", stop="max_turns", activity=activity)
+    answer = Answer("", stop=stop, activity=activity)
     stopped = Grade("files", False, answer.why_not_gradable)
     first, *others = BOTH.records
     results = replace(BOTH, records=(replace(first, checks=(stopped,)), *others))
-    what = "loop/haiku: 1 of 12 trials stopped at the limit of turns or time"
+    what = f"loop/haiku: 1 of 12 trials stopped at {limit}"
     assert run_notes(results) == [f"{what}, which counts as failed."]
-    assert run_notes(results, str) == [f"{what} (max_turns, timeout), which counts as failed."]
+    assert run_notes(results, str) == [f"{what} ({settings}), which counts as failed."]
     assert run_notes(BOTH) == []
 
 

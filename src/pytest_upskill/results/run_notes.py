@@ -1,7 +1,7 @@
 """What a reader must know to trust the numbers of a run."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -9,7 +9,7 @@ from .._util.texts import counted, one_line
 from ..errors import Spell
 from ..skills.case import EDIT_ME
 from ..skills.skill import UnseenFile
-from ..trials.answer import STOPPED
+from ..trials.answer import CUT_OFF, STOPPED
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.subject import CHAT
 from .run import RunResults, triggers_as_cases
@@ -89,20 +89,28 @@ def _version_notes(results: RunResults) -> list[str]:
 
 
 def _limit_notes(results: RunResults, spell: Spell | None) -> list[str]:
-    """Agents that were stopped: a low limit looks like a skill that is of no use."""
-    by_agents = [record for record in results.case_records if record.activity]
-    trials = Counter(record.label for record in by_agents)
-    stopped = Counter(
-        record.label
-        for record in by_agents
-        if any(grade.reason.startswith(STOPPED) for grade in record.checks)
-    )
-    hint = f" ({spell('max_turns')}, {spell('timeout')})" if spell else ""
-    return [
-        f"{model}: {number:,} of {counted(trials[model], 'trial')} stopped at the limit of turns "
-        f"or time{hint}, which counts as failed."
-        for model, number in stopped.items()
-    ]
+    """Where a limit ended trials: a low one looks like a skill that is of no use."""
+    trials, notes = Counter(record.label for record in results.case_records), list[str]()
+    for limit, settings, names_it in _LIMITS:
+        stopped = Counter(
+            record.label
+            for record in results.case_records
+            if any(names_it(grade.reason) for grade in record.checks)
+        )
+        hint = f" ({', '.join(map(spell, settings))})" if spell else ""
+        notes += [
+            f"{model}: {number:,} of {counted(trials[model], 'trial')} stopped at {limit}{hint}, "
+            "which counts as failed."
+            for model, number in stopped.items()
+        ]
+    return notes
+
+
+# What it is, what to set, and whether the reason of a check names it.
+_LIMITS: Final[Sequence[tuple[str, Sequence[str], Callable[[str], bool]]]] = (
+    ("the limit of turns or time", ("max_turns", "timeout"), lambda why: why.startswith(STOPPED)),
+    ("the output limit without a word", ("max_output",), lambda why: why.endswith(CUT_OFF)),
+)
 
 
 def _retry_notes(rows: Iterable[Summary]) -> list[str]:

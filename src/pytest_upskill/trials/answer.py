@@ -23,6 +23,7 @@ _REASONING: Final = re.compile(
     re.IGNORECASE,
 )
 STOPPED: Final = "the agent stopped at its"  # limit of turns, or of time
+CUT_OFF: Final = ", cut off by the output limit"  # before a word
 _FENCE_LINE: Final = re.compile(
     r"^[ \t]*+(?:`{3,}+|~{3,}+)[ \t]*+[\w+#.-]*+[ \t\r]*+$", re.MULTILINE
 )
@@ -176,7 +177,7 @@ class Answer:
             return "the answer is empty: the model refused to answer"
         reason = "nothing but reasoning" if _has_ink(self.text.replace("`", "")) else "empty"
         if self.stop == "length":
-            reason += ", cut off by the output limit"
+            reason += CUT_OFF
         return f"the answer is {reason}"
 
     def _why_not_gradable_for_agent(self, activity: Activity) -> str:
@@ -189,7 +190,7 @@ class Answer:
         if self.refused:
             return "the model refused to go on"
         if not _has_ink(_FENCE_LINE.sub("", without_reasoning(self.text))):
-            cut = ", cut off by the output limit" if self.stop == "length" else ""
+            cut = CUT_OFF if self.stop == "length" else ""
             return f"the agent's final answer is empty{cut}"
         return ""
 
