@@ -4,12 +4,13 @@ benchmarks/intervals.py does the same with more repeats, world by world.
 """
 
 import random
+from collections.abc import Callable
 from math import log
 
 import pytest
 from scipy.stats import binom
 
-from pytest_upskill.stats import paired_lift, paired_ratio
+from pytest_upskill.stats import Lift, lift_per_use, paired_lift, paired_ratio
 from support.simulated import ask, rates, shares, worlds
 
 EVERY_WORLD = [world for lift in (0, 0.2, 0.6) for world in worlds(lift)]
@@ -97,3 +98,36 @@ def test_token_change_interval_covers_the_true_change(cases: int) -> None:
         assert change.high is not None
         held += change.low <= 0.5 <= change.high
     assert held / repeats >= 0.93
+
+
+# Chances to pass without the skill, where it is opened, and where it is not, for a base chance;
+# and the chance to open it.
+OPENINGS: dict[str, Callable[[float], tuple[float, float, float, float]]] = {
+    "lucky trials open it": lambda base: (base, base + 0.3, base - 0.3, 0.5),
+    "easy cases open it": lambda base: (base, base, base, 2 * base - 0.55),
+    "it helps where opened": lambda base: (base - 0.2, base + 0.2, base - 0.2, 0.5),
+}
+
+
+@pytest.mark.parametrize(("cases", "runs"), [(12, 1), (40, 1), (12, 3), (20, 3)])
+@pytest.mark.parametrize("name", OPENINGS)
+def test_an_effect_per_use_is_none_if_use_depends_on_luck(name: str, cases: int, runs: int) -> None:
+    draw = random.Random(f"{name}, {cases} cases, {runs} runs")
+    true, repeats = 0.4 if name == "it helps where opened" else 0.0, 200
+    effects: list[Lift] = []
+    for _ in range(repeats):
+        pairs, shares_opened = [], []
+        for _ in range(cases):
+            without, opened, closed, opens = OPENINGS[name](draw.uniform(0.3, 0.7))
+            uses = [draw.random() < opens for _ in range(runs)]
+            passes = sum(draw.random() < (opened if use else closed) for use in uses)
+            passes_without = sum(draw.random() < without for _ in range(runs))
+            pairs.append((passes_without / runs, passes / runs))
+            shares_opened.append(sum(uses) / runs)
+        effect = lift_per_use(paired_lift(pairs, runs), pairs, shares_opened)
+        effects += [effect] if effect else []
+    wrong = sum(not effect.low <= true <= effect.high for effect in effects)
+    assert wrong / repeats <= (0.07 if true else 0.05)
+    if cases * runs >= 40:
+        assert len(effects) / repeats > 0.25
+        assert sum(effect.lift for effect in effects) / len(effects) == pytest.approx(true, abs=0.1)

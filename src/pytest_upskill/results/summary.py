@@ -366,7 +366,7 @@ def summarize(
         score=score,
         agent=agent,
         agent_version=agents_in(records).get(agent, ""),
-        activation=activation_of([[case.runs for case in cases] for cases in by_sample], score),
+        activation=activation_of(by_sample),
         max_age=max_age,
         apart=asked_apart(
             (record for case in complete.values() for run in case.runs for record in run.values()),

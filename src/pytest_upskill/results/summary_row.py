@@ -119,10 +119,9 @@ class SummaryRow(WithPair):
     activated_rate: Number | None = None
     activated_low: Number | None = None
     activated_high: Number | None = None
-    activated_cases: Whole | None = None
-    lift_activated: Number | None = None
-    lift_activated_low: Number | None = None
-    lift_activated_high: Number | None = None
+    lift_per_opening: Number | None = None
+    lift_per_opening_low: Number | None = None
+    lift_per_opening_high: Number | None = None
 
     recall: Number | None = None  # of the queries of triggers
     recall_low: Number | None = None
@@ -228,6 +227,7 @@ def row_of(verdict: Verdict) -> SummaryRow:
         **_arm("skill", skill),
         **_arm("previous", summary.arm(third)),
         **_activation(summary),
+        **_with_bounds("lift_per_opening", verdict.lift_per_opening),
     )
 
 
@@ -252,9 +252,7 @@ def _activation(summary: Summary) -> dict[str, Any]:
         "activated": activation.count,
         "activated_trials": activation.trials,
         "activated_rate": activation.rate,
-        "activated_cases": len(activation.pairs),
         **_bounds("activated", activation.interval),
-        **_with_bounds("lift_activated", activation.lift),
     }
 
 

@@ -14,6 +14,7 @@ from ..stats import (
     Lift,
     detectable_lift,
     guarded,
+    lift_per_use,
     normalised_gain,
     paired_lift,
 )
@@ -46,6 +47,7 @@ class Verdict:
     word: Word | None
     sentence: str
     detectable_lift: float | None
+    lift_per_opening: Lift | None = None  # of an agent that did not open the skill in all trials
     by_chance: ByChance | None = None  # of a skill that is compared with itself
 
     def over(self, arm: str) -> Comparison | None:
@@ -130,13 +132,24 @@ def _verdict(
     level_per_model = 1 - (1 - level) / max(1, models)
     if over := comparisons.get(AGAIN):
         by_chance = by_chance_of(row, level_per_model)
-        return Verdict(row, comparisons, None, aa_words(row, over, by_chance), None, by_chance)
+        words = aa_words(row, over, by_chance)
+        return Verdict(row, comparisons, None, words, None, by_chance=by_chance)
     scores = row.scores(over="baseline")
     smallest = detectable_lift(scores, level_per_model) if scores else None
     over = comparisons.get("baseline")
     word = _word(row, over.lift if over else None)
     outlook = _outlook(row, smallest, models) if word in _OPEN else ""
-    return Verdict(row, comparisons, word, _sentence(row, word, over, outlook), smallest)
+    effect = _lift_per_opening(row, over, level)
+    sentence = _sentence(row, word, over, effect, outlook)
+    return Verdict(row, comparisons, word, sentence, smallest, effect)
+
+
+def _lift_per_opening(row: Summary, over: Comparison | None, level: float) -> Lift | None:
+    """None where it is the lift itself, or hardly known."""
+    used = row.activation
+    if not over or not used or used.count == used.trials:
+        return None
+    return lift_per_use(over.lift, row.scores(over="baseline"), used.shares, level)
 
 
 def _word(row: Summary, lift: Lift | None) -> Word | None:
@@ -158,7 +171,9 @@ def _direction(lift: Lift) -> Literal["helps", "hurts"]:
     return "helps" if lift.lift > 0 else "hurts"
 
 
-def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook: str) -> str:
+def _sentence(
+    row: Summary, word: Word | None, over: Comparison | None, effect: Lift | None, outlook: str
+) -> str:
     parts = []
     if word == "incomplete":
         parts.append("; ".join([missing_words(row), *_arm_counts(row), *_possible(row)]))
@@ -173,7 +188,7 @@ def _sentence(row: Summary, word: Word | None, over: Comparison | None, outlook:
     if row.most_runs and row.runs < row.most_runs:
         parts.append(f"after {row.runs} of {counted(row.most_runs, 'run')}")
     used = row.activation
-    opened = activation_words(used, word, over.lift.lift if over else None) if used else ""
+    opened = activation_words(used, word, over.lift if over else None, effect) if used else ""
     if used and not used.count:
         outlook = ""  # no number of such cases would tell
     return "; ".join(filter(None, [", ".join(parts), opened, outlook]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import exp, fsum, log, sqrt
+from statistics import covariance, fmean
 from typing import NamedTuple
 
 from .descriptive import mean_and_spread
@@ -104,6 +105,41 @@ def paired_effect(differences: Sequence[float], level: float = LEVEL, reach: flo
     """
     effect = _widened(differences, _student(differences, level), level, reach)
     return effect if effect.shown else effect._replace(p_value=max(effect.p_value, 1 - level))
+
+
+def lift_per_use(
+    lift: Lift, pairs: Pairs, shares: Sequence[float], level: float = LEVEL
+) -> Lift | None:
+    """The lift per share of runs that used the skill, which is its effect on those that did.
+
+    That holds if it has no effect on the others, however the ones that used it were chosen. The
+    limits are Fieller's: every t for which the mean over cases of difference - t × share could be
+    0, by Student's t. They are never narrower than `unseen` cases allow, and hold 0 just if
+    the ``lift`` is not shown. None if they are unbounded or too wide (1 or more apart).
+    """
+    cases = len(pairs)
+    if cases < 2:
+        return None
+    differences = [skill - baseline for baseline, skill in pairs]
+    gained, used = fmean(differences), fmean(shares)
+    # Of the means, times the square of Student's t: how far chance may move squares and product.
+    scale = t_quantile((1 + level) / 2, cases - 1) ** 2 / cases
+    of_square = used**2 - scale * covariance(shares, shares)
+    of_product = gained * used - scale * covariance(differences, shares)
+    of_constant = gained**2 - scale * covariance(differences, differences)
+    reach = sqrt(max(0.0, of_product**2 - of_square * of_constant))
+    if of_square <= 0 or 2 * reach >= of_square:  # before the effect itself makes it narrower
+        return None
+    share = unseen(cases, level)
+    seen, all_used = (1 - share) * gained, (1 - share) * used + share
+    low = min((of_product - reach) / of_square, (seen - share * (lift.low <= 0)) / all_used)
+    high = max((of_product + reach) / of_square, (seen + share * (lift.high >= 0)) / all_used)
+    if not lift.shown:
+        low, high = min(low, 0.0), max(high, 0.0)
+    low = max(low, 0.0 if lift.low > 0 else -1.0)
+    high = min(high, 0.0 if lift.high < 0 else 1.0)
+    effect = max(-1.0, min(1.0, gained / used))
+    return Lift(effect, low, high, lift.p_value)
 
 
 def _student(differences: Sequence[float], level: float) -> Interval:

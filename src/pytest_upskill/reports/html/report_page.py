@@ -52,8 +52,8 @@ _WORD_CLASSES: Final = {
     "not known": "unknown",
 }
 _OF_AGENTS: Final = (
-    " Opened: the trials with the skill in which the agent opened it. That is the agent's choice, "
-    "so a lift where opened tells where to look, and no verdict goes by it."
+    " Opened: the trials with the skill in which the agent opened it. The lift per opening is the "
+    "lift by their share; no verdict goes by it."
 )
 
 
