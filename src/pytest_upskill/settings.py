@@ -46,6 +46,7 @@ INI_FILES: Final = (  # where pytest looks for its settings, in its order
     *("pyproject.toml", "tox.ini", "setup.cfg"),
 )
 
+OnDrift = Literal["fail", "warn"]  # if the model got worse, and not the skill
 Batch = Literal["wait", "submit"]  # whether a run waits for its batches, or ends
 Score = Literal["pass", "checks"]  # the base of a lift: pass rates, or shares of checks passed
 
@@ -456,6 +457,14 @@ class Settings(CommonSettings):
         "the same, also where it lowers or drops what was accepted",
         "--skill-accept=lower",
         ini="skill_accept_lower",
+    )
+    drift: OnDrift = setting(
+        choice("fail", "warn"),
+        "gates",
+        "whether a run fails if cases got worse than accepted because the model did: the baseline "
+        "fell as well, and the lift is unchanged",
+        ini="skill_drift",
+        default="fail",
     )
 
     json_file: Path | None = setting(

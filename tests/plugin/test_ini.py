@@ -112,6 +112,7 @@ APART = """
     skill_replay = none.jsonl
     skill_max_age = forever
     skill_accept_lower = true
+    skill_drift = warn
 """
 
 

@@ -149,7 +149,8 @@ def test_an_update_drops_what_it_is_told_to() -> None:
 
 
 def test_a_changed_case_has_no_accepted_result() -> None:
-    assert MODEL.expectation("a", A.case_digest) == Expectation(Count(5, 5), "2026-01-02")
+    expected = Expectation(Count(5, 5), "2026-01-02", "", Count(1, 5), MODEL.model_id, "warn")
+    assert MODEL.expectation("a", A.case_digest, "warn") == expected
     assert MODEL.expectation("a", "other") is None
     assert MODEL.expectation("c", "other") is None
 
@@ -267,7 +268,8 @@ def plan(case: Case, *, accept: bool = False, digest: str = "") -> PlannedCase:
 def test_a_planned_case_knows_its_accepted_result() -> None:
     known = plan(Case("a", "?", line=4, tags=("t",)), digest="d")
     assert (known.skill, known.case, known.model, known.line) == ("gate", "a", "m", 4)
-    assert (known.expected, known.new) == (Expectation(Count(1, 1), "2026-01-02"), False)
+    expected = Expectation(Count(1, 1), "2026-01-02", "", Count(0, 1), "id")
+    assert (known.expected, known.new) == (expected, False)
     assert (known.threshold, known.tags, known.digest) == (0.7, ("t",), "d")
     changed = plan(Case("a", "?", threshold=0.9))
     assert (changed.expected, changed.new, changed.threshold) == (None, True, 0.9)

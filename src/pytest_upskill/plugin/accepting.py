@@ -328,9 +328,12 @@ def something_to_accept(results: RunResults) -> bool:
 
 
 def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:
-    """Cases that did worse, which could be chance."""
+    """Models that got worse, and cases that did, which could be chance."""
     lines = []
     for comparison in comparisons:
+        drift = comparison.drift
+        if drift and not (drift.explains and drift.fails):
+            lines.append(f"{comparison.pair}: {drift.words}.")
         if chance := comparison.of_kind("could be chance"):
             lines.append(
                 f"{comparison.pair}: below accepted; could be chance: {_descriptions(chance)}."

@@ -134,7 +134,7 @@ class Groups:
         return {
             case.test.nodeid: comparison.standing(case)
             for comparison in compare_all(tests, lambda test: records[test.nodeid])
-            for case in comparison.regressed
+            for case in comparison.of_kind("regressed", "drifted")
         }
 
     def _items_of(self, group: Group) -> list[CaseItem]:

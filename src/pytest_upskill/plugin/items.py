@@ -344,8 +344,8 @@ def judge_present(
     """Compare the runs of a test with its accepted result; None if they passed.
 
     If fewer pass than accepted, ``among_others`` tells whether that is a regression. Any other
-    failure that was accepted, is accepted now, or could be chance becomes an xfail: by a mark, so
-    that --runxfail and --xfail-tb work.
+    failure that was accepted, is accepted now, is the model's or could be chance becomes an xfail:
+    by a mark, so that --runxfail and --xfail-tb work.
     """
     standing = standing_of(now, planned.threshold, planned.expected)
     if planned.compared and fell(now, planned.expected):
@@ -358,7 +358,7 @@ def judge_present(
         standing = Standing("accepted as failing", f"failing, in a run to accept ({now})")
     elif settings.aa:
         standing = Standing("accepted as failing", f"not judged with {FLAGS['aa']} ({now} passed)")
-    if standing.kind in ("accepted as failing", "could be chance"):
+    if standing.kind in ("accepted as failing", "could be chance", "drifted"):
         item.add_marker(pytest.mark.xfail(reason=harmless(standing.reason)))
     return standing
 

@@ -84,10 +84,7 @@ def _by_line(entries: Iterable[_Annotation]) -> dict[Place, list[_Annotation]]:
 def _wholes(results: RunResults) -> Iterator[_Annotation]:
     """Skills that got worse as a whole, at the beginning of the file of their cases."""
     for comparison in results.comparisons:
-        # One reason for each case that got worse, then perhaps one for the skill as a whole.
-        for reason in (
-            comparison.reasons[len(comparison.worse) :] if comparison.together_worse else ()
-        ):
+        for reason in comparison.of_whole:
             yield _Annotation(_REGRESSION, (comparison.cases[0].test.file, 1), reason)
 
 

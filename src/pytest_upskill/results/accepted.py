@@ -14,7 +14,7 @@ from .._util.files import replace_file
 from .._util.json_forms import MOST_TIME, Time, Whole, form_of, json_values, read_json_form
 from .._util.texts import digest
 from ..errors import AcceptedError, Setting
-from ..settings import MOST_RUNS, Settings
+from ..settings import MOST_RUNS, OnDrift, Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
 from ..trials.plan import Count, Expectation, PlannedCase, Runs
@@ -56,6 +56,11 @@ class CaseResult:
     @property
     def count(self) -> Count:
         return Count(self.passes, self.runs)
+
+    @property
+    def baseline(self) -> Count | None:
+        passes = self.baseline_passes
+        return None if passes is None else Count(passes, self.runs)
 
     def pooled(self, records: Sequence[Record]) -> "CaseResult":
         """With the runs of these records that were asked since.
@@ -106,9 +111,14 @@ class ModelResults:
                 return result
         return None
 
-    def expectation(self, case: str, case_digest: str) -> Expectation | None:
-        result = self.result_of(case, case_digest)
-        return Expectation(result.count, self.date, self.agent_version) if result else None
+    def expectation(
+        self, case: str, case_digest: str, drift: OnDrift = "fail"
+    ) -> Expectation | None:
+        if not (result := self.result_of(case, case_digest)):
+            return None
+        return Expectation(
+            result.count, self.date, self.agent_version, result.baseline, self.model_id, drift
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,7 +268,7 @@ def planned_case(
         threshold = 0.5 if case.should_open else None
     # A run that accepts its results is not compared with older ones, nor is a skill with itself.
     of_model = None if settings.accept or settings.aa else accepted.models.get(first.label)
-    expected = of_model.expectation(case.id, digest) if of_model else None
+    expected = of_model.expectation(case.id, digest, settings.drift) if of_model else None
     return PlannedCase(
         nodeid,
         first.skill,

@@ -5,16 +5,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from math import comb
+from statistics import fmean
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-from .._util.texts import first_few, one_line
-from ..stats import CasePasses, worsened
+from .._util.texts import first_few, one_line, points
+from ..stats import CasePasses, Worsening, fell_together, lift_fell, worsened
 from ..trials.plan import Count, Expectation, Group, PlannedCase, Unmatched, Why
 from ..trials.records import Record
 from ..trials.subject import CHAT, WithPair
 from .accepted import PYTHON_MARK, CaseResult, ModelResults, case_result
 
 _LIKELY_ENOUGH: Final = 0.05  # that a case ends otherwise the next time, to call it flaky
+
+_NOT_KNOWN: Final[Mapping[str, str]] = MappingProxyType({})
+_SHOWN: Final = 0.05  # a fall of the lift has at most this p value
+_OF_THE_MODEL: Final = "the model got worse, the skill's lift is unchanged"
 
 _MOST_NAMES: Final = 10
 _UNMATCHED_WORDS: Final[Mapping[Why, str]] = {
@@ -29,7 +35,7 @@ _IF_MISSING: Final = "undo that, or accept that they are dropped"
 
 CaseState = Literal["tested", "left out", "skipped", "marked xfail", "for other models"]
 StandingKind = Literal[
-    "passed", "failed", "better", "accepted as failing", "could be chance", "regressed"
+    "passed", "failed", "better", "accepted as failing", "could be chance", "drifted", "regressed"
 ]
 
 
@@ -109,6 +115,53 @@ class Compared:
     def fell(self) -> bool:
         return fell(self.result.count, self.expected)
 
+    @cached_property
+    def arms(self) -> tuple[CasePasses, CasePasses] | None:
+        """With the skill and without, then and now; None if a baseline is not known."""
+        was, baseline = self.expected, self.result.baseline
+        if not was or not was.baseline or not baseline:
+            return None
+        return (
+            CasePasses(was.was, self.result.count, self.test.sample),
+            CasePasses(was.baseline, baseline, self.test.sample),
+        )
+
+    @property
+    def lift_fell(self) -> float:
+        """The p value of its lift alone; if that is not known, it counts as fallen."""
+        return lift_fell([self.arms]) if self.arms else 0.0
+
+
+@dataclass(frozen=True)
+class ModelDrift(WithPair):
+    """A model that got worse since its results were accepted, which the baseline shows.
+
+    Rates and lifts are means over the cases.
+    """
+
+    skill: str
+    model: str
+    agent: str
+    model_id_before: str
+    model_id: str
+    baseline_before: float
+    baseline_rate: float
+    lift_before: float
+    lift: float
+    explains: bool  # that cases with the skill got worse: the lift is unchanged
+    fails: bool  # if it explains that, whether the run fails
+
+    @property
+    def words(self) -> str:
+        baseline = f"{100 * self.baseline_before:.0f} → {100 * self.baseline_rate:.0f}"
+        lifts = f"{points(self.lift_before)} → {points(self.lift)}"
+        lift = ", the skill's lift is unchanged" if self.explains else "; the skill's lift"
+        text = f"the model got worse (baseline {baseline}){lift} ({lifts})"
+        if self.model_id_before and self.model_id not in ("", self.model_id_before):
+            before, now = one_line(self.model_id_before, 60), one_line(self.model_id, 60)
+            text += f"; it was {before}, and is now {now}"
+        return text
+
 
 @dataclass(frozen=True)
 class AcceptedComparison(WithPair):
@@ -121,6 +174,8 @@ class AcceptedComparison(WithPair):
     together_worse: bool  # the other cases together got worse too
     together: str  # their passes, in words
     agent: str = CHAT
+    drift: ModelDrift | None = None
+    explained: tuple[Compared, ...] = ()  # cases that got worse because the model did
 
     @cached_property
     def regressed(self) -> tuple[Compared, ...]:
@@ -138,6 +193,11 @@ class AcceptedComparison(WithPair):
             return Standing("regressed", case.test.regression)
         if self.together_worse and case.fell:
             return Standing("regressed", f"regression of {self._together}: {case.counts}")
+        if self.drift and case.test.case in self._names_of_explained:
+            if self.drift.fails:
+                return Standing("regressed", f"{_OF_THE_MODEL}: {case.counts}")
+            if case.alone.kind == "could be chance":
+                return Standing("drifted", f"{_OF_THE_MODEL}: {case.counts}")
         return case.alone
 
     def of_kind(self, *kinds: StandingKind) -> tuple[Compared, ...]:
@@ -151,14 +211,20 @@ class AcceptedComparison(WithPair):
     @property
     def reasons(self) -> list[str]:
         """Why the run fails."""
-        reasons = [f"regression: {case.numbers}" for case in self.worse]
-        not_worse = [case for case in self.cases if not self._is_worse(case)]
-        if self.together_worse:
-            reasons.append(f"regression of {self._together}: {self.together}")
-        else:
-            decided = [case for case in not_worse if case.test.regression]
-            reasons += [f"{case.test.case}: {case.test.regression}" for case in decided]
-        return [f"{self.pair}: {reason}" for reason in reasons]
+        reasons = [f"{self.pair}: regression: {case.numbers}" for case in self.worse]
+        if self.of_whole:
+            return [*reasons, *self.of_whole]
+        decided = (case for case in self.cases if case.test.regression and not self._is_worse(case))
+        reasons += [f"{self.pair}: {case.test.case}: {case.test.regression}" for case in decided]
+        return reasons
+
+    @property
+    def of_whole(self) -> list[str]:
+        """Why the run fails, of all cases together."""
+        whole = self.together_worse
+        reasons = [f"{self.pair}: regression of {self._together}: {self.together}"] if whole else []
+        fails = self.drift and self.drift.explains and self.drift.fails
+        return reasons + ([f"{self.pair}: {self.drift.words}"] if self.drift and fails else [])
 
     def _is_worse(self, case: Compared) -> bool:
         return case.test.case in self._names_of_worse
@@ -166,6 +232,10 @@ class AcceptedComparison(WithPair):
     @cached_property
     def _names_of_worse(self) -> frozenset[str]:
         return frozenset(case.test.case for case in self.worse)
+
+    @cached_property
+    def _names_of_explained(self) -> frozenset[str]:
+        return frozenset(case.test.case for case in self.explained)
 
     @property
     def _together(self) -> str:
@@ -186,7 +256,9 @@ def compared(test: PlannedCase, records: Sequence[Record]) -> Compared | None:
 
 
 def compare_all(
-    tests: Iterable[PlannedCase], records_of: Callable[[PlannedCase], Sequence[Record]]
+    tests: Iterable[PlannedCase],
+    records_of: Callable[[PlannedCase], Sequence[Record]],
+    model_ids: Mapping[str, str] = _NOT_KNOWN,
 ) -> list[AcceptedComparison]:
     """One for each group of tests with accepted results."""
     groups: dict[Group, list[PlannedCase]] = {}
@@ -197,11 +269,14 @@ def compare_all(
             group: [case for test in of if (case := compared(test, records_of(test)))]
             for group, of in groups.items()
             if any(test.expected or test.new for test in of)
-        }
+        },
+        model_ids,
     )
 
 
-def compare(groups: Mapping[Group, Sequence[Compared]]) -> list[AcceptedComparison]:
+def compare(
+    groups: Mapping[Group, Sequence[Compared]], model_ids: Mapping[str, str] = _NOT_KNOWN
+) -> list[AcceptedComparison]:
     """All groups of a run together: the more there are, the more evidence it takes."""
     accepted = [
         [(case, case.expected.was) for case in cases if case.expected] for cases in groups.values()
@@ -212,19 +287,73 @@ def compare(groups: Mapping[Group, Sequence[Compared]]) -> list[AcceptedComparis
             for cases in accepted
         ]
     )
+    baselines = [[case.arms[1] for case in cases if case.arms] for cases in groups.values()]
     return [
-        AcceptedComparison(
-            group.pair.skill,
-            group.pair.subject.model,
-            tuple(groups[group]),
-            tuple(cases[index][0] for index in drop.cases),
-            drop.together,
-            f"{Count(*drop.now)} runs passed "
-            f"(accepted: {Count(*drop.before)}, p = {drop.p_value:.2g})",
-            group.pair.subject.agent,
+        _comparison(
+            group,
+            groups[group],
+            drop,
+            [case for case, _ in cases],
+            _drift(group, groups[group], drop, model_ids) if baseline_fell else None,
         )
-        for group, cases, drop in zip(groups, accepted, drops, strict=True)
+        for group, cases, drop, baseline_fell in zip(
+            groups, accepted, drops, fell_together(baselines), strict=True
+        )
     ]
+
+
+def _comparison(
+    group: Group,
+    cases: Sequence[Compared],
+    drop: Worsening,
+    accepted: Sequence[Compared],
+    drift: ModelDrift | None,
+) -> AcceptedComparison:
+    worse, explained, together = drop.cases, list[Compared](), drop.together
+    if drift and drift.explains:  # but not cases whose own lift fell
+        level = _SHOWN / max(1, len(worse))
+        worse = tuple(index for index in drop.cases if accepted[index].lift_fell <= level)
+        explained = [
+            case
+            for index, case in enumerate(accepted)
+            if index not in worse and (index in drop.cases or (together and case.fell))
+        ]
+        together = False
+    return AcceptedComparison(
+        group.pair.skill,
+        group.pair.subject.model,
+        tuple(cases),
+        tuple(accepted[index] for index in worse),
+        together,
+        f"{Count(*drop.now)} runs passed (accepted: {Count(*drop.before)}, p = {drop.p_value:.2g})",
+        group.pair.subject.agent,
+        drift,
+        tuple(explained),
+    )
+
+
+def _drift(
+    group: Group, cases: Sequence[Compared], drop: Worsening, model_ids: Mapping[str, str]
+) -> ModelDrift:
+    """Of a group whose baseline fell."""
+    arms = [case.arms for case in cases if case.arms]
+    expected = next(case.expected for case in cases if case.expected)
+    before = [fmean(Count(*arm[side].before).share for arm in arms) for side in (0, 1)]
+    now = [fmean(Count(*arm[side].now).share for arm in arms) for side in (0, 1)]
+    subject = group.pair.subject
+    return ModelDrift(
+        group.pair.skill,
+        subject.model,
+        subject.agent,
+        expected.model_id,
+        model_ids.get(subject.label, ""),
+        before[1],
+        now[1],
+        before[0] - before[1],
+        now[0] - now[1],
+        explains=drop.found and lift_fell(arms) > _SHOWN,
+        fails=expected.drift == "fail",
+    )
 
 
 # Accepted results that no test is compared with: their cases are gone or changed.

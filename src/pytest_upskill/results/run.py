@@ -36,7 +36,14 @@ from ..trials.subject import SkillOnSubject
 from .causes import Cause, causes_of
 from .contrasts import Study
 from .gates import gate_reasons, trigger_reasons
-from .regressions import AcceptedComparison, Standing, compare_all, compared, unmatched_reasons
+from .regressions import (
+    AcceptedComparison,
+    ModelDrift,
+    Standing,
+    compare_all,
+    compared,
+    unmatched_reasons,
+)
 from .summary import CaseSummary, Summary, summarize
 from .summary_row import SummaryRow, summary_rows
 from .trigger_summary import DESCRIBE, TriggerSummary, trigger_summaries
@@ -431,7 +438,13 @@ class RunResults:
     @cached_property
     def comparisons(self) -> list[AcceptedComparison]:
         """One for each group of tests with accepted results."""
-        return compare_all(self.tests, self.records_of)
+        return compare_all(self.tests, self.records_of, self.model_ids)
+
+    @computed_field
+    @cached_property
+    def drifts(self) -> tuple[ModelDrift, ...]:
+        """Models that got worse since their results were accepted."""
+        return tuple(run.drift for run in self.comparisons if run.drift)
 
     def standing(self, test: PlannedCase) -> Standing | None:
         """Of a case among the others; None if it has no answer, or an xfail mark."""

@@ -37,7 +37,17 @@ from .power import (
     cases_to_rule_out,
     detectable_lift,
 )
-from .significance import EVIDENT_RUNS, CasePasses, Worsening, drop, holm, sign_flip, worsened
+from .significance import (
+    EVIDENT_RUNS,
+    CasePasses,
+    Worsening,
+    drop,
+    fell_together,
+    holm,
+    lift_fell,
+    sign_flip,
+    worsened,
+)
 
 __all__ = [
     "EVIDENT_RUNS",
@@ -58,10 +68,12 @@ __all__ = [
     "detectable_lift",
     "drop",
     "family_level",
+    "fell_together",
     "flakiness",
     "guarded",
     "holm",
     "judge_family",
+    "lift_fell",
     "lift_per_use",
     "look",
     "look_plan",

@@ -13,7 +13,7 @@ from operator import mul
 from typing import Final, NamedTuple
 
 from .descriptive import mean_and_spread
-from .distributions import t_tail
+from .distributions import normal_tail, t_tail
 
 # The test is exact up to this many cases; beyond, Student's t is as good and much faster.
 _EXACT = 50
@@ -139,6 +139,29 @@ def worsened(groups: Sequence[Sequence[CasePasses]], level: float = 0.05) -> lis
         Worsening(worse[n], n in together, before, now, p_others[n])
         for n, (before, now) in enumerate(sums)
     ]
+
+
+def fell_together(groups: Sequence[Sequence[CasePasses]], level: float = 0.05) -> list[bool]:
+    """Which groups of a run got worse as a whole; any error among them is at most ``level``."""
+    wholes = [_independent(cases) for cases in groups]
+    shown = _shown([*map(_p_value, wholes)], [*map(_lowest, wholes)], level)
+    return [number in shown for number in range(len(groups))]
+
+
+def lift_fell(cases: Sequence[tuple[CasePasses, CasePasses]]) -> float:
+    """One-sided p value of so much less lift than before; each case with the skill and without.
+
+    Runs are the sample, so that the lift of a case is as uncertain as its four rates. These are
+    drawn to the middle by half a run of each kind: 3 of 3 is no certainty.
+    """
+    change = variance = 0.0
+    for skill, baseline in cases:
+        for arm, sign in ((skill, 1), (baseline, -1)):
+            for (passes, runs), side in ((arm.now, sign), (arm.before, -sign)):
+                rate = (passes + 0.5) / (runs + 1)
+                change += side * passes / runs
+                variance += rate * (1 - rate) / runs
+    return normal_tail(-change / variance**0.5) if variance else 1.0
 
 
 def _shown(p_values: Sequence[float], lowest: Sequence[float], level: float) -> list[int]:

@@ -10,7 +10,7 @@ from pydantic_core import core_schema
 
 from .._util.json_forms import Flag, Number, Whole
 from .._util.texts import digest, shortened
-from ..settings import MOST_RUNS, Score
+from ..settings import MOST_RUNS, OnDrift, Score
 from ..skills.case import OPENS, Case
 from ..skills.skill import Skill, UnseenFile
 from .subject import CHAT, SkillOnSubject, WithPair
@@ -92,6 +92,9 @@ class Expectation:
     was: CountValue
     date: str
     version: str = ""  # of the agent
+    baseline: CountValue | None = None
+    model_id: str = ""
+    drift: OnDrift = "fail"
 
     def beside(self, now: Count) -> str:
         """The present result and this one, for people."""

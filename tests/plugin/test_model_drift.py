@@ -1,0 +1,69 @@
+"""A model that changed since results were accepted, by known chances: is it the skill's fault?"""
+
+import pytest
+
+from support.known_model import KnownModel
+from support.runs import SkillRun
+
+CASES, RUNS = 16, ("--skill-runs", "5")
+
+
+def accepted_and_later(
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    *args: str,
+    baseline: float,
+    skill: float,
+) -> SkillRun:
+    """Accepted at 70 % without the skill and 95 % with it, and run again with other chances."""
+    with KnownModel(pytester, CASES, baseline=0.7, skill=0.95) as known:
+        assert known.run("--skill-accept", *RUNS).status == 0
+        known.later(monkeypatch, days=2, baseline=baseline, skill=skill)
+        return known.run("--skill-fresh", *RUNS, *args)
+
+
+@pytest.mark.parametrize("rule", ["fail", "warn"])
+def test_a_model_that_got_worse_is_not_blamed_on_the_skill(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, rule: str
+) -> None:
+    args = ("-o", f"skill_drift={rule}")
+    run = accepted_and_later(pytester, monkeypatch, *args, baseline=0.4, skill=0.65)
+    (drift,) = run.report["drifts"]
+    assert drift["baseline_before"] - drift["baseline_rate"] == pytest.approx(0.3, abs=0.1)
+    assert (drift["explains"], drift["fails"]) == (True, rule == "fail")
+    said = "the model got worse (baseline"
+    if rule == "fail":
+        (reason,) = run.gate["reasons"]
+        assert said in reason
+        assert "failed" in run.outcomes
+    else:
+        assert run.gate == {"passed": True, "reasons": []}
+        assert said in " ".join(run.screen.split())
+        assert "failed" not in run.outcomes
+    assert run.status == (rule == "fail")
+    assert "regression" not in run.screen
+
+
+@pytest.mark.parametrize(
+    ("baseline", "skill", "drifted", "regressed"),
+    [
+        pytest.param(0.7, 0.5, False, True, id="the skill alone"),
+        pytest.param(0.4, 0.25, True, True, id="the model, and the skill even more"),
+        pytest.param(0.4, 0.95, True, False, id="the model alone"),
+        pytest.param(0.7, 0.95, False, False, id="none"),
+    ],
+)
+def test_a_loss_of_the_skill_is_a_regression(
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    baseline: float,
+    skill: float,
+    drifted: bool,
+    regressed: bool,
+) -> None:
+    args = ("-o", "skill_drift=warn")
+    run = accepted_and_later(pytester, monkeypatch, *args, baseline=baseline, skill=skill)
+    assert [drift["explains"] for drift in run.report["drifts"]] == [False] * drifted
+    assert run.gate["passed"] is not regressed
+    assert all("regression" in reason for reason in run.gate["reasons"])
+    assert ("the model got worse" in " ".join(run.screen.split())) == drifted

@@ -1,0 +1,86 @@
+"""A model that got worse since results were accepted: what its baseline explains, and what not."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from pytest_upskill.results.accepted import CaseResult
+from pytest_upskill.results.regressions import AcceptedComparison, Compared, compare
+from pytest_upskill.settings import OnDrift
+from pytest_upskill.stats import CasePasses, fell_together, lift_fell
+from pytest_upskill.trials.plan import Count, Expectation, Group, PlannedCase
+from support.made import pair_of
+from support.simulated import passes
+
+RUNS = 5
+Passes = tuple[int, int, int, int]  # with the skill and without, then and now; of five runs
+
+
+def compared(cases: Sequence[Passes], drift: OnDrift = "fail") -> AcceptedComparison:
+    group = Group(pair_of("gate", "m"), of_triggers=False)
+    made = []
+    for number, (skill, baseline, skill_now, baseline_now) in enumerate(cases):
+        then = Count(skill, RUNS), "2026-01-02", "", Count(baseline, RUNS), "m-1", drift
+        test = PlannedCase(f"n{number}", "gate", f"c{number}", "m", expected=Expectation(*then))
+        made.append(Compared(test, CaseResult(skill_now, RUNS, baseline_now, 9, f"d{number}")))
+    return compare({group: made}, {"m": "m-2"})[0]
+
+
+FALLEN = [(5, 4, 2, 1)] * 8
+
+
+def test_a_drift_is_one_reason_with_both_rates_and_ids() -> None:
+    found = compared(FALLEN)
+    assert found.reasons == [
+        "gate on m: the model got worse (baseline 80 → 20), the skill's lift is unchanged "
+        "(+20 → +20); it was m-1, and is now m-2"
+    ]
+    assert len(found.regressed) == 8
+    assert not found.worse
+    warned = compared(FALLEN, "warn")
+    assert (warned.reasons, len(warned.of_kind("drifted"))) == ([], 8)
+
+
+def test_a_case_whose_own_lift_fell_regressed_all_the_same() -> None:
+    found = compared([*FALLEN, (5, 0, 0, 0)], "warn")
+    assert [case.test.case for case in found.regressed] == ["c8"]
+    assert len(found.reasons) == 1
+    assert found.drift
+    assert found.drift.explains
+
+
+@pytest.mark.parametrize(
+    "cases", [[(5, 1, 2, 1)] * 8, [(5, 4, 0, 3)] * 8, [(5, 1, 2, 1)] * 7 + [(5, 5, 0, 0)]]
+)
+def test_a_baseline_that_hardly_fell_explains_nothing(cases: list[Passes]) -> None:
+    found = compared(cases, "warn")
+    assert found.together_worse
+    assert not found.of_kind("drifted")
+
+
+@pytest.mark.parametrize(
+    ("now", "falls"),
+    [((0.3, 0.7), (0.0, 0.08)), ((0.1, 0.5), (0.0, 0.08)), ((0.3, 0.4), (0.8, 1.0))],
+)
+def test_how_often_a_fall_of_the_lift_is_shown(
+    now: tuple[float, float], falls: tuple[float, float]
+) -> None:
+    """From 30 % to 70 %; then both unchanged, both 20 points lower, or the skill alone 30 lower."""
+    rates, draws, cases, shown = [(0.7, now[1]), (0.3, now[0])], 300, 20, 0
+    for draw in range(draws):
+        skill, baseline = (
+            [CasePasses((was, RUNS), (present, RUNS)) for was, present in zip(*both, strict=True)]
+            for both in (
+                [passes([rate] * cases, RUNS, seed=f"{draw} {arm} {rate}") for rate in of_arm]
+                for arm, of_arm in enumerate(rates)
+            )
+        )
+        shown += lift_fell(list(zip(skill, baseline, strict=True))) <= 0.05
+    assert falls[0] <= shown / draws <= falls[1]
+
+
+def test_baselines_of_a_run_are_judged_together() -> None:
+    fallen = [CasePasses((5, 5), (3, 5))] * 3
+    same = [CasePasses((5, 5), (5, 5))] * 3
+    assert fell_together([fallen, same, []]) == [True, False, False]
+    assert fell_together([fallen[:2]] * 20) == [False] * 20
