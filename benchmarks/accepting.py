@@ -111,7 +111,9 @@ def main() -> None:
     print(tabulate(rows, headers, tablefmt="github"), flush=True)
     rows = []
     for change in CHANGES:
-        shares = [s for c, r in ((12, 3), (20, 3), (20, 5)) for s in blamed(change, c, r, repeats)]
+        shares = [
+            s for c, r in ((12, 3), (20, 3), (20, 5)) for s in blamed(change, c, r, 2 * repeats)
+        ]
         rows.append([change, *(f"{share:.0%}" for share in shares)])
     headers = ["fell", *("12 × 3", "the model's", "20 × 3", "the model's", "20 × 5", "the model's")]
     print(tabulate(rows, headers, tablefmt="github"))
