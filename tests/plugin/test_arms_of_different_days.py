@@ -8,6 +8,7 @@ import pytest
 
 from support.known_model import KnownModel
 from support.runs import SkillRun
+from support.sandboxes import needs_bwrap
 from support.words import HELPS, INCOMPLETE
 
 CASES = 12
@@ -30,16 +31,21 @@ def days_apart(run: SkillRun) -> float:
 def test_a_null_edit_two_days_later_asks_both_arms(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytester.makeini("[pytest]\nskill_prices = m 1 5\n")
     with KnownModel(pytester, CASES, baseline=0.3, skill=0.3) as known:
         known.run("--skill-runs", "3")
         known.later(monkeypatch, 2, baseline=0.8, skill=0.8)
         known.write("edited")
         arms_asked(known)
+        collected = known.run("--skill-runs", "3", "--collect-only")
+        assert not arms_asked(known)
         run = known.run("--skill-runs", "3")
         assert arms_asked(known) == {"baseline": 3 * CASES, "skill": 3 * CASES}
         assert run.summary["verdict"] not in (HELPS, INCOMPLETE)
         assert days_apart(run) < 0.1
-        assert f"{3 * CASES} stored answers more than 1d older" in run.screen
+        older = f"{3 * CASES} stored answers more than 1d older than the other arms"
+        for screen in (collected.screen, run.screen):
+            assert f"{older}: asked again, at most $" in screen
         # Within a day, an edit asks one arm only.
         known.later(monkeypatch, 1 / 24)
         known.write("edited again")
@@ -113,6 +119,40 @@ def test_tests_in_python_are_tried_again(pytester: pytest.Pytester, args: tuple[
         asked = arms_asked(known)
     assert asked == {"baseline": 2, "skill": 2}  # of the case, and of the test
     assert abs(days_apart(run)) < 0.1
+
+
+def test_later_runs_are_of_one_day_too(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnownModel(pytester, 8, baseline=0.5, skill=0.6, seed=3) as known:
+        known.run("--skill-runs", "2..4")
+        known.later(monkeypatch, 2)
+        known.write("edited")
+        run = known.run("--skill-runs", "2..4")
+    assert run.summary["runs"] > 2
+    assert run.summary["verdict"] != INCOMPLETE
+    assert days_apart(run) < 0.1
+
+
+@needs_bwrap
+def test_trials_of_agents_are_of_one_day(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnownModel(pytester, 2, baseline=0.0, skill=1.0) as known:
+        known.run("--skill-agent", "loop")
+        known.later(monkeypatch, 2)
+        known.write("edited")
+        run = known.run("--skill-agent", "loop")
+    assert not any(record["stored"] for record in run.records)
+    assert days_apart(run) < 0.1
+
+
+def test_an_age_that_is_none_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nskill_max_age = 1 day\n")
+    with KnownModel(pytester, 1, baseline=0.0, skill=1.0) as known:
+        run = known.run()
+    assert run.status == pytest.ExitCode.USAGE_ERROR
+    assert "tox.ini: skill_max_age: '1 day' is not an age such as 12h" in run.screen
 
 
 def age_store(root: Path, days: float) -> None:
