@@ -92,6 +92,13 @@ def test_arms_that_were_asked_one_after_the_other_are_compared(project: Project)
     assert len(project.model.asked) == 3  # each once
 
 
+def test_so_are_versions_that_were_asked_alone(project: Project) -> None:
+    with project.run(103) as engine:
+        asked = [engine.ask([one]) for one in (BEFORE, AFTER, BEFORE, AFTER)]
+        assert [days(replies) for replies in asked] == [[100], [103], [103], [103]]
+    assert len(project.model.asked) == 2
+
+
 def test_where_nothing_may_be_asked_the_old_answer_stands(project: Project) -> None:
     with project.run(103, max_age=1e11) as engine:
         engine.ask([AFTER])

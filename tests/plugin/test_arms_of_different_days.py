@@ -1,14 +1,13 @@
 """Arms of different days: a model that changed must not look like an effect of the skill."""
 
-import sqlite3
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from support.known_model import KnownModel
 from support.runs import SkillRun
 from support.sandboxes import needs_bwrap
+from support.stored_answers import age_store
 from support.words import HELPS, INCOMPLETE
 
 CASES = 12
@@ -153,9 +152,3 @@ def test_an_age_that_is_none_is_a_usage_error(pytester: pytest.Pytester) -> None
         run = known.run()
     assert run.status == pytest.ExitCode.USAGE_ERROR
     assert "tox.ini: skill_max_age: '1 day' is not an age such as 12h" in run.screen
-
-
-def age_store(root: Path, days: float) -> None:
-    with sqlite3.connect(root / ".upskill/answers.sqlite") as store:
-        store.execute("UPDATE answers SET created = created - ?", [days * 86_400])
-    store.close()

@@ -1,6 +1,8 @@
 """Answers to put into a store, and as they come out of it."""
 
+import sqlite3
 from dataclasses import replace
+from pathlib import Path
 
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.transcript import Turn
@@ -11,6 +13,13 @@ WITH_EXTRAS = replace(
     files=(AnswerFile.of("a.txt", b"one"), AnswerFile.of("b.png", b"\0")),
     transcript=(Turn("call", "ls", "bash"), Turn("result", "", "bash", failed=True)),
 )
+
+
+def age_store(root: Path, days: float) -> None:
+    """As if all answers of a project had been given so many days earlier."""
+    with sqlite3.connect(root / ".upskill/answers.sqlite") as store:
+        store.execute("UPDATE answers SET created = created - ?", [days * 86_400])
+    store.close()
 
 
 def stored(answer: Answer) -> Answer:

@@ -9,6 +9,7 @@ from pytest_upskill.skills.case_loading import load_cases
 from pytest_upskill.skills.skill import load_skill
 from support.fake_models import COLOURS, FakeModels, Project, body, case, draft, lines, served
 from support.kit import write_skill
+from support.stored_answers import age_store
 
 
 def refine_words(url: str) -> list[str]:
@@ -97,8 +98,8 @@ def test_the_skill_before_is_asked_again_beside_a_new_version(project: Project) 
         project.run(*refine_words(url))  # nothing new, but the skill is measured
         with sqlite3.connect(project.folder / ".upskill/answers.sqlite") as store:
             store.execute("DELETE FROM answers WHERE model='big'")  # what the teacher said
-            store.execute("UPDATE answers SET created = created - 3 * 86400")
         store.close()
+        age_store(project.folder, days=3)
         _, shown, _ = project.run(*refine_words(url), "--json")
     before, after = (attempt["held_out"][0] for attempt in json.loads(shown)["attempts"])
     moments = [row["skill_asked_first"] for row in (before, after)]
