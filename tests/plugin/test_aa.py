@@ -48,6 +48,19 @@ def test_a_server_that_minds_the_order_is_found_out(pytester: pytest.Pytester) -
     assert run.status == 0
 
 
+def test_an_arm_of_an_earlier_day_is_asked_again(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnownModel(pytester, 6, baseline=0.2, skill=0.6) as known:
+        known.run("--skill-runs", "3")
+        known.later(monkeypatch, days=2)
+        run = known.run(*AA)
+        again = known.run(*AA)
+    assert [record["stored"] for record in run.records] == [False] * 36
+    assert run.summary["chance_lift"] is not None
+    assert all(record["stored"] for record in again.records)
+
+
 @pytest.mark.usefixtures("short_pauses")
 def test_each_model_has_its_row(pytester: pytest.Pytester) -> None:
     with KnownModel(pytester, 6, skill=0.6) as known:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from .._util.keys import without_keys
 from .._util.texts import as_read, digest, named_fence
-from ..settings import DEFAULT_MAX_TURNS, TRIGGER_TURNS, Settings
+from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, TRIGGER_TURNS, Settings
 from ..skills.case import NO_NEEDS, Case, Role, SandboxNeeds, WorkspaceFile
 from ..skills.case_files import is_path
 from .arm import AGAIN, SKILL, Arm, SkillCopy
@@ -122,7 +122,8 @@ class Question:
     @property
     def compared(self) -> Hashable:
         """The same in all arms, whose answers are compared."""
-        return self.model, self.task.agent if self.task else CHAT, self.messages, self.run
+        agent, run = self.task.agent if self.task else CHAT, self.run % MOST_RUNS  # see trials_of
+        return self.model, agent, self.messages, run
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ def trials_of(
         )
         for run in runs
         for arm, question in questions.items()
-        for number in [run + all_runs if arm == AGAIN else run]
+        for number in [run + MOST_RUNS if arm == AGAIN else run]
     ]
 
 
