@@ -84,8 +84,10 @@ def _table(
 
 
 def _word(entry: Entry) -> str:
-    stopped = entry.row.interrupted and entry.row.verdict == "incomplete"
-    return "interrupted" if stopped else one_line(entry.row.verdict or "-", 30)
+    """The verdict in at most 15 characters, so that 80 columns have room for the commit."""
+    if entry.row.interrupted and entry.row.verdict == "incomplete":
+        return "interrupted"
+    return one_line(entry.row.verdict or "-", 30).removesuffix(" to tell")
 
 
 def ago(then: datetime, now: datetime) -> str:
