@@ -87,6 +87,7 @@ def test_a_red_run_keeps_its_answers_and_replaces_its_own_comment_only(
     api.add(f"{MARKER}\n## ✅ Skills: not by us", "eve")
     api.add(f"{MARKER}\n## ✅ Skills")
     api.add("<!-- pytest-upskill: other -->\n## ✅ Skills")
+    (workspace / "pyproject.toml").write_text("[tool.pytest.ini_options]\nskill_runs = 1\n")
     with LoopbackServer(lambda _: Reply("Push it.")) as server:
         args = f"--skill-base-url {server.url}/v1"
         inputs = {**INPUTS, "models": "m", "args": args}

@@ -72,7 +72,7 @@ def test_accepted_cases_that_are_all_skipped_fail_the_run(
     assert unmatched(run) == {"a": "skipped", "b": "for other models", "c": "skipped"}
     refused = project.run(passes, "--skill-accept", "-n", workers)
     assert (refused.status, list(project.accepted())) == (1, ["a", "b", "c"])
-    assert "would be dropped: a, b, c To accept that as well: --skill-accept=lower" in " ".join(
+    assert "would be dropped: a, b, c. To accept that as well: --skill-accept=lower" in " ".join(
         " ".join(refused.ending).split()
     )
     accepting = project.run(passes, "--skill-accept=lower", "-n", workers)

@@ -202,7 +202,7 @@ def test_queries_of_a_file_that_is_gone(project: pytest.Pytester) -> None:
     Path("pdf/evals/triggers.json").unlink()
     gone = run(project)
     assert "trigger-complete-the-tax-form" in gone.gate["reasons"][0]
-    run(project, "--skill-accept")
+    run(project, "--skill-accept=lower")
     assert list(accepted()["models"]["scripted:model.py:answer"]["cases"]) == ["greet"]
 
 
@@ -220,7 +220,7 @@ def test_a_run_of_all_cases_or_all_queries_tells_which_of_them_is_gone(
         assert finished.status == 1
         assert [name for name in ("wave", "capital", "haiku") if name in reason] == names
     assert run(project, "-k", "tax").status == 0
-    run(project, "-m", "trigger", "--skill-accept")
+    run(project, "-m", "trigger", "--skill-accept=lower")
     cases = accepted()["models"]["scripted:model.py:answer"]["cases"]
     assert sorted(name for name in cases if not name.startswith("trigger-")) == ["greet", "wave"]
     assert len(cases) == 5

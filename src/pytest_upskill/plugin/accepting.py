@@ -180,7 +180,7 @@ def acceptance_writer(settings: Settings, ledger: Ledger, notes: list[str]) -> I
         notes.extend(acceptance.note for acceptance in acceptances if acceptance.changes)
         if refused := [text for acceptance in acceptances if (text := acceptance.refused)]:
             hint = ("To accept that as well: ", Setting("accept_lower"), ".")
-            raise SettingsError("accept", "; ".join(refused), hint)
+            raise SettingsError("accept", f"{'; '.join(refused)}.", hint)
         return []
 
     if settings.accept:
