@@ -13,12 +13,14 @@ from pytest_upskill.reports.history_entries import Entry, history_csv
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.numbers import LIFT, RATE, Number, metrics
+from pytest_upskill.reports.numbers import LIFT, RATE, TOKENS, Number, growth_words, metrics
 from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.reports.terminal.trend import history_lines, plot_lines
 from pytest_upskill.results.history import packed, read_head
 from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.summary_row import row_of
+from pytest_upskill.trials.records import Record
 from support.agent_runs import agent_run
 from support.made import STARTED, made_run
 
@@ -165,3 +167,40 @@ def test_the_fields_of_all_numbers_exist() -> None:
         number.bounds_of(row)
         number.lift_text(row)
         assert not number.painted_by or hasattr(row, number.painted_by)
+
+
+def test_changes_of_tokens_cost_and_seconds_have_paired_intervals() -> None:
+    """Cases differ tenfold in what they take; the skill makes each of them about half as much."""
+    made = made_run(cases=8)
+
+    def taking(record: Record) -> Record:
+        number = int(record.case.removeprefix("case-"))
+        size = 10 * (1 + number) * ((1.4 if number % 2 else 1.6) if record.arm == "skill" else 1)
+        return replace(record, seconds=size, cost=size / 1000, input_tokens=round(100 * size))
+
+    results = replace(made, records=tuple(map(taking, made.records)))
+    (row,) = (row_of(verdict) for verdict in results.verdicts)
+    for change, low, high in (
+        (row.token_change, row.token_change_low, row.token_change_high),
+        (row.cost_change, row.cost_change_low, row.cost_change_high),
+        (row.seconds_change, row.seconds_change_low, row.seconds_change_high),
+    ):
+        assert change == pytest.approx(0.5, abs=0.02)
+        assert change
+        assert low
+        assert high
+        assert 0.35 < low < change < high < 0.65  # not the tenfold spread of the cases
+    words = growth_words(row, details=True)
+    changes = [
+        f"{name} {number.growth_text(row)}" for name, number in metrics().items() if number.growth
+    ]
+    assert words.startswith(f"with the skill: {', '.join(changes)}, seconds +49% (")
+    page, markdown = html_report(results), markdown_summary(results)
+    assert f"<small>{TOKENS.growth_text(row)}</small>" in page
+    assert f"- {growth_words(row, details=False)}\n" in markdown
+    default, verbose = (
+        "\n".join(summary_lines(results.skills, results.verdicts, TerminalLook(200, verbosity=v)))
+        for v in (0, 1)
+    )
+    assert words not in default
+    assert words in verbose

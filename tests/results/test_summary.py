@@ -118,7 +118,7 @@ def test_an_errored_trial_takes_the_tokens_and_seconds_of_its_partner_too() -> N
     summary = summed(rows)
     assert (summary.arm("baseline").tokens, summary.arm("skill").tokens) == (20, 30)
     assert (summary.arm("baseline").seconds, summary.arm("skill").seconds) == (1, 2)
-    assert summary.token_change == pytest.approx(0.5)
+    assert summary.growth("tokens") == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("rows", [[], records("a", "E", "E"), records("a", "P", "E")])
@@ -128,7 +128,7 @@ def test_without_a_complete_pair_nothing_is_known(rows: list[Record]) -> None:
     assert (
         summary.arm("baseline").tokens
         is summary.arm("skill").tokens
-        is summary.token_change
+        is summary.growth("tokens")
         is None
     )
     assert summary.arm("baseline").seconds is summary.arm("skill").seconds is None
@@ -153,7 +153,7 @@ def test_without_a_baseline_there_is_a_rate_but_no_lift() -> None:
     )
     assert (summary.arm("baseline").tokens, summary.arm("skill").tokens) == (None, 35)
     assert (summary.arm("baseline").seconds, summary.arm("skill").seconds) == (None, 3)
-    assert summary.token_change is None
+    assert summary.growth("tokens") is None
 
 
 def test_tokens_are_means_of_one_answer_and_their_change() -> None:
@@ -165,7 +165,7 @@ def test_tokens_are_means_of_one_answer_and_their_change() -> None:
     ]
     summary = summed(rows)
     assert (summary.arm("baseline").tokens, summary.arm("skill").tokens) == (200, 250)
-    assert summary.token_change == pytest.approx(0.25)
+    assert summary.growth("tokens") == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("arm", ["baseline", "skill"])
@@ -180,7 +180,7 @@ def test_unknown_usage_of_one_answer_makes_the_mean_unknown(arm: str) -> None:
         if arm == "baseline"
         else (summary.arm("skill").tokens, summary.arm("baseline").tokens)
     )
-    assert (unknown, whole, summary.token_change) == (None, 15, None)
+    assert (unknown, whole, summary.growth("tokens")) == (None, 15, None)
 
 
 def test_costs_are_means_of_one_answer_over_complete_pairs() -> None:
@@ -214,7 +214,7 @@ def test_a_baseline_of_no_tokens_has_no_change() -> None:
     none = record("baseline", input_tokens=0, output_tokens=0)
     some = record("skill", input_tokens=10, output_tokens=5)
     summary = summed([none, some])
-    assert (summary.arm("baseline").tokens, summary.token_change) == (0, None)
+    assert (summary.arm("baseline").tokens, summary.growth("tokens")) == (0, None)
 
 
 def test_checks_are_counted_over_every_answer_of_an_arm() -> None:

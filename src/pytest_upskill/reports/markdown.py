@@ -21,7 +21,7 @@ from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL, TRACE
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
-from .numbers import checks_words, shown_numbers
+from .numbers import checks_words, growth_words, shown_numbers
 from .study_tables import NO_CHANGE, StudyTable, contrast_table, facts_of, legend_of
 
 MARKER: Final = "<!-- pytest-upskill -->"  # identifies the comment of a job
@@ -141,7 +141,8 @@ def _verdict(verdict: Verdict) -> list[str]:
     word = f"{verdict.word}: " if verdict.word else ""
     since = f"; {verdict.since}" if verdict.since else ""
     bullet = _bullet(f"{verdict.summary.label}: {word}{verdict.sentence}{since}.")
-    return [bullet, *(f"  {_bullet(line)}" for line in signal_lines(verdict))]
+    lines = [*filter(None, [growth_words(row_of(verdict), details=False)]), *signal_lines(verdict)]
+    return [bullet, *(f"  {_bullet(line)}" for line in lines)]
 
 
 def _numbers(verdicts: Sequence[Verdict], count: int) -> str:

@@ -93,7 +93,7 @@ class Number:
     interval_priority: int = 0  # the priority of the column with its bounds; 0 is no such column
     priority: int = 0  # columns with the lowest are dropped first if there is no room
     bar: bool = False  # whether the terminal draws it
-    growth: bool = False  # whether the terminal shows by how much it grew with the skill
+    growth: str = ""  # the field that says by which share it grew with the skill
     alarm: bool = False  # red and never dropped unless it is 0
     detail: bool = False  # only in the table of a run and on its page
     of_ref: bool = False  # about the skill at the git ref: in every table that has one
@@ -108,10 +108,10 @@ class Number:
         return [None if value is None else self.unit.factor * value for value in values]
 
     def field_names(self, row: SummaryRow) -> list[str]:
-        """All fields that it is made of, with its bounds and its own lift."""
+        """All fields that it is made of, with its bounds, its own lift and its growth."""
         names = [field.replace(_SCORE, _FIELDS[row.score]) for field in self.fields]
-        names += [self.lift] if self.lift else []
-        spans = filter(None, (self.bounds, self.lift))
+        names += [name for name in (self.lift, self.growth) if name]
+        spans = filter(None, (self.bounds, self.lift, self.growth))
         return [*names, *(f"{name}_{side}" for name in spans for side in ("low", "high"))]
 
     def amount(self, row: SummaryRow) -> float | None:
@@ -158,11 +158,14 @@ class Number:
             return f"{text} ({bounds})"
         return f"{text}, {lift}" if text and (lift := self.lift_text(row)) else text
 
-    def growth_text(self, row: SummaryRow, times: str) -> str | None:
-        if not self.growth:
-            return None
-        before, after = self.amounts(row)
-        return growth(after / before - 1, times) if before and after else None
+    def growth_text(self, row: SummaryRow, times: str = "×", *, bounds: bool = True) -> str | None:
+        """``+90% (+70% to +112%)``; None if there are no bounds, but they are wanted."""
+        change = field_of(row, self.growth) if self.growth else None
+        if change is None or not bounds:
+            return None if change is None else growth(change, times)
+        interval = _bounds(row, self.growth)
+        low, high = (growth(bound, times) for bound in interval) if interval else ("", "")
+        return f"{growth(change, times)} ({low} to {high})" if interval else None
 
     def is_shown(self, rows: Iterable[SummaryRow]) -> bool:
         counted_rows = [row for row in rows if self.row_counts(row)]
@@ -294,7 +297,7 @@ TOKENS: Final = Number(
     "tokens",
     _both("tokens"),
     title="tokens of an answer with the skill",
-    growth=True,
+    growth="token_change",
     priority=50,
 )
 COST: Final = Number(
@@ -303,6 +306,7 @@ COST: Final = Number(
     _both("cost"),
     PER_1000,
     title="cost of 1000 answers with the skill",
+    growth="cost_change",
     priority=44,
     column_needed_if=bool,
 )
@@ -416,7 +420,15 @@ NUMBERS: list[Number] = [
         priority=41,
         column_needed_if=_is_known,
     ),
-    Number("seconds", "seconds", _both("seconds"), SECONDS, priority=10, detail=True),
+    Number(
+        "seconds",
+        "seconds",
+        _both("seconds"),
+        SECONDS,
+        growth="seconds_change",
+        priority=10,
+        detail=True,
+    ),
     Number("errors", "errors", ("errored",), priority=30, alarm=True, detail=True),
 ]
 
@@ -442,6 +454,16 @@ TRIGGER_NUMBERS: Final = tuple(
 
 
 # In words.
+
+
+def growth_words(row: SummaryRow, *, details: bool, times: str = "×") -> str:
+    """``with the skill: tokens +90% (+70% to +112%), seconds +4% (-10% to +21%)``."""
+    texts = [
+        f"{number.name} {text}"
+        for number in shown_numbers([row], details=details)
+        if (text := number.growth_text(row, times))
+    ]
+    return f"with the skill: {', '.join(texts)}" if texts else ""
 
 
 def checks_words(records: Iterable[Record], arm: str) -> str:

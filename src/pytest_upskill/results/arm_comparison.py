@@ -18,7 +18,7 @@ from ..stats import (
 )
 from ..trials.plan import Count
 from .contrasts import Contrast, State, points_words, span_words
-from .summary import Summary
+from .summary import AMOUNTS, Amount, Summary
 
 _ABOUT_THE_SAME: Final = 0.02
 SCORE_WORDS: Final[Mapping[Score, str]] = {
@@ -46,7 +46,7 @@ class Comparison:
     score: Score  # what the verdict is on
     # p-values are adjusted for several models; intervals include 0 unless they are evidence.
     contrasts: Mapping[Score, Contrast]
-    tokens: Change | None
+    changes: Mapping[Amount, Change]  # where both arms have some
     versions: VersionChange | None = None  # if the arms are two versions of the skill
 
     @property
@@ -59,6 +59,10 @@ class Comparison:
     @property
     def lift(self) -> Lift:
         return self.lifts[self.score]
+
+    @property
+    def tokens(self) -> Change | None:
+        return self.changes.get("tokens")
 
     @property
     def word(self) -> Literal["better", "worse", "no change shown"]:
@@ -112,10 +116,13 @@ def compare_arms(
     comparisons: list[Comparison | None] = []
     for number, row in enumerate(rows):
         contrasts = {score: one for score in _SCORES if (one := by_score[score][number])}
-        tokens = row.pairs("tokens", over, of)
-        change = paired_ratio(tokens, level) if tokens else None
+        changes = {
+            amount: change
+            for amount in AMOUNTS
+            if (change := paired_ratio(row.pairs(amount, over, of), level))
+        }
         paired = row.score in contrasts
-        comparisons.append(Comparison(row.score, contrasts, change) if paired else None)
+        comparisons.append(Comparison(row.score, contrasts, changes) if paired else None)
     return comparisons
 
 

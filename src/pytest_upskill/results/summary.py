@@ -7,7 +7,7 @@ from functools import partial
 from math import fsum
 from operator import mul
 from statistics import fmean, variance
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from .._util.texts import counted, one_line
 from ..options import DAY, age_words
@@ -67,7 +67,9 @@ class ArmSummary:
 _NOT_ASKED: Final = ArmSummary()
 _SAME_TIME: Final = timedelta(hours=1)
 
-PairedNumber = Literal["rate", "score", "tokens", "seconds", "cost"]
+Amount = Literal["tokens", "cost", "seconds"]  # of an answer
+AMOUNTS: Final[tuple[Amount, ...]] = get_args(Amount)
+PairedNumber = Literal["rate", "score"] | Amount
 _NUMBERS: Final[Mapping[Score, PairedNumber]] = {"pass": "rate", "checks": "score"}
 
 
@@ -175,10 +177,9 @@ class Summary(WithPair):
         """The chosen score: the pass rate, or the share of checks passed."""
         return self.arm(arm).scored(self.score)
 
-    @property
-    def token_change(self) -> float | None:
-        """The growth in tokens over the baseline, as a share."""
-        skill, baseline = self.arm("skill").tokens, self.arm("baseline").tokens
+    def growth(self, amount: Amount) -> float | None:
+        """That of an amount over the baseline, as a share."""
+        skill, baseline = (getattr(self.arm(arm), amount) for arm in (SKILL, BASELINE))
         return skill / baseline - 1 if skill and baseline else None
 
     @property

@@ -14,7 +14,7 @@ from ..settings import Score
 from ..stats import Change, Interval, Lift
 from ..trials.arm import AGAIN, PREVIOUS, TRACE
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
-from .summary import ArmSummary, Summary
+from .summary import AMOUNTS, Amount, ArmSummary, Summary
 from .trigger_summary import TriggerSummary
 from .verdict import Verdict, Word
 
@@ -43,7 +43,7 @@ class SummaryRow(WithPair):
     detectable_lift: Number | None = None
     baseline_tokens: Number | None = None
     skill_tokens: Number | None = None
-    token_change: Number | None = None
+    token_change: Number | None = None  # a share, as all changes of amounts are
     baseline_cost: Number | None = None
     skill_cost: Number | None = None
     checks_passed: Whole = 0  # with the skill
@@ -99,6 +99,12 @@ class SummaryRow(WithPair):
     previous_asked_last: datetime | None = None
     token_change_low: Number | None = None
     token_change_high: Number | None = None
+    cost_change: Number | None = None
+    cost_change_low: Number | None = None
+    cost_change_high: Number | None = None
+    seconds_change: Number | None = None
+    seconds_change_low: Number | None = None
+    seconds_change_high: Number | None = None
     normalised_gain: Number | None = None
     rate_lift: Number | None = None
     rate_lift_low: Number | None = None
@@ -189,7 +195,7 @@ def row_of(verdict: Verdict) -> SummaryRow:
     summary, over = verdict.summary, verdict.over("baseline")
     third = next((arm for arm in (TRACE, AGAIN) if arm in summary.arms), PREVIOUS)
     since, skill = verdict.over(third), summary.arm("skill")
-    lifts, tokens = over.lifts if over else {}, over.tokens if over else None
+    lifts = over.lifts if over else {}
     return SummaryRow(
         skill=summary.skill,
         model=summary.model,
@@ -199,7 +205,6 @@ def row_of(verdict: Verdict) -> SummaryRow:
         lift=None if summary.incomplete else summary.lift,
         p_value=over.lift.p_value if over else None,
         detectable_lift=verdict.detectable_lift,
-        token_change=summary.token_change,
         checks_passed=skill.checks_passed,
         checks_total=skill.checks_total,
         errored=summary.errored,
@@ -217,12 +222,12 @@ def row_of(verdict: Verdict) -> SummaryRow:
         chance_regression=verdict.by_chance.regression if verdict.by_chance else None,
         **_bounds("lift", over.lift if over else None),
         **_bounds("possible_lift", summary.possible_lift),
-        **_bounds("token_change", tokens),
         **_bounds("baseline_rate", summary.arm("baseline").interval),
         **_bounds("skill_rate", skill.interval),
         **_with_bounds("rate_lift", lifts.get("pass")),
         **_with_bounds("score_lift", lifts.get("checks")),
         **_with_bounds("change", since.lift if since else None),
+        **_changes(summary, over.changes if over else {}),
         **_arm("baseline", summary.arm("baseline")),
         **_arm("skill", skill),
         **_arm("previous", summary.arm(third)),
@@ -238,6 +243,16 @@ def _bounds(name: str, interval: Interval | Lift | Change | None) -> dict[str, A
 
 def _with_bounds(name: str, lift: Lift | None) -> dict[str, Any]:
     return {name: lift.lift if lift else None, **_bounds(name, lift)}
+
+
+def _changes(summary: Summary, changes: Mapping[Amount, Change]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for amount in AMOUNTS:
+        name = "token_change" if amount == "tokens" else f"{amount}_change"
+        change = changes.get(amount)
+        growth = change.change if change else summary.growth(amount)
+        values |= {name: growth, **_bounds(name, change)}
+    return values
 
 
 def _arm(arm: str, numbers: ArmSummary) -> dict[str, Any]:

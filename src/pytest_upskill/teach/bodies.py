@@ -219,8 +219,8 @@ def trace_sentences(taught: Taught) -> Iterator[str]:
     )
     if word == "not as good as":
         yield "The skill does not cover the whole task yet."
-    if skill <= bare + _AS_GOOD and (row.token_change or 0.0) > _MORE_TOKENS:
+    if skill <= bare + _AS_GOOD and (row.growth("tokens") or 0.0) > _MORE_TOKENS:
         yield (
             f"Do not use it with {row.label}: {skill:.0%} with the skill, {bare:.0%} without, for "
-            f"{row.token_change:.0%} more tokens."
+            f"{row.growth('tokens'):.0%} more tokens."
         )

@@ -344,7 +344,7 @@ def _numbers(verdicts: Sequence[Verdict]) -> str:
 def _number(number: Number, row: SummaryRow) -> str:
     bounds = number.bounds_text(row) if number.interval_priority else None
     number_text = text(number.text(row) or _UNKNOWN)
-    small = bounds or number.lift_text(row)
+    small = bounds or number.lift_text(row) or number.growth_text(row)
     return f"{number_text} <small>{text(small)}</small>" if small else number_text
 
 

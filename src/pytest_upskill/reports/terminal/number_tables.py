@@ -6,7 +6,7 @@ from typing import Final
 
 from ..._util.texts import harmless, percent
 from ...results.summary_row import SummaryRow
-from ..numbers import CHANGE, COST, Number, field_of
+from ..numbers import CHANGE, COST, TOKENS, Number, field_of
 from .layout import Marks, TerminalLook, cut, split_name, text_width
 from .tables import KEEP, Cell, Column, Style, Table, fitted
 
@@ -105,7 +105,9 @@ def _cell(number: Number, row: SummaryRow, layout: _Layout, look: TerminalLook) 
     split = layout.split or (layout.stacked and number is COST)
     arrow = f"{marks.arrow}\n" if split else f"{layout.gap}{marks.arrow}{layout.gap}"
     text = number.text(row, arrow) or "-"
-    if change := number.growth_text(row, marks.times) or number.lift_text(row, bounds=False):
+    # Of all growths, that of tokens has room.
+    growth = number.growth_text(row, marks.times, bounds=False) if number is TOKENS else None
+    if change := growth or number.lift_text(row, bounds=False):
         text += f"{chr(10) if layout.stacked else ' '}{change}"
     if number.painted_by:
         return Cell(text, lift_style(field_of(row, number.painted_by)))

@@ -15,7 +15,7 @@ from ...results.trigger_summary import MODELS_CHOICE, TriggerSummary, size_words
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from ...trials.subject import CHAT
-from ..numbers import LIFT, TRIGGER_NUMBERS, WITH, WITHOUT, shown_numbers
+from ..numbers import LIFT, TRIGGER_NUMBERS, WITH, WITHOUT, growth_words, shown_numbers
 from ..study_tables import StudyTable, arm_table, contrast_table, facts_of, legend_of
 from .layout import (
     Marks,
@@ -144,7 +144,9 @@ def _verdict(verdict: Verdict, name: str, look: TerminalLook) -> list[str]:
         lines = _painted_once(lines, f": {verdict.word}:", f": {painted}:")
     if verdict.since:
         lines += _since(verdict.since, verdict.over("previous"), look)
-    for line in signal_lines(verdict):
+    growth = growth_words(row_of(verdict), details=True, times=look.marks.times)
+    details = [growth] if growth and look.verbosity > 0 else []
+    for line in [*details, *signal_lines(verdict)]:
         lines += wrapped(line, look.width, first="  ", rest="    ")
     return lines
 
