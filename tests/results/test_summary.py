@@ -8,8 +8,11 @@ import pytest
 
 from pytest_upskill.models.prices import FREE, Price, cost
 from pytest_upskill.results.summary import Summary, summarize
+from pytest_upskill.trials.plan import PlannedCase
 from pytest_upskill.trials.records import Grade, Record
 from support.made import made_records, pair_of
+
+OF_A_GROUP = [PlannedCase(name, "gate", name, "haiku", case_group="x") for name in "12"]
 
 
 def records(case: str, baseline: str, skill: str, **more: Any) -> list[Record]:
@@ -79,7 +82,7 @@ def test_a_case_without_a_complete_pair_is_left_out_of_the_rates() -> None:
         ([("F", "P"), ("E", "F")], {}, (0, 0.5)),
         ([("F", "P"), ("E", "E")], {}, (0, 1)),
         ([("FF", "PP"), ("FP", "EP")], {}, (0.5, 0.75)),
-        ([("F", "P"), ("F", "E"), ("F", "F")], {"samples": {"1": "x", "2": "x"}}, (0.5, 0.75)),
+        ([("F", "P"), ("F", "E"), ("F", "F")], {"tests": OF_A_GROUP}, (0.5, 0.75)),
         ([("F", "P"), ("F", "P")], {"not_run": 2}, (0, 1)),
         ([("F", "P"), ("F", "E")], {"not_run": 1}, (0, 1)),
         ([("E", "E")], {}, (-1, 1)),

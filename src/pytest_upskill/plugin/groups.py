@@ -72,11 +72,9 @@ class Groups:
         items, pair = self._items_of(group), group.pair
         score, rest_look = items[0].parent.info.score, rest_after(self._looks)
         tests = self._tests[group]
-        samples = {test.case: test.lift_sample for test in tests}
         models = sum(
             other.pair.skill == pair.skill for other in self._tests if not other.of_triggers
         )
-        own_runs = {test.case for test in tests if test.own_runs}
         rested, most = set[str](), dict[str, int]()
         for runs in steps(self._looks):
             most |= {item.nodeid: runs for item in items if item.nodeid not in rested}
@@ -92,8 +90,7 @@ class Groups:
                 not_run=0,
                 looks=self._looks,
                 score=score,
-                samples=samples,
-                own_runs=own_runs,
+                tests=tests,
                 max_age=self._max_age,
             )
             # With an answer missing the verdict is incomplete, and more runs would not change that.

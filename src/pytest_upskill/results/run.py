@@ -398,9 +398,7 @@ class RunResults:
                 against=skill.against,
                 score=skill.score,
                 looks=self.looks,
-                samples=self._samples.get(pair, {}),
-                questions={test.case: test.sample for test in self.cases if test.pair == pair},
-                own_runs=self._own_runs.get(pair, ()),
+                tests=self._cases_of.get(pair, ()),
                 max_age=self.max_age,
             )
             for skill in self.skills
@@ -410,25 +408,14 @@ class RunResults:
         ]
 
     def _not_run(self, pair: SkillOnSubject) -> int:
-        planned = [test for test in self.cases if test.pair == pair]
-        lost = sum(not self.records_of(test) for test in planned)
+        lost = sum(not self.records_of(test) for test in self._cases_of.get(pair, ()))
         return lost + self.missing.get(Group(pair, False), 0)
 
     @cached_property
-    def _samples(self) -> dict[SkillOnSubject, dict[str, str]]:
-        """What each case asks, by skill and model."""
-        samples: dict[SkillOnSubject, dict[str, str]] = {}
+    def _cases_of(self) -> dict[SkillOnSubject, list[PlannedCase]]:
+        cases: dict[SkillOnSubject, list[PlannedCase]] = {}
         for test in self.cases:
-            samples.setdefault(test.pair, {})[test.case] = test.lift_sample
-        return samples
-
-    @cached_property
-    def _own_runs(self) -> dict[SkillOnSubject, set[str]]:
-        """The cases that say themselves how often they are asked, by skill and model."""
-        cases: dict[SkillOnSubject, set[str]] = {}
-        for test in self.cases:
-            if test.own_runs:
-                cases.setdefault(test.pair, set()).add(test.case)
+            cases.setdefault(test.pair, []).append(test)
         return cases
 
     @cached_property

@@ -16,15 +16,13 @@ _CAUSES: Final = (
 
 def by_chance_of(row: Summary, level: float) -> ByChance:
     """What runs like this one would show if nothing changed."""
-    cases = {case.case: _passes(case) for case in row.by_case}
-    samples = cases_by_sample([(case.case, case.sample) for case in row.by_case])
-    return shown_by_chance(tuple(tuple(cases[name] for name in names) for names in samples), level)
+    samples = cases_by_sample(row.by_case)
+    return shown_by_chance(tuple(tuple(map(_passes, cases)) for cases in samples), level)
 
 
 def _passes(case: CaseSummary) -> tuple[int, int]:
     """In both arms together, and the runs of one."""
-    rates = [case.arm(arm).rate or 0.0 for arm in (AGAIN, SKILL)]
-    return sum(round(rate * case.runs) for rate in rates), case.runs
+    return sum(case.arm(arm).count.passes for arm in (AGAIN, SKILL)), case.runs
 
 
 def aa_words(row: Summary, over: Comparison, by_chance: ByChance) -> str:

@@ -1,6 +1,6 @@
 """How a skill does on a model: in each arm, over all cases and by case."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,7 +14,7 @@ from ..options import DAY, age_words
 from ..settings import Score
 from ..stats import Interval, rest_after, weights, wilson
 from ..trials.arm import BASELINE, SKILL
-from ..trials.plan import Count
+from ..trials.plan import Count, PlannedCase
 from ..trials.records import Record, agents_in, asked_apart
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .activation import Activation, activation_of
@@ -185,17 +185,17 @@ class Summary(WithPair):
     @property
     def samples(self) -> int:
         """How many cases a lift counts: those of a group, or that ask the same, are one."""
-        return len(cases_by_sample([(case.case, case.sample) for case in self.by_case]))
+        return len(cases_by_sample(self.by_case))
 
     def pairs(
         self, number: PairedNumber, over: str, of: str = "skill"
     ) -> list[tuple[float, float]]:
         """A number of each sample in both arms, ``over`` first; none if any is unknown."""
         pairs = self._case_pairs(number, over, of)
-        groups = cases_by_sample([(case, self.by_case[at].sample) for at, case in enumerate(pairs)])
         return [
-            (fmean(pairs[case][0] for case in group), fmean(pairs[case][1] for case in group))
-            for group in groups
+            (fmean(pairs[case][0] for case in cases), fmean(pairs[case][1] for case in cases))
+            for sample in (cases_by_sample(self.by_case) if pairs else ())
+            for cases in [[case.case for case in sample]]
         ]
 
     def scores(
@@ -262,17 +262,16 @@ def _repeated(row: Summary) -> int:
     return len(row.by_case) - row.samples
 
 
-def cases_by_sample(cases: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """The cases of each sample, given with their samples; an unknown one is that case alone."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for case, sample in cases:
-        groups.setdefault((sample, "" if sample else case), []).append(case)
+def cases_by_sample(cases: Iterable[CaseSummary]) -> list[list[CaseSummary]]:
+    """The cases of each sample; one whose sample is unknown is alone."""
+    groups: dict[tuple[str, str], list[CaseSummary]] = {}
+    for case in cases:
+        groups.setdefault((case.sample, "" if case.sample else case.case), []).append(case)
     return list(groups.values())
 
 
 # Records → one summary per skill and model.
 
-_NO_SAMPLES: Final[Mapping[str, str]] = {}
 Run = Mapping[str, Record]  # of a case
 
 
@@ -309,17 +308,16 @@ def summarize(
     against: str | None = None,
     looks: tuple[int, ...] = (),
     score: Score = "pass",
-    samples: Mapping[str, str] = _NO_SAMPLES,
-    questions: Mapping[str, str] = _NO_SAMPLES,
-    own_runs: Collection[str] = (),
+    tests: Iterable[PlannedCase] = (),
     max_age: float = DAY,
 ) -> Summary:
     """Sum up the records of one skill on one model.
 
-    ``looks`` are those of frugal runs, which cases with ``own_runs`` don't have; ``samples`` and
-    ``questions`` are by case, the `lift_sample` and the `sample` of `PlannedCase`.
+    ``looks`` are those of frugal runs; ``tests`` tell what is known of cases besides records.
     """
     records = [record for record in records if record.pair == pair]
+    planned = {test.case: test for test in tests}
+    own_runs = {case for case, test in planned.items() if test.own_runs}
     by_case: dict[str, list[Record]] = {}
     for record in records:
         by_case.setdefault(record.case, []).append(record)
@@ -330,8 +328,17 @@ def summarize(
         for case, of_case in by_case.items()
         if (runs := _complete_runs(of_case, arms))
     }
-    groups = cases_by_sample([(case, samples.get(case, "")) for case in complete])
-    by_sample = [[complete[case] for case in group] for group in groups]
+    cases = [
+        CaseSummary(
+            case,
+            len(runs.runs),
+            _arms(by_case[case], [[runs]]),
+            planned[case].lift_sample if case in planned else "",
+            planned[case].sample if case in planned else "",
+        )
+        for case, runs in complete.items()
+    ]
+    by_sample = [[complete[case.case] for case in sample] for sample in cases_by_sample(cases)]
     agent, model = pair.subject
     again = partial(
         summarize,
@@ -340,8 +347,7 @@ def summarize(
         not_run=0,
         looks=looks,
         score=score,
-        samples=samples,
-        own_runs=own_runs,
+        tests=planned.values(),
         max_age=max_age,
     )
     return Summary(
@@ -352,16 +358,7 @@ def summarize(
         runs=max((record.run for record in records), default=0),
         arms=_arms(records, by_sample),
         not_run=not_run,
-        by_case=tuple(
-            CaseSummary(
-                case,
-                len(runs.runs),
-                _arms(by_case[case], [[runs]]),
-                samples.get(case, ""),
-                questions.get(case, ""),
-            )
-            for case, runs in complete.items()
-        ),
+        by_case=tuple(cases),
         against=against,
         most_runs=looks[-1] if looks else None,
         score=score,
