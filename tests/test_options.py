@@ -126,7 +126,14 @@ def test_every_setting_belongs_to_a_group_and_to_commands_that_there_are(table: 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("12h", 43_200), ("1d", 86_400), ("1.5d", 129_600), (" 2w ", 1_209_600), ("forever", FOREVER)],
+    [
+        ("1.5h", 5_400),
+        ("12h", 43_200),
+        ("1d", 86_400),
+        ("1.5d", 129_600),
+        (" 2w ", 1_209_600),
+        ("forever", FOREVER),
+    ],
 )
 def test_ages_are_written_with_a_unit(text: str, seconds: float) -> None:
     assert AGE.parse(text) == seconds

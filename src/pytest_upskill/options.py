@@ -141,10 +141,8 @@ def age_words(seconds: float) -> str:
     """An age as a user writes it."""
     if seconds >= FOREVER:
         return "forever"
-    unit, length = next(
-        (unit, length) for unit, length in reversed(_UNITS.items()) if not seconds % length
-    )
-    return f"{seconds / length:.15g}{unit}"
+    unit = next((unit for unit in ("w", "d") if not seconds % _UNITS[unit]), "h")
+    return f"{seconds / _UNITS[unit]:.15g}{unit}"
 
 
 AGE: Final = Kind("an age such as 12h, 1d or 2w, or forever", "AGE", "string", _age)
