@@ -2,15 +2,20 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from operator import eq
 from pathlib import Path
 
 import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.cli.commands.judge import load_labels
-from pytest_upskill.stats import cohens_kappa
+from pytest_upskill.results.run_file import results_text
+from pytest_upskill.stats import kappa_of
+from pytest_upskill.trials.records import Grade, Record
 from support.judges import judge_says
 from support.loopback import Asked, LoopbackServer, Reply
+from support.made import made_run
 
 EXAMPLES = Path(__file__).parents[2] / "examples/judge-labels.jsonl"
 
@@ -56,8 +61,8 @@ def test_agreement_is_measured_and_every_difference_shown(
         "judge m",
         "-" * 40,
         "labels         5",
-        "agreement      60%",
-        "Cohen's kappa  0.17",
+        "agreement      60% (23% to 88%)",
+        "Cohen's kappa  0.17 (-0.60 to 0.75)",
         "false passes   1 of 2 that people failed",
         "false fails    1 of 3 that people passed",
         "no ruling      1",
@@ -145,8 +150,41 @@ def test_at_least_one_vote(capsys: pytest.CaptureFixture[str]) -> None:
         ([True, False], [False, True], -1.0),
         ([True, True, False, False], [True, False, True, False], 0.0),
         ([True, True], [True, True], None),
-        ([], [], None),
     ],
 )
 def test_kappa(ours: list[bool], theirs: list[bool], kappa: float | None) -> None:
-    assert cohens_kappa(ours, theirs) == kappa
+    agreed = sum(map(eq, ours, theirs)) / len(ours)
+    assert kappa_of(agreed, ours, theirs) == kappa
+
+
+def test_labels_correct_what_a_judge_of_known_errors_passed_in_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It passes 90 % of good answers and 30 % of bad ones, so half good looks like 60 %."""
+    monkeypatch.chdir(tmp_path)
+    answers = [(f"good {n}" if n != 0 else "bad 0", True) for n in range(10)]
+    answers += [(f"good bad {n}" if n < 3 else f"bad {n}", False) for n in range(10)]
+    labelled(tmp_path / "l.jsonl", *answers)
+
+    def judged(record: Record) -> Record:
+        number = int(record.case.removeprefix("case-"))
+        passed = number % 10 < (6 if record.arm == "baseline" else 9)
+        return replace(record, checks=(Grade("judge", passed, "so I think"),))
+
+    run = made_run(cases=40)
+    run = replace(run, records=tuple(map(judged, run.records)))
+    (tmp_path / "run.json").write_text(results_text(run))
+    with LoopbackServer(rule) as server:
+        command = ["judge", "l.jsonl", "--model", "m", "--base-url", f"{server.url}/v1"]
+        assert main([*command, "--run", "run.json", "--json"]) == 0
+        baseline, skill = json.loads(capsys.readouterr().out)["run"]
+        assert main([*command, "--run", "run.json"]) == 0
+        assert "gate on haiku  skill     40     90%           100% (" in capsys.readouterr().out
+        labelled(tmp_path / "l.jsonl", *answers[:14])  # four bad ones: too few
+        assert main([*command, "--run", "run.json", "--json"]) == 0
+        unknown, _ = json.loads(capsys.readouterr().out)["run"]
+    assert (baseline["arm"], baseline["cases"], baseline["passed"]) == ("baseline", 40, 0.6)
+    assert baseline["corrected"] == pytest.approx(0.5)
+    assert baseline["corrected_low"] < 0.3 < 0.7 < baseline["corrected_high"]  # few labels
+    assert (skill["passed"], skill["corrected"]) == (0.9, pytest.approx(1.0))
+    assert (unknown["passed"], unknown["corrected"], unknown["corrected_low"]) == (0.6, None, None)

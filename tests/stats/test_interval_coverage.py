@@ -10,7 +10,14 @@ from math import log
 import pytest
 from scipy.stats import binom
 
-from pytest_upskill.stats import Lift, lift_per_use, paired_lift, paired_ratio
+from pytest_upskill.stats import (
+    Lift,
+    Ruled,
+    corrected_rate,
+    lift_per_use,
+    paired_lift,
+    paired_ratio,
+)
 from support.simulated import ask, rates, shares, worlds
 
 EVERY_WORLD = [world for lift in (0, 0.2, 0.6) for world in worlds(lift)]
@@ -131,3 +138,36 @@ def test_an_effect_per_use_is_none_if_use_depends_on_luck(name: str, cases: int,
     if cases * runs >= 40:
         assert len(effects) / repeats > 0.25
         assert sum(effect.lift for effect in effects) / len(effects) == pytest.approx(true, abs=0.1)
+
+
+@pytest.mark.parametrize(("sensitivity", "specificity"), [(0.95, 0.9), (0.8, 0.7), (0.9, 0.6)])
+@pytest.mark.parametrize("true", [0.1, 0.5, 0.8])
+def test_a_corrected_rate_holds_the_true_one(
+    true: float, sensitivity: float, specificity: float
+) -> None:
+    draw, repeats = random.Random(f"{true}, {sensitivity}, {specificity}"), 300
+    raw = true * sensitivity + (1 - true) * (1 - specificity)
+
+    def ruled(rate: float, size: int) -> Ruled:
+        return Ruled(sum(draw.random() < rate for _ in range(size)) / size, size)
+
+    rates = [
+        corrected_rate(ruled(raw, 60), ruled(sensitivity, 30), ruled(specificity, 30))
+        for _ in range(repeats)
+    ]
+    held = sum(low <= true <= high for rate in rates if rate for low, high in rate[1:])
+    assert held / repeats >= 0.93
+    assert sum(rate[0] for rate in rates if rate) / repeats == pytest.approx(true, abs=0.04)
+
+
+def test_a_judge_no_better_than_chance_corrects_nothing() -> None:
+    passed = Ruled(0.5, 20)
+    assert corrected_rate(passed, Ruled(0.6, 20), Ruled(0.4, 20)) is None
+    assert corrected_rate(passed, Ruled(1.0, 4), Ruled(1.0, 20)) is None
+    assert corrected_rate(passed, Ruled(1.0, 20), Ruled(1.0, 4)) is None
+    few = corrected_rate(passed, Ruled(1.0, 5), Ruled(1.0, 5))
+    many = corrected_rate(passed, Ruled(1.0, 500), Ruled(1.0, 500))
+    assert few
+    assert many
+    assert few[0] == many[0] == 0.5
+    assert few[1].low < many[1].low < 0.5 < many[1].high < few[1].high

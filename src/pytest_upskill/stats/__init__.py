@@ -4,12 +4,14 @@ Uses the standard library only, and nothing else of the project.
 """
 
 from .by_chance import ByChance, shown_by_chance
-from .descriptive import cohens_kappa, flakiness, normalised_gain, pass_hat_k
+from .descriptive import flakiness, kappa_of, normalised_gain, pass_hat_k
 from .intervals import (
     LEVEL,
     Change,
     Interval,
     Lift,
+    Ruled,
+    corrected_rate,
     guarded,
     lift_per_use,
     newcombe,
@@ -62,9 +64,10 @@ __all__ = [
     "Judged",
     "Lift",
     "Look",
+    "Ruled",
     "Worsening",
     "cases_to_rule_out",
-    "cohens_kappa",
+    "corrected_rate",
     "detectable_lift",
     "drop",
     "family_level",
@@ -73,6 +76,7 @@ __all__ = [
     "guarded",
     "holm",
     "judge_family",
+    "kappa_of",
     "lift_fell",
     "lift_per_use",
     "look",

@@ -32,21 +32,13 @@ def normalised_gain(baseline: float, skill: float) -> float | None:
     return (skill - baseline) / (1 - baseline) if baseline < 1 else None
 
 
-def cohens_kappa(ours: Sequence[bool], theirs: Sequence[bool]) -> float | None:
-    """Agreement of two raters beyond chance: 1 is full agreement, 0 is chance.
+def kappa_of(agreed: float | None, ours: Sequence[bool], theirs: Sequence[bool]) -> float | None:
+    """Cohen's kappa of an agreement of two raters, beyond what they agree on by chance.
 
-    None if both raters only ever give the same one answer.
+    1 is full agreement, 0 is chance; None if both raters only ever give the same one answer.
     """
-    n = len(ours)
-    if n == 0:
+    if agreed is None or not ours:
         return None
-    agreed = (
-        sum(
-            our_rating == their_rating
-            for our_rating, their_rating in zip(ours, theirs, strict=True)
-        )
-        / n
-    )
-    yes, their_yes = sum(ours) / n, sum(theirs) / n
+    yes, their_yes = sum(ours) / len(ours), sum(theirs) / len(theirs)
     by_chance = yes * their_yes + (1 - yes) * (1 - their_yes)
     return None if by_chance == 1 else (agreed - by_chance) / (1 - by_chance)

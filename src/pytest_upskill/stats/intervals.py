@@ -10,6 +10,7 @@ from .distributions import normal_quantile, t_quantile
 from .significance import sign_flip
 
 LEVEL = 0.95
+_ENOUGH = 5  # samples of what a judge should pass, and of what it should fail
 
 # Per case: the value of the baseline and of the skill.
 Pairs = Sequence[tuple[float, float]]
@@ -52,6 +53,43 @@ def wilson(rate: float, n: int, level: float = LEVEL) -> Interval:
     half = z / shrink * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
     # At 0 and 1 the rate is the limit; rounding must not move it outside.
     return Interval(min(rate, max(0.0, middle - half)), max(rate, min(1.0, middle + half)))
+
+
+class Ruled(NamedTuple):
+    """How often a judge is right about what is so: ``rate`` of ``n`` samples."""
+
+    rate: float
+    n: int
+
+
+def corrected_rate(
+    passed: Ruled, sensitivity: Ruled, specificity: Ruled, level: float = LEVEL
+) -> tuple[float, Interval] | None:
+    """The true share of what a judge passed, which errs (Rogan and Gladen 1978).
+
+    The interval is that of Lang and Reiczigel (2014): it allows for the samples of the share, of
+    what should pass (sensitivity) and of what should fail (specificity). None of few samples, or
+    if the judge is no better than chance.
+    """
+    if min(sensitivity.n, specificity.n) < _ENOUGH or sensitivity.rate + specificity.rate <= 1:
+        return None
+    z = normal_quantile((1 + level) / 2)
+    size, hits, misses = passed.n + z * z, sensitivity.n + 2, specificity.n + 2
+    share = (passed.n * passed.rate + z * z / 2) / size
+    right = (sensitivity.n * sensitivity.rate + 1) / hits
+    refused = (specificity.n * specificity.rate + 1) / misses
+    skill = right + refused - 1
+    if skill <= 0:
+        return None
+    middle = min(1.0, max(0.0, (share + refused - 1) / skill))
+    of_hits, of_misses = right * (1 - right) / hits, refused * (1 - refused) / misses
+    shift = 2 * z * z * (middle * of_hits - (1 - middle) * of_misses)
+    variance = share * (1 - share) / size + middle**2 * of_hits + (1 - middle) ** 2 * of_misses
+    half = z * sqrt(variance) / skill
+    rate = (passed.rate + specificity.rate - 1) / (sensitivity.rate + specificity.rate - 1)
+    rate = min(1.0, max(0.0, rate))
+    low, high = max(0.0, middle + shift - half), min(1.0, middle + shift + half)
+    return rate, Interval(min(rate, low), max(rate, high))
 
 
 def newcombe(

@@ -3,23 +3,26 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from operator import eq
 from pathlib import Path
+from statistics import fmean
 from typing import Final
 
 from ..._util.files import read_file, reason_of
 from ..._util.json_forms import FormError, Strict, form_of, read_form
-from ..._util.texts import counted, one_line
-from ...checks.judging import JUDGE_MAX_OUTPUT, Rulings, judge
+from ..._util.texts import counted, one_line, percent
+from ...checks.judging import JUDGE, JUDGE_MAX_OUTPUT, Rulings, judge
 from ...errors import InputError, shown
 from ...measure.assembly import Assembly, announced
 from ...options import whole
 from ...reports.terminal.tables import text_table
+from ...results.run_file import read_run
 from ...settings import Settings
-from ...stats import cohens_kappa
+from ...stats import Interval, Ruled, corrected_rate, kappa_of, wilson
 from ...trials.answer import Answer
+from ...trials.records import Record
 from ...trials.trial import Question, Rubric
 from ..command_table import add_options
 from ..output import tell
@@ -55,14 +58,43 @@ class Agreement:
     """How well a judge and people agree; None is not defined."""
 
     labels: int
+    answers: int  # the sample: labels of one answer are not independent
     agreement: float | None
+    agreement_low: float | None
+    agreement_high: float | None
     kappa: float | None
+    kappa_low: float | None
+    kappa_high: float | None
     false_passes: int
     failed_by_people: int
     false_fails: int
     passed_by_people: int
+    answers_failed: int  # with a criterion that people failed
+    answers_passed: int
     differ: tuple[str, ...]
     no_ruling: tuple[str, ...]
+
+    def corrected(self, passed: Ruled) -> tuple[float, Interval] | None:
+        """The share that people would pass of what this judge passed."""
+        if not self.passed_by_people or not self.failed_by_people:
+            return None
+        sensitivity = Ruled(1 - self.false_fails / self.passed_by_people, self.answers_passed)
+        specificity = Ruled(1 - self.false_passes / self.failed_by_people, self.answers_failed)
+        return corrected_rate(passed, sensitivity, specificity)
+
+
+@dataclass(frozen=True)
+class JudgedShare:
+    """What a judge passed in an arm of a run, as a mean over cases, and what people would."""
+
+    skill: str
+    model: str
+    arm: str
+    cases: int
+    passed: float
+    corrected: float | None  # None if the labels don't tell
+    corrected_low: float | None
+    corrected_high: float | None
 
 
 def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,18 +112,28 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="rulings per answer; the majority counts (default: 1)",
     )
+    parser.add_argument(
+        "--run",
+        dest="run_file",
+        type=Path,
+        metavar="FILE",
+        help="results (--skill-json) whose judged pass rates are corrected by the labels",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run_judge(args: argparse.Namespace) -> tuple[str, int]:
-    examples = load_labels(args.file)
+    examples, results = load_labels(args.file), read_run(args.run_file) if args.run_file else None
     trouble: list[str] = []
     result = compared(examples, _ask_judge(examples, args, trouble))
+    shares = judged_shares(results.records, result) if results else []
     if args.json:
         data = {"model": args.judge, "votes": args.votes, **asdict(result), "trouble": trouble}
+        data |= {"run": [asdict(share) for share in shares]} if results else {}
         text = json.dumps(data, indent=2)
     else:
-        text = "\n".join([*trouble, _text(args.judge, result)])
+        of_run = [_run_text(shown(args.run_file), shares)] if results else []
+        text = "\n".join([*trouble, _text(args.judge, result), *of_run])
     return text, 0 if result.labels else 1
 
 
@@ -153,6 +195,7 @@ def _ask_judge(
 def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreement:
     """The numbers of the agreement, and every label where judge and people differ."""
     people, judged, differ, silent = list[bool](), list[bool](), list[str](), list[str]()
+    with_label: dict[bool, set[str]] = {True: set(), False: set()}
     for example, ruling in zip(examples, rulings, strict=True):
         if ruling.problem:
             silent.append(f"{example.place}: {ruling.problem}")
@@ -160,30 +203,87 @@ def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreem
         for text, label in zip(example.texts, example.passed, strict=True):
             passed, reason = ruling.by_text[text]
             people.append(label)
+            with_label[label].add(example.place)
             judged.append(passed)
             if passed != label:
                 kind = "false pass" if passed else "false fail"
                 differ.append(f"{example.place}: {kind}: {one_line(reason, 300)}")
-    agreed = sum(map(eq, people, judged))
+    agreed = sum(map(eq, people, judged)) / len(people) if people else None
+    answers = len(with_label[True] | with_label[False])
+    low, high = (None, None) if agreed is None else wilson(agreed, answers)
+    kappas = [kappa_of(bound, people, judged) for bound in (low, high)]
     return Agreement(
         labels=len(people),
-        agreement=agreed / len(people) if people else None,
-        kappa=cohens_kappa(people, judged),
+        answers=answers,
+        agreement=agreed,
+        agreement_low=low,
+        agreement_high=high,
+        kappa=kappa_of(agreed, people, judged),
+        kappa_low=kappas[0],
+        kappa_high=kappas[1],
         false_passes=_false(judged, people),
         failed_by_people=people.count(False),
         false_fails=_false(people, judged),
         passed_by_people=people.count(True),
+        answers_failed=len(with_label[False]),
+        answers_passed=len(with_label[True]),
         differ=tuple(differ),
         no_ruling=tuple(silent),
     )
 
 
+def judged_shares(records: Sequence[Record], labels: Agreement) -> list[JudgedShare]:
+    """Of each arm of a skill on a model that has criteria for a judge."""
+    by_arm: dict[tuple[str, str, str], dict[str, list[bool]]] = {}
+    for record in records:
+        grades = [grade.passed for grade in record.checks if grade.check == JUDGE.name]
+        if grades and record.outcome != "errored":
+            cases = by_arm.setdefault((record.skill, record.label, record.arm), {})
+            cases.setdefault(record.case, []).extend(grades)
+    shares = []
+    for arm, cases in by_arm.items():
+        passed = fmean(map(fmean, cases.values()))
+        corrected = labels.corrected(Ruled(passed, len(cases)))
+        rate, (low, high) = corrected or (None, (None, None))
+        shares.append(JudgedShare(*arm, len(cases), passed, rate, low, high))
+    return shares
+
+
+def _run_text(name: str, shares: Sequence[JudgedShare]) -> str:
+    rows = [
+        (
+            one_line(f"{share.skill} on {share.model}", 60),
+            share.arm,
+            share.cases,
+            f"{share.passed:.0%}",
+            _spanned(percent, share.corrected, share.corrected_low, share.corrected_high, "-"),
+        )
+        for share in shares
+    ]
+    if not rows:
+        return f"{name}: no criteria for a judge"
+    return text_table((name, "arm", "cases", "judge passed", "corrected"), rows)
+
+
+def _spanned(
+    form: Callable[[float], str],
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    unknown: str,
+) -> str:
+    if value is None:
+        return unknown
+    return form(value) + ("" if low is None or high is None else f" ({form(low)} to {form(high)})")
+
+
 def _text(name: str, result: Agreement) -> str:
-    rate, kappa = result.agreement, result.kappa
+    agreed = result.agreement, result.agreement_low, result.agreement_high
+    kappa = result.kappa, result.kappa_low, result.kappa_high
     rows = [
         ("labels", result.labels),
-        ("agreement", "none judged" if rate is None else f"{rate:.0%}"),
-        ("Cohen's kappa", "not defined" if kappa is None else f"{kappa:.2f}"),
+        ("agreement", _spanned(percent, *agreed, "none judged")),
+        ("Cohen's kappa", _spanned("{:.2f}".format, *kappa, "not defined")),
         ("false passes", f"{result.false_passes} of {result.failed_by_people} that people failed"),
         ("false fails", f"{result.false_fails} of {result.passed_by_people} that people passed"),
         ("no ruling", len(result.no_ruling)),
