@@ -89,12 +89,33 @@ def test_agreement_as_json(
     assert (data["labels"], data["agreement"], data["kappa"]) == (0, None, None)
 
 
+def test_votes_that_differ_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def sometimes(asked: Asked) -> Reply:
+        """One of three votes on answers that are odd goes the other way."""
+        verdict = "fail" if "odd" in asked.question and asked.attempt == 1 else "pass"
+        verdicts = [{"criterion": 1, "quote": "", "reason": "so", "verdict": verdict}]
+        return Reply(judge_says(asked.question, verdicts))
+
+    labelled(tmp_path / "l.jsonl", *[(f"{n} {'odd' * (n == 3)}", True) for n in range(4)])
+    with LoopbackServer(sometimes) as server:
+        command = ["judge", "l.jsonl", "--model", "m", "--base-url", f"{server.url}/v1"]
+        assert main([*command, "--votes", "3"]) == 0
+        assert "votes all agree  75% (30% to 95%)" in capsys.readouterr().out
+        assert main([*command, "--votes", "3", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["agreement"], data["votes_agree"]) == (1, 0.75)
+
+
 def test_the_example_file_can_be_judged_and_is_stored(
     server: LoopbackServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["judge", str(EXAMPLES), "--model", "m", "--base-url", f"{server.url}/v1"]
     assert main([*command, "--votes", "3"]) == 0
-    assert "labels         21" in capsys.readouterr().out
+    assert "labels           21" in capsys.readouterr().out
     asked = len(server.asked)
     assert asked == 13 * 3
     assert main([*command, "--votes", "3"]) == 0

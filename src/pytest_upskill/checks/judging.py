@@ -95,6 +95,7 @@ class Rulings:
     calls: int
     usage: Usage
     problem: str | None = None
+    split: frozenset[str] = frozenset()  # texts on which votes differ
 
 
 Ask = Callable[[Sequence[Question]], list[Reply]]
@@ -227,7 +228,12 @@ def _rulings(
             )
         else:
             rulings[text] = (ruling.verdict == "pass", _reason(text, ruling))
-    return Rulings(rulings, len(spent), total_usage(spent), problem)
+    split = frozenset(
+        text
+        for number, text in enumerate(rubric.texts)
+        if len({verdicts[number].verdict for verdicts in read}) > 1
+    )
+    return Rulings(rulings, len(spent), total_usage(spent), problem, split)
 
 
 def _attempts(ask: Ask, question: Question, reply: Reply) -> Iterator[Reply]:

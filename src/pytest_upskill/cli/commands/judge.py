@@ -62,6 +62,9 @@ class Agreement:
     agreement: float | None
     agreement_low: float | None
     agreement_high: float | None
+    votes_agree: float | None  # all of them, on a label
+    votes_agree_low: float | None
+    votes_agree_high: float | None
     kappa: float | None
     kappa_low: float | None
     kappa_high: float | None
@@ -133,7 +136,7 @@ def run_judge(args: argparse.Namespace) -> tuple[str, int]:
         text = json.dumps(data, indent=2)
     else:
         of_run = [_run_text(shown(args.run_file), shares)] if results else []
-        text = "\n".join([*trouble, _text(args.judge, result), *of_run])
+        text = "\n".join([*trouble, _text(args.judge, args.votes, result), *of_run])
     return text, 0 if result.labels else 1
 
 
@@ -196,6 +199,7 @@ def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreem
     """The numbers of the agreement, and every label where judge and people differ."""
     people, judged, differ, silent = list[bool](), list[bool](), list[str](), list[str]()
     with_label: dict[bool, set[str]] = {True: set(), False: set()}
+    split = 0
     for example, ruling in zip(examples, rulings, strict=True):
         if ruling.problem:
             silent.append(f"{example.place}: {ruling.problem}")
@@ -204,6 +208,7 @@ def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreem
             passed, reason = ruling.by_text[text]
             people.append(label)
             with_label[label].add(example.place)
+            split += text in ruling.split
             judged.append(passed)
             if passed != label:
                 kind = "false pass" if passed else "false fail"
@@ -211,6 +216,8 @@ def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreem
     agreed = sum(map(eq, people, judged)) / len(people) if people else None
     answers = len(with_label[True] | with_label[False])
     low, high = (None, None) if agreed is None else wilson(agreed, answers)
+    alike = 1 - split / len(people) if people else None
+    votes_low, votes_high = (None, None) if alike is None else wilson(alike, answers)
     kappas = [kappa_of(bound, people, judged) for bound in (low, high)]
     return Agreement(
         labels=len(people),
@@ -218,6 +225,9 @@ def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreem
         agreement=agreed,
         agreement_low=low,
         agreement_high=high,
+        votes_agree=alike,
+        votes_agree_low=votes_low,
+        votes_agree_high=votes_high,
         kappa=kappa_of(agreed, people, judged),
         kappa_low=kappas[0],
         kappa_high=kappas[1],
@@ -277,15 +287,18 @@ def _spanned(
     return form(value) + ("" if low is None or high is None else f" ({form(low)} to {form(high)})")
 
 
-def _text(name: str, result: Agreement) -> str:
+def _text(name: str, votes: int, result: Agreement) -> str:
     agreed = result.agreement, result.agreement_low, result.agreement_high
     kappa = result.kappa, result.kappa_low, result.kappa_high
+    alike = result.votes_agree, result.votes_agree_low, result.votes_agree_high
+    of_votes = [("votes all agree", _spanned(percent, *alike, "none judged"))] if votes > 1 else []
     rows = [
         ("labels", result.labels),
         ("agreement", _spanned(percent, *agreed, "none judged")),
         ("Cohen's kappa", _spanned("{:.2f}".format, *kappa, "not defined")),
         ("false passes", f"{result.false_passes} of {result.failed_by_people} that people failed"),
         ("false fails", f"{result.false_fails} of {result.passed_by_people} that people passed"),
+        *of_votes,
         ("no ruling", len(result.no_ruling)),
     ]
     return "\n".join([text_table((f"judge {name}", ""), rows), *result.differ, *result.no_ruling])
