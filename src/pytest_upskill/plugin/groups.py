@@ -95,8 +95,8 @@ class Groups:
             )
             # With an answer missing the verdict is incomplete, and more runs would not change that.
             scores, chance = summary.scores(over="baseline"), summary.run_variance(over="baseline")
-            incomplete = summary.errored or summary.apart or not scores
-            if incomplete or not look(scores, runs, self._looks, chance, models).open:
+            is_known = bool(scores) and not summary.incomplete
+            if not (is_known and look(scores, runs, self._looks, chance, models).open):
                 break
             if runs == rest_look:
                 rested = {

@@ -12,12 +12,11 @@ from statistics import fmean
 from typing import Final
 
 from .._util.texts import one_line, points, span
-from ..stats import Interval, Lift, wilson
+from ..stats import ROUNDING, Interval, Lift, wilson
 from ..trials.records import Record
 
 _SELDOM: Final = 0.5
 _MOSTLY: Final = 0.9
-_ROUNDING: Final = 1e-9
 _MOST_OTHERS: Final = 3
 
 Runs = Sequence[Mapping[str, Record]]  # of a case
@@ -125,7 +124,7 @@ def _opened_instead(activation: Activation) -> str:
 
 def _advice(activation: Activation, word: str | None, lift: Lift | None) -> str:
     """Only what is shown: by the word, and by the interval of how often it is opened."""
-    if word == "hurts" and lift and -lift.lift > activation.rate + _ROUNDING:
+    if word == "hurts" and lift and -lift.lift > activation.rate + ROUNDING:
         # More is lost than the trials that opened it could lose.
         return ": answers got worse where it was not opened, too, so look at those first"
     if word == "hurts":

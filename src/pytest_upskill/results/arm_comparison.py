@@ -18,7 +18,7 @@ from ..stats import (
 )
 from ..trials.plan import Count
 from .contrasts import Contrast, State, points_words, span_words
-from .summary import AMOUNTS, Amount, Summary
+from .summary import AMOUNTS, AmountName, Summary
 
 _ABOUT_THE_SAME: Final = 0.02
 SCORE_WORDS: Final[Mapping[Score, str]] = {
@@ -46,13 +46,13 @@ class Comparison:
     score: Score  # what the verdict is on
     # p-values are adjusted for several models; intervals include 0 unless they are evidence.
     contrasts: Mapping[Score, Contrast]
-    changes: Mapping[Amount, Change]  # where both arms have some
+    changes: Mapping[AmountName, Change]  # where both arms have some
     versions: VersionChange | None = None  # if the arms are two versions of the skill
 
     @property
     def lifts(self) -> dict[Score, Lift]:
         lifts = {score: one.lift for score, one in self.contrasts.items() if one.lift}
-        if self.versions and not self.versions.worse:  # a loss is no evidence, so it includes 0
+        if self.versions and not self.worse:  # a loss is no evidence, so it includes 0
             return {score: lift._replace(high=max(lift.high, 0.0)) for score, lift in lifts.items()}
         return lifts
 
@@ -68,15 +68,20 @@ class Comparison:
     def word(self) -> Literal["better", "worse", "no change shown"]:
         """Versions are worse by what their runs show; anything else is shown by a lift."""
         word = self.contrasts[self.score].word
-        is_worse = bool(self.versions.worse) if self.versions else word == "hurts"
+        is_worse = bool(self.worse) if self.versions else word == "hurts"
         return "worse" if is_worse else "better" if word == "helps" else "no change shown"
+
+    @property
+    def worse(self) -> str:
+        """What got worse in this version, in words; empty if nothing is shown to."""
+        return self.versions.worse if self.versions else ""
 
     @property
     def words(self) -> str:
         """The same in words: verdict, points and tokens; then what got worse."""
         tokens = [token_words(self.tokens)] if self.tokens else []
         words = ", ".join([self.word, points_words(self.lift, self.unit), *tokens])
-        return f"{words}; {self.versions.worse}" if self.versions and self.versions.worse else words
+        return f"{words}; {self.worse}" if self.worse else words
 
     @property
     def unit(self) -> str:

@@ -1,15 +1,13 @@
 """The gates of a run: which numbers miss their limits, and whether that could be chance."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 from .._util.texts import apart
 from ..settings import Gates
+from ..stats import ROUNDING
 from .arm_comparison import unit_of
 from .trigger_summary import NO_QUERY, TriggerSummary
 from .verdict import Verdict, missing_words
-
-_ROUNDING: Final = 1e-9
 
 
 def gate_reasons(verdicts: Sequence[Verdict], gates: Gates) -> list[str]:
@@ -97,11 +95,11 @@ def _missed(
     side = -1 if is_maximum else 1
     worst, best = reversed(bounds) if is_maximum else bounds
     reached = worst if gates.confident else estimate
-    if reached is None or side * (reached - limit) >= -_ROUNDING:
+    if reached is None or side * (reached - limit) >= -ROUNDING:
         return
     if gates.confident:
         name = f"{'highest' if is_maximum else 'lowest'} likely {name}"
-    is_shown = best is not None and side * (best - limit) < -_ROUNDING
+    is_shown = best is not None and side * (best - limit) < -ROUNDING
     evidence = "shown" if is_shown else "could be chance"
     mark = "%" if unit == "%" else ""
     if worst is not None and best is not None:

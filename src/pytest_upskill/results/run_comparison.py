@@ -14,7 +14,7 @@ from typing import Final, Literal
 from .._util.texts import counted, one_line
 from ..settings import Score
 from ..skills.case import OPENS, STAYS_CLOSED
-from ..stats import LEVEL, plan_level
+from ..stats import LEVEL, ROUNDING, plan_level
 from ..trials.arm import EARLIER
 from ..trials.plan import Count, Group, PlannedCase
 from ..trials.records import Record
@@ -25,7 +25,6 @@ from .run import RunResults, incomplete, triggers_as_cases
 from .summary import Summary
 
 NOTHING_SHARED: Final = "the runs share no tests of a skill on the same model"
-_ROUNDING: Final = 1e-9
 _TAGS: Final = ("", OPENS, STAYS_CLOSED)  # of cases, and of both kinds of triggers
 
 
@@ -210,8 +209,8 @@ def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None)
         before=fmean(before for before, _ in scores) if scores else None,
         after=fmean(after for _, after in scores) if scores else None,
         change=change,
-        fell=tuple(case for case in changes if case.after < case.before - _ROUNDING),
-        rose=tuple(case for case in changes if case.after > case.before + _ROUNDING),
+        fell=tuple(case for case in changes if case.after < case.before - ROUNDING),
+        rose=tuple(case for case in changes if case.after > case.before + ROUNDING),
         left_out=UnpairedCases(
             only_before=len(old.digests.keys() - both),
             only_after=len(new.digests.keys() - both),

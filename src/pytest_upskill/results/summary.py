@@ -67,9 +67,9 @@ class ArmSummary:
 _NOT_ASKED: Final = ArmSummary()
 _SAME_TIME: Final = timedelta(hours=1)
 
-Amount = Literal["tokens", "cost", "seconds"]  # of an answer
-AMOUNTS: Final[tuple[Amount, ...]] = get_args(Amount)
-PairedNumber = Literal["rate", "score"] | Amount
+AmountName = Literal["tokens", "cost", "seconds"]  # of an answer
+AMOUNTS: Final[tuple[AmountName, ...]] = get_args(AmountName)
+PairedNumber = Literal["rate", "score"] | AmountName
 _NUMBERS: Final[Mapping[Score, PairedNumber]] = {"pass": "rate", "checks": "score"}
 
 
@@ -127,8 +127,7 @@ class Summary(WithPair):
     def lift(self) -> float | None:
         """The score with the skill less that of the baseline, over complete runs."""
         skill, baseline = self.scored("skill"), self.scored("baseline")
-        unknown = self.apart or skill is None or baseline is None
-        return None if unknown else (skill or 0.0) - (baseline or 0.0)
+        return None if self.apart or skill is None or baseline is None else skill - baseline
 
     @property
     def why_apart(self) -> str:
@@ -177,7 +176,7 @@ class Summary(WithPair):
         """The chosen score: the pass rate, or the share of checks passed."""
         return self.arm(arm).scored(self.score)
 
-    def growth(self, amount: Amount) -> float | None:
+    def growth(self, amount: AmountName) -> float | None:
         """That of an amount over the baseline, as a share."""
         skill, baseline = (getattr(self.arm(arm), amount) for arm in (SKILL, BASELINE))
         return skill / baseline - 1 if skill and baseline else None

@@ -14,7 +14,7 @@ from ..settings import Score
 from ..stats import Change, Interval, Lift
 from ..trials.arm import AGAIN, PREVIOUS, TRACE
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
-from .summary import AMOUNTS, Amount, ArmSummary, Summary
+from .summary import AMOUNTS, AmountName, ArmSummary, Summary
 from .trigger_summary import TriggerSummary
 from .verdict import Verdict, Word
 
@@ -245,7 +245,7 @@ def _with_bounds(name: str, lift: Lift | None) -> dict[str, Any]:
     return {name: lift.lift if lift else None, **_bounds(name, lift)}
 
 
-def _changes(summary: Summary, changes: Mapping[Amount, Change]) -> dict[str, Any]:
+def _changes(summary: Summary, changes: Mapping[AmountName, Change]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for amount in AMOUNTS:
         name = "token_change" if amount == "tokens" else f"{amount}_change"

@@ -10,6 +10,7 @@ from ..settings import Score
 from ..stats import (
     LEVEL,
     RELEVANT_LIFT,
+    ROUNDING,
     ByChance,
     Lift,
     detectable_lift,
@@ -17,6 +18,7 @@ from ..stats import (
     lift_per_use,
     normalised_gain,
     paired_lift,
+    shared_level,
 )
 from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL
 from .activation import activation_words
@@ -35,7 +37,6 @@ _OPEN: Final = ("no effect shown", "too few cases to tell")
 _PASSES_ALREADY: Final = 0.9  # the score of a baseline that needs no skill
 _AS_GOOD: Final = 0.05  # a smaller difference of scores does not matter
 _MOST_NAMES: Final = 5
-_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Verdict:
     @property
     def worse(self) -> tuple[str, ...]:
         """Cases that do worse with the skill."""
-        return self._cases(lambda baseline, skill: skill < baseline - _ROUNDING)
+        return self._cases(lambda baseline, skill: skill < baseline - ROUNDING)
 
     @property
     def always_pass(self) -> tuple[str, ...]:
@@ -128,8 +129,7 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
 def _verdict(
     row: Summary, comparisons: Mapping[str, Comparison], level: float, models: int
 ) -> Verdict:
-    # Several models can show less than one: this is the first step of Holm.
-    level_per_model = 1 - (1 - level) / max(1, models)
+    level_per_model = shared_level(models, level)  # several models can show less than one
     if over := comparisons.get(AGAIN):
         by_chance = by_chance_of(row, level_per_model)
         words = aa_words(row, over, by_chance)
@@ -319,8 +319,8 @@ def _changes(
     choice: PricedChoice, choices: Sequence[PricedChoice]
 ) -> list[tuple[PricedChoice, Lift]]:
     """Each other choice, and the score of this one less its score, over the cases of all."""
-    level, changes = 1 - (1 - LEVEL) / (len(choices) - 1), []
-    cases = set[str].intersection(*(set(one.scores) for one in choices))
+    level, changes = shared_level(len(choices) - 1), []
+    cases = _common_cases(choices)
     for other in choices:
         if other is not choice:
             pairs = [(other.scores[case], choice.scores[case]) for case in sorted(cases)]
@@ -344,9 +344,13 @@ def _choices(verdicts: Sequence[Verdict]) -> list[PricedChoice]:
             if score is not None and cost is not None and not harmful:
                 scores, share = row.sample_scores(arm), _share(row, arm)
                 choices.append(PricedChoice(row.label, arm, score, cost, share, scores, row.runs))
-    several = len({one.model for one in choices}) > 1 and len({one.cost for one in choices}) > 1
-    comparable = several and set[str].intersection(*(set(one.scores) for one in choices))
+    models, costs = {choice.model for choice in choices}, {choice.cost for choice in choices}
+    comparable = len(models) > 1 and len(costs) > 1 and _common_cases(choices)
     return choices if comparable and _best(choices).score else []
+
+
+def _common_cases(choices: Sequence[PricedChoice]) -> set[str]:
+    return set[str].intersection(*(set(choice.scores) for choice in choices))
 
 
 def _left_out(verdicts: Sequence[Verdict]) -> str:

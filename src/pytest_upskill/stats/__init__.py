@@ -7,6 +7,7 @@ from .by_chance import ByChance, shown_by_chance
 from .descriptive import flakiness, kappa_of, normalised_gain, pass_hat_k
 from .intervals import (
     LEVEL,
+    ROUNDING,
     Change,
     Interval,
     Lift,
@@ -18,6 +19,7 @@ from .intervals import (
     paired_effect,
     paired_lift,
     paired_ratio,
+    shared_level,
     wilson,
 )
 from .looks import (
@@ -55,6 +57,7 @@ __all__ = [
     "EVIDENT_RUNS",
     "LEVEL",
     "RELEVANT_LIFT",
+    "ROUNDING",
     "ByChance",
     "CasePasses",
     "Change",
@@ -89,6 +92,7 @@ __all__ = [
     "pass_hat_k",
     "plan_level",
     "rest_after",
+    "shared_level",
     "shown_by_chance",
     "sign_flip",
     "steps",

@@ -10,6 +10,7 @@ from .distributions import normal_quantile, t_quantile
 from .significance import sign_flip
 
 LEVEL = 0.95
+ROUNDING = 1e-9  # means that differ by less are equal
 _ENOUGH = 5  # samples of what a judge should pass, and of what it should fail
 
 # Per case: the value of the baseline and of the skill.
@@ -200,6 +201,11 @@ def _widened(
     if p_value >= 1 - level:
         low, high = min(low, 0.0), max(high, 0.0)
     return Lift(lift, max(-reach, low), min(reach, high), p_value)
+
+
+def shared_level(effects: int, level: float = LEVEL) -> float:
+    """The level of each interval if so many share the error; this is the first step of Holm."""
+    return 1 - (1 - level) / max(1, effects)
 
 
 def half_width(spread: float, cases: int, level: float = LEVEL) -> float:

@@ -32,11 +32,12 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import comb, exp, pi, sqrt
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from .distributions import normal_tail
 from .intervals import (
     LEVEL,
+    ROUNDING,
     Lift,
     Pairs,
     guarded,
@@ -44,6 +45,7 @@ from .intervals import (
     low_with_rare_losses,
     paired_effect,
     paired_lift,
+    shared_level,
     unseen,
 )
 from .power import fewest_cases, spreads
@@ -54,7 +56,6 @@ FUTILE = 0.15  # of studies, which ask at their looks only
 HOPELESS = 0.08  # of frugal runs, which ask after every run
 _SURE = 5  # runs from which a case may rest; after three, half of those at 80 % would
 _GRID = 64
-_ROUNDING: Final = 1e-9  # of differences of means
 
 
 class Look(NamedTuple):
@@ -223,7 +224,7 @@ def judge_family(family: Mapping[str, Differences], plan: tuple[int, ...]) -> di
 
 def family_level(effects: int, plan: tuple[int, ...], level: float = LEVEL) -> float:
     """The level of each interval if so many effects share the error of all looks."""
-    return plan_level(plan, 1 - (1 - level) / max(1, effects))
+    return plan_level(plan, shared_level(effects, level))
 
 
 def _level(family: Sequence[Differences], plan: tuple[int, ...]) -> float:
@@ -241,7 +242,7 @@ def _level(family: Sequence[Differences], plan: tuple[int, ...]) -> float:
 
 def _lowest(effect: Differences) -> float:
     """The lowest p value that these differences allow, if all had the same sign."""
-    return float(0.5 ** sum(abs(value) > _ROUNDING for value in effect.values))
+    return float(0.5 ** sum(abs(value) > ROUNDING for value in effect.values))
 
 
 def _judged(effect: Differences, level: float) -> Judged:

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from .descriptive import mean_and_spread
 from .distributions import t_quantile
-from .intervals import LEVEL, Pairs, paired_lift
+from .intervals import LEVEL, ROUNDING, Pairs, paired_lift
 
 POWER: Final = 0.8
 RELEVANT_LIFT: Final = 0.2  # an interval that holds both 0 and this lift, or loss, does not tell
@@ -28,7 +28,6 @@ ASSUMED_BETWEEN: Final = 0.5  # the share of the variance of single answers that
 _MOST_CASES: Final = 10_000
 _SIMULATED: Final = 80  # with more cases, the formula is as good
 _DRAWS: Final = 400
-_ROUNDING: Final = 1e-9
 
 
 def fewest_cases(level: float = LEVEL) -> int:
@@ -68,7 +67,7 @@ def assumed_kinds(lift: float) -> tuple[Kind, ...]:
 
     A lift of more than the assumed baseline leaves needs a worse one.
     """
-    passing = int(100 * min(ASSUMED_BASELINE, 1 - lift) + _ROUNDING)
+    passing = int(100 * min(ASSUMED_BASELINE, 1 - lift) + ROUNDING)
     return kinds_of([(1.0, 1.0)] * passing + [(0.0, 0.0)] * (100 - passing), 1, lift) or ()
 
 
@@ -79,9 +78,9 @@ def kinds_of(pairs: Pairs, runs: int, lift: float) -> tuple[Kind, ...] | None:
     """
     baseline, skill = (_chances(rates, runs) for rates in zip(*pairs, strict=True))
     present = fmean(skill) - fmean(baseline)
-    if fmean(baseline) + lift > 1 + _ROUNDING:
+    if fmean(baseline) + lift > 1 + ROUNDING:
         return None
-    solves = present < lift - _ROUNDING
+    solves = present < lift - ROUNDING
     share = (lift - present) / (1 - fmean(skill)) if solves else lift / present
     kinds = dict[tuple[float, float], float]()
     for before, after in zip(baseline, skill, strict=True):
@@ -189,9 +188,9 @@ def detectable_lift(pairs: Pairs, level: float = LEVEL) -> float | None:
     runs = 1 if all(rate in (0, 1) for pair in pairs for rate in pair) else 2
     present = _moments(_shares(pairs))
     solved = _moments(_shares([(baseline, 1.0) for baseline, _ in pairs]))
-    for points in range(1, int(100 * solved.lift + _ROUNDING) + 1):
+    for points in range(1, int(100 * solved.lift + ROUNDING) + 1):
         lift = points / 100
-        if lift > present.lift + _ROUNDING:
+        if lift > present.lift + ROUNDING:
             mixed = present.mixed(solved, (lift - present.lift) / (solved.lift - present.lift))
         else:
             mixed = present.mixed(_Moments(0.0, 0.0, 0.0), 1 - lift / present.lift)
@@ -236,7 +235,7 @@ def _moments(outcomes: Outcomes) -> _Moments:
     return _Moments(
         fsum(difference * share for difference, share in by_difference),
         fsum(difference**2 * share for difference, share in by_difference),
-        fsum(share for difference, share in by_difference if difference > _ROUNDING),
+        fsum(share for difference, share in by_difference if difference > ROUNDING),
     )
 
 

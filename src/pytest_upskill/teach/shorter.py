@@ -17,7 +17,7 @@ from ..results.contrasts import is_within
 from ..results.run import RunResults
 from ..skills.context import FilesOnDisk
 from ..skills.references import Folder, paths_in, references_in
-from ..stats import LEVEL, Lift, guarded
+from ..stats import ROUNDING, Lift, guarded, shared_level
 from ..trials.arm import SKILL
 from .drafts import Draft, form_of, new_errors
 from .failures import report_for_teacher
@@ -29,7 +29,6 @@ from .replies import VERSION_SCHEMA, NotUsable, Request
 MOST_SIZES: Final = 3
 _NEAR: Final = 1.15  # sizes with a smaller ratio are the same
 _REPAIRS: Final = 2
-_ROUNDING: Final = 1e-9
 _OWN_FILE: Final = re.compile(r"(?:\./)?(?:references?|scripts|assets)/\S*\w\.\w{1,10}")
 _MOST_MISSING: Final = 5
 
@@ -171,8 +170,7 @@ class Shorter(Improvement):
         That it loses little (the lower end) is said of one only if it holds for the longer ones,
         so each has the whole level. Which versions are tested does not depend on these cases.
         """
-        shared_level = 1 - (1 - LEVEL) / tested
-        shared = self.compared(attempt, HELD_OUT, student, shared_level)
+        shared = self.compared(attempt, HELD_OUT, student, shared_level(tested))
         alone = self.compared(attempt, HELD_OUT, student)
         assert shared, "both were measured on the held-out cases"
         assert alone
@@ -260,7 +258,7 @@ def within(whole: RunResults, short: RunResults, margin: float) -> bool:
     """Whether no student loses more than a margin; chance is not considered."""
     pairs = zip(whole.summaries, short.summaries, strict=True)
     losses = [(was.scored(SKILL) or 0.0) - (now.scored(SKILL) or 0.0) for was, now in pairs]
-    return max(losses, default=0.0) <= margin + _ROUNDING
+    return max(losses, default=0.0) <= margin + ROUNDING
 
 
 def read_version(text: str, original: Draft, most: int, scratch: Path) -> Draft:

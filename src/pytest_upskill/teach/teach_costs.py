@@ -16,8 +16,8 @@ from ..measure.estimate import (
 )
 from ..skills.case import Case
 from ..skills.skill import Skill, estimated_tokens
-from ..stats import cases_to_rule_out
-from ..stats.intervals import LEVEL, unseen
+from ..stats import cases_to_rule_out, shared_level
+from ..stats.intervals import unseen
 from ..stats.power import fewest_cases
 from ..trials.answer import Usage
 from ..trials.trial import lift_sample_of
@@ -142,7 +142,7 @@ def _too_few_cases(
     cases += [Case(f"new {number}", f"new {number}") for number in range(new)]
     number, total = len(ids_held_out(cases, settings.holdout)), len(cases)
     # Several models need more cases than one, as in the verdicts.
-    fewest = fewest_cases(1 - (1 - LEVEL) / max(1, students))
+    fewest = fewest_cases(shared_level(students))
     if total < fewest:
         return f"Too few cases: {total} can't show that a skill helps ({fewest} needed)."
     if 0 < number < fewest:
@@ -155,7 +155,7 @@ def _too_few_queries(held: Sequence[UsableCase], attempts: int) -> str:
     """A warning if a change in one kind of query can't be shown, whatever the students do."""
     should = sum(usable.case.should_open for usable in held)
     kinds = should, len(held) - should
-    needed = fewest_cases(1 - (1 - LEVEL) / attempts)
+    needed = fewest_cases(shared_level(attempts))
     if min(kinds) >= needed:
         return ""
     few = f"Few queries: {kinds[0]} that should open the skill and {kinds[1]} others are held out."

@@ -22,7 +22,7 @@ from ...settings import MOST_RUNS
 from ...skills.case_loading import find_cases, has_cases
 from ...skills.folder import skill_file
 from ...skills.search import labels_of
-from ...stats import LEVEL
+from ...stats import shared_level
 from ...stats.power import (
     ASSUMED_BASELINE,
     POWER,
@@ -133,7 +133,7 @@ def _planned(args: argparse.Namespace, kept: KeptRow | None, cases: int, models:
                 f"{one_line(summary.label, 60)}: {percent(rate)} pass without the skill "
                 f"({counted(len(pairs), 'case')}, {counted(pilot_runs, 'run')})"
             )
-    level = 1 - (1 - LEVEL) / models  # as in verdicts
+    level = shared_level(models)  # as in verdicts
     kinds = kinds_of(pairs, pilot_runs, args.lift) if pairs else assumed_kinds(args.lift)
     if kinds is None:
         basis += ", which leaves no room for this lift"

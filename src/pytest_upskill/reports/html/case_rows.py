@@ -10,11 +10,11 @@ from ...results.run import RunResults, triggers_as_cases
 from ...results.run_comparison import ChangedCase, Changes, Place
 from ...results.summary import CaseSummary
 from ...settings import Score
+from ...stats import ROUNDING
 from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
 from ...trials.subject import SkillOnSubject
 
-_ROUNDING: Final = 1e-9
 _PAIR: Final[tuple[str, ...]] = ("baseline", "skill")
 # Answers of cases in these states matter most, so they are cut last.
 _TELLING: Final = frozenset({"failed", "regressed", "worse", "errored"})
@@ -61,8 +61,8 @@ class PageCase:
             "regressed": kind == "regressed",
             "improved": kind == "better",
             "new": self.test.new,
-            "worse": change < -_ROUNDING,
-            "better": change > _ROUNDING,
+            "worse": change < -ROUNDING,
+            "better": change > ROUNDING,
         }
         return [word for word, holds in words.items() if holds]
 
@@ -86,7 +86,7 @@ class PageCase:
         by_state = {
             "failed": self.count is not None and not reaches(self.count, self.test.threshold),
             "regressed": self.standing is not None and self.standing.kind == "regressed",
-            "worse": self.lift is not None and self.lift < -_ROUNDING,
+            "worse": self.lift is not None and self.lift < -ROUNDING,
             "errored": any(record.outcome == "errored" for record in self.records),
             "flaky": self.count is not None and could_flip(self.count, self.test.threshold),
             "no signal": without == with_it and without in (0, 1),

@@ -73,8 +73,7 @@ def _pair(pair: PairComparison, several: bool) -> str:
 
 
 def _about_pair(pair: PairComparison) -> list[str]:
-    versions = pair.change.versions if pair.change else None
-    worse = [f"worse: {versions.worse}"] if versions and versions.worse else []
+    worse = [f"worse: {pair.change.worse}"] if pair.change and pair.change.worse else []
     return [*worse, *pair.differences, *_left_out(pair)]
 
 

@@ -159,8 +159,8 @@ def _token_change(change: Change | None, look: TerminalLook) -> str:
 
 
 def _notes(pair: PairComparison, look: TerminalLook) -> Iterator[str]:
-    if pair.change and pair.change.versions and pair.change.versions.worse:
-        yield f"worse: {pair.change.versions.worse}"
+    if pair.change and pair.change.worse:
+        yield f"worse: {pair.change.worse}"
     for word, cases in (("fell", pair.fell), ("rose", pair.rose)):
         if cases:
             yield f"{len(cases)} {word}: {_changes(cases, look)}"
