@@ -16,14 +16,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from pytest_upskill.results.accepted import ENOUGH_RUNS
 from pytest_upskill.results.regressions import reaches
-from pytest_upskill.stats import CasePasses, fell_together, lift_fell, worsened
+from pytest_upskill.stats import CasePasses, fell_together, lift_change, worsened
 from pytest_upskill.trials.plan import Count
 from support.simulated import passes
 
 NIGHTS: Final = 50
 HABITS: Final = {
-    "never": "never",
-    "suggested": "when `next:` suggests it",
+    "never": "never, or when `next:` suggests it",
+    "better": "when a case is better and none fell",
     "plain": "every green night, `--skill-accept`",
     "lower": "every green night, `--skill-accept=lower`",
     "risen": "every green night, only cases that rose",
@@ -47,7 +47,7 @@ def accepted_next(habit: str, accepted: list[Count], now: list[Count]) -> list[C
         kept = zip(accepted, after, lowered, strict=True)
         return [was if falls else result for was, result, falls in kept]
     takes_all = {
-        "suggested": better and not fell,
+        "better": better and not fell,
         "plain": not any(lowered),
         "lower": True,
     }
@@ -92,7 +92,7 @@ def blamed(change: str, cases: int, runs: int, repeats: int) -> tuple[float, flo
         )
         if worsened([skill])[0].found:
             red += 1
-            unchanged = lift_fell([*zip(skill, baseline, strict=True)]) > 0.05
+            unchanged = lift_change([*zip(skill, baseline, strict=True)]).p_fell > 0.05
             of_model += unchanged and fell_together([baseline])[0]
     return red / repeats, of_model / max(1, red)
 
@@ -105,7 +105,8 @@ def main() -> None:
         for cases in (3, 10, 20):
             draw = random.Random(f"{cases}")
             red = [red_nights(habit, cases, 3, draw) for _ in range(repeats)]
-            row.append(f"{sum(red) / repeats / NIGHTS:.1%}")
+            teams = sum(number > 0 for number in red) / repeats
+            row.append(f"{teams:.0%} ({sum(red) / repeats / NIGHTS:.1%})")
         rows.append(row)
     headers = ["accepts again", "3 cases", "10 cases", "20 cases"]
     print(tabulate(rows, headers, tablefmt="github"), flush=True)

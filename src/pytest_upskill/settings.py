@@ -462,7 +462,7 @@ class Settings(CommonSettings):
         choice("fail", "warn"),
         "gates",
         "whether a run fails if cases got worse than accepted because the model did: the baseline "
-        "fell as well, and the lift is unchanged",
+        "fell as well, and no fall of the lift is shown",
         ini="skill_drift",
         default="fail",
     )

@@ -53,6 +53,21 @@ def test_accepting_again_pools_the_runs_of_an_unchanged_skill(
         assert (f"{name} ({before} to {after})" in screen) == (name in lowered)
 
 
+@pytest.mark.parametrize("edited", [False, True])
+def test_what_is_better_is_offered_only_after_a_change(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, edited: bool
+) -> None:
+    """A case that passes in half of its runs failed when it was accepted, by bad luck."""
+    with KnownModel(pytester, 3, baseline=0.0, skill=[0.0, 1.0, 1.0]) as known:
+        known.run("--skill-accept")
+        known.later(monkeypatch, days=2, skill=1.0)
+        if edited:
+            known.write("edited")
+        lucky = known.run("--skill-runs", "3", "--skill-fresh")
+    assert "better than accepted: c0" in " ".join(lucky.screen.split())
+    assert (lucky.status, offers_to_accept(lucky)) == (0, edited)
+
+
 def test_a_skill_that_changed_is_accepted_as_it_is_now(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

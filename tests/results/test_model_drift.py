@@ -8,7 +8,7 @@ import pytest
 from pytest_upskill.results.accepted import CaseResult
 from pytest_upskill.results.regressions import AcceptedComparison, Compared, compare
 from pytest_upskill.settings import OnDrift
-from pytest_upskill.stats import CasePasses, fell_together, lift_fell
+from pytest_upskill.stats import CasePasses, fell_together, lift_change
 from pytest_upskill.trials.plan import Count, Expectation, Group, PlannedCase
 from support.made import pair_of
 from support.simulated import passes
@@ -17,12 +17,18 @@ RUNS = 5
 Passes = tuple[int, int, int, int]  # with the skill and without, then and now; of five runs
 
 
-def compared(cases: Sequence[Passes], drift: OnDrift = "fail") -> AcceptedComparison:
+def compared(
+    cases: Sequence[Passes], drift: OnDrift = "fail", *, sample: str = ""
+) -> AcceptedComparison:
     group = Group(pair_of("gate", "m"), of_triggers=False)
     made = []
     for number, (skill, baseline, skill_now, baseline_now) in enumerate(cases):
         then = Count(skill, RUNS), "2026-01-02", "", Count(baseline, RUNS), "m-1", drift
-        test = PlannedCase(f"n{number}", "gate", f"c{number}", "m", expected=Expectation(*then))
+        test = PlannedCase(
+            *(f"n{number}", "gate", f"c{number}", "m"),
+            expected=Expectation(*then),
+            sample=f"{sample}{number % 8}" if sample else "",
+        )
         made.append(Compared(test, CaseResult(skill_now, RUNS, baseline_now, 9, f"d{number}")))
     return compare({group: made}, {"m": "m-2"})[0]
 
@@ -33,13 +39,37 @@ FALLEN = [(5, 4, 2, 1)] * 8
 def test_a_drift_is_one_reason_with_both_rates_and_ids() -> None:
     found = compared(FALLEN)
     assert found.reasons == [
-        "gate on m: the model got worse (baseline 80 → 20), the skill's lift is unchanged "
-        "(+20 → +20); it was m-1, and is now m-2"
+        "gate on m: the model got worse (baseline 80 → 20), no change of the lift is shown "
+        "(+20 → +20; change -26 to +26); it was m-1, and is now m-2"
     ]
     assert len(found.regressed) == 8
     assert not found.worse
     warned = compared(FALLEN, "warn")
     assert (warned.reasons, len(warned.of_kind("drifted"))) == ([], 8)
+
+
+@pytest.mark.parametrize(
+    ("cases", "words"),
+    [
+        (FALLEN * 3, "the skill's lift is unchanged (+20 → +20; change -15 to +15)"),
+        ([(5, 4, 1, 1)] * 8, "no change of the lift is shown (+20 → 0; change -45 to +5)"),
+        ([(5, 4, 0, 1)] * 8, "the skill's lift was +20 and is now -20"),
+        ([(5, 4, 5, 1)] * 8, "the skill's lift was +20 and is now +80"),
+    ],
+)
+def test_a_lift_is_called_unchanged_if_its_interval_is_narrow(
+    cases: list[Passes], words: str
+) -> None:
+    drift = compared(cases).drift
+    assert drift
+    assert f", {words}; it was" in drift.words
+    assert drift.fails == drift.explains
+
+
+def test_cases_that_ask_the_same_are_one() -> None:
+    drift = compared(FALLEN * 3, sample="question").drift
+    assert drift
+    assert "no change of the lift is shown (+20 → +20; change -26 to +26)" in drift.words
 
 
 def test_a_case_whose_own_lift_fell_regressed_all_the_same() -> None:
@@ -73,7 +103,7 @@ def test_how_often_a_fall_of_the_lift_is_shown(
         return CasePasses((passes(draw, before, RUNS), RUNS), (passes(draw, after, RUNS), RUNS))
 
     shown = [
-        lift_fell([(arm(0.7, now[1]), arm(0.3, now[0])) for _ in range(20)]) <= 0.05
+        lift_change([(arm(0.7, now[1]), arm(0.3, now[0])) for _ in range(20)]).p_fell <= 0.05
         for _ in range(draws)
     ]
     assert falls[0] <= sum(shown) / draws <= falls[1]
@@ -84,3 +114,16 @@ def test_baselines_of_a_run_are_judged_together() -> None:
     same = [CasePasses((5, 5), (5, 5))] * 3
     assert fell_together([fallen, same, []]) == [True, False, False]
     assert fell_together([fallen[:2]] * 20) == [False] * 20
+
+
+def test_how_often_the_interval_holds_the_change_of_the_lift() -> None:
+    """Of 12 cases whose lift falls from 40 points to 20."""
+    draw, draws = random.Random(1), 300
+
+    def arm(before: float, after: float) -> CasePasses:
+        return CasePasses((passes(draw, before, RUNS), RUNS), (passes(draw, after, RUNS), RUNS))
+
+    changes = [
+        lift_change([(arm(0.9, 0.6), arm(0.5, 0.4)) for _ in range(12)]) for _ in range(draws)
+    ]
+    assert 0.93 <= sum(change.low < -0.2 < change.high for change in changes) / draws <= 0.99

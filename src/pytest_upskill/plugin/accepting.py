@@ -32,6 +32,7 @@ from ..settings import Settings
 from ..skills.trigger_loading import PREFIX
 from ..stats import EVIDENT_RUNS, CasePasses, worsened
 from ..trials.plan import PlannedCase, Unmatched
+from ..trials.records import agents_in
 from ..trials.subject import SkillOnSubject, Subject
 from .items import is_skipped
 from .ledger import Ledger
@@ -319,12 +320,28 @@ def acceptance_notes(results: RunResults) -> list[str]:
 
 
 def something_to_accept(results: RunResults) -> bool:
-    """Whether results are new or better, none fell and none is gone."""
+    """Whether results are new, or better after a change, none fell and none is gone.
+
+    What is better without a change is luck: to accept it would make the skill look worse later.
+    """
     comparisons = results.comparisons
-    news = any(comparison.of_kind("better") or comparison.unknown for comparison in comparisons)
+    news = any(
+        comparison.unknown or any(_changed(case, results) for case in comparison.of_kind("better"))
+        for comparison in comparisons
+    )
     fallen = any(case.fell for comparison in comparisons for case in comparison.cases)
     unmatched = {result.why for result in judged(results.unmatched, results.tests)}
     return bool(news or unmatched) and unmatched <= {"changed"} and not fallen
+
+
+def _changed(case: Compared, results: RunResults) -> bool:
+    """Whether the skill, the model or the agent is another than when the case was accepted."""
+    test = case.test
+    digest = {skill.name: skill.digest for skill in results.skills}[test.skill]
+    records = (record for record in results.records if record.pair == test.pair)
+    version = agents_in(records).get(test.agent, "")
+    now = ModelResults(results.model_ids[test.label], "", digest[:DIGITS], {}, version)
+    return case.expected is not None and case.expected.setup != now.setup
 
 
 def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:
@@ -332,7 +349,7 @@ def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:
     lines = []
     for comparison in comparisons:
         drift = comparison.drift
-        if drift and not (drift.explains and drift.fails):
+        if drift and not drift.fails:
             lines.append(f"{comparison.pair}: {drift.words}.")
         if chance := comparison.of_kind("could be chance"):
             lines.append(

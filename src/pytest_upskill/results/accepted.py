@@ -117,7 +117,13 @@ class ModelResults:
         if not (result := self.result_of(case, case_digest)):
             return None
         return Expectation(
-            result.count, self.date, self.agent_version, result.baseline, self.model_id, drift
+            result.count,
+            self.date,
+            self.agent_version,
+            result.baseline,
+            self.model_id,
+            drift,
+            result.setup,
         )
 
 

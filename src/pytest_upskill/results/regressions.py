@@ -9,8 +9,15 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-from .._util.texts import first_few, one_line, points
-from ..stats import CasePasses, Worsening, fell_together, lift_fell, worsened
+from .._util.texts import first_few, one_line, points, span
+from ..stats import (
+    RELEVANT_LIFT,
+    CasePasses,
+    Worsening,
+    fell_together,
+    lift_change,
+    worsened,
+)
 from ..trials.plan import Count, Expectation, Group, PlannedCase, Unmatched, Why
 from ..trials.records import Record
 from ..trials.subject import CHAT, WithPair
@@ -20,7 +27,7 @@ _LIKELY_ENOUGH: Final = 0.05  # that a case ends otherwise the next time, to cal
 
 _NOT_KNOWN: Final[Mapping[str, str]] = MappingProxyType({})
 _SHOWN: Final = 0.05  # a fall of the lift has at most this p value
-_OF_THE_MODEL: Final = "the model got worse, the skill's lift is unchanged"
+_OF_THE_MODEL: Final = "the model got worse, without the skill, too"
 
 _MOST_NAMES: Final = 10
 _UNMATCHED_WORDS: Final[Mapping[Why, str]] = {
@@ -129,7 +136,7 @@ class Compared:
     @property
     def lift_fell(self) -> float:
         """The p value of its lift alone; if that is not known, it counts as fallen."""
-        return lift_fell([self.arms]) if self.arms else 0.0
+        return lift_change([self.arms]).p_fell if self.arms else 0.0
 
 
 @dataclass(frozen=True)
@@ -148,19 +155,29 @@ class ModelDrift(WithPair):
     baseline_rate: float
     lift_before: float
     lift: float
-    explains: bool  # that cases with the skill got worse: the lift is unchanged
-    fails: bool  # if it explains that, whether the run fails
+    lift_change_low: float
+    lift_change_high: float
+    explains: bool  # that cases with the skill got worse: no fall of the lift is shown
+    fails: bool  # the run: it explains that, and is not just to be warned of
 
     @property
     def words(self) -> str:
         baseline = f"{100 * self.baseline_before:.0f} → {100 * self.baseline_rate:.0f}"
-        lifts = f"{points(self.lift_before)} → {points(self.lift)}"
-        lift = ", the skill's lift is unchanged" if self.explains else "; the skill's lift"
-        text = f"the model got worse (baseline {baseline}){lift} ({lifts})"
+        text = f"the model got worse (baseline {baseline}), {self._lift_words}"
         if self.model_id_before and self.model_id not in ("", self.model_id_before):
             before, now = one_line(self.model_id_before, 60), one_line(self.model_id, 60)
             text += f"; it was {before}, and is now {now}"
         return text
+
+    @property
+    def _lift_words(self) -> str:
+        before, now = points(self.lift_before), points(self.lift)
+        if not self.explains:
+            return f"the skill's lift was {before} and is now {now}"
+        low, high = self.lift_change_low, self.lift_change_high
+        is_narrow = low > -RELEVANT_LIFT and high < RELEVANT_LIFT
+        words = "the skill's lift is unchanged" if is_narrow else "no change of the lift is shown"
+        return f"{words} ({before} → {now}; change {span(low, high)})"
 
 
 @dataclass(frozen=True)
@@ -223,7 +240,7 @@ class AcceptedComparison(WithPair):
         """Why the run fails, of all cases together."""
         whole = self.together_worse
         reasons = [f"{self.pair}: regression of {self._together}: {self.together}"] if whole else []
-        fails = self.drift and self.drift.explains and self.drift.fails
+        fails = self.drift and self.drift.fails
         return reasons + ([f"{self.pair}: {self.drift.words}"] if self.drift and fails else [])
 
     def _is_worse(self, case: Compared) -> bool:
@@ -336,11 +353,13 @@ def _drift(
     group: Group, cases: Sequence[Compared], drop: Worsening, model_ids: Mapping[str, str]
 ) -> ModelDrift:
     """Of a group whose baseline fell."""
-    arms = [case.arms for case in cases if case.arms]
+    by_sample = {case.test.sample or case.test.nodeid: case.arms for case in cases if case.arms}
+    arms = list(by_sample.values())
     expected = next(case.expected for case in cases if case.expected)
     before = [fmean(Count(*arm[side].before).share for arm in arms) for side in (0, 1)]
     now = [fmean(Count(*arm[side].now).share for arm in arms) for side in (0, 1)]
-    subject = group.pair.subject
+    subject, change = group.pair.subject, lift_change(arms)
+    explains = drop.found and change.p_fell > _SHOWN
     return ModelDrift(
         group.pair.skill,
         subject.model,
@@ -351,8 +370,10 @@ def _drift(
         now[1],
         before[0] - before[1],
         now[0] - now[1],
-        explains=drop.found and lift_fell(arms) > _SHOWN,
-        fails=expected.drift == "fail",
+        change.low,
+        change.high,
+        explains,
+        fails=explains and expected.drift == "fail",
     )
 
 

@@ -48,7 +48,7 @@ from .significance import (
     drop,
     fell_together,
     holm,
-    lift_fell,
+    lift_change,
     sign_flip,
     worsened,
 )
@@ -80,7 +80,7 @@ __all__ = [
     "holm",
     "judge_family",
     "kappa_of",
-    "lift_fell",
+    "lift_change",
     "lift_per_use",
     "look",
     "look_plan",

@@ -13,7 +13,7 @@ from operator import mul
 from typing import Final, NamedTuple
 
 from .descriptive import mean_and_spread
-from .distributions import normal_tail, t_tail
+from .distributions import normal_quantile, normal_tail, t_tail
 
 # The test is exact up to this many cases; beyond, Student's t is as good and much faster.
 _EXACT = 50
@@ -148,8 +148,16 @@ def fell_together(groups: Sequence[Sequence[CasePasses]], level: float = 0.05) -
     return [number in shown for number in range(len(groups))]
 
 
-def lift_fell(cases: Sequence[tuple[CasePasses, CasePasses]]) -> float:
-    """One-sided p value of so much less lift than before; each case with the skill and without.
+class LiftChange(NamedTuple):
+    """How much more lift there is than before: an interval, and whether there is less."""
+
+    low: float
+    high: float
+    p_fell: float  # of so much less, one-sided
+
+
+def lift_change(cases: Sequence[tuple[CasePasses, CasePasses]], level: float = 0.95) -> LiftChange:
+    """The mean over cases, each with the skill and without.
 
     Runs are the sample, so that the lift of a case is as uncertain as its four rates. These are
     drawn to the middle by half a run of each kind: 3 of 3 is no certainty.
@@ -161,7 +169,10 @@ def lift_fell(cases: Sequence[tuple[CasePasses, CasePasses]]) -> float:
                 rate = (passes + 0.5) / (runs + 1)
                 change += side * passes / runs
                 variance += rate * (1 - rate) / runs
-    return normal_tail(-change / variance**0.5) if variance else 1.0
+    deviation = variance**0.5
+    half = normal_quantile((1 + level) / 2) * deviation
+    low, high = (min(2.0, max(-2.0, end / len(cases))) for end in (change - half, change + half))
+    return LiftChange(low, high, normal_tail(-change / deviation))
 
 
 def _shown(p_values: Sequence[float], lowest: Sequence[float], level: float) -> list[int]:

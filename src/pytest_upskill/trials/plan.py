@@ -95,6 +95,7 @@ class Expectation:
     baseline: CountValue | None = None
     model_id: str = ""
     drift: OnDrift = "fail"
+    setup: str = ""  # changes with the skill, the model's id and the agent's version
 
     def beside(self, now: Count) -> str:
         """The present result and this one, for people."""
