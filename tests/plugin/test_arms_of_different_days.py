@@ -97,6 +97,30 @@ def test_what_may_not_be_asked_again_gets_no_verdict(
     assert ("could not be asked again" in run.screen) == (limit[0] == "--skill-max-tokens")
 
 
+def test_arms_of_different_days_are_not_accepted(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnownModel(pytester, 6, baseline=0.0, skill=1.0) as known:
+        known.run()
+        known.later(monkeypatch, 2)
+        known.write("edited")
+        known.run("-o", "skill_max_age=forever", "--skill-record", "a.jsonl")
+        replay = ("--skill-replay", "a.jsonl")
+        run = known.run(*replay, "--skill-markdown", "a.md")
+        accepting = known.run(*replay, "--skill-accept")
+    # Every case passes, so this is no failure; but there is nothing to rely on either.
+    assert (run.status, run.gate["passed"]) == (0, None)
+    text = (pytester.path / "a.md").read_text("utf-8")
+    assert "**Incomplete:**\n\n- gate on m: arms more than 1d apart: " in text
+    assert "Passed" not in text
+    next_command = run.ending[-1]
+    assert next_command.endswith("--skill-record a.jsonl")
+    assert "--skill-replay" not in next_command
+    assert "nothing accepted of gate on m: arms more than 1d apart" in accepting.screen
+    assert accepting.status == 1
+    assert not (known.folder / "skill_results.json").exists()
+
+
 @pytest.mark.parametrize("args", [(), ("-n", "2")])
 def test_tests_in_python_are_tried_again(pytester: pytest.Pytester, args: tuple[str, ...]) -> None:
     pytester.makepyfile(

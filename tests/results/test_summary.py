@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from pytest_upskill.models.prices import FREE, Price, cost
+from pytest_upskill.options import DAY
 from pytest_upskill.results.summary import Summary, summarize
 from pytest_upskill.trials.plan import PlannedCase
 from pytest_upskill.trials.records import Grade, Record
@@ -96,6 +98,30 @@ def test_the_lift_is_within_bounds_whatever_is_missing(
     for score in ("pass", "checks"):
         scored = [replace(row, score=float(row.outcome == "passed")) for row in rows]
         assert summed(scored, score=score, **more).possible_lift == bounds
+
+
+@pytest.mark.parametrize(
+    ("baseline", "skill", "bounds"),
+    [
+        (("F", 0), ("E", None), (-0.5, 1)),  # the baseline will be asked again, beside the skill
+        (("F", 0), ("P", 2), (0, 1)),  # so will it here
+        (("F", 2), ("E", None), (0, 1)),
+        (("F", 0), ("P", 0), (0.5, 1)),  # both are of the same day
+    ],
+)
+def test_answers_too_old_to_compare_are_missing_from_the_bounds(
+    baseline: tuple[str, int], skill: tuple[str, int | None], bounds: tuple[float, float]
+) -> None:
+    started = datetime(2026, 1, 2, tzinfo=UTC)
+    day_length = int(DAY)
+    first_day = int(started.timestamp()) - 2 * day_length
+    rows = [
+        replace(row, asked_at=None if day is None else first_day + day * day_length)
+        for (outcome, day), arm in ((baseline, "baseline"), (skill, "skill"))
+        for row in made_records({arm: outcome}, "old")
+    ]
+    rows += records("new", "F", "E")
+    assert summed(rows, started=started).possible_lift == bounds
 
 
 def test_trials_are_counted_by_arm() -> None:

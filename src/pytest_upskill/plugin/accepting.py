@@ -173,15 +173,21 @@ def _results(ledger: Ledger, tests: Sequence[PlannedCase]) -> dict[str, CaseResu
     return {nodeid: result for nodeid, result in by_nodeid.items() if result}
 
 
-def acceptance_writer(settings: Settings, ledger: Ledger, notes: list[str]) -> Iterator[Writer]:
+def acceptance_writer(
+    settings: Settings, ledger: Ledger, results: RunResults, notes: list[str]
+) -> Iterator[Writer]:
     """Accept the results, if --skill-accept is given, and add a note for each skill."""
 
     def write() -> list[Path]:
-        acceptances = list(_accept(ledger, lower=settings.accept_lower))
+        apart = {row.pair for row in results.summaries if row.apart}
+        groups = [group for group in _groups(ledger) if group.pair not in apart]
+        acceptances = list(_accept(groups, ledger, lower=settings.accept_lower))
         notes.extend(acceptance.note for acceptance in acceptances if acceptance.changes)
-        if refused := [text for acceptance in acceptances if (text := acceptance.refused)]:
-            hint = ("To accept that as well: ", Setting("accept_lower"), ".")
-            raise SettingsError("accept", f"{'; '.join(refused)}.", hint)
+        refused = [text for acceptance in acceptances if (text := acceptance.refused)]
+        hint = ("To accept that as well: ", Setting("accept_lower"), ".") if refused else ""
+        if refused or apart:
+            withheld = [f"nothing accepted of {reason}" for reason in results.withheld]
+            raise SettingsError("accept", f"{'; '.join([*withheld, *refused])}.", hint)
         return []
 
     if settings.accept:
@@ -229,17 +235,17 @@ class _Acceptance:
         return [f"{verb}: {_names(cases)}" for verb, cases in losses if cases]
 
 
-def _accept(ledger: Ledger, *, lower: bool) -> Iterator[_Acceptance]:
+def _accept(groups: Iterable[_Group], ledger: Ledger, *, lower: bool) -> Iterator[_Acceptance]:
     """Write the results beside the skills.
 
     Unless they may be lowered, accepted results of a skill on a model stay as they are if any of
     them would fall. To take only those that rose would choose the lucky ones: soon the unchanged
     skill would look worse than what was accepted.
     """
-    by_folder = sorted(_groups(ledger), key=lambda group: str(group.folder))
-    for folder, groups in groupby(by_folder, key=lambda group: group.folder):
+    by_folder = sorted(groups, key=lambda group: str(group.folder))
+    for folder, in_folder in groupby(by_folder, key=lambda group: group.folder):
         before = results = read_results(folder)
-        for group in groups:
+        for group in in_folder:
             label, now = group.pair.subject.label, _now(group, ledger)
             accepted = results.models.get(label, replace(now, cases={}))
             known = {
@@ -320,7 +326,7 @@ def acceptance_notes(results: RunResults) -> list[str]:
 
 
 def something_to_accept(results: RunResults) -> bool:
-    """Whether results are new, or better after a change, none fell and none is gone.
+    """Whether results are new, or better after a change, none fell, is gone or of another day.
 
     What is better without a change is luck: to accept it would make the skill look worse later.
     """
@@ -331,7 +337,7 @@ def something_to_accept(results: RunResults) -> bool:
     )
     fallen = any(case.fell for comparison in comparisons for case in comparison.cases)
     unmatched = {result.why for result in judged(results.unmatched, results.tests)}
-    return bool(news or unmatched) and unmatched <= {"changed"} and not fallen
+    return bool(news or unmatched) and unmatched <= {"changed"} and not (fallen or results.withheld)
 
 
 def _changed(case: Compared, results: RunResults) -> bool:

@@ -45,6 +45,7 @@ from .next_command import (
     listing,
     only_failures,
     opener,
+    recording,
     rerun_of,
     same_command,
     with_page,
@@ -61,6 +62,7 @@ _IN_ANOTHER: Final = "the same command submits again what failed in its batch"
 _FIX: Final = "fix the errors, then the same command asks only what is missing"
 _NOT_KEPT: Final = "the same command starts over: answers of scripted models are not kept"
 _FIX_FIRST: Final = "fix the errors, then run the same command again"
+_RECORD_AGAIN: Final = "arms of one day need another recording:"
 _HELPS: Final = "to have later runs fail if it gets worse, accept these results:"
 
 
@@ -101,7 +103,7 @@ class Conclusion:
         except InputError as error:
             self._problems.append(message_of(error, self._config))
             return False
-        writes = [write_all(acceptance_writer(settings, ledger, self._accepted))]
+        writes = [write_all(acceptance_writer(settings, ledger, results, self._accepted))]
 
         @cache
         def text() -> str:
@@ -276,9 +278,12 @@ class Conclusion:
         if results and results.interrupted and not session.shouldfail:
             hint = _IN_BATCH if self._engine.waiting else _KEPT if stored else _NOT_KEPT
             return "" if settings.replay_file else hint, same_command(config)
-        if ledger.has_errors and not session.shouldfail:
+        withheld = results and results.withheld
+        if (ledger.has_errors or withheld) and not session.shouldfail:
             if self._engine.budget.refused:
                 return _raise_budget(settings, stored=stored), []
+            if withheld and settings.replay_file:
+                return _RECORD_AGAIN, recording(config, settings.replay_file)
             missing = [r for _, r in self._engine.settled() if isinstance(r, NoAnswer)]
             if missing and len(missing) == self._engine.failed_in_batches:
                 return _IN_ANOTHER, same_command(config)

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from .._util.keys import masked_words, shown_command
+from .._util.keys import masked_words
 from ..errors import shown
 from ..results.run import Rerun
 from .pytest_options import FLAGS, OPTIONS, cli_words
@@ -54,10 +54,10 @@ def accepting(config: pytest.Config) -> list[str]:
     return same_command(config, FLAGS["accept"])
 
 
-def recording(config: pytest.Config, file: Path | None) -> str:
-    """For a shell: record the file that this run replays."""
+def recording(config: pytest.Config, file: Path | None) -> list[str]:
+    """Record the file that this run replays."""
     words = _without(_args(config), {FLAGS["replay_file"]})
-    return shown_command(["pytest", *words, FLAGS["record_file"], shown(file or Path())])
+    return ["pytest", *words, FLAGS["record_file"], shown(file or Path())]
 
 
 def opener(environ: Mapping[str, str]) -> str:

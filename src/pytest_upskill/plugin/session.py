@@ -13,6 +13,7 @@ from typing import Final
 
 import pytest
 
+from .._util.keys import shown_command
 from .._util.texts import one_line
 from ..engine.batches import Waiting
 from ..errors import InputError
@@ -140,7 +141,7 @@ class SkillSession:
             self._note,
             spell=spell,
             budget_hint="raise it, or select fewer tests with -k",
-            how_to_record=recording(config, settings.replay_file),
+            how_to_record=shown_command(recording(config, settings.replay_file)),
         )
         self._asking = Asking(config, engine, self._begin)
         price_of = subjects.models.price_of

@@ -25,7 +25,7 @@ from .numbers import checks_words, growth_words, shown_numbers
 from .study_tables import NO_CHANGE, StudyTable, contrast_table, facts_of, legend_of
 
 MARKER: Final = "<!-- pytest-upskill -->"  # identifies the comment of a job
-GOOD, BAD = "✅", "❌"
+GOOD, WARNING, BAD = "✅", "⚠️", "❌"
 LIMIT: Final = 60_000  # GitHub refuses comments of more than 65,536 characters
 _ROOM_FOR_REASONS: Final = 10_000
 _ROOM_FOR_TABLES: Final = 30_000
@@ -47,13 +47,14 @@ def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int
     page = _Page()
     failures = failed_words(failed)
     reasons = [*failures, *results.unfinished, *results.gate.reasons, *results.failed_studies]
+    withheld = [] if reasons else results.withheld
     passed = "**Passed.**" if results.records else "**Nothing was tested.**"
     bad = f"**{results.outcome(failed).capitalize()}:**"
     neutral = results.only_studied and not reasons
-    outcome = "" if neutral else f"\n\n{bad if reasons else passed}"
-    mark = GOOD if results.records and not reasons else BAD
+    outcome = "" if neutral else f"\n\n{bad if reasons or withheld else passed}"
+    mark = WARNING if withheld else GOOD if results.records and not reasons else BAD
     page.add(f"{MARKER}\n## {'' if neutral else f'{mark} '}Skills{outcome}")
-    listed = [*failures, *cause_lines(results.causes), *reasons[len(failures) :]]
+    listed = [*failures, *cause_lines(results.causes), *reasons[len(failures) :], *withheld]
     page.add_most(len(listed), partial(_list, listed), _ROOM_FOR_REASONS)
     _add_tables(page, results)
     _add_triggers(page, results.trigger_summaries)

@@ -381,6 +381,11 @@ class RunResults:
             for group, number in self.missing.items()
         ]
 
+    @property
+    def withheld(self) -> list[str]:
+        """Why there is no verdict though every answer is there."""
+        return [f"{row.pair}: {row.why_apart}" for row in self.summaries if row.apart]
+
     # What came of it.
 
     @cached_property
@@ -400,6 +405,7 @@ class RunResults:
                 looks=self.looks,
                 tests=self._cases_of.get(pair, ()),
                 max_age=self.max_age,
+                started=self.started,
             )
             for skill in self.skills
             for label, model_id in self.model_ids.items()
@@ -497,12 +503,15 @@ class RunResults:
         return lines or ([] if self.records or self.only_studied else [NOTHING_TESTED])
 
     def outcome(self, failed: int | None = None) -> str:
-        """Passed, failed or interrupted; ``failed`` tests, if others count than those of skills."""
+        """Passed, incomplete, failed or interrupted.
+
+        ``failed`` is the number of failed tests, if others count than those of skills.
+        """
         if len(self.failed) if failed is None else failed:
             return "failed"
         if self.interrupted is not None:
             return "interrupted"
-        return "failed" if self.problems else "passed"
+        return "failed" if self.problems else "incomplete" if self.withheld else "passed"
 
 
 def triggers_as_cases(results: RunResults, tag: str = "") -> RunResults:

@@ -13,9 +13,10 @@ from .._util.texts import counted, one_line
 from ..options import DAY, age_words
 from ..settings import Score
 from ..stats import Interval, rest_after, weights, wilson
+from ..trials.answer_times import outdated
 from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Count, PlannedCase
-from ..trials.records import Record, agents_in, asked_apart
+from ..trials.records import Outcome, Record, agents_in, asked_apart
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .activation import Activation, activation_of
 
@@ -309,8 +310,9 @@ def summarize(
     score: Score = "pass",
     tests: Iterable[PlannedCase] = (),
     max_age: float = DAY,
+    started: datetime | None = None,
 ) -> Summary:
-    """Sum up the records of one skill on one model.
+    """Sum up the records of one skill on one model, of a run that ``started`` then.
 
     ``looks`` are those of frugal runs; ``tests`` tell what is known of cases besides records.
     """
@@ -369,30 +371,55 @@ def summarize(
             (record for case in complete.values() for run in case.runs for record in run.values()),
             max_age,
         ),
-        possible_lift=_possible_lift(records, not_run, again),
+        possible_lift=_possible_lift(records, not_run, again, max_age, started),
     )
 
 
 def _possible_lift(
-    records: Sequence[Record], not_run: int, summarized: Callable[[list[Record]], Summary]
+    records: Sequence[Record],
+    not_run: int,
+    summarized: Callable[[list[Record]], Summary],
+    max_age: float,
+    started: datetime | None,
 ) -> Interval | None:
     """The lift if all that is missing passes in one arm and fails in the others."""
-    if not not_run and all(record.outcome != "errored" for record in records):
+    missing = {_trial(record) for record in records if record.outcome == "errored"}
+    if not missing and not not_run:
         return None
+    missing |= _outdated(records, max_age, started) if started else set()
     bounds = []
     for arm, sign in ((BASELINE, -1), (SKILL, 1)):
-        row = summarized([_as_if(record, record.arm == arm) for record in records])
+        row = summarized(
+            [
+                _as_if(record, record.arm == arm) if _trial(record) in missing else record
+                for record in records
+            ]
+        )
         if row.lift is None:
             return None
         bounds.append((row.lift * row.samples + sign * not_run) / (row.samples + not_run))
     return Interval(*bounds)
 
 
+def _trial(record: Record) -> tuple[str, int, str]:
+    return record.case, record.run, record.arm
+
+
+def _outdated(
+    records: Sequence[Record], max_age: float, started: datetime
+) -> set[tuple[str, int, str]]:
+    """Trials that the same command carries out again: too old for those that it lacks."""
+    runs: dict[tuple[str, int], dict[tuple[str, int, str], int | None]] = {}
+    for record in records:
+        if record.asked_at is not None or record.outcome == "errored":
+            runs.setdefault((record.case, record.run), {})[_trial(record)] = record.asked_at
+    return {trial for run in runs.values() for trial in outdated(run, max_age, started.timestamp())}
+
+
 def _as_if(record: Record, passes: bool) -> Record:
     """A record that is as if its answer was not missing."""
-    if record.outcome != "errored":
-        return record
-    return replace(record, outcome="passed" if passes else "failed", score=float(passes))
+    outcome: Outcome = "passed" if passes else "failed"
+    return replace(record, outcome=outcome, score=float(passes), asked_at=None)
 
 
 def _complete_runs(records: Sequence[Record], arms: set[str]) -> list[Run]:

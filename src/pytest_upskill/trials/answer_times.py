@@ -26,7 +26,7 @@ def are_apart(times: Iterable[int | None], max_age: float) -> bool:
     return bool(known) and max(known) - min(known) > max_age
 
 
-def outdated(times: Mapping[T, int | None], max_age: float) -> list[T]:
+def outdated(times: Mapping[T, int | None], max_age: float, now: float | None = None) -> list[T]:
     """Whose stored answers to ask again before they are compared with each other.
 
     The time is None where there is none. If one has none, or two are too far apart, that is
@@ -34,7 +34,7 @@ def outdated(times: Mapping[T, int | None], max_age: float) -> list[T]:
     """
     if None not in times.values() and not are_apart(times.values(), max_age):
         return []
-    today = time.time()
+    today = time.time() if now is None else now
     return [
         key
         for key, asked_at in times.items()

@@ -159,8 +159,8 @@ def _part(name: str, *sections: str) -> str:
 
 def _outcome(results: RunResults, rows: Sequence[PageCase]) -> str:
     """Whether the run passed, and if not, why."""
-    if results.problems:
-        listed = "".join(f"<li>{_problem(results, reason)}</li>" for reason in results.problems)
+    if reasons := results.problems or results.withheld:
+        listed = "".join(f"<li>{_problem(results, reason)}</li>" for reason in reasons)
         title = results.outcome().capitalize()
         return f'<section class="outcome bad"><h2>{title}</h2><ul>{listed}</ul></section>'
     gates = "all gates passed" if results.gate.passed is not None else "no gates were set"

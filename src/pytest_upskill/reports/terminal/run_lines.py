@@ -46,14 +46,15 @@ def run_lines(name: str, results: RunResults, look: TerminalLook) -> list[str]:
         if tests:
             hidden = [f"and {len(tests) - _MOST_CASES} more"] if len(tests) > _MOST_CASES else []
             lines += [heading, *_indented([*tests[:_MOST_CASES], *hidden], look), ""]
-    if not results.problems:
+    problems = results.problems or results.withheld
+    if not problems:
         return [*lines, look.paint("Passed.", green=True)]
     outcome = results.outcome().capitalize()
-    if len(results.problems) == 1:
-        reason = f"{outcome}: {one_line(results.problems[0], 400).removeprefix(_STOPPED)}."
+    if len(problems) == 1:
+        reason = f"{outcome}: {one_line(problems[0], 400).removeprefix(_STOPPED)}."
         parts = wrapped(reason, look.width, rest="  ")
         return [*lines, *(look.paint(part, red=True) for part in parts)]
-    reasons = _indented([one_line(reason, 400) for reason in results.problems], look)
+    reasons = _indented([one_line(reason, 400) for reason in problems], look)
     return [*lines, look.paint(f"{outcome}:", red=True), *reasons]
 
 
