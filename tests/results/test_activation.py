@@ -139,12 +139,6 @@ WITHOUT: Passes = lambda _case, _model, arm, _run: arm != "skill"  # noqa: E731
             "opened in 6 of 10 trials, +100 points per opening (+57 to +100): a "
             "description that says when to use it may help more often",
         ),
-        (
-            SOME,
-            lambda case, _: case < 9,
-            HELPS,
-            "opened in 9 of 10 trials, +100 points per opening (+67 to +100)",  # maybe in all
-        ),
         (WITH_SKILL, NONE, HELPS, "never opened in 10 trials, so this says nothing of its text: "),
         (
             WITHOUT,
@@ -176,6 +170,21 @@ def test_the_sentence_tells_apart_what_came_of_opening_it(
     assert f"; {words}" in verdict.sentence
     if opens is NONE:  # then no number of such cases would tell, so no outlook follows
         assert verdict.sentence.rpartition("; ")[2].startswith("never opened")
+
+
+def test_a_better_description_is_advised_only_if_the_skill_is_shown_to_be_opened_seldom() -> None:
+    for cases, advised in ((10, False), (40, True)):  # 8 of 10 may be 90 %
+
+        def in_most(case: int, cases: int = cases) -> bool:
+            return case < 0.75 * cases
+
+        (verdict,) = agent_run(
+            cases=cases,
+            passes=lambda case, _m, arm, _r: arm == "skill" and in_most(case),
+            opens=lambda case, _: in_most(case),
+        ).verdicts
+        assert verdict.word == HELPS
+        assert ("description" in verdict.sentence) is advised
 
 
 def test_a_small_lift_is_not_said_to_be_no_help() -> None:
