@@ -21,6 +21,7 @@ from pytest_upskill.options import (
     age_words,
     at,
     choice,
+    lift_of,
     number,
     options_of,
     run_numbers,
@@ -144,3 +145,8 @@ def test_ages_are_written_with_a_unit(text: str, seconds: float) -> None:
 def test_what_is_no_age_is_an_error_that_shows_how(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="12h, 1d or 2w"):
         AGE.parse(text)
+
+
+@pytest.mark.parametrize(("text", "lift"), [("0.2", 0.2), ("20", 0.2), ("1", 0.01), ("100", 1.0)])
+def test_a_lift_is_a_share_or_points(text: str, lift: float) -> None:
+    assert lift_of(text) == lift

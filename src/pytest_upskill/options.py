@@ -157,9 +157,9 @@ SHARE: Final = number("a number above 0 and up to 1", 0, 1, above=True)
 
 
 def lift_of(text: str) -> float:
-    """A share, or more than 1 in points: 20 is 0.2."""
+    """A share below 1, or points: 20 is 0.2."""
     value: float = number("a lift such as 20 (points) or 0.2", 0, 100, above=True).parse(text)
-    return value / 100 if value > 1 else value
+    return value if value < 1 else value / 100
 
 
 RATE: Final = number("a number between 0 and 1", 0, 1)

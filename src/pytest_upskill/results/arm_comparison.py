@@ -17,7 +17,7 @@ from ..stats import (
     worsened,
 )
 from ..trials.plan import Count
-from .contrasts import Contrast, State, points_words, span_words
+from .contrasts import points_words, span_words
 from .summary import AMOUNTS, AmountName, Summary
 
 _ABOUT_THE_SAME: Final = 0.02
@@ -41,17 +41,17 @@ class VersionChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The contrast of two arms on a model, by each score; one of them carries the verdict."""
+    """Two arms compared on a model, by each score; one of them carries the verdict."""
 
     score: Score  # what the verdict is on
     # p-values are adjusted for several models; intervals include 0 unless they are evidence.
-    contrasts: Mapping[Score, Contrast]
+    measured: Mapping[Score, Lift]
     changes: Mapping[AmountName, Change]  # where both arms have some
     versions: VersionChange | None = None  # if the arms are two versions of the skill
 
     @property
     def lifts(self) -> dict[Score, Lift]:
-        lifts = {score: one.lift for score, one in self.contrasts.items() if one.lift}
+        lifts = dict(self.measured)
         if self.versions and not self.worse:  # a loss is no evidence, so it includes 0
             return {score: lift._replace(high=max(lift.high, 0.0)) for score, lift in lifts.items()}
         return lifts
@@ -67,9 +67,8 @@ class Comparison:
     @property
     def word(self) -> Literal["better", "worse", "no change shown"]:
         """Versions are worse by what their runs show; anything else is shown by a lift."""
-        word = self.contrasts[self.score].word
-        is_worse = bool(self.worse) if self.versions else word == "hurts"
-        return "worse" if is_worse else "better" if word == "helps" else "no change shown"
+        is_worse = bool(self.worse) if self.versions else self.lift.high < 0
+        return "worse" if is_worse else "better" if self.lift.low > 0 else "no change shown"
 
     @property
     def worse(self) -> str:
@@ -117,17 +116,17 @@ def compare_arms(
     rows: Sequence[Summary], over: str, of: str = "skill", level: float = LEVEL
 ) -> list[Comparison | None]:
     """One for each model of a skill, adjusted for several models; None without pairs."""
-    by_score = {score: _contrasts(rows, score, over, of, level) for score in _SCORES}
+    by_score = {score: _lifts(rows, score, over, of, level) for score in _SCORES}
     comparisons: list[Comparison | None] = []
     for number, row in enumerate(rows):
-        contrasts = {score: one for score in _SCORES if (one := by_score[score][number])}
+        lifts = {score: lift for score in _SCORES if (lift := by_score[score][number])}
         changes = {
             amount: change
             for amount in AMOUNTS
             if (change := paired_ratio(row.pairs(amount, over, of), level))
         }
-        paired = row.score in contrasts
-        comparisons.append(Comparison(row.score, contrasts, changes) if paired else None)
+        paired = row.score in lifts
+        comparisons.append(Comparison(row.score, lifts, changes) if paired else None)
     return comparisons
 
 
@@ -159,26 +158,16 @@ def _drop(name: str, before: tuple[int, int], now: tuple[int, int], p_value: str
     return f"{one_line(name, 60)}: {Count(*now)} runs passed (before: {Count(*before)}{p_value})"
 
 
-def _contrasts(
+def _lifts(
     rows: Sequence[Summary], score: Score, over: str, of: str, level: float
-) -> list[Contrast | None]:
+) -> list[Lift | None]:
     """Of each model, adjusted for several of them; None without pairs."""
-    pairs = [row.scores(over, of, score) for row in rows]
     lifts = [
-        paired_lift(scores, row.runs, level) if scores else None
-        for row, scores in zip(rows, pairs, strict=True)
+        paired_lift(scores, row.runs, level) if (scores := row.scores(over, of, score)) else None
+        for row in rows
     ]
-    adjusted = iter(holm([lift.p_value for lift in lifts if lift]))
-    contrasts: list[Contrast | None] = []
-    for row, scores, lift in zip(rows, pairs, lifts, strict=True):
-        if lift is None:
-            contrasts.append(None)
-            continue
-        lift = adjusted_lift(lift, next(adjusted), level)
-        state: State = "shown" if lift.shown else "none shown"
-        name, cases = f"{of} - {over}", len(scores)
-        contrasts.append(Contrast(name, (of,), (over,), None, lift, cases, row.runs, state))
-    return contrasts
+    p_values = iter(holm([lift.p_value for lift in lifts if lift]))
+    return [lift and adjusted_lift(lift, next(p_values), level) for lift in lifts]
 
 
 def adjusted_lift(lift: Lift, p_value: float, level: float = LEVEL) -> Lift:

@@ -192,7 +192,7 @@ class Family:
         self._plan = plan
 
     def look(self, differences: Mapping[str, Differences], given_up: Collection[str] = ()) -> None:
-        """Look at what was ``found`` of open effects; those that are ``given_up`` are settled.
+        """Look at the ``differences`` of open effects; those that are ``given_up`` are settled.
 
         Settled ones stay in the family with what is known of them. An effect that is shown takes
         no share of the error any more.
