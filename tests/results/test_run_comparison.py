@@ -169,6 +169,32 @@ def test_an_edited_skill_and_a_new_model_version_are_detected() -> None:
     assert pair.model_ids == ("id-of-haiku", "newer")
 
 
+@pytest.mark.parametrize("baseline_falls", [True, False])
+def test_a_model_that_got_worse_is_told_from_the_skill(baseline_falls: bool) -> None:
+    """Both arms fall by 30 points in three days, or just the one with the skill."""
+
+    def run_of(day: int) -> RunResults:
+        def passes(number: int, _model: str, arm: str, _run: int) -> bool:
+            best = {"skill": 9, "baseline": 7}[arm]
+            fell = day and (arm == "skill" or baseline_falls)
+            return number % 10 < best - (3 if fell else 0)
+
+        made = made_run(cases=20, runs=3, passes=passes)
+        asked_at = int(made.started.timestamp()) + day * 86_400
+        records = tuple(replace(record, asked_at=asked_at) for record in made.records)
+        return replace(made, records=records)
+
+    found = compare_runs(run_of(0), run_of(3))
+    (pair,) = found.pairs
+    assert pair.fallen_baseline == ((0.7, 0.4) if baseline_falls else None)
+    (reason,) = found.reasons  # both are worse; one says that the model is, too
+    assert ("(baseline 70% → 40%)" in reason) == baseline_falls
+    assert pair.days_apart == 3
+    assert len(pair.differences) == 1 + baseline_falls
+    (same_day,) = compare_runs(run_of(3), run_of(3)).pairs
+    assert same_day.differences == []
+
+
 def test_frugal_runs_have_a_stricter_level() -> None:
     one, two = run(range(3), runs=3, looks=(3, 6)), run(range(1, 12), runs=3)
     (pair,) = compare_runs(one, two).pairs

@@ -11,10 +11,11 @@ from itertools import groupby
 from statistics import fmean
 from typing import Final, Literal
 
-from .._util.texts import counted, one_line
+from .._util.texts import counted, one_line, percent
+from ..options import DAY
 from ..settings import Score
 from ..skills.case import OPENS, STAYS_CLOSED
-from ..stats import LEVEL, ROUNDING, plan_level
+from ..stats import LEVEL, ROUNDING, CasePasses, fell_together, plan_level
 from ..trials.arm import EARLIER
 from ..trials.plan import Count, Group, PlannedCase
 from ..trials.records import Record
@@ -26,6 +27,8 @@ from .summary import Summary
 
 NOTHING_SHARED: Final = "the runs share no tests of a skill on the same model"
 _TAGS: Final = ("", OPENS, STAYS_CLOSED)  # of cases, and of both kinds of triggers
+Place = tuple[SkillOnSubject, str]  # and the id of a case
+_Key = tuple[SkillOnSubject, str]  # and a tag
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class PairComparison(WithPair):
     agent: str = CHAT
     agent_versions: tuple[str, str] = ("", "")
     runs: tuple[int, int] = (0, 0)
+    days_apart: int = 0  # between the answers with the skill, if more than can be compared
+    fallen_baseline: tuple[float, float] | None = None  # its rates: the model got worse, too
     tag: str = ""  # of its triggers; empty if it is of cases
 
     @property
@@ -78,10 +83,22 @@ class PairComparison(WithPair):
         return "query" if self.tag else "case"
 
     @property
+    def drift(self) -> str:
+        """That answers without the skill got worse, in words; empty if that is not shown."""
+        if not self.fallen_baseline:
+            return ""
+        before, after = map(percent, self.fallen_baseline)
+        return f"the model got worse without the skill, too (baseline {before} → {after})"
+
+    @property
     def differences(self) -> list[str]:
         """What else is not the same, so that a change may come from it."""
         before, after = (one_line(name, 60) for name in self.model_ids)
         lines = [f"the model was {before} and is now {after}"] if before != after else []
+        lines += [self.drift] if self.drift else []
+        if self.days_apart:
+            days = counted(self.days_apart, "day")
+            lines.append(f"asked {days} apart: a change may come from the model")
         before, after = (one_line(version, 60) for version in self.agent_versions)
         if before and after and before != after:
             lines.append(f"{one_line(self.agent, 60)} was {before} and is now {after}")
@@ -108,7 +125,7 @@ class RunComparison:
             if row.change is None:
                 reasons.append(f"{name}: no {row.noun} in common")
             elif row.change.word == "worse":
-                reasons.append(f"{name}: {row.change.words}")
+                reasons.append("; ".join(filter(None, [f"{name}: {row.change.words}", row.drift])))
             if missing := row.left_out.unanswered:
                 reasons.append(f"{name}: {counted(missing, row.noun)} not answered in both")
         return reasons
@@ -130,13 +147,14 @@ def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
     pairs: list[PairComparison] = []
     rows = {key: _paired(old[key], new[key]) for key in new if key in old}
     versions = dict(zip(rows, compare_versions([*rows.values()], EARLIER), strict=True))
+    baselines = _fallen_baselines(before, after, rows)
     for _, group in groupby(rows, key=lambda key: (key[0].skill, bool(key[1]))):
         keys = list(group)
         changes = compare_arms([rows[key] for key in keys], EARLIER, level=level)
         for key, change in zip(keys, changes, strict=True):
             change = change and replace(change, versions=versions[key])
             compared = _comparison(old[key], new[key], rows[key], change)
-            pairs.append(replace(compared, tag=key[1]))
+            pairs.append(replace(compared, tag=key[1], fallen_baseline=baselines.get(key)))
     pairs_before, pairs_after = (dict.fromkeys(pair for pair, _ in sides) for sides in (old, new))
     return RunComparison(
         tuple(pairs),
@@ -191,6 +209,38 @@ def _paired(old: _Side, new: _Side) -> Summary:
     return replace(new.summary, by_case=tuple(cases), runs=runs)
 
 
+def _fallen_baselines(
+    before: RunResults, after: RunResults, rows: Mapping[_Key, Summary]
+) -> dict[_Key, tuple[float, float]]:
+    """The pass rates without the skill of the same cases in both runs, where they fell."""
+    were, are = (_baselines(run) for run in (before, after))
+    groups = {
+        key: [
+            CasePasses(were[key[0], case.case], are[key[0], case.case], case.question)
+            for case in row.by_case
+            if (key[0], case.case) in were and (key[0], case.case) in are
+        ]
+        for key, row in rows.items()
+        if not key[1]
+    }
+    return {
+        key: (
+            fmean(Count(*case.before).share for case in cases),
+            fmean(Count(*case.now).share for case in cases),
+        )
+        for (key, cases), fell in zip(
+            groups.items(), fell_together([*groups.values()]), strict=True
+        )
+        if fell
+    }
+
+
+def _baselines(run: RunResults) -> dict[Place, Count]:
+    """The passes of each case without the skill."""
+    counts = ((place, _count(records, "baseline")) for place, records in run.by_test.items())
+    return {place: count for place, count in counts if count}
+
+
 def _edited(case: str, old: _Side, new: _Side) -> bool:
     before, after = old.digests.get(case), new.digests.get(case)
     return bool(before and after and before != after)
@@ -222,14 +272,20 @@ def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None)
         agent=new.summary.agent,
         agent_versions=(old.summary.agent_version, new.summary.agent_version),
         runs=(old.summary.runs, new.summary.runs),
+        days_apart=_days_apart(old.summary, new.summary),
     )
+
+
+def _days_apart(old: Summary, new: Summary) -> int:
+    last, first = old.arm("skill").asked_last, new.arm("skill").asked_first
+    seconds = (first - last).total_seconds() if first and last else 0.0
+    return max(1, round(seconds / DAY)) if seconds > new.max_age else 0
 
 
 # What became of each case: how often it passes, and its answers. A case is worse or better where a
 # test shows it, as for accepted results; everything else is just what was counted.
 
 ChangeKind = Literal["broke", "fixed", "fell", "rose", "edited", "new", "answer"]
-Place = tuple[SkillOnSubject, str]  # and the id of a case
 
 
 @dataclass(frozen=True)
@@ -338,8 +394,8 @@ def _kind(old: PlannedCase, new: PlannedCase, was: Count, now: Count) -> ChangeK
     return None
 
 
-def _count(records: Sequence[Record]) -> Count | None:
-    runs = [record for record in records if record.arm == "skill" and record.outcome != "errored"]
+def _count(records: Sequence[Record], arm: str = "skill") -> Count | None:
+    runs = [record for record in records if record.arm == arm and record.outcome != "errored"]
     passed = sum(record.outcome == "passed" for record in runs)
     return Count(passed, len(runs)) if runs else None
 
