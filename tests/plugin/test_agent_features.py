@@ -121,7 +121,7 @@ def test_accepted_results_are_of_an_agent(
     (pytester.path / "skills/gate/word.sh").write_text("echo SLOOP")
     worse = run(pytester, server)
     assert worse.outcomes == {"xfailed": 1}  # a single run could be chance
-    assert worse.report["tests"][0]["expected"]["was"]["passes"] == 1
+    assert worse.report["tests"][0]["expected"]["was"] == {"passes": 3, "runs": 3}
 
 
 def test_a_run_without_baseline_and_with_a_judge_keeps_to_its_budget(

@@ -39,9 +39,9 @@ CONFTEST_OF_WORKERS = """
 
 def without_times(run: SkillRun) -> dict[str, Any]:
     report = {name: run.report[name] for name in run.report if name not in ("started", "seconds")}
-    report["records"] = [{**record, "seconds": 0} for record in run.records]
+    report["records"] = [{**record, "seconds": 0, "asked_at": 0} for record in run.records]
     for row in report["summary"]:
-        row |= {name: 0 for name in row if "seconds" in name}
+        row |= {name: 0 for name in row if "seconds" in name or "_asked_" in name}
     return report
 
 

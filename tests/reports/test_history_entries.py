@@ -1,11 +1,12 @@
-"""Entries of the history as CSV."""
+"""Entries of the history as JSON and CSV."""
 
 import csv
 import io
+import json
 
 from pytest_upskill.reports.history_entries import entry_data, history_csv
 from pytest_upskill.reports.numbers import metrics
-from support.made import ENTRIES, made_entry, made_row
+from support.made import ENTRIES, STARTED, made_entry, made_row
 
 METRICS = metrics()
 
@@ -36,3 +37,8 @@ def test_no_column_of_the_history_holds_a_formula() -> None:
 
 def test_csv_of_nothing_is_empty() -> None:
     assert history_csv([], METRICS["lift"]).strip() == ""
+
+
+def test_times_are_texts_in_json() -> None:
+    entry = made_entry(1, made_row(0.5, skill_asked_last=STARTED))
+    assert json.loads(json.dumps(entry_data(entry)))["skill_asked_last"] == "2026-01-02T03:04:05Z"

@@ -1,6 +1,7 @@
 """The loop that improves, with versions whose body is a number: the larger, the better."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -8,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from pytest_upskill.errors import BudgetError, UnusableError
+from pytest_upskill.options import DAY
 from pytest_upskill.reports.terminal.progress_screen import ProgressScreen
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.teach.case_writing import UsableCase
@@ -31,7 +33,11 @@ class Numbers(Improvement):
     def __init__(self, proposals: Sequence[int | None], attempts: int = 9) -> None:
         self.kept = list[int]()
         state = SimpleNamespace(keep_attempt=lambda attempt: self.kept.append(attempt.number))
-        self.models = SimpleNamespace(out_of_budget=False, past_budget=lambda: "is too expensive")
+        self.models = SimpleNamespace(
+            settings=SimpleNamespace(max_age=DAY),
+            out_of_budget=False,
+            past_budget=lambda: "is too expensive",
+        )
         run = SimpleNamespace(
             models=self.models,
             settings=SimpleNamespace(attempts=attempts, max_skill_tokens=None, runs=1),
@@ -144,6 +150,21 @@ def test_versions_are_compared_with_the_current_one_by_case() -> None:
     assert alone.lift
     assert alone.lift.lift == 0
     assert loop.compared(better, "learning") is None
+
+
+@pytest.mark.parametrize(("seconds", "lift"), [(DAY, 0.5), (DAY + 1, None)])
+def test_versions_of_different_days_are_not_compared(seconds: int, lift: float | None) -> None:
+    def asked(weak: int, at: int) -> RunResults:
+        run = half_right(weak)
+        return replace(run, records=tuple(replace(it, asked_at=at) for it in run.records))
+
+    loop = Numbers([])
+    current = Attempt(1, number_draft(1), held_out=asked(0, 0), is_new=False)
+    later = Attempt(2, number_draft(2), held_out=asked(4, seconds))
+    loop.attempts += [current, later]
+    change = loop.compared(later, HELD_OUT)
+    assert change
+    assert (change.lift and change.lift.lift) == lift
 
 
 def test_nothing_is_written_outside_of_the_folder_of_a_draft(tmp_path: Path) -> None:

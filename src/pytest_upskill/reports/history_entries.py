@@ -3,11 +3,12 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from .._util.git import Commit
+from .._util.json_forms import json_values
 from .._util.texts import harmless, one_line
 from ..results.summary_row import SummaryRow
 from .numbers import Number
@@ -53,7 +54,7 @@ def entry_data(entry: Entry) -> dict[str, Any]:
         "started": entry.started.astimezone(UTC).isoformat(timespec="seconds"),
         "commit": entry.commit and entry.commit.id,
         "dirty": entry.commit and entry.commit.dirty,
-        **asdict(entry.row),
+        **json_values(entry.row),
     }
 
 
