@@ -4,6 +4,7 @@ The model has known chances, and nothing about it or the skill changes unless a 
 """
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -51,6 +52,15 @@ def test_accepting_again_pools_the_runs_of_an_unchanged_skill(
     for name in first:
         before, after = first[name].count, f"{pooled[name][0]} of 6"
         assert (f"{name} ({before} to {after})" in screen) == (name in lowered)
+
+
+def test_runs_under_other_settings_are_not_more_of_the_same(pytester: pytest.Pytester) -> None:
+    with KnownModel(pytester, 2, baseline=0.0, skill=1.0) as known:
+        known.run("--skill-accept")
+        known.run("--skill-accept", "--skill-max-output", "77")
+        assert {result.count for result in cases(known).values()} == {(3, 3)}
+        known.run("--skill-accept", "--skill-max-output", "77", "--skill-fresh")
+        assert {result.count for result in cases(known).values()} == {(6, 6)}
 
 
 @pytest.mark.parametrize("edited", [False, True])
@@ -121,4 +131,11 @@ def test_a_chance_fall_that_passes_is_not_offered(pytester: pytest.Pytester) -> 
         known.write("edited")
         known.chances["edited"] = [0.0, 1.0, 1.0]
         run = known.run("--skill-runs", "1")
+        before = accepted(known).models["m"]
+        refused = known.run("--skill-accept")
+        after = accepted(known).models["m"]
     assert (run.status, offers_to_accept(run)) == (0, False)
+    # The new case is accepted; the others are still of the skill that they were accepted with.
+    assert (refused.status, list(after.cases)) == (1, ["c0", "c1", "c2"])
+    assert replace(after, cases=before.cases) == before
+    assert after.cases["c2"].setup != after.cases["c1"].setup == before.cases["c1"].setup

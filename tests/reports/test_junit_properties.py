@@ -1,11 +1,14 @@
 """Properties of JUnit files: what a suite and its cases say about skills."""
 
+from dataclasses import replace
+from math import inf
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_upskill.options import DAY
 from pytest_upskill.reports.junit_properties import case_properties, suite_properties
 from pytest_upskill.settings import Gates
 from support.agent_runs import agent_run
@@ -35,6 +38,15 @@ def test_an_unknown_cost_is_left_out() -> None:
     unknown = made_record("gate", "a", "haiku", "skill", 2, cost=None)
     assert dict(case_properties([known]))["upskill_cost"] == "0.0015"
     assert "upskill_cost" not in dict(case_properties([known, unknown]))
+
+
+def test_arms_of_different_days_have_a_lift_where_that_is_allowed() -> None:
+    records = [
+        replace(made_record("gate", "a", "haiku", arm, 1), asked_at=asked_at)
+        for arm, asked_at in (("baseline", 0), ("skill", 3 * int(DAY)))
+    ]
+    assert "upskill_lift" not in dict(case_properties(records))
+    assert "upskill_lift" in dict(case_properties(records, max_age=inf))
 
 
 def test_what_agents_did_is_there_and_not_for_plain_completions() -> None:

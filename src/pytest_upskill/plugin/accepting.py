@@ -261,7 +261,8 @@ def _accept(groups: Iterable[_Group], ledger: Ledger, *, lower: bool) -> Iterato
                 if case in known and result.count.share < known[case].count.share
             ]
             dropped = [case for case in group.dropped if case in accepted.cases]
-            if lowered and not lower:
+            if lowered and not lower:  # what is kept is still of its date and model
+                now = accepted
                 cases = {case: result for case, result in cases.items() if case not in known}
             gone = dropped if lower else []
             if cases:
@@ -282,7 +283,10 @@ def _now(group: _Group, ledger: Ledger) -> ModelResults:
     model_id = ledger.model_ids[group.pair.subject.label]
     now = ModelResults(model_id, ledger.date, digest[:DIGITS], {}, version)
     answered = [test for test in group.tests if test.nodeid in group.results]
-    cases = {test.case: replace(group.results[test.nodeid], setup=now.setup) for test in answered}
+    cases = {
+        test.case: replace(group.results[test.nodeid], setup=now.setup_of(test))
+        for test in answered
+    }
     return replace(now, cases=cases)
 
 
@@ -298,7 +302,7 @@ def _pooled(
         for test in group.tests
         if test.case in now.cases
         and (was := accepted.result_of(test.case, test.digest))
-        and was.setup == now.setup
+        and was.setup == now.setup_of(test)
     ]
     counts = [
         CasePasses(was.count, now.cases[test.case].count, test.sample) for test, was in unchanged
@@ -341,13 +345,13 @@ def something_to_accept(results: RunResults) -> bool:
 
 
 def _changed(case: Compared, results: RunResults) -> bool:
-    """Whether the skill, the model or the agent is another than when the case was accepted."""
+    """Whether the case is asked in another way, or another skill or model, than was accepted."""
     test = case.test
     digest = {skill.name: skill.digest for skill in results.skills}[test.skill]
     records = (record for record in results.records if record.pair == test.pair)
     version = agents_in(records).get(test.agent, "")
     now = ModelResults(results.model_ids[test.label], "", digest[:DIGITS], {}, version)
-    return case.expected is not None and case.expected.setup != now.setup
+    return case.expected is not None and case.expected.setup != now.setup_of(test)
 
 
 def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:

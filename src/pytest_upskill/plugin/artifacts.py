@@ -142,7 +142,9 @@ def run_before(
         ]
 
 
-def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config) -> None:
+def add_to_test(
+    report: pytest.TestReport, ledger: Ledger, config: pytest.Config, max_age: float
+) -> None:
     """Shorten the records, which the ledger has read by now; for JUnit, add prices and numbers.
 
     What agents said and wrote would make files of hundreds of megabytes, of other plugins too.
@@ -160,7 +162,7 @@ def add_to_test(report: pytest.TestReport, ledger: Ledger, config: pytest.Config
     if priced:
         scores: list[Score] = [s.score for s in ledger.skills if s.name == priced[0].skill]
         tags = ledger.tags_of(report.nodeid)
-        added += case_properties(priced, scores[0] if scores else "pass", tags)
+        added += case_properties(priced, scores[0] if scores else "pass", tags, max_age)
     report.user_properties[:] = [(RECORDS_PROPERTY, dump_records(brief)), *other_properties, *added]
 
 

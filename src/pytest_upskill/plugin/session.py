@@ -349,7 +349,7 @@ class SkillSession:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if self._ledger:
             self._ledger.add_report(report)
-            add_to_test(report, self._ledger, self._config)
+            add_to_test(report, self._ledger, self._config, self.settings.max_age)
         if self._session and (self._session.shouldfail or self._session.shouldstop):
             self._asking.stop()
 

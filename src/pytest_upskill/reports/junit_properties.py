@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from .._util.texts import one_line, plain
+from ..options import DAY
 from ..results.run import RunResults
 from ..results.summary import summarize
 from ..results.summary_row import SummaryRow, row_of
@@ -22,11 +23,14 @@ _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # in addition to what one_lin
 
 
 def case_properties(
-    records: Sequence[Record], score: Score = "pass", tags: Sequence[str] = ()
+    records: Sequence[Record],
+    score: Score = "pass",
+    tags: Sequence[str] = (),
+    max_age: float = DAY,
 ) -> Iterator[Property]:
     """The numbers of a case on a model; unknown ones are left out. The lift is of the ``score``."""
     first = records[0]
-    summary = summarize(records, first.pair, model_id="", not_run=0, score=score)
+    summary = summarize(records, first.pair, model_id="", not_run=0, score=score, max_age=max_age)
     row = row_of(verdicts_of([summary])[0])
     yield "upskill_skill", first.skill
     yield "upskill_model", first.label

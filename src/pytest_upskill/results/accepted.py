@@ -17,6 +17,7 @@ from ..errors import AcceptedError, Setting
 from ..settings import MOST_RUNS, OnDrift, Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
+from ..trials.arm import SKILL
 from ..trials.plan import Count, Expectation, PlannedCase, Runs
 from ..trials.records import Record
 from ..trials.trial import Trial, of_workspace, sample_of, user_text
@@ -33,8 +34,9 @@ _HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept
 class CaseResult:
     """What a case reached on a model; ``tokens`` are the mean of an answer with the skill.
 
-    ``setup`` changes with the skill, the id of the model and the agent's version; ``asked_at`` is
-    when the last of the answers was given, in seconds since the epoch.
+    ``setup`` changes with the skill, the id of the model, the agent's version, the judge and
+    settings that change what is asked; ``asked_at`` is when the last of the answers was given, in
+    seconds since the epoch.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -95,9 +97,8 @@ class ModelResults:
     cases: Mapping[str, CaseResult]
     agent_version: str = ""
 
-    @property
-    def setup(self) -> str:
-        return short_digest(self.skill_digest, self.model_id, self.agent_version)
+    def setup_of(self, test: PlannedCase) -> str:
+        return short_digest(self.skill_digest, self.model_id, self.agent_version, test.asked)
 
     def result_of(self, case: str, case_digest: str) -> CaseResult | None:
         """The accepted result of a case; None if it is new or has changed since.
@@ -282,6 +283,7 @@ def planned_case(
         first.model,
         tuple(trials),
         digest=digest,
+        asked=_asked(trials),
         sample="" if first.is_open else sample_of(case),
         case_group=case.group,
         folder=str(folder or ""),
@@ -298,3 +300,10 @@ def planned_case(
         own_runs=case.runs is not None,
         is_trigger=case.is_trigger,
     )
+
+
+def _asked(trials: Sequence[Trial]) -> str:
+    """A digest of all that is sent with the skill, and of who judges it."""
+    trial = next((trial for trial in trials if trial.arm == SKILL), trials[0])
+    judge = [trial.rubric.judge, str(trial.rubric.votes)] if trial.rubric else []
+    return short_digest(trial.question.content, *judge)

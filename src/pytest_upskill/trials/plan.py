@@ -95,7 +95,7 @@ class Expectation:
     baseline: CountValue | None = None
     model_id: str = ""
     drift: OnDrift = "fail"
-    setup: str = ""  # changes with the skill, the model's id and the agent's version
+    setup: Annotated[str, Field(exclude=True)] = ""  # see CaseResult
 
     def beside(self, now: Count) -> str:
         """The present result and this one, for people."""
@@ -134,6 +134,7 @@ class PlannedCase(WithPair):
     model: str
     trials: Annotated[tuple[Trial, ...], _NotInFiles, Field(exclude=True)] = ()
     digest: str = ""  # of the question and the expected answer
+    asked: Annotated[str, Field(exclude=True)] = ""  # digest of how, with the skill, and the judge
     folder: Annotated[str, Field(exclude=True)] = ""  # of the skill
     file: str = ""  # of the case, relative to the rootdir
     line: Whole = 1
