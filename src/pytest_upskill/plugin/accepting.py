@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from .._util import grouped
 from .._util.texts import counted, first_few, harmless, one_line
 from ..errors import InputError, Setting, SettingsError, shown
 from ..reports.writers import Writer
@@ -61,9 +62,7 @@ class _Group:
 
 
 def _groups(ledger: Ledger) -> list[_Group]:
-    groups: dict[SkillOnSubject, list[PlannedCase]] = {}
-    for test in ledger.planned:
-        groups.setdefault(test.pair, []).append(test)
+    groups = grouped(ledger.planned, lambda test: test.pair)
     folders = {pair: tests[0].folder for pair, tests in groups.items()}
     dropped: dict[SkillOnSubject, list[str]] = {}
     for result in judged(ledger.unmatched, ledger.planned):

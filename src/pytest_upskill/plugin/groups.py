@@ -9,6 +9,7 @@ from functools import cached_property
 
 import pytest
 
+from .._util import grouped
 from ..checks.judging import Ask
 from ..results.regressions import Standing, compare_all
 from ..results.summary import alike, summarize
@@ -44,10 +45,7 @@ class Groups:
 
     @cached_property
     def _tests(self) -> dict[Group, list[PlannedCase]]:
-        groups: dict[Group, list[PlannedCase]] = {}
-        for test in plan_of(self._all).tests:
-            groups.setdefault(test.group, []).append(test)
-        return groups
+        return grouped(plan_of(self._all).tests, lambda test: test.group)
 
     def runs_of(self, test: PlannedCase) -> int:
         """How many of ``--skill-runs 3..12`` a case gets."""

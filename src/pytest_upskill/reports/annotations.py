@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from .._util import grouped
 from .._util.texts import counted, harmless, one_line
 from ..results.accepted import case_result
 from ..results.causes import same_cause
@@ -75,10 +76,7 @@ def annotations(
 
 def _by_line(entries: Iterable[_Annotation]) -> dict[Place, list[_Annotation]]:
     """Group by line: a case may fail on several models."""
-    lines: dict[Place, list[_Annotation]] = {}
-    for entry in entries:
-        lines.setdefault(entry.place, []).append(entry)
-    return lines
+    return grouped(entries, lambda entry: entry.place)
 
 
 def _wholes(results: RunResults) -> Iterator[_Annotation]:

@@ -160,12 +160,13 @@ class Number:
 
     def growth_text(self, row: SummaryRow, times: str = "×", *, bounds: bool = True) -> str | None:
         """``+90% (+70% to +112%)``; None if there are no bounds, but they are wanted."""
-        change = field_of(row, self.growth) if self.growth else None
-        if change is None or not bounds:
-            return None if change is None else growth(change, times)
-        interval = _bounds(row, self.growth)
-        low, high = (growth(bound, times) for bound in interval) if interval else ("", "")
-        return f"{growth(change, times)} ({low} to {high})" if interval else None
+        if not self.growth or (change := field_of(row, self.growth)) is None:
+            return None
+        if not bounds:
+            return growth(change, times)
+        interval = _bounds(row, self.growth) or ()
+        words = " to ".join(growth(bound, times) for bound in interval)
+        return f"{growth(change, times)} ({words})" if interval else None
 
     def is_shown(self, rows: Iterable[SummaryRow]) -> bool:
         counted_rows = [row for row in rows if self.row_counts(row)]

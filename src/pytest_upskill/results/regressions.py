@@ -9,6 +9,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
+from .._util import grouped
 from .._util.texts import first_few, one_line, points, span
 from ..stats import (
     RELEVANT_LIFT,
@@ -278,9 +279,7 @@ def compare_all(
     model_ids: Mapping[str, str] = _NOT_KNOWN,
 ) -> list[AcceptedComparison]:
     """One for each group of tests with accepted results."""
-    groups: dict[Group, list[PlannedCase]] = {}
-    for test in tests:
-        groups.setdefault(test.group, []).append(test)
+    groups = grouped(tests, lambda test: test.group)
     return compare(
         {
             group: [case for test in of if (case := compared(test, records_of(test)))]

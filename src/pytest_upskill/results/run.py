@@ -22,6 +22,7 @@ from pydantic import (
     computed_field,
 )
 
+from .._util import grouped
 from .._util.git import Commit
 from .._util.json_forms import MOST, Amount, Number, Seconds, Whole
 from .._util.keys import shown_words
@@ -293,10 +294,7 @@ class RunResults:
     @cached_property
     def by_test(self) -> dict[tuple[SkillOnSubject, str], list[Record]]:
         """The records of each skill, case and model."""
-        groups: dict[tuple[SkillOnSubject, str], list[Record]] = {}
-        for record in self.records:
-            groups.setdefault((record.pair, record.case), []).append(record)
-        return groups
+        return grouped(self.records, lambda record: (record.pair, record.case))
 
     def records_of(self, test: PlannedCase) -> list[Record]:
         return self.by_test.get((test.pair, test.case), [])
@@ -391,9 +389,7 @@ class RunResults:
     @cached_property
     def summaries(self) -> list[Summary]:
         """One per skill and model with records, in the given order."""
-        groups: dict[SkillOnSubject, list[Record]] = {}
-        for record in self.case_records:
-            groups.setdefault(record.pair, []).append(record)
+        groups = grouped(self.case_records, lambda record: record.pair)
         return [
             summarize(
                 groups[pair],
@@ -419,10 +415,7 @@ class RunResults:
 
     @cached_property
     def _cases_of(self) -> dict[SkillOnSubject, list[PlannedCase]]:
-        cases: dict[SkillOnSubject, list[PlannedCase]] = {}
-        for test in self.cases:
-            cases.setdefault(test.pair, []).append(test)
-        return cases
+        return grouped(self.cases, lambda test: test.pair)
 
     @cached_property
     def verdicts(self) -> list[Verdict]:

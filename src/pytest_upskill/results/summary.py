@@ -9,6 +9,7 @@ from operator import mul
 from statistics import fmean, variance
 from typing import Final, Literal, NamedTuple, get_args
 
+from .._util import grouped
 from .._util.texts import counted, one_line
 from ..options import DAY, age_words
 from ..settings import Score
@@ -264,10 +265,9 @@ def _repeated(row: Summary) -> int:
 
 def cases_by_sample(cases: Iterable[CaseSummary]) -> list[list[CaseSummary]]:
     """The cases of each sample; one whose sample is unknown is alone."""
-    groups: dict[tuple[str, str], list[CaseSummary]] = {}
-    for case in cases:
-        groups.setdefault((case.sample, "" if case.sample else case.case), []).append(case)
-    return list(groups.values())
+    return list(
+        grouped(cases, lambda case: (case.sample, "" if case.sample else case.case)).values()
+    )
 
 
 # Records → one summary per skill and model.
@@ -319,9 +319,7 @@ def summarize(
     records = [record for record in records if record.pair == pair]
     planned = {test.case: test for test in tests}
     own_runs = {case for case, test in planned.items() if test.own_runs}
-    by_case: dict[str, list[Record]] = {}
-    for record in records:
-        by_case.setdefault(record.case, []).append(record)
+    by_case = grouped(records, lambda record: record.case)
     arms: set[str] = {"skill", *(record.arm for record in records)}
     later_runs = rest_after(looks) if looks else None
     complete = {
@@ -433,9 +431,7 @@ def _complete_runs(records: Sequence[Record], arms: set[str]) -> list[Run]:
 
 def _arms(records: Sequence[Record], complete: Sequence[Sequence[_Runs]]) -> dict[str, ArmSummary]:
     """Each arm that has records; ``complete`` are the complete runs of each case of each sample."""
-    by_arm: dict[str, list[Record]] = {}
-    for record in records:
-        by_arm.setdefault(record.arm, []).append(record)
+    by_arm = grouped(records, lambda record: record.arm)
     return {
         arm: _arm(
             of_arm,

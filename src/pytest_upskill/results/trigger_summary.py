@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, PlainSerializer, computed_field
 
+from .._util import grouped
 from .._util.texts import counted, one_line, percent, span
 from ..settings import ENOUGH_QUERIES
 from ..stats import Interval, wilson
@@ -231,9 +232,7 @@ def trigger_summaries(
     beside: tuple[str, ...] = (),
 ) -> list[TriggerSummary]:
     """One per skill, agent and model; ``questions`` by skill and id, ``missing`` counts queries."""
-    groups: dict[Group, list[PlannedCase]] = {}
-    for test in tests:
-        groups.setdefault(test.group, []).append(test)
+    groups = grouped(tests, lambda test: test.group)
     summaries = []
     for group, queries_of in groups.items():
         skill, (agent, model) = group.pair

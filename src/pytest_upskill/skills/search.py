@@ -3,11 +3,12 @@
 import hashlib
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from .._util import grouped
 from .._util.files import read_file
 from .._util.texts import first_few, one_line
 from ..errors import SkillError, shown
@@ -217,20 +218,13 @@ def _without_copies(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[
         return not cases_files(file.parent), hidden, len(parts), file
 
     originals, copies = list[Path](), list[SkippedFolder]()
-    for same_text in _grouped(files, _text_key):
+    for same_text in grouped(files, _text_key).values():
         # Reading all files is worth it only if the texts are equal.
-        for same in _grouped(same_text, _files_key) if len(same_text) > 1 else [same_text]:
+        for same in grouped(same_text, _files_key).values() if len(same_text) > 1 else [same_text]:
             first, *duplicates = sorted(same, key=rank)
             originals.append(first)
             copies += [SkippedFolder(file.parent, COPY) for file in duplicates]
     return originals, copies
-
-
-def _grouped(files: Sequence[Path], key: Callable[[Path], str]) -> list[list[Path]]:
-    groups: dict[str, list[Path]] = {}
-    for file in files:
-        groups.setdefault(key(file), []).append(file)
-    return list(groups.values())
 
 
 def _text_key(file: Path) -> str:
@@ -250,9 +244,7 @@ def _files_key(file: Path) -> str:
 
 def labels_of(files: Sequence[Path]) -> dict[Path, str]:
     """The name of each skill, after a folder above it where skills share a name."""
-    groups: dict[str, list[Path]] = {}
-    for file in files:
-        groups.setdefault(name_of(file), []).append(file)
+    groups = grouped(files, name_of)
     labels = {
         file: f"{prefix}/{name}" if prefix else name
         for name, group in groups.items()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from .._util import grouped
 from .._util.files import read_file
 from .._util.json_forms import cases_error
 from .._util.texts import digest, one_line
@@ -97,9 +98,7 @@ def ids_held_out(cases: Iterable[Case], share: float) -> frozenset[str]:
     Cases of a group, or that ask the same, stay together: what is learned from one helps with the
     other. Only ids, groups and tags decide, so the same cases are always split the same way.
     """
-    groups: dict[str, list[Case]] = {}
-    for case in sorted(cases, key=lambda case: case.id):
-        groups.setdefault(lift_sample_of(case), []).append(case)
+    groups = grouped(sorted(cases, key=lambda case: case.id), lift_sample_of)
     held, untagged = set[str](), dict[str, list[Case]]()
     for group in groups.values():
         tags = {tag for case in group for tag in case.tags}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Final
 
+from ..._util import grouped
 from ..._util.texts import one_line, percent
 from ...results.summary_row import row_of
 from ...results.verdict import Verdict, sweet_choice
@@ -189,9 +190,7 @@ def frontier(verdicts: Sequence[Verdict]) -> str | None:
         )
         if after:
             parts.append(line(end, scale.y(step.rate), end, scale.y(after.rate), "frontier"))
-    by_model: dict[str, list[Point]] = {}
-    for point in points:
-        by_model.setdefault(point.model, []).append(point)
+    by_model = grouped(points, lambda point: point.model)
     for first, *others in by_model.values():
         for second in others:
             ends = (
