@@ -85,7 +85,7 @@ def test_a_case_whose_own_lift_fell_regressed_all_the_same() -> None:
 )
 def test_a_baseline_that_hardly_fell_explains_nothing(cases: list[Passes]) -> None:
     found = compared(cases, "warn")
-    assert found.together_worse
+    assert found.together
     assert not found.of_kind("drifted")
 
 

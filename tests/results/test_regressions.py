@@ -90,7 +90,7 @@ def names(cases: tuple[Compared, ...]) -> str:
 def test_in_a_collapse_all_cases_that_fell_regressed() -> None:
     """None of them alone could show it."""
     found = compared([(4, 5)] * 9, [(0, 5)] * 4 + [(5, 5)] + [(0, 5)] * 4)
-    assert (found.worse, found.together_worse) == ((), True)
+    assert (found.worse, bool(found.together)) == ((), True)
     assert names(found.regressed) == "c0 c1 c2 c3 c5 c6 c7 c8"
     assert found.standing(found.cases[0]).reason == (
         "regression of the skill as a whole: 0 of 5 passed (accepted: 4 of 5, 2026-01-02)"
@@ -101,13 +101,13 @@ def test_in_a_collapse_all_cases_that_fell_regressed() -> None:
 
 def test_cases_that_still_pass_or_were_accepted_as_failing_can_fall_too() -> None:
     found = compared([(5, 5)] * 9 + [(2, 5)], [(4, 5)] * 8 + [(5, 5), (0, 5)])
-    assert found.together_worse
+    assert found.together
     assert names(found.regressed) == "c0 c1 c2 c3 c4 c5 c6 c7 c9"
 
 
 def test_one_broken_case_does_not_condemn_the_others() -> None:
     found = compared([(8, 8)] * 5, [(0, 8), (7, 8), (8, 8), (8, 8), (8, 8)])
-    assert not found.together_worse
+    assert not found.together
     assert names(found.regressed) == "c0"
 
 

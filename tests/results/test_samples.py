@@ -144,18 +144,18 @@ def test_for_a_regression_the_cases_of_a_group_stay_apart() -> None:
     cases = [fallen(f"q{n}", n) for n in range(3)]
     cases = [replace(each, test=replace(each.test, case_group="one")) for each in cases]
     (comparison,) = compare({GROUP: cases})
-    assert comparison.together_worse
+    assert comparison.together
 
 
 def test_copies_of_a_case_are_no_evidence_of_a_regression() -> None:
     """From 5 of 5 to 3 of 5 in three cases is a regression, in three copies of one it is not."""
     (others,) = compare({GROUP: [fallen(f"q{n}", n) for n in range(3)]})
     (copies,) = compare({GROUP: [fallen("q", n) for n in range(3)]})
-    assert (others.together_worse, copies.together_worse) == (True, False)
+    assert (bool(others.together), bool(copies.together)) == (True, False)
     # Among those that ask the same, one that always passes tells nothing, and does not count.
     mixed = [fallen("q", 1), fallen("q", 0, now=5), fallen("p", 2), fallen("o", 3)]
     (found,) = compare({GROUP: mixed})
-    assert found.together_worse
+    assert found.together
     assert "9 of 15 runs passed (accepted: 15 of 15" in found.reasons[0]
 
 

@@ -124,15 +124,18 @@ class Compared:
         return fell(self.result.count, self.expected)
 
     @cached_property
+    def passes(self) -> CasePasses | None:
+        """With the skill, then and now; None without an accepted result."""
+        was = self.expected
+        return CasePasses(was.was, self.result.count, self.test.sample) if was else None
+
+    @cached_property
     def arms(self) -> tuple[CasePasses, CasePasses] | None:
         """With the skill and without, then and now; None if a baseline is not known."""
         was, baseline = self.expected, self.result.baseline
-        if not was or not was.baseline or not baseline:
+        if not self.passes or not was or not was.baseline or not baseline:
             return None
-        return (
-            CasePasses(was.was, self.result.count, self.test.sample),
-            CasePasses(was.baseline, baseline, self.test.sample),
-        )
+        return self.passes, CasePasses(was.baseline, baseline, self.test.sample)
 
     @property
     def lift_fell(self) -> float:
@@ -189,8 +192,7 @@ class AcceptedComparison(WithPair):
     model: str
     cases: tuple[Compared, ...]
     worse: tuple[Compared, ...]  # by evidence of their own
-    together_worse: bool  # the other cases together got worse too
-    together: str  # their passes, in words
+    together: str  # if the other cases together got worse, too: their passes, in words
     agent: str = CHAT
     drift: ModelDrift | None = None
     explained: tuple[Compared, ...] = ()  # cases that got worse because the model did
@@ -209,7 +211,7 @@ class AcceptedComparison(WithPair):
             return Standing("regressed", f"regression: {case.counts}")
         if case.test.regression:
             return Standing("regressed", case.test.regression)
-        if self.together_worse and case.fell:
+        if self.together and case.fell:
             return Standing("regressed", f"regression of {self._together}: {case.counts}")
         if self.drift and case.test.case in self._names_of_explained:
             if self.drift.fails:
@@ -239,10 +241,9 @@ class AcceptedComparison(WithPair):
     @property
     def of_whole(self) -> list[str]:
         """Why the run fails, of all cases together."""
-        whole = self.together_worse
-        reasons = [f"{self.pair}: regression of {self._together}: {self.together}"] if whole else []
-        fails = self.drift and self.drift.fails
-        return reasons + ([f"{self.pair}: {self.drift.words}"] if self.drift and fails else [])
+        reasons = [f"regression of {self._together}: {self.together}"] if self.together else []
+        reasons += [self.drift.words] if self.drift and self.drift.fails else []
+        return [f"{self.pair}: {reason}" for reason in reasons]
 
     def _is_worse(self, case: Compared) -> bool:
         return case.test.case in self._names_of_worse
@@ -294,37 +295,22 @@ def compare(
     groups: Mapping[Group, Sequence[Compared]], model_ids: Mapping[str, str] = _NOT_KNOWN
 ) -> list[AcceptedComparison]:
     """All groups of a run together: the more there are, the more evidence it takes."""
-    accepted = [
-        [(case, case.expected.was) for case in cases if case.expected] for cases in groups.values()
-    ]
-    drops = worsened(
-        [
-            [CasePasses(was, case.result.count, case.test.sample) for case, was in cases]
-            for cases in accepted
-        ]
-    )
+    skills = [[case.passes for case in cases if case.passes] for cases in groups.values()]
     baselines = [[case.arms[1] for case in cases if case.arms] for cases in groups.values()]
     return [
         _comparison(
-            group,
-            groups[group],
-            drop,
-            [case for case, _ in cases],
-            _drift(group, groups[group], drop, model_ids) if baseline_fell else None,
+            group, cases, drop, _drift(group, cases, drop, model_ids) if baseline_fell else None
         )
-        for group, cases, drop, baseline_fell in zip(
-            groups, accepted, drops, fell_together(baselines), strict=True
+        for (group, cases), drop, baseline_fell in zip(
+            groups.items(), worsened(skills), fell_together(baselines), strict=True
         )
     ]
 
 
 def _comparison(
-    group: Group,
-    cases: Sequence[Compared],
-    drop: Worsening,
-    accepted: Sequence[Compared],
-    drift: ModelDrift | None,
+    group: Group, cases: Sequence[Compared], drop: Worsening, drift: ModelDrift | None
 ) -> AcceptedComparison:
+    accepted = [case for case in cases if case.passes]
     worse, explained, together = drop.cases, list[Compared](), drop.together
     if drift and drift.explains:  # but not cases whose own lift fell
         level = _SHOWN / max(1, len(worse))
@@ -335,13 +321,15 @@ def _comparison(
             if index not in worse and (index in drop.cases or (together and case.fell))
         ]
         together = False
+    passes = (
+        f"{Count(*drop.now)} runs passed (accepted: {Count(*drop.before)}, p = {drop.p_value:.2g})"
+    )
     return AcceptedComparison(
         group.pair.skill,
         group.pair.subject.model,
         tuple(cases),
         tuple(accepted[index] for index in worse),
-        together,
-        f"{Count(*drop.now)} runs passed (accepted: {Count(*drop.before)}, p = {drop.p_value:.2g})",
+        passes if together else "",
         group.pair.subject.agent,
         drift,
         tuple(explained),
