@@ -29,6 +29,7 @@ from ..results.accepted import (
 from ..results.regressions import AcceptedComparison, CaseState, Compared, Present, unmatched_in
 from ..results.run import RunResults, judged
 from ..results.run_notes import run_notes
+from ..results.summary import SELECTED_BY_OUTCOME
 from ..settings import Settings
 from ..skills.trigger_loading import PREFIX
 from ..stats import EVIDENT_RUNS, CasePasses, worsened
@@ -178,15 +179,16 @@ def acceptance_writer(
     """Accept the results, if --skill-accept is given, and add a note for each skill."""
 
     def write() -> list[Path]:
-        apart = {row.pair for row in results.summaries if row.apart}
-        groups = [group for group in _groups(ledger) if group.pair not in apart]
+        withheld = {row.pair: row.why_withheld for row in results.summaries if row.apart}
+        withheld |= {group.pair: SELECTED_BY_OUTCOME for group in results.selected_to_fail}
+        groups = [group for group in _groups(ledger) if group.pair not in withheld]
         acceptances = list(_accept(groups, ledger, lower=settings.accept_lower))
         notes.extend(acceptance.note for acceptance in acceptances if acceptance.changes)
         refused = [text for acceptance in acceptances if (text := acceptance.refused)]
         hint = ("To accept that as well: ", Setting("accept_lower"), ".") if refused else ""
-        if refused or apart:
-            withheld = [f"nothing accepted of {reason}" for reason in results.withheld]
-            raise SettingsError("accept", f"{'; '.join([*withheld, *refused])}.", hint)
+        if refused or withheld:
+            nothing = [f"nothing accepted of {pair}: {why}" for pair, why in withheld.items()]
+            raise SettingsError("accept", f"{'; '.join([*nothing, *refused])}.", hint)
         return []
 
     if settings.accept:
@@ -331,6 +333,7 @@ def acceptance_notes(results: RunResults) -> list[str]:
 def something_to_accept(results: RunResults) -> bool:
     """Whether results are new, or better after a change, none fell, is gone or of another day.
 
+    Cases that were selected because they failed are the unlucky ones, or by now the lucky ones.
     What is better without a change is luck: to accept it would make the skill look worse later.
     """
     comparisons = results.comparisons
@@ -340,7 +343,8 @@ def something_to_accept(results: RunResults) -> bool:
     )
     fallen = any(case.fell for comparison in comparisons for case in comparison.cases)
     unmatched = {result.why for result in judged(results.unmatched, results.tests)}
-    return bool(news or unmatched) and unmatched <= {"changed"} and not (fallen or results.withheld)
+    unfit = fallen or results.withheld or results.selected_to_fail
+    return bool(news or unmatched) and unmatched <= {"changed"} and not unfit
 
 
 def _changed(case: Compared, results: RunResults) -> bool:

@@ -127,7 +127,8 @@ def run_before(
     settings: Settings, results: RunResults, root: Path
 ) -> tuple[Earlier | None, list[str]]:
     """The run of the history that a page compares this one with; the error if it is damaged."""
-    if not settings.html_file or not settings.history or settings.aa:
+    compares = settings.html_file and settings.history and not settings.aa
+    if not compares or results.selected_to_fail:
         return None, []
     entry = history.run_before(settings.runs_folder or history.default_folder(root), results)
     if entry is None:

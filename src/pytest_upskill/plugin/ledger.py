@@ -52,6 +52,7 @@ class Ledger:
         self._planned: dict[str, PlannedCase] = {}
         self._unmatched: tuple[Unmatched, ...] = ()
         self._idle_gates: tuple[str, ...] = ()
+        self._by_outcome = False
         self._untested: dict[str, str] = {}
         self._nodeids: dict[str, None] | None = None  # of the tests of skills; None without a plan
         self._collected: dict[str, None] = {}  # node ids of all tests that xdist workers collected
@@ -73,6 +74,7 @@ class Ledger:
         self._untested |= plan.untested
         self._unmatched = plan.unmatched or self._unmatched
         self._idle_gates = plan.idle_gates
+        self._by_outcome = plan.by_outcome
         self._nodeids = {**(self._nodeids or {}), **dict.fromkeys(plan.nodeids)}
 
     def add_collected(self, nodeids: Iterable[str]) -> None:
@@ -235,7 +237,7 @@ class Ledger:
 
     def results(self, settings: Settings, root: Path, interrupted: str | None = None) -> RunResults:
         """The results, after the last report."""
-        return RunResults(
+        results = RunResults(
             started=self._started,
             seconds=monotonic() - self._clock,
             skills=self._skills,
@@ -245,6 +247,7 @@ class Ledger:
             questions=self._questions(),
             gates=settings.gates,
             idle_gates=self._idle_gates,
+            by_outcome=self._by_outcome,
             looks=self._looks,
             unmatched=()
             if settings.accept or settings.aa
@@ -260,6 +263,8 @@ class Ledger:
             judge=settings.judge,
             max_age=settings.max_age,
         )
+        selected = results.selected_to_fail  # no gate can judge these
+        return replace(results, idle_gates=tuple(vars(settings.gates))) if selected else results
 
     def _questions(self) -> dict[tuple[str, str], str]:
         """The last message of each case; for a Python test, all it asked in its first trial."""

@@ -18,7 +18,7 @@ from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.subject import CHAT
 from .functions import asker_of
-from .items import CaseItem, ItemOfFile, is_skipped, is_trigger
+from .items import CaseItem, ItemOfFile, Unrunnable, is_skipped, is_trigger
 from .pytest_options import FLAGS, cli_value
 from .skill_files import SkillFile
 
@@ -66,6 +66,16 @@ def idle_gates(
     )
     idle = [gate for of_triggers in before - after for gate in _GATES[of_triggers]]
     return tuple(gate for gate in idle if cli_value(config, gate) is None)
+
+
+def selected_by_outcome(items: Iterable[pytest.Item], config: pytest.Config) -> bool:
+    """Whether --lf or --sw chose from the tests, by how they ended the last time."""
+    if config.getoption("stepwise", False):  # an option is missing if its plugin is disabled
+        return True
+    if not config.getoption("lf", False) or not config.cache:
+        return False
+    failed = config.cache.get("cache/lastfailed", {})
+    return all(item.nodeid in failed for item in items if not isinstance(item, Unrunnable))
 
 
 class _Labels(NamedTuple):

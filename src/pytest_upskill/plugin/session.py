@@ -49,7 +49,14 @@ from .items import BrokenCaseItem, NotAnswered, Unrunnable
 from .ledger import Ledger
 from .next_command import recording
 from .paths import Selected, ini_folder, select_skills
-from .planning import Announcement, idle_gates, lacking_lines, plan_of, untested
+from .planning import (
+    Announcement,
+    idle_gates,
+    lacking_lines,
+    plan_of,
+    selected_by_outcome,
+    untested,
+)
 from .pytest_options import cli_agent_flags, cli_value, message_of, spell
 from .run_settings import read_settings, with_upskill_config
 from .run_subjects import RunSubjects
@@ -286,6 +293,7 @@ class SkillSession:
                 untested=self._untested,
                 unmatched=self._unmatched,
                 idle_gates=self._idle_gates,
+                by_outcome=selected_by_outcome(session.items, self._config),
             )
             # Not in the controller, which collects nothing.
             if plan.nodeids or plan.untested or plan.unmatched:

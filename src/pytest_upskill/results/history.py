@@ -87,8 +87,10 @@ def default_folder(root: Path) -> Path:
 
 
 def worth_keeping(results: RunResults) -> bool:
-    """Whether there is any answer."""
-    return any(record.outcome != "errored" for record in results.records)
+    """Whether there is any answer, but not of cases that were selected because they failed."""
+    return not results.selected_to_fail and any(
+        record.outcome != "errored" for record in results.records
+    )
 
 
 def keep(results: RunResults, folder: Path, size_limit: int) -> Path:
@@ -182,7 +184,7 @@ def newest(folder: Path) -> dict[str, dict[str, KeptRow]]:
 def run_before(folder: Path, results: RunResults) -> KeptRun | None:
     """The newest run with a skill of these results on one of its models.
 
-    One that has fewer cases, by -k, --lf or Ctrl-C, is passed over if there is an older one that
+    One that has fewer cases, by -k or Ctrl-C, is passed over if there is an older one that
     has as many or all. Only heads are read; damaged files are skipped.
     """
     cases = Counter(test.pair for test in results.cases)

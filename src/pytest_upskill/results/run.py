@@ -24,7 +24,7 @@ from pydantic import (
 
 from .._util import grouped
 from .._util.git import Commit
-from .._util.json_forms import MOST, Amount, Number, Seconds, Whole
+from .._util.json_forms import MOST, Amount, Flag, Number, Seconds, Whole
 from .._util.keys import shown_words
 from .._util.texts import counted, message_line, one_line, shortened
 from ..options import DAY
@@ -207,6 +207,7 @@ class RunResults:
     questions: _Questions = field(default_factory=dict)  # by skill and case
     gates: Annotated[Gates, AfterValidator(_possible_gates)] = _NO_GATES
     idle_gates: tuple[str, ...] = ()  # that don't apply to what was selected
+    by_outcome: Flag = False  # whether tests were selected by how they ended (--lf, --sw)
     looks: Looks = ()  # of frugal runs
     commit: Commit | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -255,6 +256,7 @@ class RunResults:
             self.records_of,
             self.questions,
             self.missing,
+            self.selected_to_fail,
             {skill.name: skill.path for skill in self.skills},
             tuple(beside),
         )
@@ -344,6 +346,14 @@ class RunResults:
         }
 
     @cached_property
+    def selected_to_fail(self) -> frozenset[Group]:
+        """Where --lf or --sw left out cases, because they had passed; their rates say nothing."""
+        if not self.by_outcome:
+            return frozenset()
+        of_python = (test.group for test in self.tests if not test.of)  # whose number is not known
+        return frozenset([*of_python, *incomplete(self.tests)])
+
+    @cached_property
     def causes(self) -> list[Cause]:
         """Why answers are missing."""
         return causes_of(
@@ -382,7 +392,7 @@ class RunResults:
     @property
     def withheld(self) -> list[str]:
         """Why there is no verdict though every answer is there."""
-        return [f"{row.pair}: {row.why_apart}" for row in self.summaries if row.apart]
+        return [f"{row.pair}: {row.why_withheld}" for row in self.summaries if row.apart]
 
     # What came of it.
 
@@ -402,6 +412,7 @@ class RunResults:
                 tests=self._cases_of.get(pair, ()),
                 max_age=self.max_age,
                 started=self.started,
+                by_outcome=Group(pair, False) in self.selected_to_fail,
             )
             for skill in self.skills
             for label, model_id in self.model_ids.items()

@@ -22,6 +22,7 @@ from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .activation import Activation, activation_of
 
 _NO_RUNS: Final = Count(0, 0)
+SELECTED_BY_OUTCOME: Final = "only cases that failed the last time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ class Summary(WithPair):
     activation: Activation | None = None  # of an agent
     max_age: float = DAY  # seconds between arms that can be compared
     apart: bool = False  # whether those of a complete run are further apart
+    by_outcome: bool = False  # whether the cases were selected by how they ended the last time
     # What the lift can be, whatever the missing answers would be; None if none are missing.
     possible_lift: Interval | None = None
 
@@ -122,18 +124,23 @@ class Summary(WithPair):
 
     @property
     def incomplete(self) -> bool:
-        """Whether answers are missing, or too old to be compared: the others don't tell."""
-        return bool(self.errored or self.not_run or not self.by_case or self.apart)
+        """Whether answers are missing, or can't be compared: the others don't tell."""
+        return bool(self.errored or self.not_run or not self.by_case or self.why_withheld)
 
     @property
     def lift(self) -> float | None:
         """The score with the skill less that of the baseline, over complete runs."""
         skill, baseline = self.scored("skill"), self.scored("baseline")
-        return None if self.apart or skill is None or baseline is None else skill - baseline
+        return None if self.why_withheld or skill is None or baseline is None else skill - baseline
 
     @property
-    def why_apart(self) -> str:
-        """Why the arms can't be compared, with their dates; empty if they can."""
+    def why_withheld(self) -> str:
+        """Why the arms can't be compared, with their dates; empty if they can.
+
+        Cases that failed with the skill did no better than the baseline, whatever the skill does.
+        """
+        if self.by_outcome:
+            return SELECTED_BY_OUTCOME
         if not self.apart:
             return ""
         return f"arms more than {age_words(self.max_age)} apart: {self._asked_words}"
@@ -311,6 +318,7 @@ def summarize(
     tests: Iterable[PlannedCase] = (),
     max_age: float = DAY,
     started: datetime | None = None,
+    by_outcome: bool = False,
 ) -> Summary:
     """Sum up the records of one skill on one model, of a run that ``started`` then.
 
@@ -369,7 +377,10 @@ def summarize(
             (record for case in complete.values() for run in case.runs for record in run.values()),
             max_age,
         ),
-        possible_lift=_possible_lift(records, not_run, again, max_age, started),
+        by_outcome=by_outcome,
+        possible_lift=None
+        if by_outcome
+        else _possible_lift(records, not_run, again, max_age, started),
     )
 
 

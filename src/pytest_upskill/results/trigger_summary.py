@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -101,16 +101,18 @@ class TriggerSummary(WithPair):
     path: Annotated[str, Field(exclude=True)] = ""  # of the skill
     # Options of `describe` for the other skills of the run.
     beside: Annotated[tuple[str, ...], Field(exclude=True)] = ()
+    by_outcome: Annotated[bool, Field(exclude=True)] = False  # how the queries were selected
 
     @property
     def incomplete(self) -> bool:
-        return bool(self.errored or self.not_run or not self.trials)
+        return bool(self.errored or self.not_run or self.by_outcome or not self.trials)
 
     @property
     def missing_words(self) -> str:
         """What is missing; empty if nothing is."""
         parts = [f"{counted(self.errored, 'trial')} without a result"] if self.errored else []
         parts += [f"{counted(self.not_run, 'query')} not run"] if self.not_run else []
+        parts += ["only queries that failed the last time"] if self.by_outcome else []
         return " and ".join(parts) or ("" if self.trials else NO_QUERY)
 
     def wrong(self, should_open: bool) -> list[QueryRate]:
@@ -228,6 +230,7 @@ def trigger_summaries(
     records_of: Callable[[PlannedCase], Sequence[Record]],
     questions: Mapping[tuple[str, str], str],
     missing: Mapping[Group, int],
+    by_outcome: Collection[Group],
     paths: Mapping[str, str],
     beside: tuple[str, ...] = (),
 ) -> list[TriggerSummary]:
@@ -257,6 +260,7 @@ def trigger_summaries(
                 agent_version=agents_in(records).get(agent, ""),
                 path=paths.get(skill, ""),
                 beside=beside,
+                by_outcome=group in by_outcome,
             )
         )
     return summaries

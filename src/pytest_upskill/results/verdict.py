@@ -228,7 +228,7 @@ def missing_words(row: Summary) -> str:
     """``2 answers missing and 1 case not run``."""
     parts = [f"{counted(row.errored, 'answer')} missing"] if row.errored else []
     parts += [f"{counted(row.not_run, 'case')} not run"] if row.not_run else []
-    parts += [row.why_apart] if row.apart else []
+    parts += [row.why_withheld] if row.why_withheld else []
     return " and ".join(parts) or "no answers"
 
 

@@ -201,6 +201,7 @@ class Plan:
     nodeids: tuple[str, ...] = ()  # of all tests of skills, also those that ask nothing
     untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
     idle_gates: tuple[str, ...] = ()  # that don't apply to what was selected
+    by_outcome: bool = False  # whether tests were selected by how they ended the last time
 
     def questions(self) -> Iterable[Question]:
         return (trial.question for trial in self.trials())
