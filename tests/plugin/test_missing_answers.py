@@ -49,5 +49,7 @@ def test_no_word_while_the_hard_cases_are_missing(pytester: pytest.Pytester) -> 
     screen = " ".join(run.screen.split())
     for text in (screen, comment, page):
         assert row["sentence"] in text
+        assert f"{more}/24" in text  # instead of a rate of the easy cases
+        assert "worse with the skill" not in text
         assert "asked again after errors: baseline 0, skill 64" in text
     assert not VERDICTS.search(screen + comment)

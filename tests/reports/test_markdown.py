@@ -105,10 +105,11 @@ def test_notable_cases_are_listed_below_the_verdict() -> None:
         return number == 1 or (arm == "baseline") == (number == 0 or number == 2)
 
     made = made_run(cases=4, runs=3, passes=passes)
-    records = [replace(record, case=f"{record.case}*") for record in made.records]
-    text = markdown_summary(replace(made, records=tuple(records)))
+    records = tuple(replace(record, case=f"{record.case}*") for record in made.records)
+    tests = tuple(replace(test, case=f"{test.case}*") for test in made.tests)
+    text = markdown_summary(replace(made, records=records, tests=tests))
     assert re.search(r"\n  - [a-z ]+: case-0\\\*, case-2\\\*\n  - [a-z ]+: case-1\\\*\n", text)
-    assert Page(text).tags["ul"] == 2
+    assert Page(text.partition("### Failed")[0]).tags["ul"] == 2
     details = Page(markdown_summary(made)).texts["details"]
     assert ["Without the skill: passed 3 of 3 runs." in words for words in details] == [True, True]
 

@@ -77,6 +77,13 @@ SECONDS: Final = Unit(seconds, _decimal_change)
 PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)  # one answer has too many zeros
 
 
+_RATES: Final = {
+    f"{arm}_{name}"
+    for arm in ("baseline", "skill", "previous")
+    for name in (_SCORE, *_FIELDS.values())
+}
+
+
 @dataclass(frozen=True)
 class Number:
     """A number of a skill on a model: a column of tables and perhaps a metric of ``runs``.
@@ -104,7 +111,9 @@ class Number:
     write: Callable[[Any, str], str | None] | None = None  # `text`, if amounts don't say it
 
     def amounts(self, row: SummaryRow) -> list[float | None]:
-        values = [field_of(row, field) for field in self.fields]
+        """Rates are not known while answers are missing: those that are there may be easy cases."""
+        hidden = _RATES if row.verdict == "incomplete" else ()
+        values = [None if field in hidden else field_of(row, field) for field in self.fields]
         return [None if value is None else self.unit.factor * value for value in values]
 
     def field_names(self, row: SummaryRow) -> list[str]:
@@ -131,7 +140,8 @@ class Number:
         return None if amount is None else self.unit.text(amount)
 
     def bounds_of(self, row: SummaryRow) -> Bounds | None:
-        return _bounds(row, self.bounds) if self.bounds else None
+        hidden = row.verdict == "incomplete" and self.bounds in _RATES
+        return _bounds(row, self.bounds) if self.bounds and not hidden else None
 
     def bounds_text(self, row: SummaryRow) -> str | None:
         """``+10 to +42``."""
@@ -218,7 +228,7 @@ def _both(field: str) -> tuple[str, str]:
 
 def _checks(row: SummaryRow, arrow: str) -> str | None:
     """Of an answer in each arm, on average; None unless all answers have the same number."""
-    if row.baseline_uneven or row.skill_uneven:
+    if row.baseline_uneven or row.skill_uneven or row.verdict == "incomplete":
         return None
     arms = [
         (row.baseline_checks_passed, row.baseline_checks_total, row.baseline_graded),
@@ -252,6 +262,23 @@ def _possible_lift(row: SummaryRow, _: str) -> str | None:
     return span(*possible) if possible else None
 
 
+def _counts(row: SummaryRow, asked: int, errored: int, passed: int) -> str | None:
+    """``9/18``, of the answers in an arm, where others are missing."""
+    return (
+        f"{passed:,}/{asked - errored:,}"
+        if row.verdict == "incomplete" and asked > errored
+        else None
+    )
+
+
+def _baseline_counts(row: SummaryRow, _: str) -> str | None:
+    return _counts(row, row.baseline_asked, row.baseline_errored, row.baseline_passed)
+
+
+def _skill_counts(row: SummaryRow, _: str) -> str | None:
+    return _counts(row, row.skill_asked, row.skill_errored, row.skill_passed)
+
+
 def _opened(row: SummaryRow, _: str) -> str | None:
     return None if row.activated is None else f"{row.activated:,}/{row.activated_trials:,}"
 
@@ -264,8 +291,11 @@ WITHOUT: Final = Number(
     bar=True,
     priority=60,
     row_counts=lambda row: not _is_aa(row),
+    write=_baseline_counts,
 )
-WITH: Final = Number("score", "with", ("skill_SCORE",), RATE, bar=True, priority=KEEP)
+WITH: Final = Number(
+    "score", "with", ("skill_SCORE",), RATE, bar=True, priority=KEEP, write=_skill_counts
+)
 LIFT: Final = Number(
     "lift",
     "lift",

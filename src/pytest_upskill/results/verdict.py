@@ -84,7 +84,9 @@ class Verdict:
 
     @property
     def worse(self) -> tuple[str, ...]:
-        """Cases that do worse with the skill."""
+        """Cases that do worse with the skill; while answers are missing, these may be chosen."""
+        if self.word == "incomplete":
+            return ()
         return self._cases(lambda baseline, skill: skill < baseline - ROUNDING)
 
     @property

@@ -100,7 +100,8 @@ def _table(
 def _cell(number: Number, row: SummaryRow, layout: _Layout, look: TerminalLook) -> Cell:
     marks = look.marks
     if number.bar:
-        return Cell(_bar(number.amount(row), layout, marks))
+        rate = number.amount(row)
+        return Cell(number.text(row) or "-" if rate is None else _bar(rate, layout, marks))
     # Costs are long, so they are the first to take two lines.
     split = layout.split or (layout.stacked and number is COST)
     arrow = f"{marks.arrow}\n" if split else f"{layout.gap}{marks.arrow}{layout.gap}"
@@ -114,9 +115,7 @@ def _cell(number: Number, row: SummaryRow, layout: _Layout, look: TerminalLook) 
     return Cell(text, {"red": True} if number.alarm and number.amount(row) else {})
 
 
-def _bar(rate: float | None, layout: _Layout, marks: Marks) -> str:
-    if rate is None:
-        return "-"
+def _bar(rate: float, layout: _Layout, marks: Marks) -> str:
     bar, number = marks.bar(rate, layout.bar), percent(rate).rjust(4)
     if not layout.stacked:
         return f"{bar} {number}"

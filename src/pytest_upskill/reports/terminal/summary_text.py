@@ -286,9 +286,9 @@ def _matrix_cell(verdict: Verdict | None, marks: Marks) -> Cell:
         return Cell("- ")
     row = row_of(verdict)
     rates = [WITHOUT.amount(row), WITH.amount(row)]
-    text = marks.arrow.join(str(round(100 * rate)) for rate in rates if rate is not None) or "-"
+    shown_rates = marks.arrow.join(str(round(100 * rate)) for rate in rates if rate is not None)
     lift = LIFT.text(row) or ""
-    text += f" {lift}" if lift else ""
+    text = " ".join(filter(None, [shown_rates, lift])) or "-"
     if verdict.word == "incomplete":
         return Cell(f"{text}{_INCOMPLETE}", {"red": True}, _INCOMPLETE)
     return Cell(f"{text} ", lift_style(verdict.word) if lift else {}, lift)
