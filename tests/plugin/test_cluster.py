@@ -80,7 +80,7 @@ def records(pytester: pytest.Pytester) -> list[dict[str, Any]]:
     """All of them, without what differs from run to run."""
     data = json.loads((pytester.path / "out.json").read_text(encoding="utf-8"))["records"]
     for record in data:
-        del record["seconds"]
+        del record["seconds"], record["asked_at"]
         for turn in record.get("transcript", ()):
             turn.pop("seconds", None)
     return sorted(data, key=lambda one: (one["case"], one["arm"], one["run"]))

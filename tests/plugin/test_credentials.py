@@ -82,6 +82,7 @@ def test_the_command_that_accepts_holds_no_password(
         common = ["--skill", "skills", "--model", "qwen", *words, "-n", workers, "--skill-fresh"]
         pytester.runpytest_inprocess(*common, "--skill-accept")
         answer[0] = "gate up"
+        write_skill(pytester.path / "skills/gate", [case("q", "gate up", id="a")], body="Better.")
         result = pytester.runpytest_inprocess(*common, *REPORTS)
         assert server.asked[-1].headers["authorization"] == f"Basic {CODED}"
     left = left_by(pytester.path, result)

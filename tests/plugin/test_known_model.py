@@ -15,7 +15,6 @@ def test_rates_follow_the_chances(pytester: pytest.Pytester) -> None:
         assert (row["verdict"], row["skill_tokens"]) == (HELPS, 60)
         growth = pytest.approx(60 / row["baseline_tokens"] - 1)
         assert row["token_change"] == row["token_change_low"] == row["token_change_high"] == growth
-        assert row["seconds_change_low"] < row["seconds_change"] < row["seconds_change_high"]
         again = known.run("--skill-runs", "5").summary  # from the store
         assert len(known.server.asked) == 80
     assert again["lift"] == row["lift"]
