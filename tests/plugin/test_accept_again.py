@@ -76,6 +76,8 @@ def test_what_is_better_is_offered_only_after_a_change(
         lucky = known.run("--skill-runs", "3", "--skill-fresh")
     assert "better than accepted: c0" in " ".join(lucky.screen.split())
     assert (lucky.status, offers_to_accept(lucky)) == (0, edited)
+    # What is accepted is not the draw that was chosen for being good.
+    assert ("--skill-accept --skill-fresh" in " ".join(lucky.ending)) == edited
 
 
 def test_a_skill_that_changed_is_accepted_as_it_is_now(
@@ -113,6 +115,7 @@ def test_no_case_is_dropped_unless_asked_for(pytester: pytest.Pytester) -> None:
         known.write()
         new = known.run("--skill-runs", "1")
         assert offers_to_accept(new)
+        assert "--skill-fresh" not in " ".join(new.ending)
         known.chances["skill"] = 0.0
         known.cases = 2
         known.write("worse")  # two accepted cases fell, one is gone

@@ -40,10 +40,20 @@ def test_a_model_that_got_worse_is_not_blamed_on_the_skill(
         assert "failed" in run.outcomes
     else:
         assert run.gate == {"passed": True, "reasons": []}
-        assert said in " ".join(run.screen.split())
+        assert said in " ".join(run.ending)
         assert "failed" not in run.outcomes
     assert run.status == (rule == "fail")
     assert "regression" not in run.screen
+
+
+def test_without_a_baseline_it_may_be_the_model(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = ("--skill-no-baseline", "-o", "skill_drift=warn")
+    run = accepted_and_later(pytester, monkeypatch, *args, baseline=0.4, skill=0.65)
+    (reason,) = run.gate["reasons"]
+    assert "regression of the skill as a whole" in reason
+    assert "may be the model" in reason
 
 
 @pytest.mark.parametrize(

@@ -334,17 +334,26 @@ def something_to_accept(results: RunResults) -> bool:
     """Whether results are new, or better after a change, none fell, is gone or of another day.
 
     Cases that were selected because they failed are the unlucky ones, or by now the lucky ones.
-    What is better without a change is luck: to accept it would make the skill look worse later.
     """
     comparisons = results.comparisons
-    news = any(
-        comparison.unknown or any(_changed(case, results) for case in comparison.of_kind("better"))
-        for comparison in comparisons
-    )
+    news = any(comparison.unknown for comparison in comparisons) or is_better(results)
     fallen = any(case.fell for comparison in comparisons for case in comparison.cases)
     unmatched = {result.why for result in judged(results.unmatched, results.tests)}
     unfit = fallen or results.withheld or results.selected_to_fail
     return bool(news or unmatched) and unmatched <= {"changed"} and not unfit
+
+
+def is_better(results: RunResults) -> bool:
+    """Whether a case is, after a change.
+
+    What is better without one is luck: to accept it would make the skill look worse later. After a
+    change it may be luck, too, so that other answers should be accepted than those that say so.
+    """
+    return any(
+        _changed(case, results)
+        for comparison in results.comparisons
+        for case in comparison.of_kind("better")
+    )
 
 
 def _changed(case: Compared, results: RunResults) -> bool:
@@ -361,8 +370,7 @@ def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:
     """Models that got worse, and cases that did, which could be chance."""
     lines = []
     for comparison in comparisons:
-        drift = comparison.drift
-        if drift and not drift.fails:
+        if (drift := comparison.drift) and not drift.fails:
             lines.append(f"{comparison.pair}: {drift.words}.")
         if chance := comparison.of_kind("could be chance"):
             lines.append(

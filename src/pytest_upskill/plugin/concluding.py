@@ -28,7 +28,13 @@ from ..results.run_notes import untested_notes
 from ..settings import Gates, Settings
 from ..trials.answer import NoAnswer
 from ..trials.plan import SkillInfo
-from .accepting import acceptance_notes, acceptance_writer, something_to_accept, worse_notes
+from .accepting import (
+    acceptance_notes,
+    acceptance_writer,
+    is_better,
+    something_to_accept,
+    worse_notes,
+)
 from .artifacts import (
     add_to_suite,
     keep_in_history,
@@ -151,9 +157,16 @@ class Conclusion:
     def _acceptance(self, results: RunResults) -> list[str]:
         """The results beside the accepted ones, and how to accept them."""
         notes = acceptance_notes(results)
-        if something_to_accept(results):
-            notes.append(f"To accept: {shown_command(accepting(self._config))}")
+        if command := self._accept_command(results):
+            notes.append(f"To accept: {shown_command(command)}")
         return [*notes, *self._accepted]
+
+    def _accept_command(self, results: RunResults) -> list[str]:
+        """Empty if there is nothing to accept."""
+        if not something_to_accept(results):
+            return []
+        may_ask = not self._settings.replay_file and self._settings.batch != "submit"
+        return accepting(self._config, fresh=may_ask and is_better(results))
 
     def _notes(self, results: RunResults, acceptance: Sequence[str]) -> list[str]:
         """Notes below the summary."""
@@ -235,6 +248,9 @@ class Conclusion:
             notes += untested_notes(results) or [NOTHING_TESTED]
         if results and quiet:
             notes += [*worse_notes(results.comparisons), *self._accepted, *self._trouble(results)]
+        elif results:  # they would fail the run unless they are just to be warned of
+            drifts = (drift for drift in results.drifts if drift.explains and not drift.fails)
+            notes += [f"{drift.pair}: {drift.words}." for drift in drifts]
         hint, command = self._next(session, failed=failed)
         return Ending(
             failed=failed,
@@ -291,13 +307,13 @@ class Conclusion:
         if session.testsfailed:
             cached = config.pluginmanager.hasplugin("lfplugin")
             return "", only_failures(config) if cached else same_command(config, "-vv")
-        if results and something_to_accept(results):
-            return "", accepting(config)
+        if results and (command := self._accept_command(results)):
+            return "", command
         if not results or not results.records:
             return "", listing(config)
         if settings.html_file and settings.html_file in self._written:
-            command = opener(os.environ)
-            return "", [command, shown(settings.html_file)] if command else []
+            browser = opener(os.environ)
+            return "", [browser, shown(settings.html_file)] if browser else []
         if not failed and not _small_model_notes(specs) and _worth_accepting(results, settings):
             return _HELPS, accepting(config)
         return "", with_page(config)

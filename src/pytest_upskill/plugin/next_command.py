@@ -50,8 +50,9 @@ def listing(config: pytest.Config) -> list[str]:
     return [*_without(same_command(config), {"-k", "-m"}), "--collect-only", "-q"]
 
 
-def accepting(config: pytest.Config) -> list[str]:
-    return same_command(config, FLAGS["accept"])
+def accepting(config: pytest.Config, *, fresh: bool = False) -> list[str]:
+    """Accept these answers, or ``fresh`` ones."""
+    return same_command(config, FLAGS["accept"], *([FLAGS["fresh"]] if fresh else []))
 
 
 def recording(config: pytest.Config, file: Path | None) -> list[str]:

@@ -324,6 +324,8 @@ def _comparison(
     passes = (
         f"{Count(*drop.now)} runs passed (accepted: {Count(*drop.before)}, p = {drop.p_value:.2g})"
     )
+    if any(case.expected and case.expected.baseline and not case.arms for case in accepted):
+        passes += "; it may be the model, as the baseline was not asked"
     return AcceptedComparison(
         group.pair.skill,
         group.pair.subject.model,
