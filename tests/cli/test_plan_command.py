@@ -72,6 +72,7 @@ def test_a_run_of_the_planned_size_finds_the_lift(
     """The pilot tells the baseline; then as many cases as planned are asked."""
     with KnownModel(pytester, 8, baseline=[0.1, 0.6] * 4, skill=[0.1, 0.6] * 4) as known:
         known.run("--skill-runs", "3")
+        known.run("--skill-runs", "1", "-k", "c1")  # says less of the cases than all of them did
         (plan,) = planned(capsys, "skills/gate", "--lift", "50", "--runs", "3")["plans"]
         assert plan["model"] == "m"
         assert 0.2 < plan["baseline_rate"] < 0.5

@@ -196,6 +196,20 @@ def test_a_small_lift_is_not_said_to_be_no_help() -> None:
     assert "opened in 10 of 10 trials;" in verdict.sentence
 
 
+@pytest.mark.parametrize(
+    ("opens", "advised"), [(lambda case, _: case % 2 == 0, False), (ALL, True)]
+)
+def test_nothing_is_said_of_the_text_if_those_who_opened_it_may_be_helped(
+    opens: Opens, advised: bool
+) -> None:
+    """The lift of all is shown to be small, that of an opening is not."""
+    (verdict,) = agent_run(
+        cases=60, passes=lambda case, _m, arm, _r: case % 6 != (arm == "skill"), opens=opens
+    ).verdicts
+    assert verdict.word == NO_EFFECT
+    assert ("did not help" in verdict.sentence) is advised
+
+
 def test_skills_that_were_opened_instead_are_named() -> None:
     results = agent_run(cases=4, opens=lambda case, _run: case == 0)
     other = [

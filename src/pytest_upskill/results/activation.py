@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Final
 
 from .._util.texts import one_line, points, span
-from ..stats import ROUNDING, Interval, Lift, wilson
+from ..stats import RELEVANT_LIFT, ROUNDING, Interval, Lift, wilson
 from ..trials.records import Record
 
 _SELDOM: Final = 0.5
@@ -105,7 +105,7 @@ def activation_words(
             f"never opened in {trials}{_opened_instead(activation)}, so this says nothing of its "
             "text: let the description say when to use it, or write cases that need it"
         )
-    rivals, advice = _opened_instead(activation), _advice(activation, word, lift)
+    rivals, advice = _opened_instead(activation), _advice(activation, word, lift, effect)
     per_opening = (
         f", {points(effect.lift)} points per opening ({span(effect.low, effect.high)})"
         if effect
@@ -122,8 +122,10 @@ def _opened_instead(activation: Activation) -> str:
     return f" (instead: {', '.join(named)})" if named else ""
 
 
-def _advice(activation: Activation, word: str | None, lift: Lift | None) -> str:
-    """Only what is shown: by the word, and by the interval of how often it is opened."""
+def _advice(
+    activation: Activation, word: str | None, lift: Lift | None, effect: Lift | None
+) -> str:
+    """Only what is shown: by the word, and by intervals: how often it is opened, and helps then."""
     if word == "hurts" and lift and -lift.lift > activation.rate + ROUNDING:
         # More is lost than the trials that opened it could lose.
         return ": answers got worse where it was not opened, too, so look at those first"
@@ -136,6 +138,8 @@ def _advice(activation: Activation, word: str | None, lift: Lift | None) -> str:
         return ": a description that says when to use it may help more often"
     if word in ("no effect shown", "too few cases to tell") and at_most < _SELDOM:
         return ": work on the description first, then judge its text"
-    if word == "no effect shown" and lift and lift.lift <= 0:
+    per_opening = effect or lift
+    excludes_help = per_opening is not None and per_opening.high < RELEVANT_LIFT
+    if word == "no effect shown" and lift and lift.lift <= 0 and excludes_help:
         return " but did not help: work on its text"
     return ""

@@ -11,7 +11,7 @@ import secrets
 import time
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -170,13 +170,18 @@ def find(kept: Sequence[KeptRun], text: str) -> KeptRun:
     raise ResultsError(one_line(text, 60), f"matches several runs: {names}", "Give more of the id.")
 
 
-def newest(folder: Path) -> dict[str, dict[str, KeptRow]]:
-    """The newest row with a pass rate by skill and model; damaged files are skipped."""
+def newest(
+    folder: Path, fits: Callable[[SummaryRow], bool] = lambda row: row.skill_rate is not None
+) -> dict[str, dict[str, KeptRow]]:
+    """The newest row that fits, by skill and model; damaged files are skipped.
+
+    Of a run of triggers alone, a row has no pass rate.
+    """
     rows: dict[str, dict[str, KeptRow]] = {}
     for run in runs(folder):
         with suppress(ResultsError):
             for row in run.head.summary:
-                if row.skill_rate is not None:  # a run of triggers alone has none
+                if fits(row):
                     rows.setdefault(row.skill, {}).setdefault(row.label, KeptRow(run, row))
     return rows
 

@@ -91,8 +91,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
 def run_plan(args: argparse.Namespace) -> tuple[str, int]:
     file = skill_file(find_skill(args.skill, os.environ))
     label, cases = labels_of([file])[file], _present_cases(file.parent)
-    kept = newest(runs_folder(None, Path.cwd())).get(label, {})
-    kept = {name: row for name, row in kept.items() if row.row.baseline_rate is not None}
+    kept = _kept_rows(label)
     models = args.model or list(kept)[:1]
     rows = list(dict.fromkeys(map(kept.get, models))) or [None]  # None: no run on it yet
     plans = [_planned(args, row, cases, max(1, len(models))) for row in rows]
@@ -106,6 +105,14 @@ def run_plan(args: argparse.Namespace) -> tuple[str, int]:
     for plan in plans:
         blocks += [textwrap.fill(f"{plan.basis}.", _WIDTH), _table(plan.rows, cases)]
     return "\n\n".join([*blocks, textwrap.fill(_ADVICE, _WIDTH)]), 0
+
+
+def _kept_rows(label: str) -> dict[str, KeptRow]:
+    """The newest of each model with a baseline, of all cases if there is one."""
+    folder = runs_folder(None, Path.cwd())
+    rows = newest(folder, lambda row: row.baseline_rate is not None).get(label, {})
+    whole = newest(folder, lambda row: row.baseline_rate is not None and row.whole)
+    return rows | whole.get(label, {})
 
 
 def _present_cases(folder: Path) -> int:
