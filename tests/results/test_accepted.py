@@ -142,10 +142,11 @@ def test_an_update_drops_what_it_is_told_to() -> None:
     now = replace(MODEL, cases={"b": B})
     after = before.updated("haiku", now, existing=("b", "c"), dropped=("a", "c"))
     assert set(after.models["haiku"].cases) == {"b", "test_x::test_y"}
-    without = before.without("haiku", ["a", "b"])
+    nothing = replace(MODEL, cases={})
+    without = before.updated("haiku", nothing, dropped=("a", "b"))
     assert set(without.models["haiku"].cases) == {"c", "test_x::test_y"}
     both = AcceptedResults(models={"haiku": MODEL, "opus": MODEL})
-    assert both.without("haiku", ["a", "b"]).models == {"opus": MODEL}
+    assert both.updated("haiku", nothing, dropped=("a", "b")).models == {"opus": MODEL}
 
 
 def test_a_changed_case_has_no_accepted_result() -> None:

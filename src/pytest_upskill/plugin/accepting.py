@@ -266,10 +266,8 @@ def _accept(groups: Iterable[_Group], ledger: Ledger, *, lower: bool) -> Iterato
                 now = accepted
                 cases = {case: result for case, result in cases.items() if case not in known}
             gone = dropped if lower else []
-            if cases:
-                results = results.updated(label, replace(now, cases=cases), group.existing, gone)
-            elif gone:
-                results = results.without(label, gone)
+            present = replace(now if cases else accepted, cases=cases)
+            results = results.updated(label, present, group.existing, gone)
             yield _Acceptance(group, cases, lowered, dropped, lower)
         if results != before:
             write_results(folder, results)

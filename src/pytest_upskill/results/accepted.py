@@ -144,7 +144,7 @@ class AcceptedResults:
         existing: Collection[str] = (),
         dropped: Collection[str] = (),
     ) -> "AcceptedResults":
-        """With the cases of this run on a model added, and others dropped.
+        """With the cases of this run on a model added, and others dropped; without empty models.
 
         ``existing`` lists the cases of the skill's file: any other with the question of a case of
         this run is the same one under an earlier id.
@@ -157,15 +157,7 @@ class AcceptedResults:
             if case not in dropped
             and (case in existing or PYTHON_MARK in case or result.case_digest not in digests)
         }
-        return self._with(model, replace(present, cases={**unchanged, **present.cases}))
-
-    def without(self, model: str, dropped: Collection[str]) -> "AcceptedResults":
-        """Without some cases of a model, and without the model if these were all."""
-        accepted = self.models[model]
-        cases = {case: result for case, result in accepted.cases.items() if case not in dropped}
-        return self._with(model, replace(accepted, cases=cases))
-
-    def _with(self, model: str, results: ModelResults) -> "AcceptedResults":
+        results = replace(present, cases={**unchanged, **present.cases})
         models = {**self.models, model: results}
         return replace(self, models={name: of for name, of in models.items() if of.cases})
 
