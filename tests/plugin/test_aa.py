@@ -33,6 +33,10 @@ def test_a_skill_does_not_differ_from_itself(pytester: pytest.Pytester) -> None:
     assert run.status == 0  # cases that fail are no news
     assert run.outcomes["xfailed"] > 0
     assert "helps" not in run.screen
+    is_wide = max(-row["change_low"], row["change_high"]) >= 0.2
+    assert ("too few cases to tell" in row["sentence"]) == is_wide
+    assert any(line.startswith("· gate too few cases to tell") for line in run.ending) == is_wide
+    assert is_wide
     assert ">A/A<" in (pytester.path / "a.html").read_text()
     kept = runs(default_folder(pytester.path))
     assert len(kept) == 1  # the ordinary run

@@ -105,9 +105,19 @@ def test_one_sentence(cases: Cases, tokens: Any, sentence: str) -> None:
 
 def test_no_effect_shown_says_which_lift_so_many_cases_could_show() -> None:
     few = verdict((0, 0), (0, 0), tokens=(None, None))
-    assert few.sentence == "0 points (-84 to +84); 2 cases can't show any lift"
+    assert few.sentence == "0 points (-84 to +84); 2 cases can show no lift with 80% power"
     even = verdict(*[(0, 0)] * 10, tokens=(None, None))
-    assert even.sentence.endswith("; 10 cases can show a lift of 59+ points")
+    assert even.sentence.endswith("; 10 cases can show a lift of 59+ points with 80% power")
+    row = summary(*[(0, 0)] * 20)
+    pairs = tuple(replace(case, sample=f"{n // 2}") for n, case in enumerate(row.by_case))
+    (grouped,) = verdicts_of([replace(row, by_case=pairs)])
+    assert "; 10 groups can show a lift of " in grouped.sentence
+
+
+def test_a_loss_that_is_still_possible_is_named() -> None:
+    """No lift is: the baseline leaves no room for it."""
+    loss = verdict(*[(1, 1)] * 18, *[(1, 0)] * 2, tokens=(None, None))
+    assert loss.sentence == "-10 points (-30 to +9); a loss of 20 points is not ruled out"
 
 
 def test_several_models_have_a_stricter_level() -> None:
@@ -312,7 +322,7 @@ def test_several_models_can_show_less_and_the_sentence_says_so() -> None:
     assert (alone.word, alone.detectable_lift is None) == ("helps", False)
     for verdict in made_run(cases=5, models=("a", "b"), passes=all_gain).verdicts:
         assert verdict.word == "too few cases to tell"
-        assert "5 cases for 2 models can't show any lift" in verdict.sentence
+        assert "5 cases for 2 models can show no lift with 80% power" in verdict.sentence
         assert verdict.detectable_lift is None
     for verdict in made_run(cases=12, models=("a", "b"), passes=all_gain).verdicts:
         assert verdict.word == "helps"
@@ -392,7 +402,7 @@ def test_the_sentence_says_what_points_and_percentages_are_of() -> None:
     needless = of_checks([(7, 7)] * 18 + [(6, 7), (7, 6)])
     assert "99% of checks pass without it" in needless.sentence
     unclear = of_checks([(1, 6), (6, 1), (3, 4), (2, 6), (5, 4), (0, 4)])
-    assert unclear.sentence.endswith("+ points of checks")
+    assert unclear.sentence.endswith("+ points of checks with 80% power")
     alone = of_checks(arms=("skill",))
     assert alone.sentence == "83% of checks pass with the skill (0% of cases)"
     other = of_checks(arms=("skill",), score="pass")

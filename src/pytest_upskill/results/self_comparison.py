@@ -3,7 +3,7 @@
 from typing import Final
 
 from .._util.texts import counted
-from ..stats import ByChance, shown_by_chance
+from ..stats import RELEVANT_LIFT, ByChance, Lift, shown_by_chance
 from ..trials.arm import AGAIN, SKILL
 from .arm_comparison import Comparison
 from .summary import CaseSummary, Summary, cases_by_sample
@@ -35,8 +35,15 @@ def aa_words(row: Summary, over: Comparison, by_chance: ByChance) -> str:
     )
     if lift.shown:
         return f"A/A: {over.lift_words}: the same skill differs from itself; {cry_wolf}; {_CAUSES}"
+    if not rules_out_relevant(lift):
+        return f"A/A: {over.lift_words}: too few cases to tell; {cry_wolf}"
     return f"A/A: {over.lift_words}: no difference shown, as it should be; {cry_wolf}"
 
 
+def rules_out_relevant(lift: Lift) -> bool:
+    """Whether the arms can't differ by what would matter."""
+    return lift.low > -RELEVANT_LIFT and lift.high < RELEVANT_LIFT
+
+
 def _percent(share: float) -> str:
-    return "fewer than 1%" if share < 0.005 else f"{share:.0%}"
+    return "fewer than 1%" if share < 0.01 else f"{share:.0%}"

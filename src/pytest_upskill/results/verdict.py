@@ -9,6 +9,7 @@ from .._util.texts import counted, dollars, first_few, one_line, points
 from ..settings import Score
 from ..stats import (
     LEVEL,
+    POWER,
     RELEVANT_LIFT,
     ROUNDING,
     ByChance,
@@ -139,8 +140,9 @@ def _verdict(
     scores = row.scores(over="baseline")
     smallest = detectable_lift(scores, level_per_model) if scores else None
     over = comparisons.get("baseline")
-    word = _word(row, over.lift if over else None)
-    outlook = _outlook(row, smallest, models) if word in _OPEN else ""
+    lift = over.lift if over else None
+    word = _word(row, lift)
+    outlook = _outlook(row, lift, smallest, models) if word in _OPEN else ""
     effect = _lift_per_opening(row, over, level)
     sentence = _sentence(row, word, over, effect, outlook)
     return Verdict(row, comparisons, word, sentence, smallest, effect)
@@ -234,15 +236,19 @@ def missing_words(row: Summary) -> str:
     return " and ".join(parts) or "no answers"
 
 
-def _outlook(row: Summary, smallest: float | None, models: int) -> str:
-    """Which lift so many cases could show at all."""
+def _outlook(row: Summary, lift: Lift | None, smallest: float | None, models: int) -> str:
+    """Which lift so many cases are likely to show; or that just a loss is still possible."""
     scores = row.scores(over="baseline")
-    if not scores:
+    if not scores or not lift:
         return ""
-    cases = counted(len(scores), "case") + (f" for {models} models" if models > 1 else "")
+    if lift.low <= -RELEVANT_LIFT and lift.high < RELEVANT_LIFT:
+        return f"a loss of {size_of(RELEVANT_LIFT)} is not ruled out"
+    noun = "case" if len(scores) == len(row.by_case) else "group"
+    cases = counted(len(scores), noun) + (f" for {models} models" if models > 1 else "")
     if smallest is None:
-        return f"{cases} can't show any lift"
-    return f"{cases} can show a lift of {round(smallest * 100)}+ points{unit_of(row.score)}"
+        return f"{cases} can show no lift with {POWER:.0%} power"
+    size = f"{round(smallest * 100)}+ points{unit_of(row.score)}"
+    return f"{cases} can show a lift of {size} with {POWER:.0%} power"
 
 
 class PricedChoice(NamedTuple):

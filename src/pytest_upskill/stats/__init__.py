@@ -37,6 +37,7 @@ from .looks import (
     weights,
 )
 from .power import (
+    POWER,
     RELEVANT_LIFT,
     cases_to_rule_out,
     detectable_lift,
@@ -56,6 +57,7 @@ from .significance import (
 __all__ = [
     "EVIDENT_RUNS",
     "LEVEL",
+    "POWER",
     "RELEVANT_LIFT",
     "ROUNDING",
     "ByChance",

@@ -18,6 +18,7 @@ from ...reports.terminal.tables import text_table
 from ...results.contrasts import size_of
 from ...results.history import KeptRow, newest
 from ...results.run_file import read_run
+from ...results.summary import case_words
 from ...settings import MOST_RUNS
 from ...skills.case_loading import find_cases, has_cases
 from ...skills.folder import skill_file
@@ -138,7 +139,7 @@ def _planned(args: argparse.Namespace, kept: KeptRow | None, cases: int, models:
             basis = (
                 f"As in the run of {run.started.astimezone():%Y-%m-%d} on "
                 f"{one_line(summary.label, 60)}: {percent(rate)} pass without the skill "
-                f"({counted(len(pairs), 'case')}, {counted(pilot_runs, 'run')})"
+                f"({case_words([summary])}, {counted(pilot_runs, 'run')})"
             )
     level = shared_level(models)  # as in verdicts
     kinds = kinds_of(pairs, pilot_runs, args.lift) if pairs else assumed_kinds(args.lift)

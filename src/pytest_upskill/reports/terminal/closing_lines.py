@@ -13,6 +13,7 @@ from ..._util.texts import counted, dollars, first_few, harmless, one_line, perc
 from ...results.arm_comparison import unit_of
 from ...results.gates import gate_reasons, trigger_reasons
 from ...results.run import RunResults
+from ...results.self_comparison import rules_out_relevant
 from ...results.trigger_summary import TriggerSummary
 from ...results.verdict import Verdict, Word, missing_words
 from ...stats import Lift
@@ -242,6 +243,9 @@ def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> boo
     words = {verdict.word for verdict in verdicts}
     alone = [v for v in verdicts if v.word is None and not v.by_chance]
     passes = all(v.summary.scored("skill") == 1 for v in alone)
+    same = [over.lift for v in verdicts if v.by_chance and (over := v.over(AGAIN))]
+    if not all(map(rules_out_relevant, same)):
+        return False
     opened = not any(row.wrong(should_open) for row in rows for should_open in (True, False))
     return words <= {"helps", "not needed", None} and words != {"not needed"} and passes and opened
 
@@ -257,8 +261,11 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
         verb = f"{change.word} since {ref}" + ("" if alone else " on")
         yield _Phrase(badness, verb, "" if alone else model, *_lift(change.lift, unit))
     if verdict.by_chance and (same := verdict.over(AGAIN)):
-        verb = "differs from itself on" if same.lift.shown else "shows no difference from itself on"
-        badness = _WORSE if same.lift.shown else _PLAIN
+        badness, verb = _PLAIN, "shows no difference from itself on"
+        if same.lift.shown:
+            badness, verb = _WORSE, "differs from itself on"
+        elif not rules_out_relevant(same.lift):
+            badness, verb = _OPEN, "too few cases to tell on"
         yield _Phrase(badness, verb, model, *_lift(same.lift, unit))
     elif word == "incomplete":
         possible = span(*row.possible_lift) if row.possible_lift else ""
