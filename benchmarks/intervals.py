@@ -14,7 +14,8 @@ from tabulate import tabulate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from pytest_upskill.stats import RELEVANT_LIFT, paired_lift
+from pytest_upskill.stats import RELEVANT_LIFT, Lift, guarded_twice, paired_lift
+from pytest_upskill.stats.intervals import Pairs
 from support.simulated import World, ask, rates, shares, worlds
 
 CASES: Final = (5, 8, 12, 20, 40)
@@ -50,6 +51,12 @@ def all_or_nothing(gained: float, lost: float) -> World:
     return World(f"all or nothing +{gained} -{lost}", gained - lost, case)
 
 
+def judged(pairs: Pairs, runs: int) -> Lift:
+    """As the word of the verdict is chosen."""
+    lift, differences = paired_lift(pairs, runs), [after - before for before, after in pairs]
+    return lift if lift.shown else guarded_twice(lift, differences)
+
+
 def words(repeats: int) -> None:
     """How often a lift of 20 points is shown, left open, or wrongly excluded."""
     rows = []
@@ -59,7 +66,7 @@ def words(repeats: int) -> None:
             for world in worlds(RELEVANT_LIFT):
                 draw = random.Random(f"{world.name} {cases} {runs}")
                 lifts = [
-                    paired_lift(rates(ask(draw, world.cases(draw, cases), runs), runs), runs)
+                    judged(rates(ask(draw, world.cases(draw, cases), runs), runs), runs)
                     for _ in range(repeats)
                 ]
                 missed[world.name] = sum(lift.high < RELEVANT_LIFT for lift in lifts) / repeats

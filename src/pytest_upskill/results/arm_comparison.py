@@ -11,6 +11,7 @@ from ..stats import (
     CasePasses,
     Change,
     Lift,
+    guarded_twice,
     holm,
     paired_lift,
     paired_ratio,
@@ -162,12 +163,20 @@ def _lifts(
     rows: Sequence[Summary], score: Score, over: str, of: str, level: float
 ) -> list[Lift | None]:
     """Of each model, adjusted for several of them; None without pairs."""
+    pairs = [row.scores(over, of, score) for row in rows]
     lifts = [
-        paired_lift(scores, row.runs, level) if (scores := row.scores(over, of, score)) else None
-        for row in rows
+        paired_lift(scores, row.runs, level) if scores else None
+        for row, scores in zip(rows, pairs, strict=True)
     ]
     p_values = iter(holm([lift.p_value for lift in lifts if lift]))
-    return [lift and adjusted_lift(lift, next(p_values), level) for lift in lifts]
+    adjusted = [lift and adjusted_lift(lift, next(p_values), level) for lift in lifts]
+    return [
+        # Without an effect, the ends are a claim: there is none of 20 points or more.
+        lift
+        if lift is None or lift.shown
+        else guarded_twice(lift, [after - before for before, after in scores], level)
+        for lift, scores in zip(adjusted, pairs, strict=True)
+    ]
 
 
 def adjusted_lift(lift: Lift, p_value: float, level: float = LEVEL) -> Lift:

@@ -29,7 +29,7 @@ from .self_comparison import aa_words, by_chance_of
 from .summary import Summary
 
 # too few cases to tell: the interval of the lift holds 0 and a relevant lift or loss; no effect
-# shown: it excludes both; not needed: it excludes a relevant lift, and the baseline passes.
+# shown: it excludes both; not needed: so it does, and the baseline passes.
 Word = Literal[
     "helps", "hurts", "no effect shown", "too few cases to tell", "not needed", "incomplete"
 ]
@@ -164,11 +164,10 @@ def _word(row: Summary, lift: Lift | None) -> Word | None:
         return None
     if lift.shown:
         return _direction(lift)
+    if lift.low <= -RELEVANT_LIFT or lift.high >= RELEVANT_LIFT:
+        return "too few cases to tell"
     passes, harmless = baseline >= _PASSES_ALREADY, lift.lift >= -_AS_GOOD
-    if passes and harmless and lift.high < RELEVANT_LIFT:
-        return "not needed"
-    is_narrow = lift.low > -RELEVANT_LIFT and lift.high < RELEVANT_LIFT
-    return "no effect shown" if is_narrow else "too few cases to tell"
+    return "not needed" if passes and harmless else "no effect shown"
 
 
 def _direction(lift: Lift) -> Literal["helps", "hurts"]:

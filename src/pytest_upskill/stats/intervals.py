@@ -246,6 +246,13 @@ def guarded(effect: Lift, differences: Sequence[float], level: float = LEVEL) ->
     return effect._replace(low=min(effect.low, low))
 
 
+def guarded_twice(effect: Lift, differences: Sequence[float], level: float = LEVEL) -> Lift:
+    """For a claim that less than a margin is lost or gained: both ends allow for rare cases."""
+    swapped = effect._replace(low=-effect.high)
+    high = -guarded(swapped, [-difference for difference in differences], level).low
+    return guarded(effect, differences, level)._replace(high=high)
+
+
 def paired_ratio(pairs: Pairs, level: float = LEVEL) -> Change | None:
     """The relative change of a mean (tokens, say) from baseline to skill; None if either is 0.
 
