@@ -25,7 +25,7 @@ Lint = Callable[..., tuple[int, str]]
 def lint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Lint:
-    """Run the command; for a lift of 1, a single case is enough."""
+    """Run the command; for a lift of 100 points, a single case is enough."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
         question_rules,
@@ -33,7 +33,7 @@ def lint(
         lambda kinds, runs: 1 if kinds == assumed_kinds(1) else cases_to_find(kinds, runs),
     )
 
-    def run(*arguments: str, lift: str = "1") -> tuple[int, str]:
+    def run(*arguments: str, lift: str = "100") -> tuple[int, str]:
         status = main(["lint", "--lift", lift, *arguments])
         return status, capsys.readouterr().out
 
@@ -116,7 +116,7 @@ def test_skills_that_were_left_out_are_told(tmp_path: Path, lint: Lint) -> None:
         "left out (a copy of another skill here): .claude/skills/gate",
         "1 skill: 0 errors, 0 warnings",
     ]
-    assert lint("--strict", "--lift", "1")[0] == status == 0
+    assert lint("--strict", "--lift", "100")[0] == status == 0
 
 
 def test_a_file_of_cases_is_found_from_inside_its_folder(
@@ -151,7 +151,7 @@ def test_a_bad_lift_is_a_usage_error(lint: Lint, lift: str) -> None:
 def test_the_lift_option_decides_how_many_cases_are_too_few(tmp_path: Path, lint: Lint) -> None:
     write_skill(tmp_path / "gate")
     assert "(few-cases)" in lint(lift="0.9")[1]
-    assert "(few-cases)" not in lint(lift="1")[1]
+    assert "(few-cases)" not in lint(lift="100")[1]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ def test_failures_of_a_useless_skill_are_not_judged_again(
     row = again.summary
     assert (row["verdict"], row["lift"], row["cases"]) == ("incomplete", None, failed)
     assert again.gate["passed"] is None
+    assert ["No gate is decided" in run.screen for run in (first, again, chosen)] == [0, 1, 0]
     assert first.gate["passed"] is True
     assert chosen.summary["lift"] is not None  # -k is a choice that knows no outcome
     kept = list((pytester.path / ".upskill/runs").glob("*.gz"))

@@ -30,6 +30,7 @@ def run_notes(results: RunResults, spell: Spell | None = None) -> list[str]:
         *_version_notes(results),
         *_limit_notes(results, spell),
         *subset_notes(results),
+        *_gate_notes(results),
         *_retry_notes(results.summaries),
         *repeat_notes(results.summaries),
         *repeat_notes(triggers_as_cases(results).summaries, "query"),
@@ -53,6 +54,12 @@ def untested_notes(results: RunResults) -> list[str]:
 
 def subset_notes(results: RunResults) -> list[str]:
     return [f"{group.pair}: ran only {share}." for group, share in results.subsets.items()]
+
+
+def _gate_notes(results: RunResults) -> list[str]:
+    if not results.selected_to_fail or not results.gates.any():
+        return []
+    return ["No gate is decided: only tests ran that failed the last time."]
 
 
 def _example_notes(results: RunResults) -> list[str]:
