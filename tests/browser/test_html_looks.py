@@ -46,11 +46,7 @@ def test_the_plots_are_drawn_where_the_numbers_say(page: Page, report: Path) -> 
     points = page.boxes(".plane .dot")
     assert len(points) == 8
     assert all(plane["left"] <= p["left"] < p["right"] <= plane["right"] for p in points)
-    (spot,) = page.boxes(".plane .spot")
-    (middle,) = [
-        p for p in points if abs(p["x"] + p["width"] / 2 - spot["x"] - spot["width"] / 2) < 1
-    ]
-    assert middle["top"] > spot["top"]
+    assert page.boxes(".plane .spot") == []  # so few cases support no choice
     assert len(page.boxes(".plane .frontier")) == 2 * 4 + 1
     page.assert_quiet()
 
