@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.stats import detectable_lift, paired_lift
+from pytest_upskill.stats import POWER, detectable_lift, paired_lift
 from pytest_upskill.stats.power import (
     Kind,
     assumed_kinds,
@@ -115,6 +115,14 @@ def test_the_detectable_lift_is_detected(cases: int, runs: int, baseline: float)
     kinds = kinds_of(pilot, 1, lift)
     assert kinds
     assert 0.7 < share_shown(kinds, cases, runs) < 0.97
+
+
+@pytest.mark.parametrize(("cases", "runs"), [(10, 1), (10, 3), (10, 5)])
+def test_the_lift_that_cases_find_takes_so_many_cases(cases: int, runs: int) -> None:
+    lift = lift_to_find([], 1, cases, runs)
+    assert lift
+    assert cases_to_find(assumed_kinds(lift), runs) == pytest.approx(cases, abs=1)
+    assert chance_to_find(assumed_kinds(lift - 0.02), cases, runs) < POWER
 
 
 @pytest.mark.parametrize("runs", [1, 3])

@@ -171,12 +171,19 @@ def lift_to_find(
 
     ``pairs`` were observed in ``pilot_runs``, and may be empty: then cases are as assumed.
     """
-    for points in range(1, 101):
+
+    def kinds(points: int) -> tuple[Kind, ...]:
         lift = points / 100
-        kinds = kinds_of(pairs, pilot_runs, lift) if pairs else assumed_kinds(lift)
-        if kinds and _moments(_outcomes(kinds, runs)).show(cases, runs, level):
-            return lift
-    return None
+        return (kinds_of(pairs, pilot_runs, lift) if pairs else assumed_kinds(lift)) or ()
+
+    def is_enough(points: int) -> bool:
+        if cases <= _SIMULATED:
+            return _is_likely(kinds(points), cases, runs, level)
+        return _moments(_outcomes(kinds(points), runs)).show(cases, runs, level)
+
+    most = next((points for points in range(100, 0, -1) if kinds(points)), 0)
+    points = _first(is_enough, 1, most) if most else None
+    return None if points is None else points / 100
 
 
 def detectable_lift(pairs: Pairs, level: float = LEVEL) -> float | None:
