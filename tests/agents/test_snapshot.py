@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-import io
+import json
 import random
 import tarfile
 import zlib
@@ -168,18 +168,53 @@ def test_a_workspace_goes_through_a_sandbox() -> None:
     assert asyncio.run(run()) == WHOLE
 
 
-def test_a_hostile_archive_gives_nothing_outside() -> None:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        for name in ("../up.txt", "/abs.txt", "good.txt"):
-            tar.addfile(tarfile.TarInfo(name))
-        device = tarfile.TarInfo("device")
-        device.type = tarfile.CHRTYPE
-        tar.addfile(device)
-    assert [file.path for file in unpack(zlib.compress(out.getvalue())).files] == ["good.txt"]
+def packed(contents: object, data: bytes = b"") -> bytes:
+    return zlib.compress(json.dumps(contents).encode() + b"\n" + data)
 
 
-@pytest.mark.parametrize("data", [b"x", zlib.compress(b"no tar"), pack(WHOLE)[:-20]])
+def listing(*files: tuple[str, object]) -> dict[str, object]:
+    listed = [{"path": path, "size": size, "executable": False} for path, size in files]
+    return {"files": listed, "links": [], "folders": []}
+
+
+def test_hostile_paths_give_nothing_outside() -> None:
+    paths = ("../up.txt", "/abs.txt", "good.txt", "a/../../b")
+    contents = listing(*((path, 1) for path in paths))
+    contents["links"] = [{"path": "../link", "target": "/etc/passwd"}]
+    contents["folders"] = ["/root", "a"]
+    found = unpack(packed(contents, b"abcd"))
+    assert found == Snapshot((WorkspaceFile("good.txt", b"c"),), (), ("a",))
+
+
+def sparse_tar() -> bytes:
+    """64 GB of one file, in 10 kB."""
+    info = tarfile.TarInfo("hole.bin")
+    info.type, info.size = tarfile.GNUTYPE_SPARSE, 0
+    block = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    block[386 : 386 + 24] = b"%011o\0%011o\0" % (0, 0)
+    block[483:495] = b"%011o\0" % (2**33 - 1)
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block[:512])
+    return zlib.compress(bytes(block) + bytes(10_240))
+
+
+NOT_WORKSPACES = {
+    "nothing": b"x",
+    "text": zlib.compress(b"no workspace"),
+    "cut off": pack(WHOLE)[:-20],
+    "two": pack(WHOLE) * 2,
+    "sparse": sparse_tar(),
+    "claims more": packed(listing(("a", 2**40))),
+    "claims less": packed(listing(("a", 1)), b"ab"),
+    "negative": packed(listing(("a", 2), ("b", -1)), b"a"),
+    "not a number": packed(listing(("a", 1e9))),
+    "nested": zlib.compress(b"[" * 100_000),
+    "many values": zlib.compress(b"[],[]" * 2_000_000),
+    "many files": packed(listing(*((str(number), 0) for number in range(20_001)))),
+}
+
+
+@pytest.mark.parametrize("data", NOT_WORKSPACES.values(), ids=list(NOT_WORKSPACES))
 def test_what_is_no_workspace_is_an_error(data: bytes) -> None:
     with pytest.raises(ValueError, match="not a workspace"):
         unpack(data)
@@ -188,5 +223,5 @@ def test_what_is_no_workspace_is_an_error(data: bytes) -> None:
 def test_an_archive_that_unpacks_to_too_much_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "MOST_BYTES", 100_000)
     bomb = zlib.compress(bytes(snapshot.MOST_BYTES * 2 + 1))
-    with pytest.raises(ValueError, match="too large"):
+    with pytest.raises(ValueError, match="more than 200,000 bytes"):
         unpack(bomb)

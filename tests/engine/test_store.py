@@ -80,6 +80,8 @@ def test_a_short_answer_replaces_a_long_one(tmp_path: Path) -> None:
         *(b"", b"not zlib!", "text", 3, 1e300),
         *(zlib.compress(text) for text in (b"{", b"[]", b"\xff", b'{"text": 3}', b"[" * 99_999)),
         zlib.compress(b'{"text": "", "transcript": [{"kind": "new", "text": ""}]}'),
+        zlib.compress(b'{"text": "' + b"x" * 64_000_000 + b'"}'),
+        zlib.compress(b'{"text": "", "x": [' + b"[]," * 2_600_000 + b"[]]}"),
     ],
 )
 def test_an_answer_that_can_not_be_read_is_asked_for_again(tmp_path: Path, data: object) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from pytest_upskill._util.json_forms import about_values
 from pytest_upskill.engine import Engine
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, reply_size
@@ -173,7 +174,7 @@ def test_values_are_counted_in_linear_time() -> None:
     """Strings without an end, which a careless pattern would try again at every quote."""
     marks = b"," * 2 * reply_size.MOST_VALUES
     for body in (b'\\"' * 2_000_000, b"\\" * 2_000_001, b'"' * 9_001):
-        assert reply_size._values(marks + b'"' + body, 10_000) >= reply_size.MOST_VALUES
+        assert about_values(marks + b'"' + body, 10_000) >= reply_size.MOST_VALUES
 
 
 def test_a_reply_that_is_too_large_is_not_asked_for_again(provider: str) -> None:

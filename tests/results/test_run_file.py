@@ -263,6 +263,13 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_not_unpacked(
         read_run(file)
 
 
+def test_a_small_file_of_millions_of_values_is_not_parsed(tmp_path: Path) -> None:
+    file = tmp_path / "r.json.gz"
+    file.write_bytes(gzip.compress(b"[" + b"[]," * 2_600_000 + b"[]]"))
+    with pytest.raises(ResultsError, match="more than 5,000,000 values"):
+        read_run(file)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

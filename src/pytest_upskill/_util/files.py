@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 import time
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -45,6 +46,20 @@ def read_file(file: Path, limit: int = LARGEST) -> bytes:
     if max(size, len(data)) > limit:
         raise OSError(errno.EFBIG, f"{max(size, len(data)):,} bytes (limit {limit:,})", str(file))
     return data
+
+
+def inflated(data: bytes, limit: int = LARGEST) -> bytes:
+    """Unpack zlib or gzip; OSError if there is more than the limit, ValueError if it is broken."""
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)  # it detects which
+    try:
+        content = unpacking.decompress(data, limit + 1)
+    except zlib.error as error:
+        raise ValueError(f"damaged: {error}") from None
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, f"more than {limit:,} bytes, unpacked")
+    if not unpacking.eof or unpacking.unused_data:
+        raise ValueError("damaged: not one whole compressed text")
+    return content
 
 
 def _require_regular(status: os.stat_result) -> None:

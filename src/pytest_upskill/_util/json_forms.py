@@ -25,6 +25,8 @@ Problem = tuple[Location, str]
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _DECODER: Final = json.JSONDecoder()
 _MAX_PROBLEMS_SHOWN: Final = 5
+_MOST_VALUES: Final = 5_000_000  # each takes some 60 bytes, or more
+_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _MESSAGES: Final = {
     "missing": "missing",
     "string_type": "must be a string",
@@ -91,6 +93,25 @@ def read_form(form: TypeAdapter[Any], data: Any, loc: Location = ()) -> Any:
     )
 
 
+def parse_limited(text: str, hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """The value of a JSON text; ValueError if it is broken, or would take gigabytes of memory."""
+    if about_values(text.encode("utf-8", "replace"), _MOST_VALUES) > _MOST_VALUES:
+        raise ValueError(f"more than {_MOST_VALUES:,} values")
+    return json.loads(text, object_pairs_hook=hook)
+
+
+def about_values(text: bytes, most: int) -> int:
+    """About how many values a JSON text has, without parsing it; 0 for at most ``most``."""
+    if _marks(text) <= most:
+        return 0
+    strings = (text.count(b'"') - text.count(b'\\"')) // 2
+    return strings if strings > most else _marks(_STRING.sub(b"", text))
+
+
+def _marks(text: bytes) -> int:
+    return sum(text.count(mark) for mark in (b",", b"[", b"{"))
+
+
 def read_json(
     file: Path,
     error: type[InputError],
@@ -101,7 +122,7 @@ def read_json(
     """The text and the value of a JSON file, or an error that says where it is broken."""
     try:
         text = read(file).decode("utf-8-sig")
-        return text, json.loads(text, object_pairs_hook=hook)
+        return text, parse_limited(text, hook)
     except OSError as problem:
         raise error(file, reason_of(problem), "Check the path.") from None
     except UnicodeDecodeError as problem:

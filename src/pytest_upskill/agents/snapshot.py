@@ -1,11 +1,11 @@
-"""A workspace as one value, a compressed tar, and what an agent changed in it.
+"""A workspace as one value, packed, and what an agent changed in it.
 
 An agent wrote it, so nothing in it is trusted: neither paths nor links nor sizes.
 """
 
 import asyncio
 import base64
-import io
+import json
 import zlib
 from asyncio import gather
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,9 @@ from pathlib import PurePosixPath
 from shlex import quote
 from typing import Final
 
-from .._util.texts import counted, visible
+from .._util.files import inflated
+from .._util.json_forms import Whole, form_of, json_values, parse_limited
+from .._util.texts import counted, one_line, visible
 from ..skills.case import WorkspaceFile
 from ..skills.folder import TOOL_FOLDERS
 from ..trials.answer import MAX_FILE_BYTES, AnswerFile
@@ -90,25 +92,31 @@ async def take_snapshot(sandbox: Sandbox, entries: Sequence[TreeEntry]) -> Snaps
     return Snapshot(tuple(files), tuple(links), tuple(folders))
 
 
-def pack(workspace: Snapshot) -> bytes:
-    """As a compressed tar; TooLargeError if that is too large."""
-    import tarfile
+@dataclass(frozen=True)
+class _PackedFile:
+    path: str
+    size: Whole
+    executable: bool
 
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for file in workspace.files:
-            info = tarfile.TarInfo(file.path)
-            info.size, info.mode = len(file.data), 0o755 if file.executable else 0o644
-            tar.addfile(info, io.BytesIO(file.data))
-        for link in workspace.links:
-            info = tarfile.TarInfo(link.path)
-            info.type, info.linkname = tarfile.SYMTYPE, link.target
-            tar.addfile(info)
-        for folder in workspace.folders:
-            info = tarfile.TarInfo(folder)
-            info.type, info.mode = tarfile.DIRTYPE, 0o755
-            tar.addfile(info)
-    packed = zlib.compress(archive.getbuffer())
+
+@dataclass(frozen=True)
+class _Contents:
+    """The first line of a packed workspace; the bytes of its files follow.
+
+    An archive format could claim more than there is: a sparse tar of 7 kB unpacks to gigabytes.
+    """
+
+    files: tuple[_PackedFile, ...]
+    links: tuple[Link, ...]
+    folders: tuple[str, ...]
+
+
+def pack(workspace: Snapshot) -> bytes:
+    """As compressed bytes; TooLargeError if they are too many."""
+    files = [_PackedFile(file.path, len(file.data), file.executable) for file in workspace.files]
+    contents = _Contents(tuple(files), workspace.links, workspace.folders)
+    first_line = json.dumps(json_values(contents)).encode()
+    packed = zlib.compress(b"\n".join((first_line, b"".join(f.data for f in workspace.files))))
     if len(packed) > MOST_PACKED:
         raise TooLargeError(f"more than {MOST_PACKED:,} bytes compressed")
     return packed
@@ -116,32 +124,27 @@ def pack(workspace: Snapshot) -> bytes:
 
 def unpack(data: bytes) -> Snapshot:
     """The contents of a packed workspace, none for no bytes; ValueError if it is broken."""
-    import tarfile
-
     if not data:
         return Snapshot()
-    files, links, folders = list[WorkspaceFile](), list[Link](), list[str]()
     try:
-        unpacking = zlib.decompressobj()
-        archive = unpacking.decompress(data, MOST_BYTES * 2)
-        if unpacking.unconsumed_tail:
-            raise ValueError("too large")
-        if not unpacking.eof:
-            raise EOFError("cut off")
-        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
-            for info in tar:
-                path = PurePosixPath(info.name).as_posix()
-                if not is_safe(path):
-                    continue
-                if info.issym():
-                    links.append(Link(path, info.linkname))
-                elif info.isdir():
-                    folders.append(path)
-                elif info.isreg() and (stream := tar.extractfile(info)):
-                    files.append(WorkspaceFile(path, stream.read(), bool(info.mode & 0o100)))
-    except (zlib.error, tarfile.TarError, EOFError) as error:
-        raise ValueError(f"not a workspace: {error}") from None
-    return Snapshot(tuple(files), tuple(links), tuple(folders))
+        first_line, _, content = inflated(data, MOST_BYTES * 2).partition(b"\n")
+        contents = form_of(_Contents).validate_python(parse_limited(first_line.decode()))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"not a workspace: {one_line(str(error), 200)}") from None
+    number = sum(map(len, (contents.files, contents.links, contents.folders)))
+    if number > MOST_FILES or len(content) > MOST_BYTES:
+        raise ValueError(f"not a workspace: {number:,} files of {len(content):,} bytes")
+    if sum(file.size for file in contents.files) != len(content):
+        raise ValueError("not a workspace: the sizes of its files are wrong")
+    files, at = list[WorkspaceFile](), 0
+    for file in contents.files:
+        files.append(WorkspaceFile(file.path, content[at : at + file.size], file.executable))
+        at += file.size
+    return Snapshot(
+        tuple(file for file in files if is_safe(file.path)),
+        tuple(link for link in contents.links if is_safe(link.path)),
+        tuple(folder for folder in contents.folders if is_safe(folder)),
+    )
 
 
 async def fill(sandbox: Sandbox, workspace: Snapshot) -> None:

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from .._util.files import read_file, reason_of, replace_file
-from .._util.json_forms import FormError, form_of, json_values, read_form, whole_number
+from .._util.json_forms import (
+    FormError,
+    form_of,
+    json_values,
+    parse_limited,
+    read_form,
+    whole_number,
+)
 from .._util.texts import one_line
 from ..errors import Setting, SettingsError, shown
 from ..trials.answer import Answer, NoAnswer, Reply
@@ -102,7 +109,7 @@ def _read(file: Path, setting: str) -> Iterator[tuple[str, Answer, str]]:
         if not line.strip():
             continue
         try:
-            data = json.loads(line)
+            data = parse_limited(line)
             answer: Answer = read_form(form_of(Answer), data)
             if "key" not in data:
                 raise FormError([(("key",), "missing")])

@@ -19,8 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.files import replace_file, why_unwritable
-from .._util.json_forms import MOST_TIME, form_of
+from .._util.files import inflated, replace_file, why_unwritable
+from .._util.json_forms import MOST_TIME, form_of, parse_limited
 from .._util.texts import counted, digest
 from ..errors import shown
 from ..trials.answer import Answer, Reply
@@ -30,6 +30,7 @@ FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
 _VERSION: Final = 3
 _TIMEOUT: Final = 10.0  # seconds to wait for another run
+_LARGEST_ANSWER: Final = 64_000_000  # bytes, unpacked
 _DISK_FULL: Final = 100_000  # bytes that SQLite needs for the files beside a store
 _SCHEMA: Final = """
 CREATE TABLE answers (
@@ -310,8 +311,9 @@ def _packed(answer: Answer) -> bytes:
 def _unpacked(asked_at: float, data: bytes) -> Answer | None:
     """The answer of a row; None if it can't be read."""
     try:
-        answer = form_of(Answer).validate_python(json.loads(zlib.decompress(data)))
-    except (ValueError, TypeError, RecursionError, zlib.error):
+        values = parse_limited(inflated(data, _LARGEST_ANSWER).decode())
+        answer = form_of(Answer).validate_python(values)
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
     return replace(answer, stored=True, asked_at=int(asked_at))
 

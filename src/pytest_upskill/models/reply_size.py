@@ -5,16 +5,16 @@ megabytes may unpack to gigabytes. JSON of many small values takes a hundred tim
 objects, and the SDKs minutes to make them.
 """
 
-import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, Final
+
+from .._util.json_forms import about_values
 
 # No answer comes near these limits, thinking included.
 MOST_BYTES: Final = 16_000_000
 MOST_VALUES: Final = 10_000
 RESULTS: Final = "application/binary"  # what the SDKs accept for the results of a batch
-_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 _Read = Callable[..., AsyncGenerator[bytes]]
 
@@ -38,7 +38,7 @@ async def limit_size(response: Any) -> None:
 def check_values(body: bytes, most: int | None = None) -> None:
     """TooLarge if this is JSON of more than ``most`` values."""
     most = most or MOST_VALUES
-    if body.lstrip()[:1] in (b"{", b"[") and _values(body, most) > most:
+    if body.lstrip()[:1] in (b"{", b"[") and about_values(body, most) > most:
         raise TooLarge
 
 
@@ -53,15 +53,3 @@ def _limited(read: _Read) -> _Read:
                 yield part
 
     return parts
-
-
-def _values(body: bytes, most: int) -> int:
-    """About how many values JSON has, without parsing it."""
-    if _marks(body) <= most:
-        return 0
-    strings = (body.count(b'"') - body.count(b'\\"')) // 2
-    return strings if strings > most else _marks(_STRING.sub(b"", body))
-
-
-def _marks(body: bytes) -> int:
-    return sum(body.count(mark) for mark in (b",", b"[", b"{"))

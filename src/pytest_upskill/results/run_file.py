@@ -1,14 +1,10 @@
 """The file of a run, as --skill-json and the history write it; `RunResults` is its form."""
 
-import errno
-import gzip
-import io
 import json
-import zlib
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.files import LARGEST, read_file
+from .._util.files import LARGEST, inflated, read_file
 from .._util.json_forms import form_of, json_values, read_json_form
 from .._util.keys import without_keys
 from ..errors import ResultsError
@@ -51,13 +47,4 @@ def read_run(file: Path) -> RunResults:
 def unpacked(file: Path) -> bytes:
     """The content of a file, compressed or not; OSError or ValueError if it can't be read."""
     data = read_file(file)
-    if not data.startswith(_GZIP_MAGIC):
-        return data
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            content = stream.read(LARGEST + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"damaged gzip file: {error}") from None
-    if len(content) > LARGEST:
-        raise OSError(errno.EFBIG, f"more than {LARGEST:,} bytes, unpacked")
-    return content
+    return inflated(data, LARGEST) if data.startswith(_GZIP_MAGIC) else data

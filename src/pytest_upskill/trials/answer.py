@@ -145,7 +145,7 @@ class Answer:
     transcript: Transcript = field(default=(), kw_only=True)
     activity: Activity | None = field(default=None, kw_only=True)  # of an agent
     retries: Whole = field(default=0, kw_only=True)
-    # The workspace at the end, as a compressed tar, for commands that check it; empty if it is
+    # The workspace at the end, packed and compressed, for commands that check it; empty if it is
     # too large to keep. Never in a record.
     workspace: Base64Bytes = field(default=b"", kw_only=True, repr=False)
     # Of a model's turn inside of an agent, never on disk: tools that it wants called, what it
