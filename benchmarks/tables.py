@@ -1,4 +1,4 @@
-"""The tables of the benchmarks, as Markdown, for the terminal and for pages of docs/."""
+"""The tables of the benchmarks, as Markdown, for the terminal and for RESULTS.md."""
 
 import re
 from collections.abc import Sequence
@@ -9,9 +9,8 @@ from tabulate import tabulate
 
 Row = list[str]
 
-PAGES: Final = tuple(
-    Path(__file__).parents[1] / "docs" / name for name in ("performance.md", "statistics.md")
-)
+ROOT: Final = Path(__file__).parents[1]
+PAGES: Final = (ROOT / "benchmarks/RESULTS.md", ROOT / "docs/performance.md")
 _shown: list[str] = []  # since the last call of written
 
 

@@ -6,16 +6,13 @@ A page names what belongs between two comments, and the rest of it is written by
     <!-- end -->
 """
 
-import argparse
 import json
 import re
-from collections.abc import Callable, Collection
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from pytest_upskill.checks.skill_meta_schema import schema_of_cases
-from pytest_upskill.cli.command_table import COMMANDS, make_parser
+from pytest_upskill.cli.command_table import COMMANDS, USAGE
 from pytest_upskill.plugin.pytest_options import OPTIONS
 from pytest_upskill.results.run_file import results_schema
 
@@ -25,32 +22,6 @@ _BLOCK: Final = re.compile(
     r"(?P<start><!-- reference: (?P<table>\w+)(?P<words>[^>]*?)-->\n).*?(?P<end><!-- end -->)", re.S
 )
 _CODE: Final = re.compile(r"--[a-z-]+|[\w./]+\.(?:json|md|yaml)\b")  # in a sentence of help
-# In words, one and many: the types of JSON, and forms of the schema as docs/schema.md heads them.
-_TYPES: Final = {
-    "string": ("text", "texts"),
-    "integer": ("whole number", "whole numbers"),
-    "number": ("number", "numbers"),
-    "boolean": ("true or false", "true or false"),
-    "array": ("list", "lists"),
-    "object": ("object", "objects"),
-    "anything": ("anything", "anything"),
-}
-_FORMS: Final = {
-    "CaseForm": ("A case", "cases"),
-    "ContextForm": ("Context", ""),
-    "FileOfSkill": ("A file of the skill", "files of the skill"),
-    "MessageForm": ("A message", "messages"),
-    "SandboxForm": ("Sandbox", ""),
-    "DefaultsForm": ("Defaults", ""),
-    "TriggerForm": ("A trigger", "triggers"),
-    "TriggerListsForm": ("Lists of triggers", ""),
-    "Expected": ("Expected", "groups of checks"),
-    "CodeForm": ("Code", ""),
-    "CommandForm": ("A command", "commands"),
-    "FileForm": ("A file of the workspace", "files of the workspace"),
-    "NumberForm": ("A number", "numbers"),
-    "PathForm": ("A JSON path", "JSON paths"),
-}
 # The page about an option or a command.
 _PAGES: Final = {
     "--skill": "skills.md#finding-skills",
@@ -65,8 +36,8 @@ _PAGES: Final = {
     "--skill-sandbox": "agents.md#what-the-sandbox-promises",
     "--skill-noise": "triggers.md#among-many-skills",
     "--skill-judge": "judge.md",
-    "--skill-batch": "batches.md",
-    "--skill-batch-fallback": "batches.md#what-can-fail",
+    "--skill-batch": "running.md#batches",
+    "--skill-batch-fallback": "running.md#batches",
     "--skill-score": "statistics.md#checks",
     "--skill-allow-code": "skills.md#code-in-a-skills-folder",
     "--skill-accept": "ci.md#accepted-results",
@@ -75,22 +46,22 @@ _PAGES: Final = {
     "--skill-json": "reports.md#files-for-machines",
     "--skill-html": "reports.md#the-html-page",
     "--skill-markdown": "reports.md#a-comment-on-the-pull-request",
-    "--skill-transcripts": "agents.md#transcripts",
+    "--skill-transcripts": "reports.md#transcripts",
     "skill_prices": "models.md#prices",
-    "skill_history_size": "history.md#size-and-location",
+    "skill_history_size": "compare.md#size-and-location",
     "init": "commands.md#init",
     "generate": "generate.md",
     "cases": "generate.md#cases-and-refine",
     "refine": "generate.md#cases-and-refine",
-    "ablate": "parts.md",
+    "ablate": "studies.md#which-parts-earn-their-tokens",
     "triggers": "triggers.md#write-queries",
     "describe": "triggers.md#a-better-description",
-    "install": "install.md",
+    "install": "skills.md#install-skills",
     "list": "commands.md#list",
-    "matrix": "matrix.md",
+    "matrix": "studies.md#what-skills-do-to-each-other",
     "eval": "commands.md#eval-and-benchmark",
     "benchmark": "commands.md#eval-and-benchmark",
-    "runs": "history.md",
+    "runs": "compare.md#results-over-time",
     "report": "commands.md#report",
     "plan": "commands.md#plan",
     "lint": "lint.md",
@@ -153,140 +124,18 @@ def anchor_of(heading: str) -> str:
 
 
 def commands(_: list[str]) -> list[str]:
-    """A table of the commands of ``pytest-upskill``."""
-    lines = ["| command | purpose | JSON |", "|---|---|---|"]
+    """A table of the commands of ``pytest-upskill``: one line and one example for each."""
+    lines = ["| command | purpose | example | exit status |", "|---|---|---|---|"]
     for command in COMMANDS:
-        page = _PAGES.get(command.name, f"arguments.md#{command.name}")
-        made = "`-- --skill-json FILE`" if command.runs_pytest else _json_of(command.name)
-        lines.append(f"| [`{command.name}`]({page}) | {command.help} | {made} |")
+        status = command.status.replace(f", {USAGE}", "")
+        name = f"[`{command.name}`]({_PAGES[command.name]})"
+        lines.append(_cells(name, command.help, f"`{command.example}`", status))
     return lines
-
-
-def _json_of(name: str) -> str:
-    for action in _arguments_of(name):
-        if "--json" in action.option_strings:
-            return f"`--json {action.metavar}`" if action.nargs is None else "`--json`"
-    return "always" if name == "schema" else ""
-
-
-def arguments(_: list[str]) -> list[str]:
-    """A section for each command, with what its help says."""
-    lines = list[str]()
-    for command in COMMANDS:
-        parser, page = _parsers()[command.name], _PAGES.get(command.name)
-        about = " ".join((parser.description or "").split())
-        lines += [
-            f"## {command.name}",
-            "",
-            about + (f" See [{_title(page)}]({page})." if page else ""),
-        ]
-        lines += ["", "```text", command.example, "```", ""]
-        lines += ["| argument | meaning | default |", "|---|---|---|"]
-        lines += [_argument(action) for action in _arguments_of(command.name)]
-        lines += ["", f"Exit status: {command.status}.", ""]
-    return lines[:-1]
-
-
-def _argument(action: argparse.Action) -> str:
-    """A row, with the words of the help."""
-    value = action.metavar or ("" if action.nargs == 0 else action.dest.upper())
-    names = action.option_strings or [""]
-    shown = ", ".join(f"`{f'{name} {value}'.strip()}`" for name in names)
-    text = " ".join((action.help or "").replace("%(default)s", str(action.default)).split())
-    return _cells(shown, *_split_default(text[:1].upper() + text[1:]))
-
-
-def _arguments_of(name: str) -> list[argparse.Action]:
-    hidden = (argparse.SUPPRESS,)
-    return [
-        action
-        for action in _parsers()[name]._actions
-        if action.help not in hidden and "--help" not in action.option_strings
-    ]
-
-
-@cache
-def _parsers() -> dict[str, argparse.ArgumentParser]:
-    (found,) = (
-        action
-        for action in make_parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-    )
-    return dict(found.choices)
-
-
-def statuses(_: list[str]) -> list[str]:
-    """A table of the exit status of each command."""
-    lines = ["| command | exit status |", "|---|---|"]
-    return lines + [f"| `{command.name}` | {command.status} |" for command in COMMANDS]
-
-
-def schema(words: list[str]) -> list[str]:
-    """A table of the keys of one object of skill_meta.json."""
-    form = _form(words[0])
-    checks = schema_of_cases()["$defs"]["Expected"]["properties"]
-    own = {
-        key: value
-        for key, value in form["properties"].items()
-        if key not in checks or words[0] not in ("FileForm", "CommandForm")
-    }
-    return _keys(own, form.get("required", ()))
-
-
-def keys(words: list[str]) -> list[str]:
-    """The keys of an object, where another table explains them."""
-    return [", ".join(f"`{key}`" for key in _form(words[0])["properties"]) + "."]
-
-
-def _form(name: str) -> dict[str, Any]:
-    whole = schema_of_cases()
-    return whole if name == "file" else dict[str, Any](whole["$defs"][name])
-
-
-def checks(words: list[str]) -> list[str]:
-    """A table of some checks."""
-    known = schema_of_cases()["$defs"]["Expected"]["properties"]
-    if missing := [word for word in words if word not in known]:
-        raise ReferenceError(f"there is no check {missing[0]}")
-    return _keys({word: known[word] for word in words}, ())
-
-
-def _keys(properties: dict[str, Any], required: Collection[str]) -> list[str]:
-    lines = ["| key | value | meaning |", "|---|---|---|"]
-    for key, form in properties.items():
-        said, example, value = form.get("description", "").partition(" Example: ")
-        text = _CODE.sub(r"`\g<0>`", said) + (f"{example}`{value}`" if example else "")
-        needed = " Required." if key in required else ""
-        lines.append(_cells(f"`{key}`", value_in_words(form), f"{text}{needed}".strip()))
-    return lines
-
-
-def value_in_words(form: dict[str, Any], many: bool = False) -> str:
-    """What a JSON schema allows, in words."""
-    if "$ref" in form:
-        heading, several = _FORMS[form["$ref"].rpartition("/")[2]]
-        shown = several if many else heading[0].lower() + heading[1:]
-        return f"[{shown}](schema.md#{anchor_of(heading)})"
-    if choices := form.get("anyOf") or form.get("oneOf"):
-        values = dict.fromkeys(
-            value_in_words(one, many) for one in choices if one != {"type": "null"}
-        )
-        return " or ".join(values)
-    if "enum" in form or "const" in form:
-        return " or ".join(f"`{json.dumps(one)}`" for one in form.get("enum", [form.get("const")]))
-    kinds = form.get("type", "anything")
-    if isinstance(kinds, list):
-        return " or ".join(_TYPES[kind][many] for kind in kinds if kind != "null")
-    if kinds == "array" and form.get("items"):
-        return f"list of {value_in_words(form['items'], many=True)}"
-    if kinds == "object" and isinstance(form.get("additionalProperties"), dict):
-        return f"object of {value_in_words(form['additionalProperties'], many=True)}"
-    return _TYPES[kinds][many]
 
 
 _TABLES: Final[dict[str, Callable[[list[str]], list[str]]]] = {
-    table.__name__: table
-    for table in (options, commands, arguments, statuses, schema, keys, checks)
+    "options": options,
+    "commands": commands,
 }
 
 

@@ -41,7 +41,7 @@ def with_site_links(text: str, page: str) -> str:
     def replaced(found: re.Match[str]) -> str:
         target = normpath(f"{page}/../{found['path']}")
         if target in _OUTSIDE:
-            new = "../" * (page.count("/") - 1) + _OUTSIDE[target]
+            new = _OUTSIDE[target]
         elif page in _OUTSIDE and target.startswith("docs/"):
             new = target.removeprefix("docs/")
         elif target.startswith("docs/"):

@@ -185,7 +185,7 @@ def test_the_example_of_a_check_is_a_good_one(name: str, tmp_path: Path) -> None
 
 
 def test_examples_of_the_docs_match_the_schema() -> None:
-    page = (ROOT / "docs/cases.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/checks.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `\w+`.*? \| `(\{.*?\})` \| ", page, re.M)
     assert len(rows) > 40
     for row in rows:

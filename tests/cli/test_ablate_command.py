@@ -74,7 +74,7 @@ def test_the_page_shows_such_a_study(
     monkeypatch.chdir(tmp_path / "page")
     assert main(["ablate", "skills/pages", "--model", MODEL, "--runs", "1"]) == 0
     shown = capsys.readouterr().out
-    page = (Path(__file__).parents[2] / "docs/parts.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/studies.md").read_text(encoding="utf-8")
     assert f"```text\n{shown[shown.index('Parts of') :]}```" in page
 
 

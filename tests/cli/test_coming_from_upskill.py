@@ -71,7 +71,7 @@ def test_the_number_of_runs_and_of_calls_at_once_may_be_in_its_settings(
 
 
 def test_the_page_has_every_command_and_flag() -> None:
-    page = (Path(__file__).parents[2] / "docs/upskill.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/coming-from.md").read_text()
     for written in FLAGS:
         command, *words = written.split()
         assert f"`{command}" in page

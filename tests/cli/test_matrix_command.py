@@ -117,8 +117,8 @@ def test_the_page_shows_such_a_study(project: Path, capsys: Output) -> None:
     words = ["matrix", "skills", "--agent", "loop", "--model", MODEL, "--runs", "1..2"]
     assert main([*words, "--json", "out.json"]) == 1
     shown = capsys.readouterr().out
-    page = (Path(__file__).parents[2] / "docs/matrix.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"^```text\n(.*?)^```", page, re.S | re.M)
+    page = (Path(__file__).parents[2] / "docs/studies.md").read_text(encoding="utf-8")
+    text, _ = re.findall(r"^```text\n(.*?)^```", page, re.S | re.M)
     assert shown[shown.index("What skills") :] == f"{text}written: out.json\n"
     assert verdicts() == {
         "csv with docs-writer": "no change shown",

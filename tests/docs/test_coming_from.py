@@ -1,4 +1,4 @@
-"""The pages for people who come from other tools: their conversions are right."""
+"""The page for people who come from other tools: their conversions are right."""
 
 import json
 import re
@@ -11,12 +11,12 @@ from pytest_upskill.checks import KINDS, parse_checks
 from pytest_upskill.skills.case_loading import load_cases
 
 DOCS = Path(__file__).parents[2] / "docs"
-PROMPTFOO = (DOCS / "promptfoo.md").read_text()
-ROWS = re.findall(r"^\| (`[a-z-]+[^|]*) \| (`\{.*?\}`)[^|]*\|$", PROMPTFOO, re.M)
+PAGE = (DOCS / "coming-from.md").read_text()
+ROWS = re.findall(r"^\| (`[a-z-]+[^|]*) \| (`\{.*?\}`)[^|]*\|$", PAGE, re.M)
 
 
-def block(page: str, language: str) -> str:
-    text = (DOCS / page).read_text()
+def block(tool: str, language: str) -> str:
+    text = PAGE.partition(f"\n## {tool}\n")[2]
     return str(re.findall(rf"^```{language}\n(.*?)^```", text, re.S | re.M)[0])
 
 
@@ -28,8 +28,8 @@ def test_an_assert_of_promptfoo_becomes_a_check_that_there_is() -> None:
 
 
 def test_the_converted_config_asks_and_checks_the_same() -> None:
-    config: dict[str, Any] = yaml.safe_load(block("promptfoo.md", "yaml"))
-    converted = json.loads(block("promptfoo.md", "json"))
+    config: dict[str, Any] = yaml.safe_load(block("promptfoo", "yaml"))
+    converted = json.loads(block("promptfoo", "json"))
     assert json.loads((DOCS / "example-converted.json").read_text()) == converted
     asked = [(test["description"], test["vars"]["question"]) for test in config["tests"]]
     assert [(case["id"], case["input"]) for case in converted["cases"]] == asked
@@ -41,6 +41,6 @@ def test_the_converted_config_asks_and_checks_the_same() -> None:
 
 def test_the_evals_of_skill_creator_are_read_as_they_are() -> None:
     file = DOCS / "example-evals.json"
-    assert json.loads(file.read_text()) == json.loads(block("skill-creator.md", "json"))
+    assert json.loads(file.read_text()) == json.loads(block("skill-creator", "json"))
     (case,) = load_cases(file).require_all()
     assert len(case.expected["judge"]) == 2

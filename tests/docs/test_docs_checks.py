@@ -1,4 +1,4 @@
-"""The table of checks in docs/cases.md and the examples below it."""
+"""The table of checks in docs/checks.md and the examples below it."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from pytest_upskill.trials.transcript import Activity, Turn
 from support.kit import write_skill
 from support.runs import run_skills
 
-PAGE = (Path(__file__).parents[2] / "docs/cases.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/checks.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)`[^|]*\| `(\{.*?\})` \| (.+?) (?<!\\)\| (.+?) \|$", re.M)
 ROWS = ROW.findall(PAGE)
 
@@ -96,7 +96,7 @@ def test_every_check_is_in_the_table() -> None:
 
 
 def block(title: str, language: str) -> str:
-    part = PAGE.partition(f"\n### {title}\n")[2]
+    part = PAGE.partition(f"\n## {title}\n")[2]
     found = re.search(rf"^```{language}\n(.*?)^```", part, re.S | re.M)
     assert found
     return found[1]

@@ -139,7 +139,7 @@ def test_pages_fit_on_phones_and_desktops(
 ) -> None:
     page.size(width)
     page.media(scheme=scheme)
-    for name in ("index", "concepts", "reports", "options", "checks", "promptfoo"):
+    for name in ("index", "concepts", "reports", "options", "checks", "coming-from"):
         page.navigate((site / f"{name}.html").as_uri())
         page.wait(f"location.href.endsWith('{name}.html') && document.readyState === 'complete'")
         assert page.js("document.documentElement.scrollWidth <= innerWidth"), name

@@ -7,7 +7,6 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md")))
-AGENT_PAGES: Final = tuple(sorted(ROOT.glob("docs/agents/*.md")))  # tests/real_agents runs agents
 
 
 def blocks(language: str) -> Iterator[tuple[str, str]]:
