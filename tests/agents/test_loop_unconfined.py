@@ -1,6 +1,7 @@
 """Our own agent without a sandbox: paths are those of the host, for files and for commands."""
 
 import asyncio
+import os
 import re
 from pathlib import Path
 
@@ -66,3 +67,20 @@ def test_path_has_the_folders_of_the_host(tmp_path: Path, monkeypatch: pytest.Mo
 
     path = f"/tmp/tools:/workspace/.venv/bin:/bin:/usr/bin:{tmp_path}/bin"
     assert asyncio.run(run()).decode() == f"{path} {tmp_path}\n"
+
+
+def test_a_cancelled_command_has_ended_when_its_sandbox_is_closed(tmp_path: Path) -> None:
+    started = tmp_path / "pid"
+
+    async def run() -> None:
+        box = await Unconfined().open(SandboxSpec())
+        command = f"echo $$ > {started}.part; mv {started}.part {started}; exec sleep 600"
+        task = asyncio.create_task(box.run(command, timeout=600))
+        while not started.exists():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await box.close()
+
+    asyncio.run(run())
+    with pytest.raises(ProcessLookupError):  # not even a zombie is left
+        os.kill(int(started.read_text()), 0)

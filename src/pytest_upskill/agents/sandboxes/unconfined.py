@@ -76,7 +76,7 @@ class UnconfinedSandbox(Sandbox):
                 self.path(place) if place.startswith(PACKAGES) else place for place in places
             )
         self._env |= spec.env
-        self._running = set[int]()
+        self._running = list[asyncio.subprocess.Process]()
         self._pipes = list[asyncio.ReadTransport]()
         self._closed = False
 
@@ -103,7 +103,6 @@ class UnconfinedSandbox(Sandbox):
             process, output = await self._started(["sh", "-c", command], env or {})
         except (OSError, ValueError) as error:
             return CommandResult(126, f"{words[0]}: {error}\n".encode())
-        self._running.add(process.pid)
         timed_out = False
         try:
             if process.stdin:
@@ -146,6 +145,7 @@ class UnconfinedSandbox(Sandbox):
             raise
         finally:
             os.close(theirs)
+        self._running.append(process)
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: output, pipe)
         self._pipes.append(transport)
         return process, output
@@ -182,8 +182,9 @@ class UnconfinedSandbox(Sandbox):
 
     async def close(self) -> None:
         self._closed = True
-        for pid in self._running:
-            _end(pid)
+        for process in self._running:
+            _end(process.pid)
+            await process.wait()  # asyncio closes its pipes only then
         for pipe in self._pipes:
             pipe.close()
         await asyncio.to_thread(remove, self._folder)
