@@ -9,6 +9,8 @@ import pytest
 
 from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.loop import LoopAgent
+from pytest_upskill.agents.run_folder import remove
+from pytest_upskill.agents.sandboxes import unconfined
 from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Mount, SandboxSpec
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.trials.answer import Answer, Reply
@@ -69,8 +71,18 @@ def test_path_has_the_folders_of_the_host(tmp_path: Path, monkeypatch: pytest.Mo
     assert asyncio.run(run()).decode() == f"{path} {tmp_path}\n"
 
 
-def test_a_cancelled_command_has_ended_when_its_sandbox_is_closed(tmp_path: Path) -> None:
+def test_a_cancelled_command_has_ended_before_its_folder_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started = tmp_path / "pid"
+    ended = []
+
+    def look_and_remove(folder: Path) -> None:
+        try:
+            os.kill(int(started.read_text()), 0)
+        except ProcessLookupError:  # not even a zombie is left
+            ended.append(True)
+        remove(folder)
 
     async def run() -> None:
         box = await Unconfined().open(SandboxSpec())
@@ -81,6 +93,6 @@ def test_a_cancelled_command_has_ended_when_its_sandbox_is_closed(tmp_path: Path
         task.cancel()
         await box.close()
 
+    monkeypatch.setattr(unconfined, "remove", look_and_remove)
     asyncio.run(run())
-    with pytest.raises(ProcessLookupError):  # not even a zombie is left
-        os.kill(int(started.read_text()), 0)
+    assert ended == [True]
