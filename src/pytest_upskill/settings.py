@@ -259,8 +259,8 @@ class Settings(CommonSettings):
         SWITCH,
         "skills and cases",
         'run Python of a skill: checks ("python": "checks.py:function"), tests and conftest files '
-        "in its folder, and the packages that its scripts need. Also let agents read folders "
-        "outside of /opt and /usr that a skill names",
+        "in its folder, conftest files on the way to it, and the packages that its scripts need. "
+        "Also let agents read folders outside of /opt and /usr that a skill names",
         "--skill-allow-code",
     )
 

@@ -127,7 +127,7 @@ def test_a_broken_conftest_of_the_project_is_one_error_and_costs_nothing(
     (pytester.path / "skills/conftest.py").write_text("raise RuntimeError('no')")
     with LoopbackServer(lambda _: Reply("gate up")) as server:
         args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
-        result = pytester.runpytest_inprocess(*args, "-n", workers)
+        result = pytester.runpytest_inprocess(*args, "--skill-allow-code", "-n", workers)
     assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
     result.stdout.fnmatch_lines(["ERROR skills/door/skill_meta.json - RuntimeError: no"])
     result.stdout.no_fnmatch_line("ERROR skills/gate/skill_meta.json - *")

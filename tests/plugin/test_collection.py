@@ -124,11 +124,8 @@ def test_the_hooks_of_the_projects_own_conftest_see_the_cases(
 ) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makeconftest("def pytest_runtest_setup(item): print('hook saw', item.name)")
-    (pytester.path / "skills/conftest.py").write_text(
-        "def pytest_runtest_setup(item): print('second hook saw', item.name)"
-    )
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, "-s")
-    result.stdout.fnmatch_lines_random(["*hook saw open-gate*", "*second hook saw open-gate*"])
+    result.stdout.fnmatch_lines(["*hook saw open-gate*"])
 
 
 def test_linked_skills_in_a_folder_are_found_once_each(pytester: pytest.Pytester) -> None:

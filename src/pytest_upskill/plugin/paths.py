@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
@@ -153,10 +153,10 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     home = config.invocation_params.dir if by_option else _project(config)
     folders = {file.parent for file in files}
     is_inside = code.skill_around if code else lambda path: not folders.isdisjoint(_upwards(path))
-    chosen = [
-        replace(source, conftests=_conftests_for(source.folder, is_inside, home, config.rootpath))
-        for source in sources.values()
-    ]
+    conftests = partial(
+        _conftests_for, is_inside=is_inside, home=home, root=config.rootpath, trusted=code is None
+    )
+    chosen = [replace(source, conftests=conftests(source.folder)) for source in sources.values()]
     if code:
         code.close(source.folder for source in chosen)
     tested = {source.file: source.is_tested for source in chosen}
@@ -236,20 +236,16 @@ def _project(config: pytest.Config) -> Path:
 
 
 def _conftests_for(
-    skill: Path, is_inside: Callable[[Path], object], home: Path, root: Path
+    skill: Path, is_inside: Callable[[Path], object], home: Path, root: Path, *, trusted: bool
 ) -> Path | None:
-    """The nearest folder of the project around a skill, or of the run if it is elsewhere.
+    """The folder of the project, unless it is inside a skill: testing one must not run its code.
 
-    Not one inside a skill or another repository: testing a skill must not run its code.
+    For the same reason none on the way to the skill, such as a checkout of someone else's, unless
+    the code of skills is ``trusted``.
     """
-    around = list[Path]()
-    for folder in skill.parents:
-        if folder == home or not folder.is_relative_to(home):
-            break
-        around.append(folder)
-        if (folder / ".git").exists():  # another repository below the project
-            around.clear()
-    return next((folder for folder in [*around, home, root] if not is_inside(folder)), None)
+    around = [folder for folder in skill.parents if trusted and folder.is_relative_to(home)]
+    project = [home, root] if home.is_relative_to(root) else [home]
+    return next((folder for folder in [*around, *project] if not is_inside(folder)), None)
 
 
 def _upwards(path: Path) -> tuple[Path, ...]:

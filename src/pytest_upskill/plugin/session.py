@@ -48,7 +48,7 @@ from .item_lines import ItemLines, SameErrors, paint_failures
 from .items import BrokenCaseItem, NotAnswered, Unrunnable
 from .ledger import Ledger
 from .next_command import recording
-from .paths import Selected, ini_folder, select_skills
+from .paths import Selected, SkillSource, ini_folder, select_skills
 from .planning import (
     Announcement,
     idle_gates,
@@ -223,19 +223,22 @@ class SkillSession:
             report.result = [*report.result, *self._files]
         return report
 
-    def load_conftests(self, folder: Path) -> None:
-        """Import the conftest files of a folder and of those above, as pytest does on the way.
+    def load_conftests(self, source: SkillSource) -> Path | None:
+        """The folder whose conftest files apply to a skill: the nearest that pytest has loaded.
 
-        Once: if one is broken, that is an error of the first skill there, and pytest stops.
+        Those of the project are imported for it, once: if one is broken, that is an error of the
+        first skill there, and pytest stops.
         """
-        if folder not in self._with_conftests:
+        folder, manager = source.conftests, self._config.pluginmanager
+        if folder and folder not in self._with_conftests:
             self._with_conftests.add(folder)
-            self._config.pluginmanager._loadconftestmodules(
+            manager._loadconftestmodules(
                 folder,
                 self._config.getoption("importmode"),
                 rootpath=self._config.rootpath,
                 consider_namespace_packages=self._config.getini("consider_namespace_packages"),
             )
+        return next(filter(manager._getconftestmodules, source.folder.parents), folder)
 
     @pytest.hookimpl(tryfirst=True)  # before it is shown, or sent to the controller
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:

@@ -1,8 +1,8 @@
 """Skills among pytest's own arguments, and code of theirs that pytest must not run.
 
 An argument names a skill by one of its files: ``skills/x/skill_meta.json::id[m]``. Code of the
-skills that a run tests is kept out unless --skill-allow-code is given. Every pytest run imports
-this module, so it imports very little.
+skills that a run tests is kept out unless --skill-allow-code is given, and so is what only such a
+skill leads to. Every pytest run imports this module, so it imports very little.
 """
 
 import os
@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
+from glob import glob
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -31,6 +32,7 @@ from .pytest_options import (
 
 _KEY: Final = pytest.StashKey["SkillCode"]()
 _SAFE: Final = "PYTHONSAFEPATH"
+_MOST_NAMED: Final = 3
 _TRUST: Final = f"add {FLAGS['allow_code']} if you trust its author"
 
 
@@ -138,6 +140,8 @@ class SkillCode:
         self._inner = (*chosen, *self._folders)
         self._known: dict[Path, bool] = {}
         self._paths: list[Path] = []  # that pytest would collect
+        self._anchors: tuple[Path, ...] = ()  # where pytest's own arguments lead
+        self._collects = True  # what is below them
 
     @property
     def is_asked_for(self) -> bool:
@@ -197,40 +201,94 @@ class SkillCode:
             raise pytest.UsageError(f"{shown(ini)}: {where}\n  {how}, {there}, or {_TRUST}.")
 
     def require_project_ini(self) -> None:
-        """Refuse the ini file of a skill in place of the project's own that has skill_paths."""
+        """Refuse the ini file of a skill in place of the project's own that has skill_paths.
+
+        It may be in the skill, or around one that an argument names.
+        """
         ini = self._ini
         if not ini or self._here.is_relative_to(_real(ini).parent) or self._names_ini:
             return
         from ..skills.folder import is_skill
 
-        around = [folder for folder in _real(ini).parents if is_skill(folder)]
-        inside = any(map(self._here.is_relative_to, around))
-        if around and not inside and _has_skill_paths(self._config.invocation_params.dir):
-            where = f"ini file inside the skill {shown(around[0])}: its settings can run code"
-            how = f"To test the skill, write --skill={shown(around[0])}"
+        named = [path_of(self._config, arg) for arg in self._ordinary]
+        skills = list(filter(is_skill, [*_real(ini).parents, *named]))
+        inside = any(map(self._here.is_relative_to, skills))
+        if skills and not inside and _has_skill_paths(self._config.invocation_params.dir):
+            place = "inside" if _real(ini).is_relative_to(_real(skills[0])) else "around"
+            where = f"ini file {place} the skill {shown(skills[0])}: its settings can run code"
+            how = f"To test the skill, write --skill={shown(skills[0])}"
             raise pytest.UsageError(f"{shown(ini)}: {where}\n  {how}, or {_TRUST}.")
+
+    def keep_root(self) -> None:
+        """Let no skill decide the rootdir, whose conftest files and stored answers are believed."""
+        config, here = self._config, self._config.invocation_params.dir
+        root, asked = config.rootpath, self._by_option or self._by_name
+        if not asked or self._names_ini or self._names("--rootdir"):
+            return
+        paths = [path_of(config, arg) for arg in self._ordinary]
+        is_project = config.inipath or paths or (root / "setup.py").is_file()
+        if here.is_relative_to(root) and is_project:
+            return
+        if not any(path.is_relative_to(root) for path in paths):
+            config._rootpath = here
+            config._inipath = None  # one without settings, or it would have been refused
+            config.known_args_namespace.confcutdir = str(here)
 
     @property
     def _names_ini(self) -> bool:
-        return any(word.startswith(("-c", "--config-file")) for word in _own_words(self._config))
+        return self._names("-c", "--config-file")
+
+    def _names(self, *options: str) -> bool:
+        return any(word.startswith(options) for word in _own_words(self._config))
 
     def take_over(self) -> None:
-        """Leave no argument inside a skill to pytest, and import none of its conftest files."""
+        """Leave no argument inside a skill to pytest, and import no conftest files for its sake."""
         known = self._config.known_args_namespace
-        known.file_or_dir = [arg for arg in self._ordinary if not self._leads_inside(arg)]
+        args = [arg for arg in self._ordinary if not self._leads_inside(arg)]
+        self._collects = bool(args) or not (self._by_option or known.file_or_dir)
+        paths = [path_of(self._config, arg) for arg in args] or self._testpaths()
+        self._anchors = _forms(paths or ([self._here] if self._collects else []))
+        known.file_or_dir = args
         # The one place where pytest imports conftest files, whatever has led to them.
         plugins: Any = self._config.pluginmanager
         load: Callable[..., ModuleType] = plugins._importconftest
 
         def load_outside(file: Path, *args: Any, **kwargs: Any) -> ModuleType:
-            inside = self.skill_around(file)
-            return ModuleType("conftest") if inside else load(file, *args, **kwargs)
+            strange = self.skill_around(file) or self._is_on_the_way(file.parent)
+            return ModuleType("conftest") if strange else load(file, *args, **kwargs)
 
         plugins._importconftest = load_outside
         if self.skill_around(self._config.invocation_params.dir) and _SAFE not in os.environ:
             # Workers of xdist are started with the current folder first in sys.path.
             os.environ[_SAFE] = "1"
             self._config.add_cleanup(lambda: os.environ.__delitem__(_SAFE))
+
+    def _testpaths(self) -> list[Path]:
+        patterns = (str(self._here / path) for path in self._config.getini("testpaths"))
+        return [Path(path) for text in patterns for path in glob(text, recursive=True)]  # noqa: PTH207
+
+    def _is_on_the_way(self, folder: Path) -> bool:
+        """Whether a folder is between this one and a skill, and no argument of pytest leads there.
+
+        pytest loads the conftest.py of every folder here whose name starts with "test".
+        """
+        if self._is_led_to(folder):
+            return False
+        forms = _forms([folder])
+        if any(skills.is_relative_to(form) for skills in self._inner for form in forms):
+            return True
+        below = any(form.is_relative_to(skills) for skills in self._inner for form in forms)
+        return below and _has_skills(folder)
+
+    def _is_led_to(self, folder: Path) -> bool:
+        """Whether pytest loads the conftest.py of a folder anyway."""
+        root, here = self._config.rootpath, self._here
+        above = (*self._anchors, root if self.skill_around(here) else here)
+        below = self._anchors if self._collects else ()
+        forms = _forms([folder])
+        return any(path.is_relative_to(form) for path in above for form in forms) or any(
+            form.is_relative_to(path) for path in below for form in forms
+        )
 
     def _leads_inside(self, arg: str) -> bool:
         """Whether an argument is a skill's folder; what is inside can't be collected."""
@@ -244,9 +302,13 @@ class SkillCode:
         return skill is not None
 
     def header_lines(self, skills: Iterable[Path]) -> list[str]:
-        """Say that there are tests inside skills, if pytest would have collected them."""
+        """Say what was left out: conftest files on the way, tests that pytest would have run."""
         from ..skills.folder import TOOL_FOLDERS, walk
 
+        skills, lines = tuple(skills), list[str]()
+        if files := self._conftests_left_out(skills):
+            how = f"add {FLAGS['allow_code']}"
+            lines.append(f"upskill: not loaded, on the way to a skill: {files} ({how})")
         patterns = self._config.getini("python_files")
         found = set[Path]()
         for skill in skills:
@@ -254,12 +316,21 @@ class SkillCode:
                 continue
             for folder, subfolders, names in walk(skill):
                 subfolders[:] = [name for name in subfolders if name not in TOOL_FOLDERS]
-                tests = [name for name in names if any(fnmatch(name, one) for one in patterns)]
-                found.update(folder / name for name in tests)
-        if not found:
-            return []
-        files = f"{len(found):,} test file{'' if len(found) == 1 else 's'}"
-        return [f"upskill: {files} inside skills not run (add {FLAGS['allow_code']})"]
+                is_test = (name for name in names if any(fnmatch(name, one) for one in patterns))
+                found.update(folder / name for name in is_test)
+        if found:
+            tests = f"{len(found):,} test file{'' if len(found) == 1 else 's'}"
+            lines += [f"upskill: {tests} inside skills not run (add {FLAGS['allow_code']})"]
+        return lines
+
+    def _conftests_left_out(self, skills: Iterable[Path]) -> str:
+        from .._util.texts import first_few, one_line
+
+        root = self._config.rootpath
+        folders = (path for skill in skills if skill.is_relative_to(root) for path in skill.parents)
+        files = (folder / "conftest.py" for folder in dict.fromkeys(folders))
+        left_out = (file for file in files if file.is_file() and not self._is_led_to(file.parent))
+        return first_few([one_line(shown(file), 100) for file in left_out], _MOST_NAMED)
 
     def without_skills(self, args: Sequence[str]) -> list[str]:
         """The arguments that are left to pytest."""
@@ -287,6 +358,7 @@ def keep_code_of_skills_out(config: pytest.Config) -> None:
         code.require_project_ini()
         return
     code.require_own_ini()
+    code.keep_root()
     if not (early_cli_value(config, "allow_code") or in_ini(config, "allow_code")):
         code.take_over()
         config.stash[_KEY] = code
@@ -303,6 +375,15 @@ def _may_be_skill(folder: Path) -> bool:
     from ..skills.folder import SKILL_NAMES
 
     return any(os.path.lexists(folder / name) for name in SKILL_NAMES)
+
+
+def _has_skills(folder: Path) -> bool:
+    from ..errors import SkillError
+    from ..skills.search import find_skills
+
+    with suppress(SkillError):
+        return bool(find_skills(folder).files)
+    return False
 
 
 def _own_words(config: pytest.Config) -> list[str]:

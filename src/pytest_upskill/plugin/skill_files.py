@@ -67,6 +67,7 @@ class SkillFile(pytest.File):
     """
 
     source: SkillSource
+    conftests: Path | None = None  # the folder whose conftest files apply
     run: "SkillSession"
     info: SkillInfo
     accepted = NOTHING_ACCEPTED
@@ -91,12 +92,11 @@ class SkillFile(pytest.File):
 
     @property
     def ihook(self) -> Any:
-        folder = self.source.conftests
+        folder = self.conftests
         return self.session.gethookproxy(folder) if folder else self.session.ihook
 
     def collect(self) -> Iterator[pytest.Item]:
-        if self.source.conftests:
-            self.run.load_conftests(self.source.conftests)
+        self.conftests = self.run.load_conftests(self.source)
         try:
             items = self._items()
         except InputError as error:
