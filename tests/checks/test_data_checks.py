@@ -177,6 +177,14 @@ def test_schema_that_refers_to_itself_fails() -> None:
         ({"json_schema": {"$schema": 1}}, "json_schema: invalid schema"),
         ({"json_schema": {"not": {"$schema": "x"}}}, "$schema is only allowed at the top"),
         ({"json_schema": {"patternProperties": {}}}, "patternProperties is not supported"),
+        (
+            {"json_schema": {"$ref": "#/odd/0", "odd": [{"patternProperties": {"(a+)+$": False}}]}},
+            "patternProperties is not supported",
+        ),
+        (
+            {"json_schema": {"$ref": "#/odd/0", "odd": [{"pattern": "(a{999}){999}"}]}},
+            "repeat counts such as {999} are too large",
+        ),
         ({"json_path": "a.b"}, "json_path: must start with $"),
         ({"json_path": "$.a[b]"}, "json_path: invalid path at position 3, '[b]'"),
         ({"json_path": "$..a"}, "invalid path at position 1"),

@@ -91,11 +91,8 @@ def _in_order(names: Sequence[str]) -> str:
 def _commands(expected: bool) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         commands = commands_of(context.answer.transcript)
-        for text, pattern in context.value:
-            compiled = pattern[context.case_sensitive]
-            match = next(
-                (command for command in commands if search(compiled, folded(command, True))), None
-            )
+        for text in context.value:
+            match = next((c for c in commands if _matches(text, context.case_sensitive, c)), None)
             if match is None:
                 reason = f"none of {counted(len(commands), 'command')} matches {quoted(text)}"
             else:
@@ -103,6 +100,10 @@ def _commands(expected: bool) -> Evaluate:
             yield (match is not None) is expected, reason
 
     return evaluate
+
+
+def _matches(pattern: str, case_sensitive: bool, command: str) -> bool:
+    return search(pattern, case_sensitive, folded(command, True)) is not None
 
 
 def _activity(context: CheckContext) -> Activity:

@@ -15,7 +15,7 @@ from ..skills.case import Case
 from ..trials.answer import Answer
 from ..trials.records import Grade, Span
 from .final_workspace import Workspace
-from .time_budget import OutOfTimeError, not_counted, seconds_left, time_budget
+from .time_budget import LimitReachedError, not_counted, seconds_left, time_budget
 
 # Passed or not, and the reason. None means undecided: it fails, also inside of a "not".
 Result = tuple[bool | None, str]
@@ -139,11 +139,11 @@ class Check:
                 yield passed, reason + ("" if explained else _WHY.get(context.answer.stop, ""))
         except CheckError:
             raise
-        except OutOfTimeError as error:
+        except LimitReachedError as error:
             several = isinstance(self.written, list) and len(results) < len(self.written)
             asks = _as_text(self.written[len(results)] if several else self.written)
             here = f"{self.name} {quoted(asks)}" if asks else self.name
-            raise CheckError(f"timed out: {error}, and {here} was not done. Simplify it") from None
+            raise CheckError(f"{error}, and {here} was not done. Simplify it") from None
         except Exception as error:
             raise CheckError(f"check {self.name} raised {one_line(repr(error), 200)}") from error
 
@@ -217,7 +217,7 @@ class Places(NamedTuple):
 def places(checks: Sequence[AnyCheck], results: Sequence[int], text: str) -> list[Places]:
     """One for each result; ``results`` are the numbers of results. Stops when time is up."""
     spans_of: list[tuple[list[Span], list[Span]]] = [([], []) for _ in range(sum(results))]
-    with time_budget(_HIGHLIGHTING), suppress(OutOfTimeError):
+    with time_budget(_HIGHLIGHTING), suppress(LimitReachedError):
         for span, number, unwanted in islice(_found_spans(checks, results, text), _MOST_PLACES):
             spans_of[number][unwanted].append(span)
     return [Places(tuple(wanted_spans), tuple(unwanted)) for wanted_spans, unwanted in spans_of]

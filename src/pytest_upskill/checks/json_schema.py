@@ -15,11 +15,10 @@ Keyword = Callable[[Any, Any, Any, Any], Any]
 
 @dataclass(frozen=True)
 class Schema:
-    """A valid schema: the class of its dialect, and its compiled patterns."""
+    """A valid schema, and the class of its dialect."""
 
     written: dict[str, Any]
     dialect: Any
-    patterns: dict[str, Any]
 
 
 def compile_schema(written: dict[str, Any]) -> Schema:
@@ -32,7 +31,8 @@ def compile_schema(written: dict[str, Any]) -> Schema:
         dialect.check_schema(written)
         # With $schema, jsonschema would continue with its own class instead of the one of _timed.
         plain = {key: value for key, value in written.items() if key != "$schema"}
-        return Schema(plain, dialect, dict(_compiled_patterns(plain, dialect)))
+        _require_usable(plain, dialect)
+        return Schema(plain, dialect)
     except SchemaError as error:
         path = error.json_path
         raise ValueError(f"invalid schema at {path}: {one_line(error.message, 100)}") from None
@@ -55,51 +55,55 @@ def _require_small(written: Any) -> None:
             raise ValueError(f"a schema of more than {_MOST_VALUES:,} values is too large")
 
 
-def _compiled_patterns(written: dict[str, Any], dialect: Any) -> Iterator[tuple[str, Any]]:
-    for part, resolver in _parts(written, dialect):
+def _require_usable(written: dict[str, Any], dialect: Any) -> None:
+    for part in _parts(written, dialect):
         if part is not written and "$schema" in part:
             raise ValueError("invalid schema: $schema is only allowed at the top")
         if "patternProperties" in part:
             raise ValueError("patternProperties is not supported; try propertyNames")
-        for key in ("$ref", "$dynamicRef"):
-            if isinstance(part.get(key), str):
-                _require_target(part[key], resolver)
         if isinstance(part.get("pattern"), str):
-            yield part["pattern"], compile_pattern(part["pattern"])[1][True]
+            compile_pattern(part["pattern"])
 
 
-def _parts(written: dict[str, Any], dialect: Any) -> Iterator[tuple[dict[str, Any], Any]]:
-    """All schemas inside of a schema, each with the resolver of its references."""
+def _parts(written: dict[str, Any], dialect: Any) -> Iterator[dict[str, Any]]:
+    """All schemas inside of a schema, also those below unknown keys that are referred to."""
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012, specification_with
 
     name = dialect.META_SCHEMA.get("$schema", "")
-    resource: Any = specification_with(name, default=DRAFT202012).create_resource(written)
-    todo = [(resource, Registry().resolver_with_root(resource))]
+    specification: Any = specification_with(name, default=DRAFT202012)
+    resource = specification.create_resource(written)
+    todo, seen = [(resource, Registry().resolver_with_root(resource))], set[int]()
     while todo:
         part, resolver = todo.pop()
-        if isinstance(part.contents, dict):
-            yield part.contents, resolver
+        if not isinstance(part.contents, dict) or id(part.contents) in seen:
+            continue
+        seen.add(id(part.contents))
+        yield part.contents
         todo += [(inner, resolver.in_subresource(inner)) for inner in part.subresources()]
+        for key in ("$ref", "$dynamicRef"):
+            if isinstance(part.contents.get(key), str):
+                target = _target(part.contents[key], resolver)
+                todo.append((specification.create_resource(target.contents), target.resolver))
 
 
-def _require_target(reference: str, resolver: Any) -> None:
+def _target(reference: str, resolver: Any) -> Any:
     from referencing.exceptions import Unresolvable
 
     try:
-        resolver.lookup(reference)
+        return resolver.lookup(reference)
     except Unresolvable:
         short_name = one_line(reference, 60)
         raise ValueError(f"invalid schema: $ref {short_name!r} points to nothing in it") from None
 
 
 def schema_violation(data: Any, schema: Schema) -> str | None:
-    """The first violation; OutOfTimeError if finding it takes too long."""
+    """The first violation; LimitReachedError if finding it takes too long."""
     from jsonschema import validators
     from referencing import Registry
 
     our_keywords: dict[str, Keyword] = {
-        "pattern": _pattern_by(schema),
+        "pattern": _pattern,
         "uniqueItems": _unique_items,
     }
     keywords = {**schema.dialect.VALIDATORS, **our_keywords}
@@ -119,15 +123,12 @@ def _timed(keyword: Keyword) -> Keyword:
     return timed
 
 
-def _pattern_by(schema: Schema) -> Keyword:
-    """Like jsonschema's own, but with a time limit."""
+def _pattern(_: Any, written: str, instance: Any, __: Any) -> Iterator[Any]:
+    """Like jsonschema's own, but with limits."""
     from jsonschema import ValidationError
 
-    def pattern(_: Any, written: str, instance: Any, __: Any) -> Iterator[ValidationError]:
-        if isinstance(instance, str) and not search(schema.patterns[written], instance):
-            yield ValidationError(f"{instance!r} does not match {written!r}")
-
-    return pattern
+    if isinstance(instance, str) and search(written, True, instance) is None:
+        yield ValidationError(f"{instance!r} does not match {written!r}")
 
 
 def _unique_items(_: Any, required: bool, instance: Any, __: Any) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from .._util.texts import one_line
 from .check import Result
-from .time_budget import OutOfTimeError, real_seconds_left, seconds_left
+from .time_budget import out_of_time, real_seconds_left, seconds_left
 
 _FENCE: Final = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)")
 _ALIASES: Final = {
@@ -201,7 +201,7 @@ def parse_shell(text: str) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise OutOfTimeError from None
+        raise out_of_time() from None
     if process.returncode:
         message = process.stderr.decode("utf-8", "replace").split("\n")[0]
         raise BrokenError(f"invalid shell: {one_line(message, 100) or 'bash failed'}")

@@ -57,7 +57,7 @@ def _contains_any(context: CheckContext) -> Iterator[Result]:
 def _words(context: CheckContext) -> Iterator[Result]:
     for text in context.value:
         answer, part = _both(context, text)
-        if search(word_pattern(part), answer):
+        if search(word_pattern(part), True, answer):
             yield True, f"{quoted(text)} is in {context.text_name} as a word"
         elif part in answer:
             yield False, f"{quoted(text)} is in {context.text_name} only as part of other words"
@@ -78,9 +78,9 @@ def _compared(yes: str, no: str, holds: Callable[[str, str], bool]) -> Evaluate:
 
 def _matched(expected: bool) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
-        for text, pattern in context.value:
-            match = search(pattern[context.case_sensitive], folded(context.answer.text, True))
-            matched_text = quoted(match.group()) if match else "nothing"
+        for text in context.value:
+            match = search(text, context.case_sensitive, folded(context.answer.text, True))
+            matched_text = "nothing" if match is None else quoted(match)
             yield (
                 (match is not None) is expected,
                 f"{quoted(text)} matches {matched_text} in {context.text_name}",

@@ -24,11 +24,12 @@ class _Ends(NamedTuple):
 _ENDS: Final = ContextVar[_Ends | None]("ends", default=None)
 
 
-class OutOfTimeError(Exception):
-    """The time of an answer's checks is used up."""
+class LimitReachedError(Exception):
+    """The checks of an answer took too long, or a pattern too much memory."""
 
-    def __init__(self) -> None:
-        super().__init__(f"an answer's checks have {SECONDS:g} s in all")
+
+def out_of_time() -> LimitReachedError:
+    return LimitReachedError(f"timed out: an answer's checks have {SECONDS:g} s in all")
 
 
 @contextmanager
@@ -43,12 +44,12 @@ def time_budget(seconds: float | None = None) -> Iterator[None]:
 
 
 def seconds_left() -> float:
-    """The remaining CPU time; OutOfTimeError if CPU time or real time is used up."""
+    """The remaining CPU time; LimitReachedError if CPU time or real time is used up."""
     return _remaining().cpu
 
 
 def real_seconds_left() -> float:
-    """The remaining real time, for a process; OutOfTimeError if it is used up."""
+    """The remaining real time, for a process; LimitReachedError if it is used up."""
     return _remaining().real
 
 
@@ -58,8 +59,14 @@ def _remaining() -> _Ends:
         return _Ends(SECONDS, WAITING)
     remaining = _Ends(ends.cpu - thread_time(), ends.real - monotonic())
     if min(remaining) <= 0:
-        raise OutOfTimeError
+        raise out_of_time()
     return remaining
+
+
+def spend(seconds: float) -> None:
+    """Count CPU time of another process."""
+    if ends := _ENDS.get():
+        _ENDS.set(ends._replace(cpu=ends.cpu - seconds))
 
 
 @contextmanager
