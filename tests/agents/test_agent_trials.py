@@ -8,6 +8,7 @@ import pytest
 
 from pytest_upskill.agents.agent import Call
 from pytest_upskill.agents.agent_trials import AgentTrials
+from pytest_upskill.agents.loop import LoopAgent
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.sandbox import (
@@ -22,6 +23,7 @@ from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.arm import SkillCopy
 from pytest_upskill.trials.trial import Question
+from pytest_upskill.trials.written_calls import ADVICE, PROBLEM
 from support.agents import ScriptedCall
 from support.kit import write_skill
 from support.sandboxes import needs_bwrap
@@ -51,6 +53,21 @@ def carried_out(
 
 async def ends(_sandbox: Sandbox, _call: Call, recorder: Recorder) -> Answer:
     return recorder.answer("end", "Done.")
+
+
+def test_calls_that_a_server_returned_as_text_are_no_answer() -> None:
+    async def act(sandbox: Sandbox, call: Call, recorder: Recorder) -> Answer:
+        return await LoopAgent().run(sandbox, call, recorder, spec_of("m"))
+
+    text = '```json\n{"name": "bash", "arguments": {"command": "ls"}}\n```'
+    written = carried_out(act, call=ScriptedCall(Answer(text)))
+    assert written == NoAnswer(f"m: {PROBLEM}. {ADVICE}")
+    thought = Answer("", thinking=f"First the files.\n<tool_call>{text[8:-4]}</tool_call>")
+    assert carried_out(act, call=ScriptedCall(thought)) == written
+    for answer in (Answer(text, stop="refusal"), Answer("I ran bash."), Answer("")):
+        reply = carried_out(act, call=ScriptedCall(answer))
+        assert isinstance(reply, Answer)
+        assert reply.text == answer.text
 
 
 def test_answer_has_what_differs_in_the_workspace() -> None:

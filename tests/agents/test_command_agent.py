@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from pytest_upskill.agents.sandboxes.sandbox import HOME
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.arm import SkillCopy
+from pytest_upskill.trials.written_calls import ADVICE, PROBLEM
 from support import loopback
 from support.endpoints import KEY
 from support.kit import write_skill
@@ -95,6 +97,35 @@ def test_without_a_sandbox() -> None:
     assert isinstance(answer, Answer)
     assert answer.text == "The gate is open."
     assert [file.path for file in answer.files] == ["gate.txt"]
+
+
+CALL = '<tool_call>\n{"name": "bash", "arguments": {"command": "ls"}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("prompt", "commands", "final", "is_call"),
+    [
+        ("Open the gate.", (), CALL, True),
+        ("Open the gate.", ("true",), CALL, True),
+        ("Open the gate.", (), CALL.replace("bash", "gate"), True),
+        ("Open the gate.", (), "Done.", False),
+        ("Which tool call lists files?", (), CALL, False),
+    ],
+)
+def test_a_call_that_the_server_returned_as_text_is_no_answer(
+    tmp_path: Path, prompt: str, commands: tuple[str, ...], final: str, is_call: bool
+) -> None:
+    skill = SkillCopy.of("gate", write_skill(tmp_path / "gate", body=BODY))
+    task: dict[str, Any] = {"skills": (skill,), "tested": "gate"}
+    with LoopbackServer(steps(*commands, final=final)) as server:
+        answer = carried_out(
+            server.url, "messages", script=BARE, sandbox="none", prompt=prompt, **task
+        )
+    if is_call:
+        assert answer == NoAnswer(f"m: {PROBLEM}. {ADVICE}")
+    else:
+        assert isinstance(answer, Answer)
+        assert answer.text == final
 
 
 @needs_bwrap

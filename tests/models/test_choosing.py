@@ -19,6 +19,7 @@ from pytest_upskill.trials.choice import BY_JSON
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.trial import trials_of
+from pytest_upskill.trials.written_calls import PROBLEM
 from support.endpoints import KEY, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
@@ -112,7 +113,6 @@ def test_a_call_of_the_tool_is_the_choice(provider: str) -> None:
     ("reply", "told"),
     [
         (Reply("Open a pdf viewer. I used the pdf skill."), "the skill was not opened"),
-        (Reply('{"skill": "pdf"}'), "the skill was not opened"),
         (
             Reply(calls=(("skill", {"name": "docs"}),)),
             "the skill was not opened; opened instead: docs",
@@ -134,6 +134,21 @@ def test_a_call_of_the_tool_is_the_choice(provider: str) -> None:
 def test_all_else_is_none(provider: str, reply: Reply, told: str) -> None:
     [record], [_] = chosen(provider, lambda _: reply)
     assert reason(record) == told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"skill": "pdf"}',
+        '<tool_call>\n{"name": "skill", "arguments": {"name": "pdf"}}\n</tool_call>',
+        '```json\n{"name": "pdf", "arguments": {}}\n```',
+    ],
+)
+def test_a_server_that_does_not_parse_calls_is_an_error(provider: str, text: str) -> None:
+    [record], [_] = chosen(provider, lambda _: Reply(text))
+    assert record.outcome == "errored"
+    assert record.error
+    assert record.error.startswith(f"m: {PROBLEM}. ")
 
 
 @pytest.mark.parametrize("text", ["", "<think>What to do"])

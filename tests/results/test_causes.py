@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from pytest_upskill.errors import ModelError
 from pytest_upskill.results.causes import cause_lines, causes_of, same_cause
 from pytest_upskill.trials.records import Record
+from pytest_upskill.trials.transcript import Activity
+from pytest_upskill.trials.written_calls import ADVICE, PROBLEM
 
 
 def errored(model: str, error: str, agent: str = "chat") -> Record:
@@ -93,6 +95,20 @@ def test_many_causes_are_counted() -> None:
     *told, last = cause_lines(causes_of(records))
     assert told == [f"1 answer is missing: m: {word} broke." for word in words[:3]]
     assert last == "2 more for 2 other reasons."
+
+
+def test_of_calls_as_text_it_is_told_in_how_many_trials() -> None:
+    error = f"m: {PROBLEM}. {ADVICE}"
+    answered = Record("gate", "c", "m", "skill", 2, "failed", agent="loop", activity=Activity())
+    records = [
+        ("a", errored("m", error, "loop")),
+        ("b", errored("m", error, "loop")),
+        ("b", answered),
+        ("b", errored("n", "n: down", "loop")),  # on another model
+        ("c", Record("gate", "c", "m", "skill", 1, "passed")),  # has no tools
+    ]
+    first, *_ = cause_lines(causes_of(records))
+    assert first == f"m: {PROBLEM} in 2 of 3 trials. {ADVICE}."
 
 
 def test_what_a_server_says_is_shown_on_one_safe_line() -> None:

@@ -17,6 +17,7 @@ from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.arm import SkillCopy
 from ..trials.transcript import Activity
 from ..trials.trial import Question, Task
+from ..trials.written_calls import ADVICE, PROBLEM
 from .agent import Agent, Call, Send
 from .recorder import Recorder
 from .sandboxes.sandbox import Mount, Sandbox, SandboxError, SandboxKind, TreeEntry
@@ -142,6 +143,8 @@ class AgentTrials:
             model = self._spec_of(recorder.question.model)
             answer = await _within(clock, agent.run(sandbox, clock, recorder, model))
             answer = answer or recorder.answer("time")
+            if recorder.ends_with_written_call:
+                raise NoAnswerError(f"{recorder.question.model}: {PROBLEM}. {ADVICE}")
             is_late = answer.stop == "time"
             seconds = self._timeout if is_late else clock.seconds + start.seconds
             answer = replace(answer, seconds=seconds)

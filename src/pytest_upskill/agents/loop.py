@@ -52,6 +52,7 @@ class LoopAgent(Agent):
         listed = skill_list(skills, sandbox)
         system = "\n\n".join(filter(None, [SYSTEM, question.system, listed]))
         ask = replace(question, system=system, tools=tools, task=None)
+        recorder.offer.add_tools(tools)
         recorder.system(ask.system)
         for role, text in ask.messages:
             recorder.message(role, text)

@@ -10,6 +10,7 @@ from ..skills.case import Role
 from ..trials.answer import Answer, Usage, total_usage
 from ..trials.transcript import GIVEN, Activity, ToolCall, Transcript, Turn, TurnKind
 from ..trials.trial import Question
+from ..trials.written_calls import Offer, writes_call
 from .skill_use import SkillUse
 from .staging import InstalledSkill
 
@@ -51,7 +52,9 @@ class Recorder:
         self._findings: dict[str, None] = {}
         self._size = 0
         self._left_out = 0
-        self._last_text = ""
+        self.last: Answer | None = None  # reply of the conversation
+        self.offer = Offer()
+        self.offer.add_skills(skill.name for skill in self.skills)
         files = self.question.task.files if self.question.task else ()
         self._skill_use = SkillUse(self.skills, [file.data for file in files])
 
@@ -67,7 +70,7 @@ class Recorder:
         """A reply of the model: thoughts, a text and calls."""
         self.turns += 1
         self._usages.append(reply.usage)
-        self._last_text = reply.text
+        self.last = reply
         self._repeated.add(digest("assistant", reply.text))
         turns = [Turn("thinking", reply.thinking)] if reply.thinking else []
         if reply.text or not (reply.thinking or reply.calls):
@@ -167,10 +170,20 @@ class Recorder:
             self.add_finding(GIVEN)
         return bool(self._skill_use.activated or before)
 
+    @property
+    def ends_with_written_call(self) -> bool:
+        """Whether the last reply is a call that the model's server did not parse."""
+        reply, question = self.last, self.question
+        if reply is None or reply.calls or reply.refused:
+            return False
+        text = reply.text if reply.text.strip() else f"<think>{reply.thinking}"
+        task = "\n".join([question.system, *(text for _, text in question.messages)])
+        return writes_call(text, self.offer, task, has_called=self.tool_calls > 0)
+
     def answer(self, stop: str, text: str | None = None) -> Answer:
         """The answer of the trial as far as it got; its text is that of the last reply."""
         return Answer(
-            without_keys(self._last_text if text is None else text),
+            without_keys((self.last.text if self.last else "") if text is None else text),
             self.usage,
             stop,
             transcript=self.transcript,

@@ -7,6 +7,7 @@ from ..errors import ModelError, Setting
 from ..trials.answer import Answer
 from ..trials.transcript import Activity, Turn
 from ..trials.trial import Question, by_schema
+from ..trials.written_calls import ADVICE, PROBLEM, Offer, writes_call
 from .model import Model
 
 
@@ -30,6 +31,8 @@ class Chooser:
                 called = question.choice.called_in(answer)
                 if answer.calls and answer.stop == "length" and not called.opened:
                     raise _half_a_call(answer)
+                if _writes_call(question, answer):
+                    raise ModelError(PROBLEM, ADVICE, paid=astuple(answer.usage))
                 return _chosen(question, answer, called)
         answer = await model.ask(by_schema(question))
         chose_none = answer.refused or answer.is_empty
@@ -39,6 +42,16 @@ class Chooser:
             hint = "This model supports neither tools nor JSON schemas: use another one"
             raise ModelError(problem, hint, paid=astuple(answer.usage))
         return _chosen(question, answer, activity)
+
+
+def _writes_call(question: Question, answer: Answer) -> bool:
+    """It chose by a text, which a server should have parsed."""
+    if answer.calls or answer.refused or not question.choice:
+        return False
+    offer, (_, query) = Offer(), question.messages[-1]
+    offer.add_tools(question.tools)
+    offer.add_skills(question.choice.names)
+    return writes_call(answer.text or f"<think>{answer.thinking}", offer, query)
 
 
 def _half_a_call(answer: Answer) -> ModelError:

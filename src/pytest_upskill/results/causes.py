@@ -1,12 +1,15 @@
 """Why answers are missing: the same error of many trials is one cause, told once with a count."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from .._util.texts import counted, one_line
 from ..trials.records import Record
+from ..trials.subject import Subject
+from ..trials.written_calls import ADVICE, PROBLEM
 
 _MOST_CAUSES: Final = 3
 _LONGEST: Final = 500  # characters that are shown
@@ -48,6 +51,7 @@ class Cause:
     models: dict[str, None] = field(default_factory=dict)  # that it begins with, in order
     tests: dict[str, None] = field(default_factory=dict)
     answers: int = 0
+    trials: int = 0  # with tools, of the same agents and models
 
     @property
     def text(self) -> str:
@@ -56,6 +60,9 @@ class Cause:
     @property
     def sentence(self) -> str:
         """``20 answers are missing in 10 tests: m: can't connect to …``"""
+        if self.reason.startswith(PROBLEM):
+            share = f"in {self.answers:,} of {counted(self.trials, 'trial')}"
+            return f"{one_line(', '.join(self.models), _LONGEST)}: {PROBLEM} {share}. {ADVICE}."
         missing = "answer is missing" if self.answers == 1 else "answers are missing"
         of = f" in {counted(len(self.tests), 'test')}" if self.answers > 1 else ""
         text = one_line(self.text, _LONGEST)
@@ -65,14 +72,20 @@ class Cause:
 def causes_of(records: Iterable[tuple[str, Record]]) -> list[Cause]:
     """The causes of errors, in order; each record comes with its test."""
     causes: dict[str, Cause] = {}
+    subjects: dict[str, set[Subject]] = {}
+    trials = Counter[Subject]()
     for test, record in records:
+        trials[record.subject] += bool(record.activity or record.error)
         if record.error is None:
             continue
         model, reason = _split(record.error, record)
-        cause = causes.setdefault(same_cause(reason), Cause(reason))
+        cause = causes.setdefault(key := same_cause(reason), Cause(reason))
+        subjects.setdefault(key, set()).add(record.subject)
         cause.answers += 1
         cause.models |= {model: None} if model else {}
         cause.tests[test] = None
+    for key, cause in causes.items():
+        cause.trials = sum(trials[subject] for subject in subjects[key])
     return list(causes.values())
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from ..._util.keys import HIDDEN
 from ..._util.texts import digest
 from ...trials.answer import Usage
+from ...trials.written_calls import Offer
 from ..recorder import Recorder
 from .protocol import AgentRequest, Item, ModelReply
 
@@ -50,6 +51,7 @@ class RequestLog:
     token: str = ""  # of the endpoint, masked in all texts
     requests: list[LoggedRequest] = field(default_factory=list)
     main: str = ""  # the thread that the answer is in
+    offer: Offer = field(default_factory=Offer)  # all tools that its model may call
     _has_tools: bool = False
     # From the id of a call to its threads: some servers count from 1 in each conversation.
     _calls: dict[str, list[str]] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class RequestLog:
         elif not self.main:
             self.main = thread
         is_side = not self.is_turn(request)
+        self.offer.add_tools(request.tools)
         renamed = self._renamed(request, thread)
         for call in renamed:
             self._calls.setdefault(call, []).append(thread)
@@ -126,6 +129,7 @@ class RequestLog:
     def write_to(self, recorder: Recorder) -> str:
         """Write all of it into a recorder; returns the final answer."""
         self._settle()
+        recorder.offer.add(self.offer)
         final = ""
         side_usages = list[Usage]()
         for logged in self.requests:
@@ -138,6 +142,7 @@ class RequestLog:
                 self._write_reply(logged, logged.reply, recorder)
                 if logged.thread == self.main and not logged.reply.calls:
                     final = logged.reply.text
+        recorder.last = self.last
         if side_usages:
             recorder.side_calls(side_usages)
         return final
