@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -123,6 +124,19 @@ def test_ctrl_c_is_no_traceback(
     monkeypatch.setattr("pytest_upskill.cli.commands.init.schema_text", interrupted)
     assert main(["schema"]) == 130
     assert capsys.readouterr().err == "pytest-upskill: interrupted\n"
+
+
+def test_sigterm_is_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def terminated() -> str:
+        signal.raise_signal(signal.SIGTERM)
+        return ""
+
+    monkeypatch.setattr("pytest_upskill.cli.commands.init.schema_text", terminated)
+    assert main(["schema"]) == 130
+    assert capsys.readouterr().err == "pytest-upskill: interrupted\nSIGTERM\n"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_an_ascii_output_gets_ascii(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

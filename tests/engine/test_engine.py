@@ -260,6 +260,18 @@ def test_close_cancels_calls_and_closes_models() -> None:
     assert model.closed
 
 
+def test_close_keeps_the_answer_of_a_call_in_flight() -> None:
+    model = Recorder(held=True)
+    with engine_of(("m", model), concurrency=1) as engine:
+        in_flight = engine.submit(question("paid"))
+        waiting = engine.submit(question("later"))
+        waiting.add_done_callback(lambda _: model.go.set())
+        wait_until(lambda: model.asked)
+        engine.close()
+    assert texts([in_flight.result(), waiting.result()]) == ["PAID", STOPPED]
+    assert model.asked == ["paid"]
+
+
 def test_unused_engine_starts_nothing() -> None:
     before = threading.active_count()
     with engine_of(("m", model := Recorder())):

@@ -1,4 +1,4 @@
-"""A run that ends takes its agents with it: -x, Ctrl-C, kill -9; the next one goes on."""
+"""A run that ends takes its agents with it: -x, Ctrl-C, SIGTERM, kill -9; the next one goes on."""
 
 import json
 import os
@@ -91,12 +91,15 @@ def run_with_agents_at_work(
         yield run
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", ["0", "2", "local:2"])
-def test_ctrl_c_ends_agents(tmp_path: Path, workers: str) -> None:
+def test_ctrl_c_and_sigterm_end_agents(
+    tmp_path: Path, workers: str, number: signal.Signals
+) -> None:
     write_project(tmp_path, "slow 1", "slow 2")
     with LoopbackServer(model := Model()) as server:
         with run_with_agents_at_work(tmp_path, server, model.sleep, workers) as run:
-            run.send_signal(signal.SIGINT)
+            run.send_signal(number)
             assert run.wait(60) == pytest.ExitCode.INTERRUPTED
         assert sleeping(model.sleep) == []
     assert list((tmp_path / "tmp").glob("pytest-upskill-*")) == []

@@ -1,4 +1,4 @@
-"""Ctrl-C: a run ends at once, reports what it has, and leaves nothing behind."""
+"""Ctrl-C and SIGTERM: a run ends at once, reports what it has, and leaves nothing behind."""
 
 import json
 import signal
@@ -23,17 +23,31 @@ MODEL = """
             with Path("asked.txt").open("a") as file:
                 file.write("x")
             if "slow" in question.messages[-1][1]:
-                await asyncio.Event().wait()
+                # As a server does that answers what it has begun.
+                while "slow 0" in question.messages[-1][1] and not Path("ends.txt").exists():
+                    await asyncio.sleep(0.01)
+                if "slow 0" not in question.messages[-1][1]:
+                    await asyncio.Event().wait()
             return Answer("yes")
 
     def pytest_upskill_models():
         return {"slow": lambda name: Slow()}
+
+    def pytest_keyboard_interrupt():
+        Path("ends.txt").touch()
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGINT for other processes")
+@pytest.mark.skipif(sys.platform == "win32", reason="has no signals for other processes")
+@pytest.mark.parametrize(
+    ("number", "times", "reason"),
+    [
+        pytest.param(signal.SIGINT, 1, "KeyboardInterrupt", id="ctrl-c"),
+        pytest.param(signal.SIGTERM, 2, "SIGTERM", id="sigterm-as-timeout-sends-it"),
+    ],
+)
 def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
-    pytester: pytest.Pytester, workers: str
+    pytester: pytest.Pytester, workers: str, number: signal.Signals, times: int, reason: str
 ) -> None:
     cases = [case("quick", "yes", id="quick")]
     cases += [case(f"slow {n}", "yes", id=f"slow-{n}") for n in range(20)]
@@ -48,7 +62,8 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
             if "quick" in line and "PASSED" in line:
                 break
         wait_until(lambda: asked.stat().st_size >= 4)
-        run.send_signal(signal.SIGINT)
+        for _ in range(times):
+            run.send_signal(number)
         rest = run.stdout.read()
         assert run.wait(60) == pytest.ExitCode.INTERRUPTED
     assert asked.stat().st_size == 4
@@ -56,8 +71,9 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
     assert "Traceback" not in rest
     report = json.loads((pytester.path / "r.json").read_text())
     assert {record["case"] for record in report["records"]} == {"quick"}
-    assert report["interrupted"] == "KeyboardInterrupt"
+    assert report["interrupted"] == reason
     assert len(report["lost"]) == 20
+    assert "4 calls" in rest  # with the two that were in flight
 
 
 @pytest.mark.nightly

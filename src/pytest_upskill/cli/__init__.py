@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 
+from .._util.interrupts import sigterm_as_ctrl_c
 from .._util.keys import without_keys
 from .._util.texts import harmless
 from ..errors import InputError, SettingsError, TeachError
@@ -28,7 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     args.for_pytest = for_pytest
     try:
-        text, status = args.run(args)
+        with sigterm_as_ctrl_c():
+            text, status = args.run(args)
         if text:
             write(text)
     except SettingsError as error:

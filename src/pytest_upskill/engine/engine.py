@@ -35,6 +35,7 @@ from .store import KnownAnswers
 
 OpenModel = Callable[[str], Awaitable[Model]]
 _POLL: Final = 0.1  # seconds
+_GRACE: Final = 1.2  # seconds that calls in flight have at the end: they are paid for
 
 
 class KnownBefore(NamedTuple):
@@ -232,7 +233,7 @@ class Engine:
             self._loop.call_soon_threadsafe(self._safely, self._pump)
 
     def close(self) -> None:
-        """Stop, cancel calls in flight, close the models, end the thread."""
+        """Stop, wait a little for calls in flight, close the models, end the thread."""
         self._stopped = True
         if self._loop and self._thread:
             asyncio.run_coroutine_threadsafe(self._shut_down(), self._loop).result()
@@ -466,6 +467,9 @@ class Engine:
 
     async def _shut_down(self) -> None:
         self._safely(self._pump)
+        calls = [job.task for job in list(self._jobs.values()) if job.task]
+        if calls:
+            await asyncio.wait(calls, timeout=_GRACE)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

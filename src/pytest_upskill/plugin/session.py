@@ -1,18 +1,16 @@
 """The state of a run: one object registered with pytest, with its hooks in the order of calls."""
 
 import linecache
-import os
-import signal
 import warnings
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import Final
 
 import pytest
 
+from .._util.interrupts import stop_on_second_interrupt, take_sigterm_as_ctrl_c
 from .._util.keys import shown_command
 from .._util.texts import one_line
 from ..engine.batches import Waiting
@@ -64,10 +62,6 @@ from .skill_code import code_kept_out
 from .skill_files import SkillFile, SkillWarning, require_judge
 from .spending import Spending
 
-_ENDING: Final = (
-    b"\nupskill: the run is ending, which may take some seconds;"
-    b" Ctrl-C again ends it at once, without its reports\n"
-)
 _NO_SKILL: Final = (
     "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
 )
@@ -114,6 +108,8 @@ class SkillSession:
         # An option is missing if its plugin is disabled.
         dry_run_options = ("collectonly", "setuponly", "setupplan")
         self.asks = not any(getattr(self._config.option, name, False) for name in dry_run_options)
+        if self.asks:
+            self._config.add_cleanup(take_sigterm_as_ctrl_c())
         try:
             folder = ini_folder(self._config)
             self.settings = with_upskill_config(read_settings(self._config), folder, self._code)
@@ -373,7 +369,7 @@ class SkillSession:
 
     def _expect_interrupts(self) -> None:
         if self._ledger and self._ledger.concerns_skills:
-            _stop_on_second_interrupt(self._config)
+            self._config.add_cleanup(stop_on_second_interrupt())
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._stopped = f"internal error: {excinfo.exconly()}"
@@ -430,23 +426,3 @@ class SkillSession:
         else:
             selected = [source.label for source in self._selected.sources]
             self._conclusion.write_closing(self._session, self._problems, selected)
-
-
-def _stop_on_second_interrupt(config: pytest.Config) -> None:
-    """Answer the next Ctrl-C with a line: a run may take seconds to stop agents and workers.
-
-    One more Ctrl-C ends the run before its reports.
-    """
-    usual = signal.default_int_handler
-    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not usual:
-        return
-
-    def restore() -> None:
-        signal.signal(signal.SIGINT, usual)
-
-    def warn(_number: int, _frame: object) -> None:
-        restore()
-        os.write(2, _ENDING)  # a stream may be in use just now
-
-    signal.signal(signal.SIGINT, warn)
-    config.add_cleanup(restore)

@@ -1,0 +1,46 @@
+"""SIGTERM as Ctrl-C."""
+
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+import pytest
+
+from pytest_upskill._util.interrupts import sigterm_as_ctrl_c
+
+
+@pytest.fixture(autouse=True)
+def usual() -> Iterator[None]:
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_two_signals_at_once_are_one_interrupt() -> None:
+    cleaned_up = list[str]()
+
+    @sigterm_as_ctrl_c()
+    def run() -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.raise_signal(signal.SIGTERM)  # as `timeout` does
+            cleaned_up.append("yes")
+
+    with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+        run()
+    assert cleaned_up
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_handler_of_others_stays() -> None:
+    received = list[int]()
+
+    def handler(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+
+    signal.signal(signal.SIGTERM, handler)
+    with sigterm_as_ctrl_c():
+        signal.raise_signal(signal.SIGTERM)
+    assert received == [signal.SIGTERM]
+    assert signal.getsignal(signal.SIGTERM) is handler
