@@ -1,7 +1,6 @@
 """A cluster's address, and what trials that run elsewhere may spend."""
 
 import asyncio
-import importlib.metadata
 import socket
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import pytest
 
 from pytest_upskill.engine.budget import Allowance, Budget, UnansweredCall
 from pytest_upskill.engine.cluster import cluster
-from pytest_upskill.engine.cluster.brief import Brief, WorkerReport
+from pytest_upskill.engine.cluster.brief import Brief, TrialEvent, WorkerReport, packed
 from pytest_upskill.engine.cluster.cluster import connected
 from pytest_upskill.engine.cluster.dispatch import Dispatch, DispatchedTrial
 from pytest_upskill.engine.cluster.on_worker import RunVariables
@@ -47,11 +46,10 @@ def test_nobody_else_can_use_the_workers_of_this_machine() -> None:
     from distributed import Security
     from distributed.core import rpc
 
-    started, client = connected("local:1", 1)
-    assert started
+    opened, client = connected("local:1", 1)
     try:
         assert client.submit(len, "abc").result(timeout=60) == 3
-        there = {started.scheduler_address, *client.nthreads()}
+        there = {*client.nthreads(), client.scheduler_info()["address"]}
 
         async def asked(address: str, **own: object) -> object:
             async with asyncio.timeout(10), rpc(address, **own) as stranger:
@@ -66,7 +64,7 @@ def test_nobody_else_can_use_the_workers_of_this_machine() -> None:
                 asyncio.run(asked(address, connection_args=other))
     finally:
         client.close()
-        started.close()
+        opened.close()
 
 
 def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,8 +123,9 @@ def test_ctrl_c_waits_while_workers_start_and_is_not_forgotten() -> None:
 
 
 def test_a_worker_of_another_version() -> None:
-    missing = importlib.metadata.PackageNotFoundError()
-    assert _other_version(missing, "1.0") == "pytest-upskill is not installed there"
+    failed = RuntimeError("it failed, and its log says why")
+    assert _other_version(failed, "1.0") == "pytest-upskill is not installed there"
+    assert _other_version(TimeoutError("no answer"), "1.0") == "no answer"
     assert _other_version("0.9", "1.0") == "it has pytest-upskill 0.9, and this machine has 1.0"
 
 
@@ -217,8 +216,7 @@ def test_trials_that_wait_for_a_place_are_not_at_work() -> None:
     dispatch = Dispatch(None, "tcp://h:1", "r", workers_of({}))
     dispatch._trials = {"a": DispatchedTrial(NoCalls()), "b": DispatchedTrial(NoCalls())}
     assert dispatch.at_work == 0
-    began = {"trial": "a", "worker": "anna", "address": "tcp://h:2", "usage": None}
-    dispatch._on_event((0.0, began))
+    dispatch._on_event((0.0, packed(TrialEvent("a", "anna", "tcp://h:2"))))
     assert dispatch.at_work == 1
 
 

@@ -13,7 +13,13 @@ import pytest
 
 from pytest_upskill.engine.budget import Allowance, Budget
 from pytest_upskill.engine.cluster import on_worker
-from pytest_upskill.engine.cluster.brief import Brief, WorkerReport
+from pytest_upskill.engine.cluster.brief import (
+    Brief,
+    TrialEvent,
+    WorkerReport,
+    from_worker,
+    packed,
+)
 from pytest_upskill.engine.cluster.cluster import ClusterTrials
 from pytest_upskill.engine.cluster.dispatch import Dispatch, DispatchedTrial
 from pytest_upskill.engine.cluster.on_worker import WorkerRun
@@ -68,7 +74,8 @@ class FakeClient:
             self.asked.append((what.__name__, name))
             if name in self.hanging:
                 await asyncio.Event().wait()
-            said[name] = {"prepare": self.there[name], "version": version("pytest-upskill")}.get(
+            report = packed(self.there[name])
+            said[name] = {"prepare": report, "version": version("pytest-upskill")}.get(
                 what.__name__, True
             )
         return said
@@ -136,7 +143,7 @@ class Lost:
 
     status = "pending"
 
-    async def _result(self) -> None:
+    async def _exception(self) -> None:
         await asyncio.Event().wait()
 
     def done(self) -> bool:
@@ -161,7 +168,7 @@ def test_a_trial_that_ends_each_of_its_workers_is_given_up() -> None:
             trial = key.rpartition("-")[0]
             worker = f"w{len(trials)}"
             trials.append(trial)
-            told = {"trial": trial, "worker": worker, "address": worker, "usage": None}
+            told = packed(TrialEvent(trial, worker, worker))
             loop = asyncio.get_running_loop()
             loop.call_later(0.01, dispatch._on_event, (0.0, told))
             loop.call_later(0.02, known._notify_all)
@@ -220,7 +227,7 @@ def test_a_worker_that_gets_no_trials_has_no_keys(
         memory_manager=SimpleNamespace(memory_limit=None),
     )
     brief = replace(BRIEF, keys={"SENT_KEY": "sk-1234567890"})
-    told = asyncio.run(on_worker.prepare(brief, 1, worker))
+    told = from_worker(WorkerReport, asyncio.run(on_worker.prepare(brief, 1, worker)))
     assert told.lacks
     assert not told.versions
     assert "SENT_KEY" not in os.environ
@@ -249,7 +256,7 @@ def test_trials_of_a_worker_that_closes_are_ended() -> None:
 
 
 def test_a_worker_is_known_by_the_address_that_others_reach_it_at() -> None:
-    told = list[dict[str, object]]()
+    told = list[bytes]()
     worker = SimpleNamespace(
         name="w",
         address="tcp://10.1.0.7:1",
@@ -258,4 +265,4 @@ def test_a_worker_is_known_by_the_address_that_others_reach_it_at() -> None:
     )
     site: Any = SimpleNamespace(_worker=worker, _brief=BRIEF)
     WorkerRun.tell(site, "t")
-    assert told[0]["address"] == "tcp://gate:2"
+    assert from_worker(TrialEvent, told[0]).address == "tcp://gate:2"

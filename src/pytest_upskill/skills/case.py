@@ -6,6 +6,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple
 
+from pydantic import Base64Bytes
+
 from .._util.json_forms import Location
 from .._util.texts import digest
 from .case_forms import SandboxForm
@@ -37,7 +39,7 @@ class WorkspaceFile:
     """A file as it is: binary or not, executable or not."""
 
     path: str  # relative to the workspace or the skill's folder, with forward slashes
-    data: bytes
+    data: Base64Bytes
     executable: bool = False
 
     @property

@@ -1,12 +1,16 @@
 """What the controller and the workers of a cluster send each other."""
 
+import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
-from typing import Final
+from typing import Annotated, Final, TypeVar
+
+from pydantic import Field, ValidationError
 
 from ..._util.files import read_file
+from ..._util.json_forms import Amount, Flag, Whole, form_of, json_values
 from ..._util.keys import password_of
 from ...errors import Setting
 from ...models import ModelSpec
@@ -15,13 +19,18 @@ from ...models.providers import PROVIDERS
 from ...models.scripted import ScriptedProvider, script_file
 from ...settings import Settings
 from ...skills.case import WorkspaceFile
-from ...trials.answer import Answer, Reply
+from ...trials.answer import Answer, Reply, Usage
 from ...trials.trial import Question
 from ..budget import Allowance, UnansweredCall
 
 PACKAGE: Final = "pytest-upskill"
 MEMORY: Final = "upskill-memory"  # megabytes
 CPU: Final = "upskill-cpu"
+# Bytes of what a worker sends: more than all texts, turns and files of a trial that are kept.
+MOST_BYTES: Final = 64 * 2**20
+_MOST_PLACES: Final = 10_000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False)  # a repr could end in a log
@@ -55,8 +64,8 @@ class WorkerReport:
     sandbox: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)  # of agents that work
     lacks: tuple[str, ...] = ()
-    places: int = 0
-    memory: float = 0.0  # megabytes for agents
+    places: Annotated[int, Field(strict=True, ge=0, le=_MOST_PLACES)] = 0
+    memory: Amount = 0.0  # megabytes for agents
 
 
 @dataclass(frozen=True)
@@ -76,10 +85,50 @@ class Outcome:
     """What came of a trial, and what it spent."""
 
     reply: Reply | None  # None: this worker does not know of the run
-    tokens: int = 0
-    usd: float = 0.0
+    tokens: Whole = 0
+    usd: Amount = 0.0
     unanswered: tuple[UnansweredCall, ...] = ()
-    exceeded: bool = False  # it needed more than its allowance
+    exceeded: Flag = False  # it needed more than its allowance
+    trial: str = ""  # as it was sent
+
+
+@dataclass(frozen=True)
+class TrialEvent:
+    """A trial began on a worker, or a call of it was answered."""
+
+    trial: str
+    worker: str
+    address: str  # of the worker, as the scheduler knows it
+    usage: Usage | None = None  # of the answered call
+
+
+def packed(value: object) -> bytes:
+    """A value as it is sent: nobody has to unpickle it."""
+    return json.dumps(json_values(value), ensure_ascii=False).encode("utf-8", "replace")
+
+
+def from_worker(kind: type[T], data: object) -> T:
+    """A value that a worker has sent; ValueError if it is not one, or too large."""
+    if not isinstance(data, bytes):
+        raise ValueError("it is no data")
+    require_size(len(data))
+    try:
+        return form_of(kind).validate_json(data)
+    except ValidationError:
+        raise ValueError(f"it is no {kind.__name__}") from None
+
+
+def require_size(size: int) -> None:
+    if size > MOST_BYTES:
+        raise ValueError(f"{size:,} bytes (limit {MOST_BYTES:,})")
+
+
+def outcome_from_worker(data: object) -> Outcome:
+    """What came of a trial; ValueError as above."""
+    outcome = from_worker(Outcome, data)
+    if isinstance(reply := outcome.reply, Answer):  # only models and stores set these
+        reply = replace(reply, stored=False, calls=(), thinking="", raw="", quotas=())
+    return replace(outcome, reply=reply)
 
 
 def resource_of(run: str, agent: str) -> str:

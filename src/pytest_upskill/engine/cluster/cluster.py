@@ -6,7 +6,7 @@ import re
 import signal
 import warnings
 from collections.abc import Coroutine, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.resource_tracker import ensure_running
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,10 +18,11 @@ from ..agent_jobs import TrialCalls, default_at_once
 from ..budget import Allowance, Budget
 from .brief import PACKAGE, Brief, Outcome
 from .dispatch import Dispatch, DispatchedTrial
+from .unpickling import read_all, read_data_only
 from .workers import Workers
 
 if TYPE_CHECKING:
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
 _FORMS: Final = "Write tcp://HOST:8786, tls://HOST:8786, or local:4 for 4 workers on this machine."
 _PATIENCE: Final = 5.0  # seconds for the scheduler to answer
@@ -52,7 +53,7 @@ class Cluster:
         if not brief.keys:
             self._hint = (_DOCTOR, " Keys are sent with ", Setting("cluster_send_keys"), " alone.")
         self._client: Any  # its methods must be awaited on its loop
-        self._local, self._client = connected(address, at_once)
+        self._opened, self._client = connected(address, at_once)
         self._loop: asyncio.AbstractEventLoop = self._client.loop.asyncio_loop
         self._workers = Workers(self._client, brief, pins or {})
         self._dispatch = Dispatch(self._client, address, brief.run, self._workers)
@@ -117,9 +118,8 @@ class Cluster:
             self._begun(self._workers.dismiss()).result(timeout=_LEAVING)
         with suppress(Exception):
             self._client.close(timeout=_LEAVING)
-        if self._local:
-            with suppress(Exception):
-                self._local.close(timeout=_LEAVING)
+        with suppress(Exception):
+            self._opened.close()
 
     def _begun(self, work: Coroutine[Any, Any, object]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -197,7 +197,8 @@ class ClusterTrials:
         self._settled.set()
 
 
-def connected(address: str, at_once: int | None) -> "tuple[LocalCluster | None, Client]":
+def connected(address: str, at_once: int | None) -> "tuple[ExitStack, Client]":
+    """A client of a cluster, and what must be closed after it."""
     local = re.fullmatch(r"local:([1-9]\d{0,3})", address)
     if not local and not re.fullmatch(r"(tcp|tls)://[^\s/@]+:\d+/?", address):
         raise SettingsError("cluster", "not the address of a cluster", _FORMS, value=address)
@@ -213,18 +214,20 @@ def connected(address: str, at_once: int | None) -> "tuple[LocalCluster | None, 
     for name in ("distributed", "distributed.client", "distributed.comm", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
-    started = None
+    opened, cluster, loop = ExitStack(), None, None
     if address.startswith("tls:"):
         _require_certificates(address)
     try:
         if not local:
+            loop = _data_loop(opened)
             # Dask's client would wait forever for a server that accepts and says nothing.
-            asyncio.run(asyncio.wait_for(_identify(address), _PATIENCE))
+            identifying = asyncio.wait_for(_identify(address), _PATIENCE)
+            asyncio.run_coroutine_threadsafe(identifying, loop.asyncio_loop).result()
         if local:
             workers = int(local[1])
             threads = -(-(at_once or default_at_once()) // workers)
             with _defer_ctrl_c():
-                started = LocalCluster(
+                cluster = LocalCluster(
                     n_workers=workers,
                     threads_per_worker=threads,
                     processes=True,
@@ -233,12 +236,15 @@ def connected(address: str, at_once: int | None) -> "tuple[LocalCluster | None, 
                     dashboard_address="127.0.0.1:0",  # the usual port may be taken
                     silence_logs=logging.CRITICAL + 1,
                 )
+                opened.callback(cluster.close, timeout=_LEAVING)
         with warnings.catch_warnings():  # about versions of packages that we don't use
             warnings.simplefilter("ignore")
-            return started, Client(started or address, set_as_default=False, name=PACKAGE)
+            client = Client(cluster or address, loop=loop, set_as_default=False, name=PACKAGE)
+        for topic in ("print", "warn"):  # workers would write to this terminal
+            client.subscribe_topic(topic, lambda _event: None)
+        return opened, client
     except BaseException as error:
-        if started:
-            started.close()
+        opened.close()
         if not isinstance(error, (OSError, TimeoutError, ValueError, TypeError, RuntimeError)):
             raise
         problem = f"no Dask scheduler answers there within {_PATIENCE:g} s"
@@ -248,6 +254,18 @@ def connected(address: str, at_once: int | None) -> "tuple[LocalCluster | None, 
         if local:
             problem, hint = f"its workers did not start: {one_line(str(error), 200)}", ""
         raise SettingsError("cluster", problem, hint, value=address) from None
+
+
+def _data_loop(opened: ExitStack) -> Any:
+    """A running loop on which no message can run code: workers elsewhere are not ours."""
+    from distributed.utils import LoopRunner
+
+    runner = LoopRunner()
+    runner.start()
+    opened.callback(runner.stop)
+    read_data_only(runner.loop.asyncio_loop)
+    opened.callback(read_all, runner.loop.asyncio_loop)
+    return runner.loop
 
 
 def _require_certificates(address: str) -> None:

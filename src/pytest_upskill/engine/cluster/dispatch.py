@@ -1,14 +1,13 @@
 """Trials as tasks of Dask: submitted, and submitted again if their worker is lost."""
 
 import asyncio
-import pickle
 from concurrent.futures import CancelledError as FuturesCancelled
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
-from ..._util.texts import one_line
+from ..._util.texts import counted, one_line
 from ...agents.staging import setup_key
 from ...errors import InputError
 from ...skills.case import WorkspaceFile
@@ -17,7 +16,19 @@ from ...trials.arm import SkillCopy, digest_of_copy
 from ...trials.trial import Question
 from ..agent_jobs import TrialCalls
 from ..budget import Allowance
-from .brief import CPU, MEMORY, Outcome, SentTrial, resource_of, topic_of
+from .brief import (
+    CPU,
+    MEMORY,
+    Outcome,
+    SentTrial,
+    TrialEvent,
+    from_worker,
+    outcome_from_worker,
+    packed,
+    require_size,
+    resource_of,
+    topic_of,
+)
 from .on_worker import carry_out
 from .workers import Workers
 
@@ -36,6 +47,10 @@ class DispatchedTrial:
     begun: int = 0  # times
     spent: list[Usage] = field(default_factory=list)  # since it began last
     lost: list[Usage] = field(default_factory=list)  # on workers that were lost
+
+    @property
+    def words(self) -> str:
+        return f"its worker {one_line(self.worker[1], 50)}" if self.worker else "its worker"
 
 
 class Dispatch:
@@ -96,20 +111,23 @@ class Dispatch:
 
     async def _carried_out(self, sent: SentTrial, trial: DispatchedTrial) -> Outcome | str:
         assert sent.question.task
-        agent, data = sent.question.task.agent, pickle.dumps(sent)
+        agent, data = sent.question.task.agent, packed(sent)
         self._trials[sent.trial] = trial
         try:
             unknown = 0  # times that a worker did not know of the run
             while unknown < _MOST_TRIES:
-                future: DaskFuture[Outcome] = self._client.submit(
+                future: DaskFuture[bytes] = self._client.submit(
                     carry_out,
                     self._run,
+                    sent.trial,
                     data,
                     pure=False,
                     key=f"{sent.trial}-{token_hex(2)}",
                     resources=self._needs(agent),
                 )
                 outcome = await self._outcome(future, agent, trial)
+                if isinstance(outcome, Outcome) and outcome.trial != sent.trial:
+                    return f"{trial.words} sent the outcome of another trial"
                 if isinstance(outcome, str) or (outcome and outcome.reply):
                     return outcome
                 if not outcome and trial.begun > _MOST_TRIES:  # Dask counts for each task anew
@@ -128,9 +146,7 @@ class Dispatch:
         self, future: "DaskFuture[Any]", agent: str, trial: DispatchedTrial
     ) -> Outcome | str | None:
         """What came of a task; None if it must be submitted again."""
-        from distributed.scheduler import KilledWorker
-
-        workers, result = self._workers, asyncio.ensure_future(future._result())
+        workers, result = self._workers, asyncio.ensure_future(self._result(future))
         try:
             while not result.done():
                 changed = asyncio.ensure_future(workers.changed.wait())
@@ -142,13 +158,14 @@ class Dispatch:
                     return f"no worker of {self._address} is left that can carry it out"
                 if not trial.worker or trial.worker[0] not in workers.fit:
                     return None
-            outcome: Outcome = result.result()
-            return outcome
-        except KilledWorker as error:
-            return f"its worker was lost {error.allowed_failures + 1} times"
+            return outcome_from_worker(result.result())
         except FuturesCancelled:
             return f"the connection to {self._address} was lost"
+        except ValueError as error:
+            return f"{trial.words} sent no outcome: {one_line(str(error), 200)}"
         except Exception as error:
+            if future.status == "error":  # ``carry_out`` raises nothing
+                return f"{trial.words} was lost or failed, {counted(max(1, trial.begun), 'time')}"
             return f"the cluster did not carry it out: {one_line(str(error), 200)}"
         finally:
             result.cancel()
@@ -157,24 +174,34 @@ class Dispatch:
                     await future.cancel()  # or the worker would go on with it
                 future.release()
 
-    def _on_event(self, event: tuple[float, Any]) -> None:
+    async def _result(self, future: "DaskFuture[bytes]") -> object:
+        """What a task returns; ValueError if that is too large to be fetched."""
+        await future._exception()  # or none, once it is done
+        if future.status == "finished":
+            sizes = await self._client.scheduler.nbytes(keys=[future.key], summary=False)
+            require_size(sizes[future.key])
+        return await future._result()
+
+    def _on_event(self, message: tuple[float, object]) -> None:
         """A worker reports that a trial began, or that a call of it was answered."""
-        report = event[1]
-        trial = self._trials.get(report["trial"])
+        try:
+            event = from_worker(TrialEvent, message[1])
+        except ValueError:
+            return
+        trial = self._trials.get(event.trial)
         if trial is None:
             return
-        if report["usage"] is None:
+        if event.usage is None:
             trial.lost += trial.spent
             trial.spent.clear()
             if trial.worker:
                 self.moved += 1
                 self._workers.count_lost(*trial.worker)
-            trial.worker = report["address"], report["worker"]
+            trial.worker = event.address, event.worker
             trial.begun += 1
         else:
-            usage = Usage(*report["usage"])
-            trial.spent.append(usage)
-            trial.call.paid(usage)
+            trial.spent.append(event.usage)
+            trial.call.paid(event.usage)
 
 
 def _files_of(skill: SkillCopy) -> tuple[WorkspaceFile, ...]:

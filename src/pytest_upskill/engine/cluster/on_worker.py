@@ -5,7 +5,6 @@ Nothing here raises: Dask would write the arguments to the worker's log.
 
 import asyncio
 import os
-import pickle
 import time
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
 
+from ..._util.json_forms import form_of
 from ..._util.keys import know, password_of
 from ...agents.agent import Send
 from ...agents.agent_trials import AgentTrials
@@ -28,14 +28,25 @@ from ...models import Model
 from ...models.model import Progress
 from ...models.scripted import with_script_file
 from ...skills.case import WorkspaceFile
-from ...trials.answer import Answer, NoAnswer, Reply
+from ...trials.answer import Answer, NoAnswer, Reply, Usage
 from ...trials.arm import SkillCopy
 from ...trials.trial import Question
 from ..agent_jobs import TrialCalls, available_memory
 from ..budget import Budget
 from ..engine import Engine
 from ..lane import unexpected
-from .brief import CPU, MEMORY, Brief, Outcome, SentTrial, WorkerReport, resource_of, topic_of
+from .brief import (
+    CPU,
+    MEMORY,
+    Brief,
+    Outcome,
+    SentTrial,
+    TrialEvent,
+    WorkerReport,
+    packed,
+    resource_of,
+    topic_of,
+)
 
 Worker = Any  # of Dask
 
@@ -50,8 +61,8 @@ _runs: dict[str, "WorkerRun"] = {}
 # Called by the controller, on the event loop of a worker.
 
 
-async def prepare(brief: Brief, workers_here: int, dask_worker: Worker = None) -> WorkerReport:
-    """Look at what a worker has, as the doctor does, and get it ready for a run."""
+async def prepare(brief: Brief, workers_here: int, dask_worker: Worker = None) -> bytes:
+    """Look at what a worker has, as the doctor does, and get it ready for a run: a WorkerReport."""
     assert dask_worker
     await leave(brief.run)
     try:
@@ -60,11 +71,11 @@ async def prepare(brief: Brief, workers_here: int, dask_worker: Worker = None) -
         places, memory = _capacity(dask_worker, workers_here)
         if report.versions:
             _watch(run, brief.run, dask_worker)
-            return replace(report, places=places, memory=memory)
+            return packed(replace(report, places=places, memory=memory))
     except Exception as bug:
         report = WorkerReport(str(dask_worker.name), lacks=(unexpected(bug),))
     await leave(brief.run)
-    return report
+    return packed(report)
 
 
 async def admit(run: str, report: WorkerReport, dask_worker: Worker = None) -> bool:
@@ -94,15 +105,15 @@ async def leave(run: str) -> None:
 # Called by Dask, on a thread of a worker.
 
 
-def carry_out(run: str, sent: bytes) -> Outcome:
-    """Carry out a trial, pickled as its controller sent it."""
-    here = _runs.get(run)
-    if here is None:
-        return Outcome(None)
+def carry_out(run: str, trial: str, sent: bytes) -> bytes:
+    """Carry out a trial as its controller sent it: an Outcome."""
+    outcome = Outcome(None)
     try:
-        return here.carry_out(pickle.loads(sent))
+        if here := _runs.get(run):
+            outcome = here.carry_out(form_of(SentTrial).validate_json(sent))
+        return packed(replace(outcome, trial=trial))
     except Exception as bug:
-        return Outcome(NoAnswer(unexpected(bug)))
+        return packed(Outcome(NoAnswer(unexpected(bug)), trial=trial))
 
 
 def _capacity(worker: Worker, workers_here: int) -> tuple[int, float]:
@@ -250,15 +261,11 @@ class WorkerRun:
                 if not is_current or self._worker.status.name not in ("running", "paused"):
                     self._engine.end(question.key)
 
-    def tell(self, trial: str, usage: Sequence[int | None] | None = None) -> None:
+    def tell(self, trial: str, usage: Usage | None = None) -> None:
         """Tell the controller that a trial began, or that a call of it was answered."""
-        event = {
-            "trial": trial,
-            "worker": str(self._worker.name),
-            "address": self._worker.contact_address,  # as the scheduler knows it
-            "usage": usage and list(usage),
-        }
-        self._worker.log_event(topic_of(self._brief.run), event)
+        worker = self._worker
+        event = TrialEvent(trial, str(worker.name), worker.contact_address, usage)
+        worker.log_event(topic_of(self._brief.run), packed(event))
 
     def budget_of(self, question: Question) -> _TrialBudget:
         return self._budgets[question.key]
@@ -333,10 +340,8 @@ class _BudgetedTrials:
             finally:
                 run.release_call()
             if isinstance(reply, Answer):
-                usage = reply.usage
-                trial.budget.settle(question, usage)
-                counts = (usage.input, usage.output, usage.cached, usage.written)
-                run.tell(trial.trial, (*counts, False, usage.hour))
+                trial.budget.settle(question, reply.usage)
+                run.tell(trial.trial, reply.usage)
             return reply
 
         return await self._trials.run(question, call_within_budget)

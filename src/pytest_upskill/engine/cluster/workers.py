@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ..._util.texts import counted, one_line
-from .brief import PACKAGE, Brief, WorkerReport
+from .brief import PACKAGE, Brief, WorkerReport, from_worker
 from .on_worker import admit, alive, leave, prepare
 
 _FIRST: Final = 10.0  # seconds for the first worker to come
@@ -95,7 +95,9 @@ class Workers:
     @property
     def lines(self) -> list[str]:
         """How many workers there are, and what others lack."""
-        sandboxes = ", ".join(sorted({report.sandbox for report in self.fit.values()}))
+        sandboxes = one_line(
+            ", ".join(sorted({report.sandbox for report in self.fit.values()})), _SHOWN
+        )
         number = sum(self._places_of(report) > 0 for report in self.fit.values())
         lines = [
             f"{counted(number, 'worker')}, "
@@ -159,12 +161,14 @@ class Workers:
         await self._client.run(function, self._brief.run, workers=workers, on_error="ignore")
 
     async def _call(self, address: str, timeout: float, *call: Any) -> Any:
-        """What a function returns on a worker, or the exception that it raises."""
+        """What a function returns on a worker, or an exception."""
         try:
             async with asyncio.timeout(timeout):
                 results = await self._client.run(*call, workers=[address], on_error="return")
         except TimeoutError:
             return TimeoutError(f"no answer within {timeout:g} s")
+        except AssertionError:  # of Dask, which has no exception: see ``read_data_only``
+            return RuntimeError("it failed, and its log says why")
         return results.get(address, LookupError("it left"))
 
     async def _examine(self, addresses: Sequence[str], all_addresses: Sequence[str]) -> None:
@@ -182,10 +186,14 @@ class Workers:
             self._briefed.add(address)
             timeout = _PROBING * len(self._brief.agents)
             workers_here = per_host[urlsplit(address).hostname]
-            report = await self._call(address, timeout, prepare, self._brief, workers_here)
-            if isinstance(report, WorkerReport):
-                return report
-            return WorkerReport(name, lacks=(one_line(str(report), _SHOWN),))
+            sent = await self._call(address, timeout, prepare, self._brief, workers_here)
+            try:
+                report = from_worker(WorkerReport, sent)
+            except ValueError as error:
+                problem = sent if isinstance(sent, Exception) else f"it sent no report: {error}"
+                return WorkerReport(name, lacks=(one_line(str(problem), _SHOWN),))
+            asked = {a: report.versions[a] for a in self._brief.agents if a in report.versions}
+            return replace(report, name=name, versions=asked)
 
         async def decide(address: str, report: WorkerReport) -> None:
             if report.versions:
@@ -220,10 +228,10 @@ class Workers:
 
 
 def _other_version(version: object, ours: str) -> str:
-    if isinstance(version, importlib.metadata.PackageNotFoundError):
+    if isinstance(version, TimeoutError | LookupError):
+        return str(version)
+    if not isinstance(version, str):
         return f"{PACKAGE} is not installed there"
-    if isinstance(version, Exception):
-        return one_line(str(version), _SHOWN)
     return f"it has {PACKAGE} {one_line(str(version), 50)}, and this machine has {ours}"
 
 

@@ -1,0 +1,57 @@
+"""What Dask may unpickle in the controller of a run: data, and no code.
+
+Dask's client unpickles whatever workers send: types of results, exceptions, warnings, events. Its
+``deserializers`` are asked for results alone. A pickle may call any function, so where messages
+of a cluster are read, Dask's unpickler finds no function and no class.
+"""
+
+import asyncio
+import io
+import pickle
+import threading
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any, Final
+
+_OFFLOAD: Final = "Dask-Offload"  # the thread that reads large messages, for all loops
+_loops: Final = set[asyncio.AbstractEventLoop]()
+
+
+class _DataUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> type[bytes]:
+        if (module, name) == ("builtins", "bytes"):  # what Dask calls the type of our results
+            return bytes
+        raise pickle.UnpicklingError(f"{module}.{name} is no data")
+
+
+def read_data_only(loop: asyncio.AbstractEventLoop) -> None:
+    """Have Dask unpickle only data on a loop until ``read_all``; all else becomes None."""
+    import distributed.client
+    import distributed.protocol.pickle
+
+    _loops.add(loop)
+    # All other modules of its client unpickle by these.
+    for module in (distributed.protocol.pickle, distributed.client):
+        vars(module)["pickle"] = SimpleNamespace(**{**vars(pickle), "loads": _loads})
+
+
+def read_all(loop: asyncio.AbstractEventLoop) -> None:
+    _loops.discard(loop)
+
+
+def _loads(data: Any, **options: Any) -> Any:
+    """As in the module pickle, whose place this takes; tests of users may use Dask as well."""
+    if not _is_restricted():
+        return pickle.loads(data, **options)
+    # An error would end the loop that reads the scheduler's messages.
+    with suppress(Exception):
+        return _DataUnpickler(io.BytesIO(data), **options).load()
+    return None
+
+
+def _is_restricted() -> bool:
+    if threading.current_thread().name.startswith(_OFFLOAD):
+        return bool(_loops)
+    with suppress(RuntimeError):
+        return asyncio.get_running_loop() in _loops
+    return False

@@ -1,0 +1,201 @@
+"""A hostile worker of a cluster: what it sends is data to the controller, or nothing."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.engine.budget import Allowance
+from pytest_upskill.engine.cluster.brief import (
+    MOST_BYTES,
+    Brief,
+    Outcome,
+    TrialEvent,
+    WorkerReport,
+    from_worker,
+    outcome_from_worker,
+    packed,
+)
+from pytest_upskill.engine.cluster.cluster import Cluster
+from pytest_upskill.engine.cluster.dispatch import DispatchedTrial
+from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
+from pytest_upskill.trials.transcript import ToolCall
+from support.dask_processes import DaskProcesses, dask_processes
+from support.trials import trial_question
+
+# Runs before a worker does: its trials attack as the question says.
+_HOSTILE = """
+import copyreg, json, pickle, sys
+from types import SimpleNamespace
+if "Worker" in " ".join(sys.orig_argv):
+    from distributed import get_worker
+    from distributed.protocol import to_serialize
+    from pytest_upskill.engine.cluster import on_worker
+    from pytest_upskill.engine.cluster.brief import (
+        Outcome, TrialEvent, WorkerReport, packed, topic_of
+    )
+    from pytest_upskill.trials.answer import Answer
+
+    CODE = "import os, pathlib; pathlib.Path({folder!r}, str(os.getpid())).touch()"
+
+    class Evil(BaseException):
+        def __reduce__(self):
+            return exec, (CODE,)
+
+    class EvilType(type):
+        pass
+
+    copyreg.pickle(EvilType, lambda _: (exec, (CODE,)))
+
+    class OfEvilType(bytes, metaclass=EvilType):
+        pass
+
+    class EvilError(Exception):
+        __reduce__ = Evil.__reduce__
+
+    async def prepare(brief, workers_here, dask_worker=None):
+        if dask_worker.name == "berta":
+            raise EvilError
+        on_worker._runs[brief.run] = SimpleNamespace(close=lambda: None, last_heard=0)
+        versions = {{"fake": "1", "other": "9"}}
+        return packed(WorkerReport("anna", "bwrap", versions, places=2, memory=1e4))
+
+    def carry_out(run, trial, sent):
+        attack = json.loads(sent)["question"]["messages"][-1][1]
+        worker = get_worker()
+        began = TrialEvent(trial, "anna\\x1b[2J", worker.contact_address)
+        worker.log_event(topic_of(run), packed(began))
+        if attack == "an object":
+            return Evil()
+        if attack == "an exception":
+            raise EvilError
+        if attack == "a type":
+            return OfEvilType(b"{{}}")
+        if attack == "too much":
+            return b" " * (65 * 2**20)
+        if attack == "text":
+            return "{{}}"
+        if attack == "no form":
+            return b'{{"reply": 5}}'
+        if attack == "events":
+            worker.log_event(topic_of(run), to_serialize(Evil()))
+            worker.log_event(topic_of(run), {{"trial": []}})
+            worker.log_event("warn", {{"message": pickle.dumps(Evil())}})
+            worker.log_event("print", {{"args": ("from a worker",)}})
+        name = "upskill-trial-0" if attack == "another trial" else trial
+        return packed(Outcome(Answer("fine", stored=True), tokens=3, trial=name))
+
+    on_worker.prepare, on_worker.carry_out = prepare, carry_out
+    prepare.__module__ = carry_out.__module__ = on_worker.__name__
+"""
+
+
+class NoCalls:
+    async def __call__(self, question: object, send: object = None) -> NoAnswer:
+        raise NotImplementedError
+
+    def paid(self, usage: Usage) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
+    folder = tmp_path_factory.mktemp("dask")
+    (folder / "ran").mkdir()
+    (folder / "sitecustomize.py").write_text(_HOSTILE.format(folder=str(folder / "ran")))
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    with dask_processes(folder / "processes") as processes:
+        for name in ("anna", "berta"):
+            processes.add(name, {"PYTHONPATH": path})
+        yield processes
+
+
+@pytest.fixture(scope="module")
+def cluster(dask: DaskProcesses) -> Iterator[Cluster]:
+    brief = Brief("r", {}, {}, {}, {"fake": 50}, "auto", None, 1, 1, 1)
+    cluster = Cluster(dask.address, brief)
+    try:
+        assert cluster.prepare() == {"fake": "1"}
+        assert "worker berta: it failed, and its log says why" in cluster.lines[1]
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return next(tmp_path_factory.getbasetemp().glob("dask*/ran"))
+
+
+@pytest.mark.xdist_group("dask")
+@pytest.mark.parametrize(
+    ("attack", "problem"),
+    [
+        ("an object", "sent no outcome: it is no data"),
+        ("an exception", r"its worker anna\x1b[2J was lost or failed, 1 time"),
+        ("a type", "the cluster did not carry it out"),
+        ("too much", "bytes (limit 67,108,864)"),
+        ("text", "sent no outcome: it is no data"),
+        ("no form", "sent no outcome: it is no Outcome"),
+        ("another trial", "sent the outcome of another trial"),
+        ("events", ""),
+        ("", ""),
+    ],
+)
+def test_a_hostile_worker_runs_no_code_here(
+    cluster: Cluster, ran: Path, attack: str, problem: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    trial = DispatchedTrial(NoCalls())
+    work = cluster.hand_out(trial_question(attack), Allowance(), trial)
+    outcome = asyncio.run(asyncio.wait_for(work, 60))
+    if problem:
+        assert problem in str(outcome)
+    else:
+        assert isinstance(outcome, Outcome)
+        assert outcome.reply == Answer("fine")
+        assert outcome.tokens == 3
+    assert str(os.getpid()) not in [file.name for file in ran.iterdir()]
+    assert "from a worker" not in "".join(capfd.readouterr())
+
+
+def test_what_comes_back_is_what_was_sent() -> None:
+    sent = Outcome(Answer("half \ud800", Usage(1, 2), workspace=b"\xff\0"), 3, 0.5, trial="t")
+    read = outcome_from_worker(packed(sent))
+    assert isinstance(read.reply, Answer)
+    assert (read.reply.text, read.reply.workspace) == ("half ?", b"\xff\0")
+    assert (read.tokens, read.usd, read.trial) == (3, 0.5, "t")
+
+
+def test_an_answer_of_a_worker_is_new_and_of_an_agent() -> None:
+    call = '{"id":"","name":"","arguments":""}'
+    data = f'{{"reply":{{"text":"a","stored":true,"raw":"{{}}","calls":[{call}]}}}}'.encode()
+    assert from_worker(Outcome, data).reply == Answer(
+        "a", stored=True, raw="{}", calls=(ToolCall("", "", ""),)
+    )
+    assert outcome_from_worker(data).reply == Answer("a")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *('{"reply":null,"tokens":-1}', '{"reply":null,"usd":1e999}', '{"reply":null,"usd":-0.1}'),
+        *('{"reply":null,"exceeded":"yes"}', '{"reply":{"stop":"end"}}', "[" * 10_000, "", "null"),
+    ],
+)
+def test_what_is_no_outcome(data: str) -> None:
+    with pytest.raises(ValueError, match="it is no "):
+        outcome_from_worker(data.encode())
+
+
+def test_a_report_and_an_event_have_limits() -> None:
+    report = WorkerReport("anna", "bwrap", {"fake": "1"}, places=4, memory=900.0)
+    assert from_worker(WorkerReport, packed(report)) == report
+    for wrong in (b'{"name":"a","places":1000000}', b'{"name":"a","memory":NaN}', report, None):
+        with pytest.raises(ValueError, match="it is no "):
+            from_worker(WorkerReport, wrong)
+    event = TrialEvent("t", "anna", "tcp://h:1", Usage(5))
+    assert from_worker(TrialEvent, packed(event)) == event
+    with pytest.raises(ValueError, match="limit"):
+        from_worker(TrialEvent, b" " * (MOST_BYTES + 1))
