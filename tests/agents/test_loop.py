@@ -118,6 +118,25 @@ def test_a_skill_is_loaded(tmp_path: Path) -> None:
     assert answer.activity.opened == ("gate",)
 
 
+@pytest.mark.parametrize(
+    ("name", "opened"),
+    [("gate", ("gate",)), ("skill:Gate", ("gate",)), ("gates", ()), ("bash", ())],
+)
+def test_a_skill_called_as_if_it_were_a_tool_is_chosen(
+    tmp_path: Path, name: str, opened: tuple[str, ...]
+) -> None:
+    skills = installed(tmp_path), installed(tmp_path, "bash", body="Of shells.", tested=False)
+    model = ScriptedCall(calls((name, {})), DONE)
+    answer = run(recorder_for(*skills), model)
+    [(result, failed)] = model.results
+    assert failed
+    assert ('call skill with name "gate"' in result) is bool(opened)
+    assert answer.activity
+    assert (answer.activity.opened, answer.activity.activated) == (opened, bool(opened))
+    finding = "called the skill gate as if it were a tool"
+    assert (finding in answer.activity.findings) is bool(opened)
+
+
 def test_it_stops_at_the_limit_of_turns() -> None:
     model = ScriptedCall(calls(("list", {}), text="Again."))
     answer = run(recorder_for(max_turns=4), model)

@@ -56,6 +56,9 @@ def looped(folder: Path, *replies: Answer, max_turns: int = 5) -> tuple[Answer, 
         ([calls(LIST)] * 5, 5, "max_turns", ()),
         ([calls(("skill", {"name": "gates"})), DONE], 2, "end", ()),
         ([replace(calls(OPEN), stop="refusal")], 1, "refusal", ()),
+        ([calls(("gate", {}))], 1, "decided", ("gate",)),  # as if it were a tool
+        ([calls(("boat", {})), calls(("gate", {}))], 2, "decided", ("boat", "gate")),
+        ([calls(("boat", {})), calls(LIST)], 2, "decided", ("boat",)),
     ],
 )
 def test_our_agent_ends_once_it_is_decided(
@@ -163,6 +166,15 @@ def test_an_agent_that_does_not_want_to_end_is_ended_at_once(tmp_path: Path) -> 
     assert answer.seconds is not None
     assert answer.activity
     assert answer.activity.findings == ()  # it asked for nothing in vain
+
+
+@needs_bwrap
+def test_a_skill_called_as_if_it_were_a_tool_is_chosen(tmp_path: Path) -> None:
+    call = Said(calls=(("gate", {"command": "true"}),))
+    answer, times = tried(tmp_path, lambda _: call)
+    assert (times, answer.stop) == (1, "decided")
+    assert answer.activity
+    assert (answer.activity.activated, answer.activity.opened) == (True, ("gate",))
 
 
 @needs_bwrap

@@ -120,6 +120,7 @@ def test_a_call_of_the_tool_is_the_choice(provider: str) -> None:
         (Reply(calls=(("skill", {"name": "word"}),)), "the skill was not opened"),
         (Reply(calls=(("bash", {"name": "pdf"}),)), "the skill was not opened"),
         (Reply(calls=(("bash", {}), PDF)), "the skill was opened"),
+        (Reply(calls=(("pdf", {"file": "form.pdf"}),)), "the skill was opened"),
         (Reply(calls=(("skill", {"name": "docs"}), PDF)), "the skill was opened"),
         (
             Reply("I can't help with that.", stop="refusal"),

@@ -10,6 +10,7 @@ from .._util.files import reason_of
 from .._util.texts import counted
 from ..skills.folder import SKILL_NAMES
 from ..trials.transcript import Tool, ToolCall, ToolResult
+from ..trials.written_calls import is_called
 from .sandboxes.sandbox import WORKSPACE, Sandbox, TreeEntry
 from .staging import InstalledSkill
 
@@ -116,8 +117,7 @@ class Toolbox:
         try:
             tool = self._tools.get(call.name)
             if tool is None:
-                name = cut(call.name, 100)
-                raise _Failure(f"No such tool: {name!r}. There are {', '.join(self._tools)}.")
+                raise _Failure(self._no_such_tool(call.name))
             arguments = _arguments(call, self._schemas[call.name])
             text, failed = await tool(arguments, longest - _STATUS_LENGTH)
         except _Failure as failure:
@@ -127,6 +127,11 @@ class Toolbox:
         text = cut(text, longest)
         self._used += len(text)
         return ToolResult(call.id, text, failed)
+
+    def _no_such_tool(self, name: str) -> str:
+        if skill := next((skill for skill in self._skills if is_called(skill, name)), ""):
+            return f'No such tool, but such a skill: call skill with name "{skill}".'
+        return f"No such tool: {cut(name, 100)!r}. There are {', '.join(self._tools)}."
 
     async def _bash(self, args: dict[str, Any], longest: int) -> tuple[str, bool]:
         seconds = min(args.get("timeout", DEFAULT_TIMEOUT), LONGEST_TIMEOUT)

@@ -89,6 +89,9 @@ class Recorder:
         )
         for entry in entries:
             self._add(entry)
+            if entry.call and self.offer.tools and not self.offer.has_tool(entry.call.name):
+                for skill in self._skill_use.called(entry.call.name, entry.number):
+                    self.add_finding(f"called the skill {skill} as if it were a tool")
         self.tool_calls += len(reply.calls)
 
     def result(

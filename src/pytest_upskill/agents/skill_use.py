@@ -1,6 +1,7 @@
 """Which skills an agent opened, which of their files it read, which scripts it ran.
 
-Found in the texts that its model saw after the first request, never in the names of tools.
+Found in the texts that its model saw after the first request, not in the names of tools that an
+agent has. But a model that calls a skill as if it were a tool has chosen it.
 """
 
 import html
@@ -16,6 +17,7 @@ from typing import Final
 from .._util.files import read_file
 from ..skills.folder import MAX_FILE_BYTES, SKILL_NAMES
 from ..trials.transcript import ToolCall
+from ..trials.written_calls import is_called
 from .script_use import ScriptUse
 from .staging import InstalledSkill
 
@@ -106,6 +108,13 @@ class SkillUse:
             name = skill.name
             if name not in self._opened_at and self._has_opened(skill):
                 self._opened_at[name] = at
+
+    def called(self, tool: str, at: int) -> list[str]:
+        """Note the call of a tool that is not there; returns the skills that have its name."""
+        names = [skill.name for skill in self._skills if is_called(skill.name, tool)]
+        for name in names:
+            self._opened_at.setdefault(name, at)
+        return names
 
     def _look_at(self, text: str, call: ToolCall | None, failed: bool) -> set[str]:
         """Note the lines of skills in a text, and return them."""

@@ -20,6 +20,7 @@ from ..skills.skill import summary_of
 from .answer import Answer, without_reasoning
 from .arm import Arm, SkillCopy
 from .transcript import Activity, Tool, ToolCall
+from .written_calls import is_called
 
 SKILLS_INTRO: Final = (
     "These skills are installed. If one fits the task by its description, load its instructions "
@@ -96,7 +97,9 @@ class Choice:
         """What a reply with the tool chose. A text that names a skill is no choice."""
         opened, findings = list[str](), list[str]()
         for call in answer.calls:
-            if call.name != _TOOL:
+            if call.name != _TOOL and (named := self._skills_called(call.name)):
+                opened += named
+            elif call.name != _TOOL:
                 findings.append(f"called a tool that is not there: {one_line(call.name, 60)}")
             elif name := self._named_in(call):
                 opened.append(name)
@@ -129,6 +132,10 @@ class Choice:
         values = list(arguments.values()) if isinstance(arguments, dict) else [arguments]
         named = [value for value in values if isinstance(value, str) and value in self.names]
         return named[0] if len(named) == 1 else ""
+
+    def _skills_called(self, tool: str) -> list[str]:
+        """The skills that a model called as if they were tools."""
+        return [name for name in self.names if is_called(name, tool)]
 
     def _activity(self, opened: list[str], findings: list[str], calls: int) -> Activity:
         once = tuple(dict.fromkeys(opened))

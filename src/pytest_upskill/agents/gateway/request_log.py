@@ -152,12 +152,14 @@ class RequestLog:
 
         ``recorder`` is a new one, which gets all requests up to there.
         """
+        recorder.offer.add(self.offer)
+        before: tuple[str, ...] = ()  # the last reply
         for logged in self.requests:
             if logged.reply and logged is not pending:
                 self._write_request(logged, recorder)
                 if not logged.is_side:
+                    before = recorder.opened
                     self._write_reply(logged, logged.reply, recorder)
-        before = recorder.opened
         self._write_request(pending, recorder)
         return recorder.is_decided(before)
 
