@@ -163,12 +163,13 @@ def test_two_lengths_smuggle_nothing() -> None:
 def test_headers_of_an_agent_go_no_further() -> None:
     async def test(opened: Opened) -> None:
         more = "Cookie: a=b\r\nX-Forwarded-For: 1.2.3.4\r\nOpenAI-Organization: other\r\n"
-        more += "Proxy-Authorization: Basic eA==\r\nTE: trailers\r\nAnthropic-Beta: new\r\n"
+        more += "Proxy-Authorization: Basic eA==\r\nTE: trailers\r\n"
+        more += "Anthropic-Beta: effort-2025-11-24\r\n"
         more += "Authorization: Bearer mine\r\nX-Anything: sk\r\nUser-Agent: cli/1\r\n"
         assert (await raw(opened, request(opened, more=more)))[0] == 200
 
     seen = at_endpoint(test).asked[0].headers
-    assert seen["anthropic-beta"] == "new"
+    assert seen["anthropic-beta"] == "effort-2025-11-24"
     assert seen["user-agent"] == "cli/1"
     assert seen["authorization"] == f"Bearer {KEY}"
     for name in ("cookie", "x-forwarded-for", "openai-organization", "te", "x-anything"):
@@ -223,17 +224,17 @@ def _deep(levels: int) -> bytes:
         (b"\xff\xfe", 400),
         (b'{"model": "model-1"}', 400),
         (b'{"model": "model-1", "messages": 5}', 400),
-        # The server's own refusals: what it makes of them is its own business.
-        (b'{"model": "model-1", "messages": [1, null, "a", {"content": {"a": 1}}]}', -400),
-        (b'{"model": "model-1", "messages": [{"role": [], "content": [[], {"type": {}}]}]}', -400),
-        (b'{"model": "model-1", "messages": [], "tools": [1, {"type": 5}], "system": 7}', 200),
+        (b'{"model": "model-1", "messages": [1, null, "a", {"content": {"a": 1}}]}', 400),
+        (b'{"model": "model-1", "messages": [{"role": [], "content": [[], {"type": {}}]}]}', 400),
+        (b'{"model": "model-1", "messages": [], "system": 7}', 400),
+        (b'{"model": "model-1", "messages": [], "stream": null}', 200),
         (b'{"a": [' + b"[]," * 600_000 + b"[]]}", 413),
         (_deep(900), 400),
     ],
 )
 def test_odd_bodies(body: bytes, status: int) -> None:
     async def test(opened: Opened) -> None:
-        assert (await raw(opened, request(opened, body=body)))[0] == abs(status)
+        assert (await raw(opened, request(opened, body=body)))[0] == status
         assert bool(opened.findings) == (status != 200)
 
     at_endpoint(test)

@@ -41,9 +41,9 @@ def test_a_provider_does_nothing_else_for_an_agent() -> None:
     async def test(opened: Opened) -> None:
         assert (await raw(opened, request(opened, body=body)))[0] == 200
         assert opened.findings == (
-            "asked the provider for mcp_servers, which was left out",
             "asked the provider for web_search_20250305, which was left out",
             "asked the provider for code_execution_20250825, which was left out",
+            "asked the provider for mcp_servers, which was left out",
         )
 
     seen = at_endpoint(test).asked[0].body
@@ -88,7 +88,7 @@ def test_a_provider_fetches_nothing_for_an_agent(path: str, body: dict[str, Any]
     said = [{"role": "user", "content": [{"type": "text", "text": "Look."}, body]}]
 
     async def test(opened: Opened) -> None:
-        whole = {**GOOD, "messages": said, "input": said}
+        whole = {"model": "model-1", "input" if "responses" in path else "messages": said}
         assert (await raw(opened, request(opened, path, whole)))[0] == 400
         assert opened.findings == ("asked the provider to fetch https://evil.example/?q=1",)
 

@@ -11,12 +11,14 @@ from ...trials.answer import Answer
 from ...trials.transcript import ToolCall
 from .http import Body, dict_of, json_text, limit_of, text_of, texts_in
 from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
+from .protocol_lists import CHAT
 
 _STOPPED: Final = {"length": "length", "refusal": "content_filter"}
 
 
 class Chat(Protocol):
     path = "/chat/completions"
+    allowlist = CHAT
     last_event = b"data: [DONE]\n\n"
 
     def parse_request(self, body: Body) -> AgentRequest:

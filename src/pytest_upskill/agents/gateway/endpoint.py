@@ -26,6 +26,7 @@ from ...trials.trial import Question
 from ..agent import Call
 from ..recorder import Recorder
 from ..staging import InstalledSkill
+from .allowlist import UnlistedContent
 from .chat_protocol import Chat
 from .forwarding import ForwardedRequest
 from .gemini_protocol import Gemini
@@ -42,6 +43,7 @@ from .http import (
 )
 from .messages_protocol import Messages
 from .protocol import AgentRequest, Protocol, Target, is_forced, question_of
+from .protocol_lists import passed_headers
 from .request_log import LoggedRequest, RequestLog
 from .responses_protocol import Responses
 
@@ -63,8 +65,8 @@ _LARGE_AT_ONCE: Final = 2
 _IO_SECONDS: Final = 60.0  # for an agent to send a request, or to take a part of a reply
 _REQUESTS_PER_TURN: Final = 10  # with those beside the conversation; more look like an endless loop
 _MOST_FINDINGS: Final = 40
-# The only headers that are passed on to a server.
-_FORWARDED: Final = ("accept", "anthropic-version", "anthropic-beta", "openai-beta", "user-agent")
+_LEFT_OUT: Final = "asked the provider for {}, which was left out"
+_REFUSED: Final = "sent {}, which is not passed on"
 _NO_RETRY: Final = {"x-should-retry": "false"}  # the SDKs respect it
 _FAULTS: Final = 3  # in a row, of those that an agent could fix
 _GRACE: Final = 5.0  # seconds for an agent to end by itself, once all requests are refused
@@ -100,6 +102,7 @@ class Endpoint:
         self._skills = skills
         self._until_opened = bool(question.task and question.task.until_opened)
         self._max_turns = question.task.max_turns if question.task else None
+        self._has_network = bool(question.task and question.task.needs.network)
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         speaks = spec.provider.protocols(spec)
         self._protocols = [protocol for name, protocol in PROTOCOLS.items() if name in speaks]
@@ -200,13 +203,19 @@ class Endpoint:
             if self._unseen_names and self._names_skill(raw):
                 self._unseen_names = ()
             try:
+                body, left_out = protocol.passed(body, network=self._has_network)
                 parsed = protocol.parse_request(body)
                 if is_forced(body):
                     parsed = replace(parsed, tools=())  # beside the conversation
                 if target.model:
                     parsed = replace(parsed, model=target.model, stream=target.stream)
-                self._check_body(protocol, body, parsed)
-                forwarded = self._forwarded(request, protocol, target, body, parsed)
+                await self._check_parsed(parsed)
+                headers, left_out_headers = passed_headers(request.headers)
+                for name in (*left_out, *left_out_headers):
+                    self._add_finding(_LEFT_OUT.format(self._short(name, 80)))
+                forwarded = self._forwarded(headers, protocol, target, body, parsed)
+            except UnlistedContent as unlisted:
+                raise self._refused(unlisted) from None
             except (ValueError, RecursionError) as error:
                 raise Refusal(400, str(error), "sent a request of a wrong form") from None
             del raw, body
@@ -227,30 +236,35 @@ class Endpoint:
                 return True
         return False
 
-    def _check_body(self, protocol: Protocol, body: Body, parsed: AgentRequest) -> None:
+    async def _check_parsed(self, parsed: AgentRequest) -> None:
+        """Refuse other models, and replies that are not of this trial."""
         if parsed.model not in (self._spec.model_id, self._spec.name, self.model):
             model = self._short(parsed.model, 80) or "no model"
             problem = f"there is no model {model} here, only {self.model}"
             raise Refusal(404, problem, f"asked for model {model}")
-        network = bool(self._question.task and self._question.task.needs.network)
-        if not network and (url := next(protocol.remote_files(body), None)):
-            address = self._short(url, 100)
+        if parsed.follows and not self.log.has_reply(parsed.follows) and self._calls:
+            await asyncio.wait(self._calls)  # an agent may be faster than our log
+        if parsed.follows and not self.log.has_reply(parsed.follows):
+            reply = self._short(parsed.follows, 80)
+            raise Refusal(400, f"there is no reply {reply} here", f"asked for reply {reply}")
+
+    def _refused(self, unlisted: UnlistedContent) -> Refusal:
+        """What content of a request is refused, as a provider would fetch, run or open it."""
+        name = self._short(unlisted.name, 100)
+        if unlisted.is_address:
             problem = "there is no network: send images and files with the request"
-            raise Refusal(400, problem, f"asked the provider to fetch {address}")
+            return Refusal(400, problem, f"asked the provider to fetch {name}")
+        return Refusal(400, f"{name} can't be sent here", _REFUSED.format(name))
 
     def _forwarded(
         self,
-        request: "BaseRequest",
+        headers: Mapping[str, str],
         protocol: Protocol,
         target: Target,
         body: Body,
         parsed: AgentRequest,
     ) -> ForwardedRequest:
-        """The request to pass on: for this model only, without tools that the provider runs."""
-        if not (self._question.task and self._question.task.needs.network):
-            for name in protocol.strip_provider_tools(body):
-                name = one_line(name, 60)
-                self._add_finding(f"asked the provider for {name}, which was left out")
+        """The request to pass on, for this model only."""
         asks_for_usage = "stream_options" in body
         protocol.prepare(body, self.model, self._spec.effort)
         return ForwardedRequest(
@@ -260,7 +274,7 @@ class Endpoint:
             parsed,
             question_of(parsed, self._question),
             _dumped(body),
-            {name: request.headers[name] for name in _FORWARDED if name in request.headers},
+            headers,
             hides_usage=not asks_for_usage,
         )
 

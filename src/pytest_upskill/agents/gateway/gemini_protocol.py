@@ -24,6 +24,7 @@ from .protocol import (
     Target,
     tool_of,
 )
+from .protocol_lists import GEMINI, camel
 
 _PATH: Final = re.compile(r"/v1(?:beta|alpha)?/models/(.+):(\w+)")
 _ASKING: Final = ("generateContent", "streamGenerateContent")
@@ -39,8 +40,6 @@ _ERRORS: Final = {
     404: "NOT_FOUND",
     413: "RESOURCE_EXHAUSTED",
 }
-# Tools that an agent carries out; all others are the provider's.
-_OWN_TOOLS: Final = ("functionDeclarations", "computerUse")
 # How much to think: by level from Gemini 3 on, before by tokens.
 _LEVELS: Final = {"none": "minimal", "xhigh": "high"}
 _BUDGETS: Final = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192}
@@ -50,6 +49,7 @@ _MOST_BUDGET: Final = 24_576
 class Gemini(Protocol):
     version = "/v1beta"
     path = "/models"
+    allowlist = GEMINI
 
     def target(self, path: str, query: str) -> Target | None:
         match = _PATH.fullmatch(path)
@@ -160,40 +160,12 @@ class Gemini(Protocol):
         config = body.pop("generation_config", None) or body.get("generationConfig")
         config = body["generationConfig"] = dict(dict_of(config))
         options = dict_of(config.pop("thinking_config", None) or config.get("thinkingConfig"))
-        options = {key: value for key, value in options.items() if _camel(key) == "includeThoughts"}
+        options = {key: value for key, value in options.items() if camel(key) == "includeThoughts"}
         if re.match(r"gemini-[12]\.", model):
             options["thinkingBudget"] = _BUDGETS.get(effort, _MOST_BUDGET)
         else:
             options["thinkingLevel"] = _LEVELS.get(effort, effort)
         config["thinkingConfig"] = options
-
-    def strip_provider_tools(self, body: Body) -> Iterator[str]:
-        for key in ("cachedContent", "cached_content"):
-            if body.pop(key, None):
-                yield "cachedContent"
-        if body.get("tools") is None:
-            return
-        tools = list[Body]()
-        for tool in dicts_in(body["tools"]):
-            yield from (_camel(key) for key in tool if _camel(key) not in _OWN_TOOLS)
-            allowed = {key: value for key, value in tool.items() if _camel(key) in _OWN_TOOLS}
-            tools += [allowed] if allowed else []
-        body["tools"] = tools
-        if not tools:
-            for key in ("tools", "toolConfig", "tool_config"):
-                body.pop(key, None)
-
-    def remote_files(self, body: Body) -> Iterator[str]:
-        """Files that a request only names: Google would fetch them, or has stored them before."""
-        contents = [*dicts_in(body.get("contents")), _get(body, "systemInstruction")]
-        parts = [part for content in contents for part in _parts(content)]
-        for part in parts:
-            response = _get(part, "functionResponse")
-            if isinstance(response, dict):
-                parts += dicts_in(response.get("parts"))
-            if file := _get(part, "fileData"):
-                uri = _get(file, "fileUri") if isinstance(file, dict) else None
-                yield text_of(uri) or "a file"
 
 
 def usage_of(usage: object) -> Usage:
@@ -214,11 +186,6 @@ def usage_of(usage: object) -> Usage:
     if output is None and prompt is not None and total is not None:
         output = max(0, total - prompt)  # zeros are left out
     return Usage(prompt, output, cached or 0)
-
-
-def _camel(name: object) -> str:
-    """Google takes both forms of a name."""
-    return re.sub(r"_([a-z])", lambda match: match[1].upper(), str(name))
 
 
 def _get(body: Any, name: str) -> Any:

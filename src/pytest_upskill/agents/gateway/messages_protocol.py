@@ -21,6 +21,7 @@ from .protocol import (
     Target,
     tool_of,
 )
+from .protocol_lists import MESSAGES
 
 _THOUGHT: Final = ("thinking", "signature")
 # What a delta has, and which field of its block grows by it.
@@ -31,6 +32,7 @@ _ERRORS: Final = {401: "authentication_error", 403: "permission_error", 404: "no
 
 class Messages(Protocol):
     path = "/messages"
+    allowlist = MESSAGES
     count_path = "/messages/count_tokens"
 
     def url(self, base: str, target: Target, model: str) -> str:

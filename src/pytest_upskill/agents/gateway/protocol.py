@@ -10,27 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from ...models.tool_turns import dicts_in
 from ...skills.case import Role
 from ...trials.answer import Answer
 from ...trials.transcript import Step, Tool, ToolCall, ToolResult
 from ...trials.trial import Question
+from .allowlist import Allowlist
 from .http import Body, text_of
 
 ItemKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
+_TOOL_CHOICES: Final = ("tool_choice", "toolConfig", "tool_config")
 _OPENAI_ERRORS: Final = {401: "authentication_error", 403: "permission_error"}
-_PROVIDER_KEYS: Final = (
-    *("mcp_servers", "container", "web_search_options", "background", "models", "plugins"),
-    *("fallbacks", "conversation", "prompt"),
-)
-# Kinds of tools that the provider carries out itself; the agent carries out all others.
-_PROVIDER_TOOLS: Final = (
-    *("web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "mcp"),
-    *("image_generation", "openrouter:"),
-)
-_WITH_ADDRESS: Final = ("image", "document", "image_url", "input_image", "input_file", "file")
-_DEEPEST: Final = 200  # objects within an image or a file
-_ADDRESSES: Final = ("url", "image_url", "file_url", "file_data")
 
 
 @dataclass(frozen=True)
@@ -97,6 +86,7 @@ class Protocol(ABC):
     path: str  # below the address of a server, without the version
     count_path = ""  # of requests for the number of tokens
     last_event = b""  # of every stream
+    allowlist: Allowlist
 
     def target(self, path: str, query: str) -> Target | None:
         """The meaning of a path; None if it is not of this protocol."""
@@ -153,6 +143,17 @@ class Protocol(ABC):
             **{"type": "model", "display_name": model, "created_at": "1970-01-01T00:00:00Z"},
         }
 
+    def passed(self, body: Body, *, network: bool) -> tuple[Body, list[str]]:
+        """What of a request is passed on, and names of what is left out.
+
+        UnlistedContent if its content has something that is not passed on.
+        """
+        passed, left_out = self.allowlist.passed(body, network=network)
+        if "tools" in body and "tools" not in passed:
+            for key in _TOOL_CHOICES:
+                passed.pop(key, None)
+        return passed, left_out
+
     def prepare(self, body: Body, model: str, effort: str | None) -> None:  # noqa: ARG002
         """Set the model, its effort, and the options that our log needs."""
         body["model"] = model
@@ -160,64 +161,6 @@ class Protocol(ABC):
     def is_added_usage(self, event: Body) -> bool:  # noqa: ARG002
         """Whether an event has the usage that only we asked for."""
         return False
-
-    def strip_provider_tools(self, body: Body) -> Iterator[str]:
-        """Remove what a provider would do besides answering; yields their names.
-
-        Agents have no network, so a provider must not search, fetch or run things for them, nor
-        answer with another model.
-        """
-        for key in _PROVIDER_KEYS:
-            if body.pop(key, None):
-                yield key
-        places = (body, *dicts_in(body.get("input")))
-        kinds = [kind for place in places for kind in _strip_tools(place)]
-        yield from dict.fromkeys(kinds)
-        choice = body.get("tool_choice")
-        if kinds and body.get("tools") == []:
-            del body["tools"]
-            body.pop("tool_choice", None)
-        elif isinstance(choice, dict) and _is_provider_tool(choice):
-            del body["tool_choice"]
-
-    def remote_files(self, body: Body) -> Iterator[str]:
-        """Addresses of images and files that the provider would fetch."""
-        waiting: list[object] = [body.get("messages"), body.get("input")]
-        while waiting:
-            value = waiting.pop()
-            if isinstance(value, list):
-                waiting += value
-            elif isinstance(value, dict):
-                if value.get("type") in _WITH_ADDRESS:
-                    yield from _addresses(value)
-                else:
-                    waiting += [value.get("content"), value.get("output")]
-
-
-def _strip_tools(place: Body, depth: int = 5) -> Iterator[str]:
-    """Remove tools that the provider runs, also from groups of tools; yields their kinds."""
-    tools = place.get("tools")
-    if not isinstance(tools, list) or not depth:
-        return
-    place["tools"] = [tool for tool in tools if not _is_provider_tool(tool)]
-    yield from (str(tool["type"]) for tool in tools if _is_provider_tool(tool))
-    for tool in dicts_in(place["tools"]):
-        yield from _strip_tools(tool, depth - 1)
-
-
-def _is_provider_tool(tool: object) -> bool:
-    kind = tool.get("type") if isinstance(tool, dict) else None
-    return isinstance(kind, str) and kind.startswith(_PROVIDER_TOOLS)
-
-
-def _addresses(block: Body, depth: int = _DEEPEST) -> Iterator[str]:
-    if not depth:
-        raise ValueError("the request is nested too deeply")
-    for key, value in block.items():
-        if key in _ADDRESSES and isinstance(value, str) and "://" in value[:20]:
-            yield value
-        elif isinstance(value, dict):
-            yield from _addresses(value, depth - 1)
 
 
 def is_forced(body: Body) -> bool:

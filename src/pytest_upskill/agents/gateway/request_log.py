@@ -71,6 +71,10 @@ class RequestLog:
             return False
         return bool(request.tools) or not self._has_tools or self._continues(request)
 
+    def has_reply(self, key: str) -> bool:
+        """Whether a reply of this trial has this id."""
+        return any(logged.reply and logged.reply.id == key for logged in self.requests)
+
     def begin(self, request: AgentRequest, now: float) -> LoggedRequest:
         """Take note of a request."""
         thread = self._thread_of(request)

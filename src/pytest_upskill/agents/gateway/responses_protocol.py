@@ -12,6 +12,7 @@ from ...trials.answer import Answer
 from ...trials.transcript import ToolCall
 from .http import Body, dict_of, limit_of, text_of, texts_in
 from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
+from .protocol_lists import RESPONSES
 
 _NO_SPACE: Final = "functions"  # the group of the tools that are in none
 _ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
@@ -19,6 +20,7 @@ _ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
 
 class Responses(Protocol):
     path = "/responses"
+    allowlist = RESPONSES
 
     def parse_request(self, body: Body) -> AgentRequest:
         content = body.get("input")
