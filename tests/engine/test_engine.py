@@ -305,7 +305,7 @@ class BrokenAnswers(KnownAnswers):
         self._fail("put", question)
         return True
 
-    def close(self) -> None:
+    def close(self) -> int:
         raise OverflowError("too large")
 
     def _fail(self, method: str, question: Question) -> None:

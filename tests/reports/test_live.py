@@ -52,6 +52,8 @@ def test_the_line_has_all_numbers() -> None:
 def test_the_line_counts_waiting_questions() -> None:
     line = progress_line(Progress(1, 40, 0, 0, 0, None, None, pausing=16), 79)
     assert line == "upskill: 1 of 40 answers, 16 waiting to retry, 0 tokens"
+    line = progress_line(Progress(1, 40, 0, 0, 0, None, None, elsewhere=39), 79)
+    assert line == "upskill: 1 of 40 answers, 39 asked by another run, 0 tokens"
 
 
 @pytest.mark.parametrize("width", [0, 5, 30, 50, 79])

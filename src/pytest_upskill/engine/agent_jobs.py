@@ -98,10 +98,12 @@ class AgentJobs:
         at_once: int | None,
         lane_of: Callable[[str], Lane],
         pump: Callable[[], None],
+        lease: Callable[[Job], bool],
         answers: KnownAnswers,
         budget: Budget,
         spell: Spell,
     ) -> None:
+        self._lease = lease
         self._open_trials = open_trials
         self._at_once = at_once or default_at_once()
         self._memory = memory_for_agents()
@@ -148,11 +150,11 @@ class AgentJobs:
         for job in self._waiting:
             if reason := dead.get(job.question.model):
                 job.settle(NoAnswer(reason))
-            elif len(self._running) < self._places and (trial := self._placed(job)):
+            elif len(self._running) >= self._places or not (trial := self._placed(job)):
+                waiting.append(job)
+            elif self._lease(job):
                 self._running.append(trial)
                 trial.task = start(self._run(trial))
-            else:
-                waiting.append(job)
         self._waiting = waiting
 
     @property

@@ -89,6 +89,7 @@ class Batches:
     budget: Budget
     spell: Spell
     pump: Callable[[], None]
+    lease: Callable[[Job], bool]  # whether to ask a question: no other run is asking it
     planned: set[str] = field(default_factory=set)  # keys of the plan's questions
     submitted: list[_Submitted] = field(default_factory=list)
     pending_jobs: set[Job] = field(default_factory=set)  # neither gathered nor settled
@@ -185,6 +186,9 @@ class Batches:
                         started.append(_Submitted(lane, saved, in_batch))
                         for job in in_batch.values():
                             self.budget.hold_paid(job.question)
+                for key, job in list(keys.items()):
+                    if not self.lease(job):
+                        self.pending_jobs.discard(keys.pop(key))
                 if keys and (problem := self.options.files.unreadable):
                     hint = "Restore it, or delete it to submit its questions again"
                     raise ModelError(problem, hint)

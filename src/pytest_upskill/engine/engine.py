@@ -36,6 +36,7 @@ from .store import KnownAnswers
 OpenModel = Callable[[str], Awaitable[Model]]
 _POLL: Final = 0.1  # seconds
 _GRACE: Final = 1.2  # seconds that calls in flight have at the end: they are paid for
+_LEASE_POLL: Final = 0.25
 
 
 class KnownBefore(NamedTuple):
@@ -78,6 +79,9 @@ class Engine:
         self._lanes: dict[str, Lane] = {}
         self._limits: dict[str, Limit] = {}
         self._with_answers = set[str]()  # models that have stored answers
+        self._elsewhere: dict[Job, str] = {}  # asked by another run; the keys of their answers
+        self._lease_timer: asyncio.TimerHandle | None = None
+        self.not_kept = 0  # answers that should have been stored; known after ``close``
         self._timer: asyncio.TimerHandle | None = None
         self._in_flight = 0
         self._stopped = False
@@ -89,13 +93,16 @@ class Engine:
             agents_at_once,
             self._lane,
             self._pump,
+            self._lease,
             self._answers,
             self.budget,
             spell,
         )
         self._batches: Batches | None = None
         if by_batch:
-            self._batches = Batches(by_batch, self._answers, self.budget, spell, self._pump)
+            self._batches = Batches(
+                by_batch, self._answers, self.budget, spell, self._pump, self._lease
+            )
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -123,7 +130,7 @@ class Engine:
     def end(self, key: str) -> None:
         """End a trial, if it is still running."""
         if self._loop and (job := self._jobs.get(key)):
-            self._loop.call_soon_threadsafe(self._safely, self._agents.end, job)
+            self._loop.call_soon_threadsafe(self._safely, self._end, job)
 
     def forget(self, key: str) -> None:
         """Forget a question that has its reply: it may be asked again."""
@@ -196,6 +203,11 @@ class Engine:
     @property
     def in_flight(self) -> int:
         return self._in_flight
+
+    @property
+    def elsewhere(self) -> int:
+        """How many questions another run is asking."""
+        return len(self._elsewhere)
 
     @property
     def opening(self) -> list[str]:
@@ -316,6 +328,13 @@ class Engine:
 
     def _note_settled(self, job: Job, _: "Future[Reply]") -> None:
         self._settled.append(job)
+        if job.lease:  # on this thread: only a job that was not begun is settled by another
+            self._answers.release(job.lease)
+
+    def _end(self, job: Job) -> None:
+        if self._elsewhere.pop(job, None):
+            job.settle(NoAnswer(STOPPED))
+        self._agents.end(job)
 
     def _forget(self, key: str) -> None:
         with self._lock:
@@ -329,19 +348,55 @@ class Engine:
         reply = job.reply.result() if job.reply.done() else None
         return reply.asked_at if isinstance(reply, Answer) else None
 
-    def _is_outdated(self, question: Question, stored: Answer) -> bool:
-        judged_at = min(question.judged_at or 0, time.time())  # a clock may have been wrong
-        return question.renew or judged_at - (stored.asked_at or 0) > self._max_age
+    def _is_outdated(self, job: Job, stored: Answer) -> bool:
+        if job.outdated and job.is_new(stored):  # another run has asked it again
+            return False
+        judged_at = min(job.question.judged_at or 0, time.time())  # a clock may have been wrong
+        return job.question.renew or judged_at - (stored.asked_at or 0) > self._max_age
+
+    def _use_stored(self, job: Job) -> bool:
+        """Settle a question with its stored answer; False if it has none, or one too old."""
+        reply = self._answers.get(job.question)
+        if isinstance(reply, Answer) and self._is_outdated(job, reply):
+            job.outdated = reply
+        elif reply:
+            job.settle(reply)
+            self._with_answers.add(job.question.model)
+            return True
+        return False
+
+    def _lease(self, job: Job) -> bool:
+        """Whether to ask a question now: it is not stored, and no other run is asking it."""
+        if job.lease or job.of_trial:
+            return True
+        if (key := self._answers.key_of(job.question)) is None:
+            return True
+        if self._lease_timer is None:
+            self._watch_leases()
+        if not self._answers.lease(key):
+            self._elsewhere[job] = key
+            return False
+        job.lease = key
+        return not self._use_stored(job)  # another run may have asked it just now
+
+    def _watch_leases(self) -> None:
+        """Keep our leases, and go on with questions that other runs are not asking any more."""
+        loop = asyncio.get_running_loop()
+        self._lease_timer = loop.call_later(_LEASE_POLL, self._safely, self._watch_leases)
+        self._answers.renew()
+        if not self._elsewhere:
+            return
+        leased = self._answers.leased()
+        ended = [job for job, key in self._elsewhere.items() if key not in leased]
+        for job in ended:
+            del self._elsewhere[job]
+        self._enqueue(ended)
 
     def _enqueue(self, jobs: list[Job]) -> None:
         for job in jobs:
-            name, reply = job.question.model, self._answers.get(job.question)
-            if isinstance(reply, Answer) and self._is_outdated(job.question, reply):
-                job.outdated = reply
-            elif reply:
-                job.settle(reply)
-                self._with_answers.add(name)
+            if self._use_stored(job):
                 continue
+            name = job.question.model
             if job.question.task:
                 self._agents.add(job)
             elif self._batches and self._batches.takes(job.question):
@@ -360,6 +415,8 @@ class Engine:
 
     def _pump(self) -> None:
         """Start as many calls and agents as the limits allow, in the order of the questions."""
+        if not self._stopped and (trouble := self._answers.trouble):
+            self._reason, self._stopped = f"not asked: answers can't be kept: {trouble}", True
         for lane in self._lanes.values():
             if self._stopped or lane.dead:
                 lane.settle_all(lane.dead or self._reason)
@@ -367,6 +424,9 @@ class Engine:
                 lane.opening = True
                 self._begin(self._open(lane))
         if self._stopped:
+            elsewhere, self._elsewhere = self._elsewhere, {}
+            for job in elsewhere:
+                job.settle(NoAnswer(self._reason))
             self._agents.stop(self._reason)
             if self._batches:
                 self._batches.stop(self._reason)
@@ -380,6 +440,9 @@ class Engine:
             if not ready:
                 break
             lane = min(ready, key=lambda lane: lane.next.number)
+            if not self._lease(lane.next):
+                lane.drop()
+                continue
             if refusal := self.budget.refusal(lane.next.question):
                 lane.drop().settle(NoAnswer(spelled(refusal, self._spell)))
                 continue
@@ -470,6 +533,8 @@ class Engine:
         calls = [job.task for job in list(self._jobs.values()) if job.task]
         if calls:
             await asyncio.wait(calls, timeout=_GRACE)
+        if self._lease_timer:
+            self._lease_timer.cancel()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -481,4 +546,4 @@ class Engine:
                 with suppress(Exception, SystemExit):
                     await lane.model.close()
         with suppress(Exception):  # each answer was stored when it arrived
-            self._answers.close()
+            self.not_kept = self._answers.close()

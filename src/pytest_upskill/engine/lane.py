@@ -70,6 +70,7 @@ class Job:
     submitted: int = 0  # times in a batch that refused it
     outdated: Answer | None = None  # stored; used if the question can't be asked again
     not_renewed: str = ""  # why that was used
+    lease: str = ""  # the key of its answer, while this run asks it
 
     @property
     def place(self) -> tuple[int, int]:
@@ -127,7 +128,7 @@ class Lane:
     def add(self, job: Job) -> None:
         """Queue a new job."""
         if not job.of_trial:
-            job.prefix_use = self.prefixes.use_of(job.question)
+            job.prefix_use = job.prefix_use or self.prefixes.use_of(job.question)
         elif job.send is None and self.prefixes.min_tokens is not None:
             job.shared = ("system", "steps")  # the next turn sends them again
         self.enqueue(job)

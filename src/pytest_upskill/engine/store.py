@@ -1,22 +1,27 @@
 """Stored answers, so that none is paid for twice: a SQLite cache in write-ahead mode.
 
-Each answer is committed as it arrives, so a killed run loses nothing, and several runs may share a
-store. An answer that can't be read is asked for again; one that can't be written is tried again at
-the end. A damaged file, or one of another version, is set aside and a new one begun.
+Each answer is committed as it arrives, so a killed run loses nothing. Several runs may share a
+store: each question has a lease while one of them asks it, and the others wait for its answer. The
+lease of a killed run ends by itself, as nobody renews it.
+
+An answer that can't be read is asked for again; one that can't be written is tried again later. A
+damaged file, or one of another version, is set aside and a new one begun.
 """
 
 import json
+import math
 import os
 import shutil
 import sqlite3
 import tempfile
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Final
 
 from .._util.files import inflated, replace_file, why_unwritable
@@ -28,14 +33,23 @@ from ..trials.trial import Question
 
 FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
-_VERSION: Final = 3
-_TIMEOUT: Final = 10.0  # seconds to wait for another run
+_VERSION: Final = 4
+_TIMEOUT: Final = 10.0  # seconds that a statement waits for another run
+_LONGEST_LOCK: Final = 30.0  # seconds until a locked store counts as one that can't be written
 _LARGEST_ANSWER: Final = 64_000_000  # bytes, unpacked
 _DISK_FULL: Final = 100_000  # bytes that SQLite needs for the files beside a store
-_SCHEMA: Final = """
-CREATE TABLE answers (
-    key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL NOT NULL, answer BLOB NOT NULL
+_LEASE: Final = 15.0  # seconds, unless it is renewed
+_RENEWED: Final = 3.0  # seconds between renewals
+_SCHEMA: Final = (
+    "CREATE TABLE answers ("
+    "key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL NOT NULL, answer BLOB NOT NULL)",
+    "CREATE TABLE leases (key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
 )
+# One that would last longer was made by a clock that was wrong.
+_LASTS: Final = f"(until BETWEEN ? AND ? + {_LEASE})"
+_TAKE_LEASE: Final = f"""
+INSERT INTO leases VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE
+SET owner = excluded.owner, until = excluded.until WHERE NOT {_LASTS}
 """
 # An answer that is written late replaces no newer one, unless that has a date in the future.
 _INSERT: Final = """
@@ -47,7 +61,6 @@ WHERE NOT (answers.created > excluded.created AND answers.created <= ?)
 _IS_TIME: Final = f"(typeof(created) = 'real' AND created BETWEEN 0 AND {MOST_TIME})"
 _TIME: Final = f"CASE WHEN {_IS_TIME} THEN created ELSE 0.0 END"
 _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _ERRORS: Final = (sqlite3.Error, OSError, OverflowError)
 
 _Row = tuple[Any, ...]
@@ -79,6 +92,10 @@ class Store:
         self._error: Exception | None = None  # the last one
         self._replaced = False  # at most once per run; then the disk is broken, not the file
         self._warned = False  # that answers can't be read
+        self._failing_since: float | None = None  # writing; time.monotonic()
+        self._owner = f"{os.getpid()}-{token_hex(8)}"
+        self._leases = set[str]()
+        self._renewed_at = 0.0  # time.monotonic()
         self._open()
 
     def get(self, key: str) -> Answer | None:
@@ -118,32 +135,87 @@ class Store:
 
     def prune(self, before: float) -> int | None:
         """Delete answers from before this time.time(); returns how many, None if that fails."""
-        if self._execute("DELETE FROM answers WHERE created < ?", before) is None:
+        deleted = self._write("DELETE FROM answers WHERE created < ?", before)
+        if deleted is None:
             self._notify(f"stored answers can't be deleted: {self._problem}")
             return None
-        [(deleted,)] = self._execute("SELECT changes()") or [(0,)]
         self._execute("VACUUM")  # may fail: it needs space on the disk
-        return int(deleted)
+        return deleted
 
-    def close(self) -> None:
-        """Store what could not be stored so far, and report what can't be stored at all."""
+    def lease(self, key: str) -> bool:
+        """Whether this run is to ask a question: nobody else is asking it.
+
+        Also False if that can't be written down.
+        """
+        now = time.time()
+        if not self._write(_TAKE_LEASE, key, self._owner, now + _LEASE, now, now):
+            return False
+        self._leases.add(key)
+        return True
+
+    def release(self, key: str) -> None:
+        if key in self._leases:
+            self._leases.remove(key)
+            self._write("DELETE FROM leases WHERE key=? AND owner=?", key, self._owner)
+
+    def leased(self) -> set[str]:
+        """The questions that are being asked, by this run or another."""
+        now = time.time()
+        return {key for [key] in self._read(f"SELECT key FROM leases WHERE {_LASTS}", now, now)}
+
+    def renew(self) -> None:
+        """Keep the leases, and try again to write what could not be written; call it often."""
+        if time.monotonic() < self._renewed_at + _RENEWED:
+            return
+        self._renewed_at = time.monotonic()
+        self._save()
+        if self._leases:
+            until = time.time() + _LEASE
+            self._write("UPDATE leases SET until=? WHERE owner=?", until, self._owner)
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be written; empty if it can. Another run may lock the store a while."""
+        if self._failing_since is None:
+            return ""
+        locked = time.monotonic() - self._failing_since if _is_locked(self._error) else math.inf
+        return self._problem if locked > _LONGEST_LOCK else ""
+
+    def close(self) -> int:
+        """Store what could not be stored so far; returns how many answers can't be stored."""
         if self._unsaved:
             self._disconnect()
             self._open()
             self._save()
+        if self._leases:
+            ended = time.time() - _LEASE
+            self._write("DELETE FROM leases WHERE owner=? OR until < ?", self._owner, ended)
         self._disconnect()
         if missing := len(self._unsaved) + self._unusable:
             self._notify(f"{counted(missing, 'answer')} could not be stored: {self._problem}")
         self._unsaved, self._unusable = {}, 0
+        return missing
 
     def _save(self) -> None:
+        for key, row in list(self._unsaved.items()):
+            if self._write(_INSERT, *row, time.time()) is None:
+                break
+            del self._unsaved[key]
+
+    def _write(self, sql: str, *values: object) -> int | None:
+        """The number of rows that a statement changed; None after an error."""
         if self._connection and _identity(self._file) != self._identity:
             self._disconnect()  # another run set the file aside, or somebody deleted it
             self._open()
-        for key, row in list(self._unsaved.items()):
-            if self._execute(_INSERT, *row, time.time()) is None:
-                break
-            del self._unsaved[key]
+        rows = self._execute(sql, *values)
+        if rows is None:
+            self._failing_since = self._failing_since or time.monotonic()
+            return None
+        if self._failing_since:
+            self._failing_since = None
+            self._execute(f"PRAGMA busy_timeout={_TIMEOUT * 1000:.0f}")
+        [(changed,)] = self._execute("SELECT changes()") or [(0,)]
+        return int(changed)
 
     def _read(self, sql: str, *values: object) -> list[_Row]:
         rows = self._execute(sql, *values)
@@ -161,7 +233,7 @@ class Store:
                 self._error = error
                 if _is_unusable(error) and self._replace(error):
                     continue
-                if self._connection and _code(error) in _BUSY:  # wait once, not for each answer
+                if self._connection and _is_locked(error):  # wait once, not for each answer
                     self._connection.execute("PRAGMA busy_timeout=0")
                 break
         return None
@@ -175,7 +247,7 @@ class Store:
             self._error = error
             if _is_unusable(error):
                 self._replace(error)
-            elif _code(error) not in _BUSY:
+            elif not _is_locked(error):
                 with suppress(*_ERRORS):
                     self._connection = _connected_read_only(self._file)
 
@@ -227,7 +299,8 @@ def _connected(file: Path) -> sqlite3.Connection:
         if _version(connection) == 0:
             connection.execute("BEGIN IMMEDIATE")
             if _version(connection) == 0:  # no other run was faster
-                connection.execute(_SCHEMA)
+                for table in _SCHEMA:
+                    connection.execute(table)
                 connection.execute(f"PRAGMA user_version={_VERSION}")
             connection.execute("COMMIT")
         if _version(connection) != _VERSION:
@@ -291,7 +364,11 @@ def _is_unusable(error: Exception) -> bool:
     return isinstance(error, _OtherVersion) or _code(error) in _DAMAGED
 
 
-def _code(error: Exception) -> int | None:
+def _is_locked(error: Exception | None) -> bool:
+    return _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def _code(error: Exception | None) -> int | None:
     """SQLite's code of an error, without its details."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
@@ -336,15 +413,37 @@ class KnownAnswers:
         """Keep an answer; returns whether that is done already."""
         return False
 
-    def close(self) -> None:
-        pass
+    def lease(self, _key: str) -> bool:
+        """Whether to ask a question that is stored under a key: no other run is asking it."""
+        return True
+
+    def release(self, _key: str) -> None:
+        """The question has its reply."""
+
+    def leased(self) -> Set[str]:
+        """The keys of questions that are being asked."""
+        return frozenset()
+
+    def renew(self) -> None:
+        """Keep the leases; called now and then."""
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing must be asked: answers could not be kept. Empty if they can."""
+        return ""
+
+    def close(self) -> int:
+        """Returns how many answers should have been kept, and were not."""
+        return 0
 
 
 class StoredAnswers(KnownAnswers):
     """Answers of earlier runs, under a key of everything that shapes them.
 
     ``identity`` maps the name of a model to what it really is (protocol, address, id), or to None
-    if its answers must not be stored. ``open_store`` is called on the engine's thread.
+    if its answers must not be stored. ``open_store`` is called on the engine's thread. A ``fresh``
+    run asks everything itself, even what another run is asking, and even if it can't be kept.
+    ``hint`` says what to do if answers can't be kept.
     """
 
     def __init__(
@@ -353,8 +452,10 @@ class StoredAnswers(KnownAnswers):
         identity: Callable[[str], str | None],
         *,
         fresh: bool,
+        hint: str = "",
     ) -> None:
         self._open_store = open_store
+        self._hint = hint
         self._identity = identity
         self._fresh = fresh
         self._store: Store | None = None
@@ -373,9 +474,26 @@ class StoredAnswers(KnownAnswers):
         key = self.key_of(question)
         return key is not None and self._opened().put(key, question.model, answer)
 
-    def close(self) -> None:
-        if self._store:
-            self._store.close()
+    def lease(self, key: str) -> bool:
+        return self._opened().lease(key) or self._fresh
+
+    def release(self, key: str) -> None:
+        self._opened().release(key)
+
+    def leased(self) -> Set[str]:
+        return self._opened().leased()
+
+    def renew(self) -> None:
+        self._opened().renew()
+
+    @property
+    def trouble(self) -> str:
+        trouble = self._store.trouble if self._store and not self._fresh else ""
+        return trouble and f"{trouble}{self._hint}"
+
+    def close(self) -> int:
+        missing = self._store.close() if self._store else 0
+        return 0 if self._fresh else missing
 
     def key_of(self, question: Question) -> str | None:
         identity = self._identity(question.model)

@@ -230,6 +230,7 @@ class Assembly:
         *,
         spell: Spell = str,
         how_to_record: str = "",
+        store_hint: str = "",
         budget_hint: Text = "raise it, or ask for less",
     ) -> Engine:
         """What asks the models; ``notify`` gets warnings about them and the stored answers."""
@@ -256,7 +257,7 @@ class Assembly:
             open_model,
             concurrency=settings.concurrency,
             timeout=settings.call_timeout,
-            answers=self._answers(settings, root, notify, how_to_record),
+            answers=self._answers(settings, root, notify, how_to_record, store_hint),
             budget=budget,
             spell=spell,
             open_trials=open_trials,
@@ -285,7 +286,7 @@ class Assembly:
         """The trials that need no call, by the key of their question, and what is asked again."""
         if settings.fresh or not (root / FOLDER / FILE_NAME).is_file():
             return {}, set()
-        answers = self._answers(settings, root, notify, "")
+        answers = self._answers(settings, root, notify)
         try:
             questions = [trial.question for trial in trials]
             marked = renewed(questions, answers.asked_at, settings.max_age)
@@ -302,7 +303,7 @@ class Assembly:
         if not collects or settings.replay_file or not files.any():
             return 0
         keys = {key for batch in files.all() for key in batch.keys}
-        answers = self._answers(settings, root, lambda _: None, "")
+        answers = self._answers(settings, root, lambda _: None)
         try:
             questions = {trial.question.key: trial.question for trial in trials}.values()
             submitted = [question for question in questions if answers.key_of(question) in keys]
@@ -315,7 +316,12 @@ class Assembly:
         return spec.provider.takes_tools(spec)
 
     def _answers(
-        self, settings: Settings, root: Path, notify: Callable[[str], None], how_to_record: str
+        self,
+        settings: Settings,
+        root: Path,
+        notify: Callable[[str], None],
+        how_to_record: str = "",
+        store_hint: str = "",
     ) -> KnownAnswers:
         if file := settings.replay_file:
             recorded = load_recording(file)
@@ -328,6 +334,7 @@ class Assembly:
             lambda: Store(stored, notify),
             lambda name: identities[name],
             fresh=settings.fresh,
+            hint=store_hint,
         )
 
     def _agent_trials(self, settings: Settings) -> Trials:

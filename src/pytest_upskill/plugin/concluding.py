@@ -128,7 +128,7 @@ class Conclusion:
             self._problems += write_job_summary(text)
         if problem := keep_in_history(settings, results, root):
             self._problems.append(problem)
-        good = not (problems or results.gate.reasons or results.lost)
+        good = not (problems or results.gate.reasons or results.lost or self._engine.not_kept)
         if not ledger.has_plan:
             return good
         lines, errors = call_finished(self._config, results)
@@ -292,7 +292,8 @@ class Conclusion:
         if self._stopped and not ledger.has_plan:
             return _FIX_FIRST if session.testsfailed else "", same_command(config)
         if results and results.interrupted and not session.shouldfail:
-            hint = _IN_BATCH if self._engine.waiting else _KEPT if stored else _NOT_KEPT
+            kept = "" if self._engine.not_kept else _KEPT
+            hint = _IN_BATCH if self._engine.waiting else kept if stored else _NOT_KEPT
             return "" if settings.replay_file else hint, same_command(config)
         withheld = results and results.withheld
         if (ledger.has_errors or withheld) and not session.shouldfail:

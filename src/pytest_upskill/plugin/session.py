@@ -55,7 +55,7 @@ from .planning import (
     selected_by_outcome,
     untested,
 )
-from .pytest_options import cli_agent_flags, cli_value, message_of, spell
+from .pytest_options import FLAGS, cli_agent_flags, cli_value, message_of, spell
 from .run_settings import read_settings, with_upskill_config
 from .run_subjects import RunSubjects
 from .skill_code import code_kept_out
@@ -144,6 +144,7 @@ class SkillSession:
             self._note,
             spell=spell,
             budget_hint="raise it, or select fewer tests with -k",
+            store_hint=f". {FLAGS['fresh']} asks all the same",
             how_to_record=shown_command(recording(config, settings.replay_file)),
         )
         self._asking = Asking(config, engine, self._begin)

@@ -93,6 +93,7 @@ class Spending:
             *engine.agents_at_work,
             ", ".join(dict.fromkeys(map(self._opening, engine.opening))),
             batches_of(waiting) if waiting else "",
+            engine.elsewhere,
         )
 
     def notes(self) -> Iterator[str]:

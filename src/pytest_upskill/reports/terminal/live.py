@@ -29,6 +29,7 @@ class Progress:
     turns: int = 0  # of these
     opening: str = ""  # what must happen before models can be asked
     batches: str = ""  # what batches will answer
+    elsewhere: int = 0  # questions that another run is asking
 
 
 def progress_line(progress: Progress, width: int) -> str:
@@ -46,6 +47,8 @@ def progress_line(progress: Progress, width: int) -> str:
         parts.append(progress.opening)
     if progress.batches:
         parts.append(progress.batches)
+    if progress.elsewhere:
+        parts.append(f"{progress.elsewhere:,} asked by another run")
     if progress.pausing:
         parts.append(f"{progress.pausing:,} waiting to retry")
     if len(parts) == 1:

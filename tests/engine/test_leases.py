@@ -1,0 +1,252 @@
+"""Several runs at once in one project: each question is asked by one of them."""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.engine import Engine
+from pytest_upskill.engine.lane import STOPPED
+from pytest_upskill.engine.store import Store, StoredAnswers
+from pytest_upskill.errors import ModelError
+from pytest_upskill.models import Model
+from pytest_upskill.settings import Settings
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
+from pytest_upskill.trials.trial import Question
+from support.batch_runs import begin, texts
+from support.batch_runs import engine as batch_engine
+from support.batch_runs import questions as batch_questions
+from support.batch_server import BatchServer
+from support.trials import FakeTrials, trial_question
+from support.waiting import wait_until
+
+
+class Gate(Model):
+    """Answers once it is open; the first call of what begins with "fail" fails."""
+
+    def __init__(self, *, is_open: bool = False) -> None:
+        self.asked: list[str] = []
+        self.open = threading.Event()
+        if is_open:
+            self.open.set()
+
+    async def ask(self, question: Question) -> Answer:
+        text = question.messages[0][1]
+        self.asked.append(text)
+        while not self.open.is_set():
+            await asyncio.sleep(0.01)
+        if text.startswith("fail") and self.asked.count(text) == 1:
+            raise ModelError("not this one")
+        return Answer(text.upper())
+
+
+@contextmanager
+def run(folder: Path, model: Model, *, fresh: bool = False, **more: Any) -> Iterator[Engine]:
+    async def open_model(_name: str) -> Model:
+        return model
+
+    answers = StoredAnswers(lambda: Store(folder / "a.sqlite"), str, fresh=fresh)
+    engine = Engine(open_model, timeout=60, answers=answers, **{"concurrency": 2, **more})
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def about(*topics: str) -> list[Question]:
+    return [Question("m", "", (("user", topic),), 100, 1) for topic in topics]
+
+
+def asked_in(engine: Engine, questions: Sequence[Question]) -> list[str]:
+    return texts([engine.submit(question).result(timeout=300) for question in questions])
+
+
+def rows(folder: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(folder / "a.sqlite", isolation_level=None)) as connection:
+        return connection.execute(sql, values).fetchall()
+
+
+def test_runs_at_once_share_the_questions(tmp_path: Path) -> None:
+    model, wanted = Gate(), about(*"abcdefghij")
+    with ExitStack() as stack:
+        engines = [stack.enter_context(run(tmp_path, model)) for _ in range(3)]
+        for engine in engines:
+            for question in wanted:
+                engine.submit(question)
+        wait_until(lambda: len(model.asked) == 6)  # two of each run
+        model.open.set()
+        for engine in engines:
+            assert asked_in(engine, wanted) == list("ABCDEFGHIJ")
+    assert Counter(model.asked) == Counter("abcdefghij")
+    assert rows(tmp_path, "SELECT * FROM leases") == []
+
+
+def test_what_failed_in_one_run_is_asked_by_the_next(tmp_path: Path) -> None:
+    model, [question] = Gate(), about("fail")
+    with run(tmp_path, model) as first, run(tmp_path, model) as second:
+        replies = [first.submit(question)]
+        wait_until(lambda: model.asked)
+        replies.append(second.submit(question))
+        wait_until(lambda: second.elsewhere == 1)
+        model.open.set()
+        failed, answered = (reply.result(timeout=300) for reply in replies)
+    assert isinstance(failed, NoAnswer)
+    assert texts([answered]) == ["FAIL"]
+
+
+def leased_by_another(folder: Path, questions: Sequence[Question], lasts: float = 9.0) -> None:
+    """As if a run that does nothing else were asking them."""
+    Store(folder / "a.sqlite").close()
+    key_of = StoredAnswers(lambda: Store(folder / "none"), str, fresh=False).key_of
+    for question in questions:
+        until = time.time() + lasts
+        rows(folder, "INSERT INTO leases VALUES (?, 'other', ?)", key_of(question), until)
+
+
+def test_a_question_waits_while_another_run_asks_it_and_no_longer(tmp_path: Path) -> None:
+    model, wanted = Gate(is_open=True), about("a", "b")
+    leased_by_another(tmp_path, wanted[:1], lasts=14.0)
+    with run(tmp_path, model) as engine:
+        reply = engine.submit(wanted[0])
+        assert asked_in(engine, wanted[1:]) == ["B"]
+        assert engine.elsewhere == 1
+        assert not reply.done()
+        rows(tmp_path, "UPDATE leases SET until=1")  # its owner was killed
+        assert texts([reply.result(timeout=300)]) == ["A"]
+    assert model.asked == ["b", "a"]
+
+
+def test_a_lease_ends_by_itself_unless_it_is_renewed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1e9]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    owner, other = Store(tmp_path / "a.sqlite", pytest.fail), Store(tmp_path / "a.sqlite")
+    assert owner.lease("k")
+    for _ in range(4):
+        now[0] += 10.0
+        owner.renew()
+        assert not other.lease("k")
+    assert other.leased() == {"k"}
+    now[0] += 16.0  # killed
+    assert other.leased() == set()
+    assert other.lease("k")
+    owner.release("k")  # it was not: the lease is not its own any more
+    assert other.leased() == {"k"}
+    other.close()
+    assert owner.leased() == set()
+    owner.close()
+
+
+@pytest.mark.parametrize("until", [1e300, "soon", b"\xff", 4e9])
+def test_nobody_can_lease_a_question_for_ever(tmp_path: Path, until: object) -> None:
+    Store(tmp_path / "a.sqlite").close()
+    rows(tmp_path, "INSERT INTO leases VALUES ('k', 'other', ?)", until)
+    store = Store(tmp_path / "a.sqlite", pytest.fail)
+    assert store.leased() == set()
+    assert store.lease("k")
+    store.close()
+
+
+def test_a_fresh_run_asks_what_another_run_is_asking(tmp_path: Path) -> None:
+    model, wanted = Gate(is_open=True), about("a")
+    leased_by_another(tmp_path, wanted)
+    with run(tmp_path, model, fresh=True) as engine:
+        assert asked_in(engine, wanted) == ["A"]
+    assert len(rows(tmp_path, "SELECT * FROM leases WHERE owner='other'")) == 1
+
+
+def test_a_run_that_is_stopped_waits_for_no_other(tmp_path: Path) -> None:
+    wanted = [*about("a"), trial_question("t"), trial_question("u")]
+    leased_by_another(tmp_path, wanted)
+    with run(tmp_path, Gate(), open_trials=FakeTrials) as engine:
+        replies = [engine.submit(question) for question in wanted]
+        wait_until(lambda: engine.elsewhere == 3)
+        engine.end(wanted[1].key)
+        assert replies[1].result(timeout=300) == NoAnswer(STOPPED)
+        engine.stop()
+        assert [reply.result(timeout=300) for reply in replies] == [NoAnswer(STOPPED)] * 3
+
+
+def test_a_trial_of_an_agent_is_carried_out_by_one_run(tmp_path: Path) -> None:
+    model, trials, question = Gate(), [FakeTrials(), FakeTrials()], trial_question("a")
+    with (
+        run(tmp_path, model, open_trials=lambda: trials[0]) as first,
+        run(tmp_path, model, open_trials=lambda: trials[1]) as second,
+    ):
+        first.submit(question)
+        wait_until(lambda: model.asked)
+        reply = second.submit(question)
+        wait_until(lambda: second.elsewhere == 1)
+        model.open.set()
+        assert asked_in(first, [question]) == texts([reply.result(timeout=300)]) == ["A0 A1"]
+    assert (trials[0].begun, trials[1].begun) == (["a"], [])
+
+
+def test_what_another_run_asks_is_not_submitted_in_a_batch(
+    tmp_path: Path, server: BatchServer, model: str
+) -> None:
+    wanted = batch_questions(model, "one", "two")
+    answered = threading.Event()
+    replies: list[Reply] = []
+    with batch_engine(tmp_path, model, Settings()) as single:
+        key = single._answers.key_of(wanted[0])
+        assert key
+        other = Store(tmp_path / ".upskill/answers.sqlite")
+        assert other.lease(key)
+        with batch_engine(tmp_path, model) as by_batch:
+            begin(by_batch, wanted)
+
+            def ask() -> None:
+                replies.extend(by_batch.ask(wanted))
+                answered.set()
+
+            thread = threading.Thread(target=ask)
+            thread.start()
+            wait_until(lambda: by_batch.elsewhere == 1 and len(by_batch.settled()) == 1)
+            assert not answered.is_set()
+            other.put(key, model, Answer("of another run"))
+            other.release(key)
+            thread.join()
+        other.close()
+    assert texts(replies) == ["of another run", "TWO"]
+    assert [len(batch.requests) for batch in server.batches.values()] == [1]
+
+
+def test_an_old_answer_is_asked_again_by_one_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [old] = about("a")
+    new = replace(old, system="Say b.")
+    day = 86_400.0
+    clock = [time.time()]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    with run(tmp_path, Gate(is_open=True)) as engine:
+        engine.ask([old])
+    clock[0] += 3 * day
+    model = Gate()
+    with run(tmp_path, model, max_age=day) as first, run(tmp_path, model, max_age=day) as second:
+        replies = list[list[Reply]]()
+
+        def ask(engine: Engine) -> None:
+            replies.append(engine.ask([old, new]))
+
+        threads = [threading.Thread(target=ask, args=[engine]) for engine in (first, second)]
+        threads[0].start()
+        wait_until(lambda: len(model.asked) == 2)
+        threads[1].start()
+        wait_until(lambda: second.elsewhere == 2)
+        model.open.set()
+        for thread in threads:
+            thread.join()
+    assert model.asked == ["a", "a"]  # with the system text, and without
+    assert [reply.asked_at for pair in replies for reply in pair] == [int(clock[0])] * 4  # type: ignore[union-attr]
