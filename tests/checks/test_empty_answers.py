@@ -12,7 +12,7 @@ from pytest_upskill.checks.python_checks import function_kind
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.trial import Question, Trial
-from support.checking import graded, passes
+from support.checking import agent_answer, graded, passes
 
 EMPTY: Final = [
     "",
@@ -153,6 +153,51 @@ def test_a_refusal_must_be_required_of_the_same_group() -> None:
 def test_an_agent_that_only_leaves_files_has_answered() -> None:
     answer = Answer("", files=(AnswerFile.of("a.txt", b"hello"),))
     assert passes(answer, not_contains="x")
+
+
+MANIFEST: Final = AnswerFile.of("manifest.txt", b"SM-204 7\n")
+FILES: Final[dict[str, Any]] = {"files": {"manifest.txt": {"contains": "SM-204"}}}
+
+
+@pytest.mark.parametrize("text", ["", "<think>All done.</think>"])
+@pytest.mark.parametrize("stop", ["end", "length"])
+@pytest.mark.parametrize(
+    "expected",
+    [
+        FILES,
+        {**FILES, "max_turns": 9, "skill_activated": True},
+        {"any_of": [{"files": "other.txt"}, FILES]},
+        {"not": {"files": "other.txt"}},
+    ],
+)
+def test_where_only_files_are_checked_they_decide(
+    expected: dict[str, Any], text: str, stop: str
+) -> None:
+    assert passes(agent_answer(MANIFEST, text=text, stop=stop), **expected)
+    wrong = {"files": {"manifest.txt": {"contains": "SM-999"}}}
+    [failed] = graded(wrong, agent_answer(MANIFEST, text=text, stop=stop))
+    assert not failed.passed
+    assert "SM-999" in failed.reason
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer"),
+    [
+        ({"unchanged": "cargo.csv"}, agent_answer(text="")),  # it did nothing at all
+        ({"files": {"a.txt": "absent"}}, agent_answer(text="")),
+        ({**FILES, "not_contains": "x"}, agent_answer(MANIFEST, text="")),
+        ({**FILES, "max_words": 5}, agent_answer(MANIFEST, text="")),
+        ({"any_of": [FILES, {"not_contains": "x"}]}, agent_answer(MANIFEST, text="")),
+        ({"max_turns": 9}, agent_answer(MANIFEST, text="")),
+        (FILES, agent_answer(MANIFEST, text="", stop="max_turns")),
+        (FILES, agent_answer(MANIFEST, text="", stop="time")),
+        (FILES, agent_answer(MANIFEST, text="", stop="refusal")),
+    ],
+)
+def test_else_an_agent_without_a_last_word_has_failed(
+    expected: dict[str, Any], answer: Answer
+) -> None:
+    assert not any(grade.passed for grade in graded(expected, answer))
 
 
 def test_an_agent_that_leaves_empty_files_has_not() -> None:

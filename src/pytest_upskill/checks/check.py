@@ -82,6 +82,7 @@ class CheckKind:
     find: Find | None = None  # locates what the check looks for, to highlight it
     calls_code: bool = False  # runs users' Python, which never sees an empty answer
     needs_agent: bool = False  # looks at what only an agent leaves behind
+    of_files: bool = False  # looks at the workspace, not at the text of the answer
     # Looks at how the skill was used, so it passes where there is none; else every baseline would
     # fail, and every skill would seem to help.
     of_skill: bool = False
@@ -195,6 +196,12 @@ def walk(checks: Iterable[AnyCheck]) -> Iterator[Check]:
         else:
             for group in check.groups:
                 yield from walk(group)
+
+
+def asks_only_for_files(checks: Iterable[AnyCheck]) -> bool:
+    """Whether checks look at files, perhaps also at what an agent did, but at no text of it."""
+    kinds = [check.kind for check in walk(checks)]
+    return any(kind.of_files for kind in kinds) and all(k.of_files or k.needs_agent for k in kinds)
 
 
 def wants_refusal(group: Iterable[AnyCheck]) -> bool:

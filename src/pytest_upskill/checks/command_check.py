@@ -74,7 +74,7 @@ def command_kind(folder: Path | None = None) -> CheckKind:
             AfterValidator(command_checks),
         ]
     )
-    return CheckKind("command", argument, _command, needs_agent=True)
+    return CheckKind("command", argument, _command, needs_agent=True, of_files=True)
 
 
 def _as_forms(value: Any) -> Any:

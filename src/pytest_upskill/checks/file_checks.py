@@ -137,7 +137,7 @@ def files_kind(folder: Path | None = None) -> CheckKind:
             AfterValidator(file_checks),
         ]
     )
-    return CheckKind("files", argument, _files, needs_agent=True)
+    return CheckKind("files", argument, _files, needs_agent=True, of_files=True)
 
 
 def _as_forms(value: Any) -> Any:
@@ -293,7 +293,7 @@ def of_output_file(kind: CheckKind, path: str) -> CheckKind:
                 replace(context, answer=replace(context.answer, text=file.text))
             )
 
-    return replace(kind, evaluate=evaluate)
+    return replace(kind, evaluate=evaluate, of_files=True)
 
 
 # Files that must stay as they are.
@@ -321,4 +321,6 @@ def _unchanged(context: CheckContext) -> Iterator[Result]:
             yield None, f"{pattern}: no such file at the start"
 
 
-UNCHANGED: Final = CheckKind("unchanged", TypeAdapter(Paths), _unchanged, needs_agent=True)
+UNCHANGED: Final = CheckKind(
+    "unchanged", TypeAdapter(Paths), _unchanged, needs_agent=True, of_files=True
+)

@@ -7,11 +7,19 @@ from typing import Final
 from ..errors import CheckError
 from ..skills.case import Case
 from ..skills.skill import Skill
-from ..trials.answer import Answer, NoAnswer, Reply
+from ..trials.answer import SILENT, Answer, NoAnswer, Reply
 from ..trials.records import Grade, Record, errored_record, graded_record, with_judge
 from ..trials.transcript import UNTOLD, Activity
 from ..trials.trial import Hidden, Rubric, Task, Trial
-from .check import AnyCheck, CheckContext, Result, places, walk, wants_refusal
+from .check import (
+    AnyCheck,
+    CheckContext,
+    Result,
+    asks_only_for_files,
+    places,
+    walk,
+    wants_refusal,
+)
 from .command_check import commands_in
 from .final_workspace import Workspace
 from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
@@ -30,14 +38,14 @@ def grade(
     """Apply every check of a case to an answer; ``rulings`` are the judge's.
 
     No check of an empty or refused answer passes, unless a refusal is what is asked for, or only
-    whether the skill is opened.
+    whether the skill is opened. An agent's files are graded also if it says nothing at the end.
     CheckError if a check breaks, or if all of them together take too long.
     """
     context = CheckContext(
         answer,
         case,
         rulings=rulings or {},
-        why_not_gradable="" if case.is_trigger else answer.why_not_gradable,
+        why_not_gradable="" if case.is_trigger else _why_not_gradable(answer, checks),
         final_workspace=workspace or Workspace(answer),
     ).within(checks)
     graded, numbers = list[tuple[str, bool, str, float, bool, str]](), list[int]()
@@ -50,6 +58,12 @@ def grade(
                 graded.append((*values, check.weight, check.required, asks))
     highlights = places(checks, numbers, answer.text)
     return tuple(Grade(*values, *spans) for values, spans in zip(graded, highlights, strict=True))
+
+
+def _why_not_gradable(answer: Answer, checks: Sequence[AnyCheck]) -> str:
+    reason = answer.why_not_gradable
+    by_files = reason.startswith(SILENT) and answer.files and asks_only_for_files(checks)
+    return "" if by_files else reason
 
 
 @dataclass(frozen=True)

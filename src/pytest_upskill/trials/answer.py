@@ -23,6 +23,7 @@ _REASONING: Final = re.compile(
     re.IGNORECASE,
 )
 STOPPED: Final = "the agent stopped at its"  # limit of turns, or of time
+SILENT: Final = "the agent's final answer is empty"
 CUT_OFF: Final = ", cut off by the output limit"  # before a word
 _FENCE_LINE: Final = re.compile(
     r"^[ \t]*+(?:`{3,}+|~{3,}+)[ \t]*+[\w+#.-]*+[ \t\r]*+$", re.MULTILINE
@@ -191,7 +192,7 @@ class Answer:
             return "the model refused to go on"
         if not _has_ink(_FENCE_LINE.sub("", without_reasoning(self.text))):
             cut = CUT_OFF if self.stop == "length" else ""
-            return f"the agent's final answer is empty{cut}"
+            return f"{SILENT}{cut}"
         return ""
 
     def without_keys(self) -> "Answer":
