@@ -9,6 +9,7 @@ import pytest
 from pytest_upskill.agents.probe import STEPS
 from pytest_upskill.agents.roster import AGENTS
 from pytest_upskill.agents.sandboxes import kinds
+from pytest_upskill.agents.sandboxes.cgroup import limited_by
 from pytest_upskill.cli import main
 from pytest_upskill.errors import SettingsError
 from support.fake_cli import VERSION, fake_cli
@@ -35,7 +36,8 @@ def test_doctor_tries_sandboxes_and_agents(
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out
     rows = rows_of(shown)
-    assert rows["bwrap"] == ["yes"]
+    assert rows["bwrap"][0] == "yes;"
+    assert f"limited by {limited_by()}" in " ".join(shown.split())
     assert rows["loop"] == ["1", *["yes"] * len(STEPS)]
     assert rows["claude"] == ["npm", "install", "-g", "@anthropic-ai/claude-code"]
     assert rows["anthropic"] == ["ANTHROPIC_API_KEY", "set"]

@@ -19,6 +19,7 @@ from typing import Final
 
 from ..._util.files import read_file, reason_of
 from . import inside
+from .cgroup import NO_GROUP, group_of, limited_by
 from .hosts import INSIDE, AskedHosts
 from .sandbox import HOME, WORKSPACE, Mount, SandboxError, SandboxKind, SandboxSpec
 from .served import ServedSandbox
@@ -67,6 +68,10 @@ class Bwrap(SandboxKind):
     def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
         return _why_not()
 
+    @property
+    def limited_by(self) -> str:
+        return limited_by()
+
     async def open(self, spec: SandboxSpec) -> ServedSandbox:
         program = shutil.which("bwrap")
         if program is None:
@@ -78,7 +83,9 @@ class Bwrap(SandboxKind):
         ours, theirs = socket.socketpair()
         errors = os.memfd_create("errors")
         passed = [theirs.fileno()]
+        group = NO_GROUP
         try:
+            group = group_of(spec.limits)
             arguments = [program, *_NAMESPACES, *(["--share-net"] if spec.network else [])]
             if rules := seccomp_rules():
                 passed.append(_memory_file(rules))
@@ -89,17 +96,18 @@ class Bwrap(SandboxKind):
             helper = (python(), "-I", "-S", "-c", _BOOT, str(theirs.fileno()), str(len(code)))
             # In the thread of the loop: --die-with-parent is about the thread.
             process = subprocess.Popen(
-                [*_KILLED_FIRST, *arguments, "--", *helper],
+                [*group.start, *_KILLED_FIRST, *arguments, "--", *helper],
                 pass_fds=passed,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 start_new_session=True,
-                env={},
+                env=group.env,
                 cwd="/",
             )
         except OSError as error:
             ours.close()
+            group.remove()
             if hosts:
                 await hosts.close()
             raise SandboxError(f"bwrap could not be started: {error}.") from None
@@ -107,7 +115,7 @@ class Bwrap(SandboxKind):
             theirs.close()
             for number in passed[1:]:
                 os.close(number)
-        sandbox = ServedSandbox(process, ours, spec.limits, hosts)
+        sandbox = ServedSandbox(process, ours, spec.limits, hosts, group)
         try:
             await sandbox.start(code, tuple(_SHARES), {**_environment(spec), **spec.env})
             _prioritize(process.pid)

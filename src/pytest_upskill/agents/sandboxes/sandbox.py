@@ -149,6 +149,11 @@ class SandboxKind(ABC):
     def why_not(self, image: str = "") -> str | None:
         """Why it can't be used here, and how to fix that; None if it works."""
 
+    @property
+    def limited_by(self) -> str:
+        """Who limits memory and processes."""
+        return self.name
+
     @abstractmethod
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """SandboxError if it can't."""

@@ -55,6 +55,7 @@ class _Findings:
     """What the doctor found. ``sandboxes`` has what keeps each from working, if anything does."""
 
     sandboxes: Mapping[str, str | None]
+    limits: Mapping[str, str]  # who limits memory and processes, of sandboxes that work
     tried: Mapping[str, Probe]
     missing: Mapping[str, str]  # agents that are not installed: how to install them
     keys: Mapping[str, str]
@@ -89,12 +90,17 @@ class _Findings:
         }
         for name, command in self.missing.items():
             agents[name] = {"installed": False, "install": command}
-        data = {"sandboxes": self.sandboxes, "agents": agents, "keys": self.keys}
+        data = {
+            "sandboxes": self.sandboxes,
+            "limits": self.limits,
+            "agents": agents,
+            "keys": self.keys,
+        }
         return json.dumps(data, indent=2)
 
     def _sandbox_rows(self) -> list[tuple[str, ...]]:
         return [
-            (name, "yes" if problem is None else f"NO: {_folded(problem)}")
+            (name, _limited(self.limits[name]) if problem is None else f"NO: {_folded(problem)}")
             for name, problem in self.sandboxes.items()
         ]
 
@@ -118,6 +124,7 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
     tried = asyncio.run(probes(there, usable[0])) if usable else {}
     findings = _Findings(
         {name: kind if isinstance(kind, str) else None for name, kind in sandboxes.items()},
+        {kind.name: kind.limited_by for kind in usable},
         tried,
         {
             agent.name: agent.install
@@ -146,6 +153,10 @@ def _sandbox(name: str) -> SandboxKind | str:
         return kind_of(name, may_fetch=False)
     except SettingsError as error:
         return f"{error.problem} {error.hint}".strip()
+
+
+def _limited(by: str) -> str:
+    return _folded(f"yes; memory and processes are limited by {by}")
 
 
 def _folded(problem: str, width: int = _WIDTH) -> str:
