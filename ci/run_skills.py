@@ -1,5 +1,7 @@
 """The step of the action that runs pytest: it ends with pytest's exit status.
 
+That is 1 if pytest calls itself passed without results, as with --collect-only or --help.
+
 Leaves page, JSON and comment in PLAN_FOLDER, and a summary of the job that says what happened also
 where pytest could not begin. Without secrets it replays recorded answers, or says why it can't.
 """
@@ -15,12 +17,16 @@ from pathlib import Path
 MARKER = "<!-- pytest-upskill -->"
 MEANINGS = {2: "a broken file, or interrupted", 3: "an internal error", 4: "a usage error"}
 MEANINGS[5] = "no tests"
+MEANINGS[0] = (
+    "but no case was tested (--collect-only and the like, in args or addopts, test nothing)"
+)
 RUNS = 3  # unless args or the ini file say otherwise
 INI = re.compile(r"^\s*skill_runs\s*=", re.MULTILINE)
 INI_FILES = (
     *("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"),
     *("pyproject.toml", "tox.ini", "setup.cfg"),
 )
+PAGE, RESULTS = "report.html", "results.json"
 LAST_LINES = 20
 LONGEST = 4000
 
@@ -57,7 +63,7 @@ def command(env: Mapping[str, str], reports: Path, where: Path) -> list[str]:
     words += [f"--model={name}" for name in env["INPUT_MODELS"].split()]
     if cost := env["INPUT_MAX_COST"].strip():
         words.append(f"--skill-max-cost={cost}")
-    for option, name in (("html", "report.html"), ("json", "results.json")):
+    for option, name in (("html", PAGE), ("json", RESULTS)):
         words.append(f"--skill-{option}={reports / name}")
     words.append(f"--skill-markdown={reports / 'comment.md'}")
     if env["PLAN_NO_SECRETS"]:
@@ -76,25 +82,27 @@ def sets_runs(where: Path) -> bool:
 
 
 def run(words: list[str], where: Path, comment: Path) -> int:
-    """Run pytest; if it wrote no comment, or calls itself passed and is not, mend that."""
+    """Run pytest; it passed if its comment says so, too. Mend a comment that says otherwise."""
     print(f"[command]{shlex.join(['pytest', *words[4:]])}", flush=True)
-    comment.unlink(missing_ok=True)
+    for name in (comment.name, PAGE, RESULTS):  # of an earlier step
+        comment.with_name(name).unlink(missing_ok=True)
     done = subprocess.run(words, cwd=where, stderr=subprocess.PIPE, check=False)
     said = done.stderr.decode("utf-8", "replace")
     print(said, end="", file=sys.stderr, flush=True)
     status = done.returncode
     ended = f"pytest exited with {status}" + (f", {MEANINGS[status]}" if status in MEANINGS else "")
-    if not comment.is_file():
+    text = comment.read_text(encoding="utf-8") if comment.is_file() else ""
+    title, _, rest = text.partition("\n\n")
+    if not title:
         text = f"{MARKER}\n## ❌ Skills\n\n**No results:** {ended}.\n"
         comment.write_text(text + fenced(said), encoding="utf-8")
-    elif status:
-        title, _, rest = comment.read_text(encoding="utf-8").partition("\n\n")
-        if "✅" in title:
-            rest = rest.removeprefix("**Passed.**").lstrip()
-            text = (
-                f"{title.replace('✅', '❌')}\n\n**Failed:** {ended}; the log says why.\n\n{rest}"
-            )
-            comment.write_text(text, encoding="utf-8")
+    elif status and "✅" in title:
+        rest = rest.removeprefix("**Passed.**").lstrip()
+        text = f"{title.replace('✅', '❌')}\n\n**Failed:** {ended}; the log says why.\n\n{rest}"
+        comment.write_text(text, encoding="utf-8")
+    if status == 0 and (not title or "❌" in title):
+        print(f"::error title=pytest-upskill::{ended}", flush=True)
+        return 1
     return status if status >= 0 else 128 - status  # ended by a signal
 
 

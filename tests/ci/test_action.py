@@ -177,7 +177,7 @@ def test_a_comment_that_is_refused_fails_no_job_but_is_told(
 ) -> None:
     api.refuse = status
     job = make_job()
-    assert job.run({**INPUTS, "args": "--collect-only"}) == "success"
+    assert job.run(INPUTS) == "success"
     told = f"No comment on the pull request: {status} Resource not accessible by integration."
     assert f"::warning title=pytest-upskill::{told}" in job.log
     assert told in job.summary.read_text()
@@ -186,7 +186,7 @@ def test_a_comment_that_is_refused_fails_no_job_but_is_told(
 
 def test_a_server_that_is_gone_fails_no_job(make_job: MakeJob) -> None:
     job = make_job(GITHUB_GRAPHQL_URL="http://127.0.0.1:9/graphql")
-    assert job.run({**INPUTS, "args": "--collect-only"}) == "success"
+    assert job.run(INPUTS) == "success"
     assert "::warning title=pytest-upskill::No comment on the pull request: " in job.log
 
 
@@ -201,6 +201,39 @@ def test_a_usage_error_is_in_summary_and_comment(
     assert "no such folder" in comment["body"]
     assert "**No results:**" in job.summary.read_text()
     assert not (workspace / "no such folder").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "addopts"),
+    [
+        ("--collect-only", ""),
+        ("", "--collect-only"),
+        ("--help", ""),
+        ("", "--markers"),
+        ("--setup-plan", ""),
+        ("--fixtures", ""),
+        ("tests -k unit", ""),
+    ],
+)
+def test_a_run_without_results_is_red(
+    make_job: MakeJob, api: Api, workspace: Path, args: str, addopts: str
+) -> None:
+    (workspace / "tests").mkdir()
+    (workspace / "tests/test_unit.py").write_text("def test_unit(): pass\n")
+    ini = f'[tool.pytest.ini_options]\naddopts = "{addopts}"\n'
+    (workspace / "pyproject.toml").write_text(ini)
+    job = make_job()
+    earlier = job.folder / "temp/pytest-upskill/skills"
+    earlier.mkdir(parents=True)
+    for name in ("comment.md", "results.json", "report.html"):
+        (earlier / name).write_text(f"{MARKER}\n## ✅ Skills\n\n**Passed.**\n")
+    assert job.run({**INPUTS, "args": args}) == "failure"
+    assert job.steps["Test skills"].outputs["status"] == "1"
+    (comment,) = api.comments
+    assert comment["body"].startswith(f"{MARKER}\n## ❌ Skills")
+    assert "❌" in job.summary.read_text()
+    assert "::error title=pytest-upskill::pytest exited with 0, but no case was tested" in job.log
+    assert not [file for file in job.artifact().iterdir() if "✅ Skills" in file.read_text()]
 
 
 def test_nothing_that_is_given_runs_as_a_script(make_job: MakeJob, workspace: Path) -> None:
