@@ -148,6 +148,7 @@ class ModelError(UpskillError):
     ``transient``: the same question may well be answered if it is asked again.
     ``rate_limited``: too much was asked at once; ``retry_after`` is the server's own pause in
     seconds, if it names one.
+    ``timed_out``: no answer came in time; the call may have waited in the server's queue.
     ``paid``: the tokens of question and answer, if the server charges for them all the same; an
     empty tuple if it may do so and doesn't say; None if it charges nothing.
     ``no_tools``: the model takes none, and was offered some.
@@ -163,6 +164,7 @@ class ModelError(UpskillError):
         transient: bool = False,
         rate_limited: bool = False,
         retry_after: float | None = None,
+        timed_out: bool = False,
         paid: tuple[Any, ...] | None = None,
         no_tools: bool = False,
     ) -> None:
@@ -174,6 +176,7 @@ class ModelError(UpskillError):
         self.transient = transient or unreachable or rate_limited
         self.rate_limited = rate_limited
         self.retry_after = retry_after
+        self.timed_out = timed_out
         self.paid = paid
         self.no_tools = no_tools
         super().__init__(self._parts(""))

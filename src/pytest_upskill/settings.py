@@ -34,6 +34,7 @@ MOST_RUNS: Final = 1000  # a file of cases from anywhere must not fill the memor
 DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_AGENT_OUTPUT: Final = 8192  # a turn may have to write a whole file
 DEFAULT_TIMEOUT: Final = 120.0
+DEFAULT_CONCURRENCY: Final = 64
 DEFAULT_AGENT_TIMEOUT: Final = 600.0
 DEFAULT_MAX_TURNS: Final = 30
 DEFAULT_TRIGGER_RUNS: Final = 3
@@ -379,13 +380,13 @@ class Settings(CommonSettings):
         metavar="S",
         default_text=f"{DEFAULT_TIMEOUT:g}; for agents {DEFAULT_AGENT_TIMEOUT:g}",
     )
-    concurrency: int = setting(
+    concurrency: int | None = setting(
         whole(1),
         "limits",
         "maximum calls in flight, over all xdist workers; lowered while a server is busy",
         "--skill-concurrency",
         at(_AS_UPSKILL, "--max-parallel", config="max_parallel"),
-        default=64,
+        default_text=f"{DEFAULT_CONCURRENCY}; from 1 up on loopback and private addresses",
     )
     max_tokens: int | None = setting(
         whole(1),
@@ -540,6 +541,11 @@ class Settings(CommonSettings):
     def agent_output(self) -> int:
         """Output tokens of each reply of an agent's model."""
         return DEFAULT_AGENT_OUTPUT if self.max_output is None else self.max_output
+
+    @property
+    def calls_at_once(self) -> int:
+        """Calls that may be in flight."""
+        return self.concurrency or DEFAULT_CONCURRENCY
 
     @property
     def call_timeout(self) -> float:

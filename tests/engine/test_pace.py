@@ -2,10 +2,11 @@
 
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.engine.pace import ALONE, PATIENCE, Limit, Pace, pause
+from pytest_upskill.engine.pace import ALONE, PATIENCE, Limit, Pace, is_near, pause
 
 
 def limit_with(most: int, in_flight: int) -> Limit:
@@ -23,6 +24,60 @@ def refuse(limit: Limit, calls: int) -> None:
 
 def test_limit_starts_at_the_users() -> None:
     assert Limit(50).allowed == 50
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost:8080/v1",
+        "http://127.0.0.1/v1",
+        "http://[::1]:8000/v1",
+        "http://[::ffff:127.0.0.1]:8000",
+        "http://0.0.0.0:8000",
+        "http://10.1.2.3/v1",
+        "http://172.16.0.9/v1",
+        "https://192.168.1.20:11434/v1",
+        "http://100.64.0.7:8000",
+        "http://[fe80::1%25eth0]:8000",
+        "http://llama:8080/v1",
+        "http://box.local/v1",
+        "http://host.docker.internal:11434",
+    ],
+)
+def test_server_on_this_machine_or_in_its_network_is_near(url: str) -> None:
+    assert is_near(url)
+
+
+@pytest.mark.parametrize("url", ["", "https://api.example.com/v1", "https://8.8.8.8/v1"])
+def test_other_servers_are_not_near(url: str) -> None:
+    assert not is_near(url)
+
+
+def test_careful_limit_doubles_while_answers_are_in_time() -> None:
+    limit = Limit(64, careful=100)
+    seen = [limit.allowed]
+    for seconds in (1, 1, 1, 20, 20, 20, 26):
+        for _ in range(limit.allowed):
+            limit.answered(seconds)
+        seen.append(limit.allowed)
+    assert seen == [1, 2, 4, 8, 16, 32, 64, 64]
+
+
+def test_careful_limit_does_not_grow_if_answers_might_be_late() -> None:
+    limit = Limit(64, careful=100)
+    limit.answered(26)
+    assert limit.allowed == 1
+    limit.answered(24)  # the first one may have loaded the model
+    assert limit.allowed == 2
+
+
+def test_call_without_an_answer_in_time_halves_the_limit() -> None:
+    limit = limit_with(64, in_flight=20)
+    limit.timed_out()
+    assert limit.allowed == 10
+    limit.in_flight = 1
+    limit.timed_out()
+    assert limit.allowed == 1
 
 
 def test_what_was_not_refused_becomes_the_limit() -> None:

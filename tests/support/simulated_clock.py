@@ -102,6 +102,7 @@ def simulated(
     in_flight: int = 64,
     answers: KnownAnswers | None = None,
     timeout: float = 120,
+    careful: bool = False,
 ) -> Outcome:
     """Ask all questions on a simulated clock."""
 
@@ -110,7 +111,9 @@ def simulated(
 
     with monkeypatch.context() as patched:
         patched.setattr(asyncio, "new_event_loop", SimulatedLoop)
-        engine = Engine(open_model, concurrency=in_flight, timeout=timeout, answers=answers)
+        engine = Engine(
+            open_model, concurrency=in_flight, timeout=timeout, answers=answers, careful=careful
+        )
         engine._calls.random.seed(0)
         trials = tuple(Trial("s", "c", one.model, "skill", 1, one) for one in questions)
         try:

@@ -29,7 +29,7 @@ from .batches import Batches, BatchOptions, Waiting
 from .budget import Budget
 from .lane import STOPPED, Job, Lane, adapter_error, unexpected
 from .model_calls import ModelCalls
-from .pace import Limit
+from .pace import Limit, is_near
 from .prefixes import Prefixes
 from .store import KnownAnswers
 
@@ -55,6 +55,7 @@ class Engine:
         *,
         concurrency: int,
         timeout: float,
+        careful: bool = False,  # one call at first to a server on this machine or near it
         answers: KnownAnswers | None = None,
         budget: Budget | None = None,
         spell: Spell = str,
@@ -69,6 +70,7 @@ class Engine:
         self.budget = budget or Budget()
         self._answers = answers or KnownAnswers()
         self._concurrency = concurrency
+        self._careful = timeout if careful else None
         self._takes_tools = takes_tools
         self._caches_from = caches_from
         self._spell = spell
@@ -486,7 +488,8 @@ class Engine:
     async def _open(self, lane: Lane) -> None:
         try:
             lane.model = await self._open_model(lane.name)
-            limit = Limit(self._concurrency)
+            careful = self._careful if is_near(lane.model.address) else None
+            limit = Limit(self._concurrency, careful)
             lane.limit = self._limits.setdefault(lane.model.endpoint, limit)
         except ModelError as error:
             lane.dead = f"{lane.name}: {error.message(self._spell)}"

@@ -230,11 +230,11 @@ class Lane:
         self.in_flight -= 1
         self.limit.in_flight -= 1
 
-    def note_answer(self, job: Job, answer: Answer) -> None:
+    def note_answer(self, job: Job, answer: Answer, seconds: float) -> None:
         assert self.limit is not None
         self.answered = True
         self.fatal = 0
-        self.limit.answered()
+        self.limit.answered(seconds)
         self._pace.answered()
         self._quotas.answered(job.call, answer.quotas, answer.usage)
         if job.prefix_use:
@@ -245,10 +245,13 @@ class Lane:
         self.fatal += 1
         return not self.answered or self.fatal >= _MOST_FATAL
 
-    def note_failure(self) -> None:
+    def note_failure(self, *, timed_out: bool = False) -> None:
         """A call failed without being refused."""
         assert self.limit is not None
-        self.limit.failed()
+        if timed_out:
+            self.limit.timed_out()
+        else:
+            self.limit.failed()
         if not self.tried:
             self._pace.alone = True
 

@@ -55,15 +55,15 @@ class ModelCalls:
         except TimeoutError:
             at = f" from {lane.model.address}" if lane.model.address else ""
             problem = f"no answer{at} within {plain(self._timeout)} s"
-            return self._failed(lane, job, ModelError(problem, MORE_TIME))
+            return self._failed(lane, job, ModelError(problem, MORE_TIME, timed_out=True))
         except ModelError as error:
             job.paid = None if error.paid is None else Usage(*error.paid)
             return self._failed(lane, job, error)
         except (Exception, SystemExit) as bug:  # a script may call sys.exit()
             return NoAnswer(adapter_error(lane.name, bug))
         job.paid = answer.usage
-        lane.note_answer(job, answer)
         seconds = _now() - job.started_at
+        lane.note_answer(job, answer, seconds)
         answer = dated(replace(answer, seconds=seconds, quotas=(), retries=job.retries))
         if not job.of_trial and is_worth_keeping(job.question, answer):
             self._answers.put(job.question, answer)
@@ -74,7 +74,7 @@ class ModelCalls:
         now = _now()
         if error.rate_limited:
             return self._refused(lane, job, error, now)
-        lane.note_failure()
+        lane.note_failure(timed_out=error.timed_out)
         wait = pause(job.attempts, error.retry_after, self.random)
         job.spent += now - job.started_at
         if job.may_retry(wait, error, self._timeout) and self._retry(lane, job, wait):

@@ -4,10 +4,17 @@ A refused call (429, 529, or 503 with a time to wait) is repeated and does not c
 The calls that were not refused are what the server takes, so they become the limit. While it takes
 something, each answer makes room for the next call. While it takes nothing, single calls try again
 when the server says so.
+
+A server on a loopback or private address may work on one call at a time and queue the others,
+where they run out of time: it gets one at first, then twice as many after each good round, as long
+as answers would be in time if that made them twice as slow. A call that ran out of time halves it.
 """
 
+from ipaddress import ip_address
+from math import inf
 from random import Random
 from typing import Final
+from urllib.parse import urlsplit
 
 # Send the first call alone: a bad key or a dead server fails fast.
 ALONE: Final = 0.1  # seconds
@@ -19,6 +26,18 @@ _LONGEST_PAUSE: Final = 20.0
 _MOST_STEPS: Final = 5  # pauses that double
 PATIENCE: Final = 300.0  # seconds without any call taken before the model is given up
 LONG: Final = 5.0  # seconds after which the limit is unknown
+_SHARE: Final = 0.5  # of the time that a call has, for an answer after the next step
+_NEAR: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
+
+
+def is_near(url: str) -> bool:
+    """Whether a server is on this machine or in its network."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(_NEAR))
+    return not (getattr(address, "ipv4_mapped", None) or address).is_global
 
 
 def pause(attempt: int, retry_after: float | None, random: Random) -> float:
@@ -36,29 +55,42 @@ def pause(attempt: int, retry_after: float | None, random: Random) -> float:
 
 
 class Limit:
-    """How many calls may be in flight to one server with one key."""
+    """How many calls may be in flight to one server with one key.
 
-    def __init__(self, most: int) -> None:
+    ``careful`` is the time that a call has, if the server gets one call at first.
+    """
+
+    def __init__(self, most: int, careful: float | None = None) -> None:
         self._most = most
         self._good = 0
-        self._doubles = False
-        self.allowed = most
+        self._slowest = 0.0  # seconds of the good calls
+        self._in_time = inf if careful is None else _SHARE * careful
+        self._doubles = careful is not None
+        self.allowed = most if careful is None else 1
         self.in_flight = 0
 
     def has_room(self) -> bool:
         return self.in_flight < self.allowed
 
-    def answered(self) -> None:
+    def answered(self, seconds: float = 0.0) -> None:
         """Grow by an eighth after as many good calls in a row as are allowed at once."""
         self._good += 1
+        self._slowest = max(self._slowest, seconds)
         if self._good >= (self.allowed if self._doubles else max(self.allowed, _SHORTEST_ROUND)):
             step = self.allowed if self._doubles else max(1, self.allowed // _GROWTH)
-            self.allowed = min(self._most, self.allowed + step)
-            self._good = 0
+            if self._slowest * (1 + step / self.allowed) <= self._in_time:
+                self.allowed = min(self._most, self.allowed + step)
+            self._good, self._slowest = 0, 0.0
 
     def failed(self) -> None:
         """Don't grow until a whole round succeeds."""
         self._good = 0
+
+    def timed_out(self) -> None:
+        """A call may have waited for the others in flight: allow half as many."""
+        self._good, self._slowest = 0, 0.0
+        self._doubles = False
+        self.allowed = max(1, min(self.allowed, self.in_flight // 2))
 
     def refused(self) -> None:
         """One call too many: the other calls in flight are what the server takes."""

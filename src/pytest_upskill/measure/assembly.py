@@ -255,7 +255,8 @@ class Assembly:
             open_trials = partial(ClusterTrials, self.cluster, budget, spell)
         return Engine(
             open_model,
-            concurrency=settings.concurrency,
+            concurrency=settings.calls_at_once,
+            careful=settings.concurrency is None,
             timeout=settings.call_timeout,
             answers=self._answers(settings, root, notify, how_to_record, store_hint),
             budget=budget,

@@ -26,7 +26,10 @@ from .reply_size import MOST_BYTES, MOST_VALUES, TooLarge
 from .tool_turns import dicts_in
 
 Secrets = tuple[str, ...]
-MORE_TIME: Final = ("Raise ", Setting("timeout"), ", or ask for less")
+MORE_TIME: Final = (
+    *("Raise ", Setting("timeout"), ", or lower ", Setting("concurrency")),
+    " if calls wait in the server's queue",
+)
 _MAX_SHOWN: Final = 200
 # A proxy may quote its own key, which is unknown here.
 _FOREIGN_KEY: Final = re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}")
@@ -212,9 +215,14 @@ def status_error(
         hint = ("Lower ", Setting("concurrency"), ", or wait")
         return ModelError(problem, hint, rate_limited=True, retry_after=wait)
     if status in (408, 409, 424) or status >= 500:  # 424: the model failed, of Bedrock and TGI
-        paid = () if status in _TIMED_OUT else None
+        timed_out = status in _TIMED_OUT
         return ModelError(
-            problem, "Server error: try again later", transient=True, retry_after=wait, paid=paid
+            problem,
+            MORE_TIME if timed_out else "Server error: try again later",
+            transient=True,
+            retry_after=wait,
+            timed_out=timed_out,
+            paid=() if timed_out else None,
         )
     return ModelError(problem)
 
@@ -287,7 +295,7 @@ def connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) ->
     cause = next((cause for cause in causes if isinstance(cause, aiohttp.ClientError)), causes[-1])
     if isinstance(cause, aiohttp.SocketTimeoutError):
         problem = f"no answer from {spec.address} in time"
-        return ModelError(problem, MORE_TIME, transient=True, paid=())
+        return ModelError(problem, MORE_TIME, transient=True, timed_out=True, paid=())
     reason = clean(str(causes[-1]) or type(causes[-1]).__name__, secrets)
     if isinstance(cause, aiohttp.ConnectionTimeoutError):
         reason = "connection timed out"

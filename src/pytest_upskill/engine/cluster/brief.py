@@ -172,7 +172,7 @@ def brief_of(
         settings.image,
         settings.agent_timeout,
         settings.call_timeout,
-        settings.concurrency,
+        settings.calls_at_once,
         keys,
         places,
     )
