@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from pytest_upskill.cli.command_table import COMMANDS, USAGE
+from pytest_upskill.cli.command_table import COMMANDS
 from pytest_upskill.plugin.pytest_options import OPTIONS
 from pytest_upskill.results.run_file import results_schema
 
@@ -125,11 +125,10 @@ def anchor_of(heading: str) -> str:
 
 def commands(_: list[str]) -> list[str]:
     """A table of the commands of ``pytest-upskill``: one line and one example for each."""
-    lines = ["| command | purpose | example | exit status |", "|---|---|---|---|"]
+    lines = ["| command | purpose | example |", "|---|---|---|"]
     for command in COMMANDS:
-        status = command.status.replace(f", {USAGE}", "")
         name = f"[`{command.name}`]({_PAGES[command.name]})"
-        lines.append(_cells(name, command.help, f"`{command.example}`", status))
+        lines.append(_cells(name, command.help, f"`{command.example}`"))
     return lines
 
 

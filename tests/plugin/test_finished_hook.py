@@ -5,6 +5,7 @@ import csv
 import pytest
 
 from support.collector import Collector
+from support.documentation import ROOT
 from support.hook_runs import example, records, run
 from support.runs import ending
 
@@ -21,7 +22,7 @@ def test_the_example_of_finished_results(pytester: pytest.Pytester, workers: str
 def test_the_example_that_sends_a_trace(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytester.makeconftest(example("opentelemetry"))
+    pytester.makeconftest((ROOT / "examples/otel_hook.py").read_text())
     with Collector() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         run(pytester).stdout.fnmatch_lines(["handed 2 spans to the exporter"])
