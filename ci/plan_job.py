@@ -21,14 +21,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+# Only who may write to the repository chooses their code.
+PUSHED = {"push", "create", "release", "schedule", "merge_group", "deployment"}
+PUSHED |= {"workflow_dispatch", "repository_dispatch"}
+# GitHub gives them no secrets if the code is a fork's.
+PULLS = {"pull_request", "pull_request_review", "pull_request_review_comment"}
+DEPENDABOT = "dependabot[bot]"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,59}")
 
 
 def main() -> None:
     env = os.environ
     event = json.loads(Path(env["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
-    if env["GITHUB_EVENT_NAME"] == "pull_request_target":
-        fail("pull_request_target would run code of forks with your secrets. Use pull_request.")
+    if not is_trusted(env["GITHUB_EVENT_NAME"], event, env):
+        what = f"{env['GITHUB_EVENT_NAME']} would run code of forks with your secrets."
+        fail(f"{what} Use pull_request, push, schedule or workflow_dispatch.")
     name, top = env["INPUT_NAME"], Path(env["GITHUB_WORKSPACE"]).resolve()
     if not NAME.fullmatch(name):
         fail(f"name: {name!r} has characters other than letters, digits, spaces and . _ -")
@@ -55,12 +62,25 @@ def main() -> None:
     )
 
 
+def is_trusted(name: str, event: Mapping[str, Any], env: Mapping[str, str]) -> bool:
+    """Whether nobody else's code runs with secrets.
+
+    Others, such as pull_request_target and issue_comment, have them, and check out what they like.
+    """
+    if name != "workflow_run":
+        return name in PUSHED or (name in PULLS and bool(event.get("pull_request")))
+    run = event.get("workflow_run") or {}  # the code is that of the run before
+    head, actor = run.get("head_repository") or {}, run.get("actor") or {}
+    known = run.get("event") in PUSHED | PULLS and actor.get("login") != DEPENDABOT
+    return known and head.get("full_name") == env["GITHUB_REPOSITORY"]
+
+
 def no_secrets(pull: Mapping[str, Any], env: Mapping[str, str]) -> str:
     """Why GitHub gives this pull request no secrets; empty if it does."""
     head = (pull.get("head") or {}).get("repo") or {}  # none if the fork was deleted
     if head.get("full_name") != env["GITHUB_REPOSITORY"]:
         return "This pull request comes from a fork"
-    return "This pull request is Dependabot's" if env["GITHUB_ACTOR"] == "dependabot[bot]" else ""
+    return "This pull request is Dependabot's" if env["GITHUB_ACTOR"] == DEPENDABOT else ""
 
 
 def cache_keys(env: Mapping[str, str]) -> dict[str, str]:

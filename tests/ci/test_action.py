@@ -310,11 +310,68 @@ def test_a_quote_that_is_not_closed_is_an_error_before_anything_is_asked(make_jo
     assert "Traceback" not in job.log
 
 
-def test_pull_request_target_is_refused(make_job: MakeJob) -> None:
-    job = make_job(FORK, GITHUB_EVENT_NAME="pull_request_target")
+OWN = {"head_repository": {"full_name": "wick/deploy"}, "actor": {"login": "ann"}}
+EVES = {**OWN, "head_repository": {"full_name": "eve/deploy"}, "event": "pull_request"}
+
+
+@pytest.mark.parametrize(
+    ("name", "event"),
+    [
+        ("pull_request_target", {"pull_request": FORK}),
+        ("pull_request_target", {"pull_request": PULL}),
+        ("issue_comment", {"issue": {"number": 12, "pull_request": {"url": "u"}}}),
+        ("issue_comment", {"issue": {"number": 12}, "pull_request": PULL}),
+        ("discussion_comment", {}),
+        ("check_suite", {"check_suite": {}}),
+        ("pull_request", {}),
+        ("workflow_run", {"workflow_run": EVES}),
+        ("workflow_run", {"workflow_run": {**EVES, "head_repository": None}}),
+        ("workflow_run", {"workflow_run": EVES, "pull_request": PULL}),
+        ("workflow_run", {"workflow_run": {**OWN, "event": "issue_comment"}}),
+        ("workflow_run", {"workflow_run": {**OWN, "event": "workflow_run"}}),
+        (
+            "workflow_run",
+            {"workflow_run": {**OWN, "event": "push", "actor": {"login": "dependabot[bot]"}}},
+        ),
+        ("workflow_run", {}),
+    ],
+)
+def test_events_that_may_run_the_code_of_forks_with_secrets_are_refused(
+    make_job: MakeJob, name: str, event: dict[str, Any]
+) -> None:
+    job = make_job(GITHUB_EVENT_NAME=name)
+    job.event = event
     assert job.run(INPUTS) == "failure"
-    assert "would run code of forks with your secrets" in job.log
-    assert job.steps["Test skills"].outcome == "skipped"
+    assert f"{name} would run code of forks with your secrets" in job.log
+    assert {one for one, step in job.steps.items() if step.outcome == "success"} <= {
+        "Set up Python"
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "event"),
+    [
+        ("workflow_run", {"workflow_run": {**OWN, "event": "push"}}),
+        ("workflow_dispatch", {}),
+        ("pull_request_review", {"pull_request": PULL}),
+    ],
+)
+def test_other_events_run(make_job: MakeJob, name: str, event: dict[str, Any]) -> None:
+    job = make_job(GITHUB_EVENT_NAME=name)
+    job.event = event
+    assert job.run({**INPUTS, "comment": "false"}) == "success", job.log
+
+
+def test_the_folder_of_the_pull_request_replaces_no_module_of_pip(
+    make_job: MakeJob, workspace: Path, tmp_path: Path
+) -> None:
+    """It is not tested here: only what Python takes for pip."""
+    for name in ("pip", "json", "shlex"):
+        (workspace / f"{name}.py").write_text("open('evil', 'w')\n")
+    job = make_job(PIP_NO_INDEX="1", HOME=str(tmp_path))
+    job.run({**INPUTS, "version": "0.0.0.dev0"})
+    assert "pytest-upskill==0.0.0.dev0" in job.steps["Install"].log
+    assert not (workspace / "evil").exists()
 
 
 @pytest.mark.parametrize(
@@ -336,7 +393,7 @@ def test_installing(
     fake.chmod(0o755)
     job = make_job(PATH=f"{fake.parent}:/usr/bin:/bin")
     job.run({**INPUTS, "version": version, "extras": extras})
-    words = ["-m", "pip", "install", *wanted]
+    words = ["-P", "-m", "pip", "install", *wanted]
     assert job.steps["Install"].log.splitlines() == [f"<{word}>" for word in words]
     assert job.steps["Set up Python"].inputs == {"python-version": "3.13"}
 
