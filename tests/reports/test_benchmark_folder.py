@@ -4,6 +4,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -317,20 +318,28 @@ def test_nothing_ends_the_script_that_the_viewer_puts_texts_into(tmp_path: Path)
     assert not any('"' in e["evidence"] for run in benchmark["runs"] for e in run["expectations"])
 
 
-def test_pytest_finds_no_tests_among_outputs(tmp_path: Path) -> None:
-    names = ["test_a.py", "sub/a_test.py", "conftest.py", "sub/conftest.py", "plain.py"]
-    made = with_files(*[AnswerFile.of(name, b"raise SystemExit") for name in names])
-    outputs = viewed(written(made, tmp_path))[0]["outputs"]
-    assert sorted(outputs) == [
-        "answer.md", "conftest.py.txt", "plain.py", "sub-a_test.py.txt", "sub-conftest.py.txt",
-        "test_a.py.txt",
-    ]  # fmt: skip
+def test_pytest_finds_nothing_to_run_among_outputs(tmp_path: Path) -> None:
+    """Nor doctests: it takes test*.txt for some."""
+    texts = {
+        "test_a.py": "left-test_a.py.txt",
+        "sub/a_test.py": "left-sub-a_test.py.txt",
+        "Conftest.py": "left-Conftest.py.txt",
+        "test_a.txt": "left-test_a.txt.txt",
+        "sub/conftest.py": "sub-conftest.py",
+        "pytest.ini": "left-pytest.ini.txt",
+        "plain.py": "plain.py",
+    }
+    made = with_files(*[AnswerFile.of(name, b">>> 1 / 0") for name in texts])
+    iteration = written(made, tmp_path)
+    assert set(viewed(iteration)[0]["outputs"]) == {"answer.md", *texts.values()}
+    names = {file.name for file in iteration.rglob("*")}
+    assert not any(fnmatch(name, "test*") or fnmatch(name, "*_test.py") for name in names)
 
 
 def test_a_file_that_gets_another_name_hides_none(tmp_path: Path) -> None:
-    names = ["test_a.py", "test_a.py.txt"]
+    names = ["test_a.py", "left-test_a.py.txt"]
     made = with_files(*[AnswerFile.of(name, name.encode()) for name in names])
-    outputs = written(made, tmp_path).rglob("test_a*")
+    outputs = written(made, tmp_path).rglob("*test_a*")
     assert {file.read_text() for file in outputs} == {*names}
 
 

@@ -135,6 +135,8 @@ def test_an_empty_reply_of_the_teacher_is_asked_for_again(project: Project) -> N
         ({"files": [{"path": "scripts/.env", "text": ""}]}, "may have only letters"),
         ({"files": [{"path": "scripts/a b.sh", "text": ""}]}, "may have only letters"),
         ({"files": [{"path": "/etc/passwd", "text": ""}]}, "must be in references/"),
+        ({"files": [{"path": "scripts/conftest.py", "text": ""}]}, "'conftest.py' is loaded by"),
+        ({"files": [{"path": "assets/test_x.TXT", "text": ""}]}, "'test_x.TXT' is loaded by"),
         ({"body": 3}, "body: Input should be a valid string"),
     ],
 )

@@ -14,6 +14,7 @@ from posixpath import splitext
 from statistics import fmean, stdev
 from typing import Any, Final
 
+from .._util.loaded_names import is_loaded_by_name
 from .._util.texts import one_line, slug
 from ..checks.judging import JUDGE
 from ..results.run import RunResults
@@ -36,8 +37,6 @@ CONFIGURATIONS: Final[Mapping[str, str]] = {
 _MOST_ERRORS: Final = 10
 # Their viewer inlines texts into a script, which these would end or hide.
 _BREAKING: Final = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
-# pytest would run these.
-_TESTS: Final = re.compile(r"(?:.*[-/])?(?:test_[^/]*|[^/]*_test|conftest)\.py", re.DOTALL)
 _LONGEST_SUFFIX: Final = 20
 _NOTE: Final = (
     "Pass rates of this benchmark are shares of passed checks; those of the first note are shares "
@@ -281,8 +280,8 @@ def _unbroken(text: str) -> str:
 def output_names(texts: Mapping[str, str]) -> dict[str, str]:
     """A name for each path, side by side, since their viewer shows no folders.
 
-    The suffix stays, by which the viewer tells how to show a file, unless that would break it or
-    pytest would run the file.
+    The suffix stays, by which the viewer tells how to show a file, unless that would break it, or
+    something would load the file by its name.
     """
     names: dict[str, str] = {}
     taken = {"answer.md", "error.txt", "metrics.json", "transcript.md", "user_notes.md"}
@@ -292,9 +291,9 @@ def output_names(texts: Mapping[str, str]) -> dict[str, str]:
             stem, suffix = path, ""
         if _BREAKING.search(text):
             suffix += ".htm" if suffix == ".html" else ".bin"
-        elif _TESTS.fullmatch(path):
-            suffix += ".txt"
         base = safe_name(stem).strip("-. ") or "unnamed"
+        if is_loaded_by_name(f"{base}{suffix}"):
+            base, suffix = f"left-{base}", f"{suffix}.txt"
         name, number = f"{base}{suffix}", 1
         while name.casefold() in taken:
             number += 1

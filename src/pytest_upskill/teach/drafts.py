@@ -12,6 +12,7 @@ from typing import Final
 import yaml
 
 from .._util.files import read_file, replace_file
+from .._util.loaded_names import is_loaded_by_name
 from .._util.secrets import masked
 from .._util.texts import counted, one_line, slug
 from ..errors import spelled
@@ -192,6 +193,8 @@ def _file_problems(files: tuple[tuple[str, str], ...]) -> Iterator[str]:
             yield f"the file {name!r} must be in references/, scripts/ or assets/"
         elif not all(_GOOD_PART.fullmatch(part) for part in parts):
             yield f"the path {name!r} may have only letters, digits and . _ -"
+        elif loaded := next(filter(is_loaded_by_name, parts), ""):
+            yield f"the file {name!r}: {loaded!r} is loaded by its name, by a tool; rename it"
         elif path.lower() in earlier:
             yield f"the file {name!r} is given twice"
         if len(text) > _MOST_FILE_CHARS:
