@@ -168,7 +168,7 @@ def test_a_stop_ends_agents_at_work() -> None:
         wait_until(lambda: model.asked)
         engine.stop()
         assert [future.result(timeout=60) for future in futures] == [NoAnswer(STOPPED)] * 3
-        assert engine.agents_at_work == (0, 0)
+        assert engine.agents_at_work == (0, [])
         wait_until(lambda: model.cancelled == len(model.asked))  # before the engine is closed
     assert kept.put_in == []
 

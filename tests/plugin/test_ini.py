@@ -169,6 +169,7 @@ def test_the_ini_file_is_used_without_an_option(pytester: pytest.Pytester) -> No
     assert tried == [(m, arm, run) for m in ("one", "two") for run in (1, 2) for arm in arms]
     assert {record["case"] for record in report["records"]} == {"from-file"}
     assert report["skills"][0]["score"] == "checks"
+    assert report["base_url"] == f"{server.url}/v1"
     assert (pytester.path / "out.md").read_text().count("| two |") == 1
     accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
     assert list(accepted["models"]) == ["one", "two"]

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from pytest_upskill.engine.budget import Budget
 from pytest_upskill.models.prices import Price
 from pytest_upskill.plugin import asking
 from pytest_upskill.plugin.asking import GuardedFile, ProgressLine, can_draw
@@ -38,18 +39,21 @@ def test_each_reply_is_counted_once() -> None:
         questions=9,
         in_flight=2,
         pausing=4,
-        agents_at_work=(1, 7),
+        agents_at_work=(1, [("m", Usage(20, 10, 0))] * 7),
+        budget=Budget(),
+        elsewhere=0,
         opening=["m"],
         waiting=[],
     )
     price = Price(1e6, 1e6, 1e6)
     spending = Spending(engine, lambda _: price, Settings(), lambda model: f"loading {model}")
-    expected = Progress(3, 9, 2, 1, 15, 15.0, None, 4, 1, 7, "loading m")
+    # What a running agent has used counts, too: 7 turns of 30 tokens.
+    expected = Progress(3, 9, 2, 1, 225, 225.0, None, 4, 1, 7, "loading m")
     assert spending.progress() == expected
     assert spending.progress() == expected
     replies += replies[:1] * 2
     progress = spending.progress()
-    assert (progress.done, progress.tokens, progress.cost) == (5, 45, 45.0)
+    assert (progress.done, progress.tokens, progress.cost) == (5, 255, 255.0)
     assert progress.seconds_left is not None
 
 

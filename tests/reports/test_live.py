@@ -14,9 +14,14 @@ from support.agent_runs import agent_run
 
 def test_agents_at_work_are_told_with_their_turns() -> None:
     progress = Progress(4, 12, 2, 0, 900, None, None, agents=3, turns=12)
-    assert progress_line(progress, 79) == (
-        "upskill: 4 of 12 answers, 3 agents at work (12 turns), 900 tokens"
+    assert progress_line(progress, 90) == (
+        "upskill: 4 of 12 answers, 3 agents at work (12 turns, 2 calls in flight), 900 tokens"
     )
+
+
+def test_an_agent_that_waits_for_its_first_reply_is_at_work() -> None:
+    line = progress_line(Progress(0, 2, 1, 0, 0, None, None, agents=1), 90)
+    assert line == "upskill: 0 of 2 answers, 1 agent at work (0 turns, 1 call in flight), 0 tokens"
 
 
 @pytest.mark.parametrize(
@@ -25,6 +30,7 @@ def test_agents_at_work_are_told_with_their_turns() -> None:
         ({}, "starting"),
         ({"opening": "loading the anthropic SDK"}, "loading the anthropic SDK"),
         ({"agents": 2}, "2 agents starting"),
+        ({"agents": 2, "turns": 1}, "2 agents at work (1 turn), "),
         ({"agents": 2, "opening": "loading the openai SDK"}, "2 agents starting, loading the op*"),
         ({"done": 3}, "waiting for others"),
     ],

@@ -66,6 +66,12 @@ def test_the_command_installs_what_was_installed() -> None:
     assert again.advice[-1].endswith(" --eval-model haiku")
 
 
+def test_the_command_asks_the_same_server() -> None:
+    run = made_triggers(["x"] * 10, ["-"] * 10, models=["qwen"])
+    (row,) = replace(run, base_url="http://127.0.0.1:8080/v1").trigger_summaries
+    assert row.advice[-1].endswith(" --eval-model qwen --eval-base-url http://127.0.0.1:8080/v1")
+
+
 def test_the_command_knows_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["describe", "--help"])

@@ -127,9 +127,10 @@ class AgentJobs:
         return bool(self._running or self._waiting)
 
     @property
-    def turns(self) -> int:
-        """Replies that the running agents have got so far."""
-        return sum(len(trial.spent) for trial in list(self._running))
+    def spent(self) -> list[tuple[str, Usage]]:
+        """Models and usage of all replies that the running agents have got so far."""
+        running = list(self._running)
+        return [(trial.job.question.model, usage) for trial in running for usage in trial.spent]
 
     @property
     def note(self) -> str:

@@ -218,9 +218,9 @@ class Engine:
         return [lane.name for lane in lanes if lane.opening and not (lane.model or lane.dead)]
 
     @property
-    def agents_at_work(self) -> tuple[int, int]:
-        """How many agents are running, and the turns that they have had so far."""
-        return self._agents.at_work, self._agents.turns
+    def agents_at_work(self) -> tuple[int, list[tuple[str, Usage]]]:
+        """How many agents are running; models and usage of all replies that they have got."""
+        return self._agents.at_work, self._agents.spent
 
     @property
     def agents_note(self) -> str:

@@ -20,6 +20,7 @@ from ..checks.judging import all_questions
 from ..engine import Engine
 from ..engine.recording import Recorded
 from ..errors import shown
+from ..models.model import shown_address
 from ..models.prices import PriceOf, cost
 from ..results.regressions import AcceptedComparison, compare_all
 from ..results.run import RunResults, versions
@@ -258,6 +259,7 @@ class Ledger:
             interrupted=interrupted,
             commit=commit_of(root, [skill.path for skill in self._skills]),
             versions=versions(),
+            base_url=shown_address(settings.base_url or ""),
             with_skills=tuple(map(shown, settings.with_skills)),
             noise=settings.noise,
             judge=settings.judge,

@@ -104,7 +104,7 @@ def _is_short(word: str, letter: str) -> bool:
 _OF_A_TEST: Final = (
     *("base_url", "runs", "tests_file", "sandbox", "image", "with_skills", "noise", "trigger_runs"),
     *("max_turns", "allow_network", "baseline", "aa", "references", "against", "max_output"),
-    *("timeout", "replay_file", "judge", "score", "case_threshold", "allow_code"),
+    *("timeout", "concurrency", "replay_file", "judge", "score", "case_threshold", "allow_code"),
 )
 _OF_PYTEST: Final = {"-c": "inifilename", "--rootdir": "rootdir", "-o": "override_ini"}
 

@@ -76,7 +76,10 @@ class Spending:
         return replace(spent, unanswered=len(unanswered), saved=round(spent.saved, 6))
 
     def progress(self) -> Progress:
-        engine, spent = self._engine, self._answered()
+        engine, spent = self._engine, self.total() or self._spent
+        agents, turns = engine.agents_at_work
+        for model, usage in turns:
+            spent = self._with(spent, model, usage)
         questions, seconds_left, waiting = engine.questions, None, engine.waiting
         if spent.calls >= _ENOUGH_TO_GUESS and not waiting:
             elapsed = time.monotonic() - self._started
@@ -90,7 +93,8 @@ class Spending:
             None if spent.unpriced else spent.usd,
             seconds_left,
             engine.pausing,
-            *engine.agents_at_work,
+            agents,
+            len(turns),
             ", ".join(dict.fromkeys(map(self._opening, engine.opening))),
             batches_of(waiting) if waiting else "",
             engine.elsewhere,

@@ -220,6 +220,7 @@ class RunResults:
     lost: tuple[str, ...] = ()  # node ids that were collected and never reported
     interrupted: str | None = None  # what stopped the run before its end
     studies: tuple[Study, ...] = ()  # one or more per agent and model
+    base_url: str = ""  # the server for names of models that no provider knows, safe to show
     with_skills: tuple[str, ...] = ()  # paths of others that were installed in all arms
     noise: Whole = 0  # unrelated skills, likewise
     rerun: Rerun = _NO_OPTIONS  # how to run one test again
@@ -249,7 +250,8 @@ class RunResults:
     @cached_property
     def trigger_summaries(self) -> list[TriggerSummary]:
         """One per skill, agent and model with queries."""
-        beside = [word for path in self.with_skills for word in (DESCRIBE["with_skills"], path)]
+        beside = [DESCRIBE["base_url"], self.base_url] if self.base_url else []
+        beside += [word for path in self.with_skills for word in (DESCRIBE["with_skills"], path)]
         beside += [DESCRIBE["noise"], str(self.noise)] if self.noise else []
         return trigger_summaries(
             self.triggers,

@@ -25,6 +25,7 @@ NO_QUERY: Final = "no query was tested"
 DESCRIBE: Final = {
     "agent": "--eval-agent",
     "model": "--eval-model",
+    "base_url": "--eval-base-url",
     "with_skills": "--with",
     "noise": "--noise",
 }
@@ -99,7 +100,7 @@ class TriggerSummary(WithPair):
     agent: str = CHAT
     agent_version: str = ""
     path: Annotated[str, Field(exclude=True)] = ""  # of the skill
-    # Options of `describe` for the other skills of the run.
+    # Options of `describe` for the server and the other skills of the run.
     beside: Annotated[tuple[str, ...], Field(exclude=True)] = ()
     by_outcome: Annotated[bool, Field(exclude=True)] = False  # how the queries were selected
 

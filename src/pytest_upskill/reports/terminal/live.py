@@ -36,9 +36,10 @@ def progress_line(progress: Progress, width: int) -> str:
     """``upskill: 34 of 120 answers, 16 in flight, …``: the least important parts come last and
     are dropped first."""
     parts = [f"upskill: {progress.done:,} of {counted(progress.all, 'answer')}"]
-    if progress.agents:  # their calls come and go
+    if progress.agents:
         turns = counted(progress.turns, "turn")
-        at_work = f"at work ({turns})" if progress.turns else "starting"
+        calls = f", {counted(progress.in_flight, 'call')} in flight" if progress.in_flight else ""
+        at_work = f"at work ({turns}{calls})" if progress.turns or calls else "starting"
         parts.append(f"{counted(progress.agents, 'agent')} {at_work}")
     elif progress.in_flight:
         parts.append(f"{progress.in_flight:,} in flight")
