@@ -30,6 +30,7 @@ from support.agent_requests import (
         *(EVIL, " " * 20 + EVIL, "\t\r\n" + EVIL, "\0" + EVIL, "HTTPS://evil.example", "//evil"),
         *("gs://bucket/a", "file:///etc/passwd", "s3://a/b", "evil.example/a.png", "ftp:evil", ""),
         *(" data:image/png;base64,aGk=", "data:", "data :image/png,a", "\ufeffdata:,a", "ｄata:,a"),
+        *("data:,https://evil.example", "data:image/png;base64,https://evil.example", "data:,a"),
     ],
 )
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -41,6 +42,16 @@ def test_an_address_holds_its_data_or_is_refused(protocol: ProtocolName, url: st
     assert passed(protocol, body) == (body, [])
 
 
+def test_an_endless_address_keeps_nobody_waiting() -> None:
+    for url in ("data:" + "a/" * 200_000, "data:a" + ";a" * 200_000, PNG + "a" * 400_000 + ":"):
+        with pytest.raises(UnlistedContent):
+            passed("chat", asking("chat", image("chat", url)))
+
+
+ADDITION = {
+    "type": "tool_addition",
+    "tool": {"type": "tool_definition", "definition": {"type": "advisor_20260301", "name": "a"}},
+}
 REFUSED: list[tuple[ProtocolName, Json, str]] = [
     # Fetched by address, wherever it stands
     ("messages", document(TEXT, URL_IMAGE), EVIL),
@@ -48,6 +59,8 @@ REFUSED: list[tuple[ProtocolName, Json, str]] = [
     ("messages", {"type": "tool_result", "content": [URL_IMAGE]}, EVIL),
     ("messages", {"type": "document", "source": {"type": "url", "url": EVIL}}, EVIL),
     ("chat", {"type": "image_url", "image_url": EVIL}, EVIL),
+    ("chat", {"type": "video_url", "video_url": {"url": EVIL}}, EVIL),
+    ("chat", {"type": "audio_url", "audio_url": EVIL}, EVIL),
     ("chat", {"type": "file", "file": {"file_data": EVIL}}, EVIL),
     ("responses", {"type": "input_file", "file_url": EVIL}, EVIL),
     ("responses", {"type": "input_file", "file_data": EVIL}, EVIL),
@@ -58,12 +71,11 @@ REFUSED: list[tuple[ProtocolName, Json, str]] = [
     ("messages", {"type": "container_upload", "file_id": "f"}, "container_upload"),
     ("messages", {"type": "server_tool_use", "name": "web_search"}, "server_tool_use"),
     ("messages", {"type": "mcp_tool_use", "server_name": "s"}, "mcp_tool_use"),
-    ("messages", {"type": "tool_addition", "tool": {"type": "tool_definition"}}, "tool_addition"),
+    ("messages", ADDITION, "advisor_20260301"),
     ("messages", {"type": "Image", "source": {"type": "url", "url": EVIL}}, "Image"),
     ("messages", {"type": "image ", "source": {"type": "url", "url": EVIL}}, "image "),
     ("messages", {"type": "ｉmage", "source": {"type": "url", "url": EVIL}}, "ｉmage"),
-    ("chat", {"type": "video_url", "video_url": {"url": EVIL}}, "video_url"),
-    ("chat", {"type": "audio_url", "audio_url": {"url": EVIL}}, "audio_url"),
+    ("chat", {"type": "video", "video": [EVIL]}, "video"),
     ("chat", {"type": "input_audio", "input_audio": {"data": EVIL}}, "input_audio"),
     ("chat", {"type": "document_url", "document_url": EVIL}, "document_url"),
     ("chat", {"type": "file", "file": {"file_id": "f"}}, "messages.content.file.file_id"),
@@ -89,6 +101,7 @@ ITEMS: list[tuple[Json, str]] = [
     ({"id": "msg_1"}, "input of a wrong form"),  # the same, without its type
     ({"type": None, "id": "msg_1"}, "input of a wrong form"),
     ({"type": "message", "id": "msg_1"}, "input of a wrong form"),
+    ({"id": "msg_1", "role": "user"}, "input of a wrong form"),
     ({"type": "web_search_call", "id": "ws_1"}, "web_search_call"),
     ({"type": "code_interpreter_call", "id": "ci_1"}, "code_interpreter_call"),
     ({"type": "mcp_approval_response", "approve": True}, "mcp_approval_response"),
@@ -125,6 +138,8 @@ def test_a_result_for_a_tool_of_the_provider_is_refused() -> None:
         said = [{"role": "assistant", "tool_calls": [changed]}]
         with pytest.raises(UnlistedContent, match=r"builtin_function|\$web_search"):
             passed("chat", {"messages": said})
+    with pytest.raises(UnlistedContent, match=r"\$web_search"):
+        passed("chat", {"messages": [{"role": "tool", "name": "$web_search", "content": "{}"}]})
 
 
 PROVIDERS_TOOLS: list[tuple[ProtocolName, Json, str]] = [
@@ -227,6 +242,7 @@ LEFT_OUT: list[tuple[ProtocolName, Json, str]] = [
     ("chat", {"models": ["other"]}, "models"),
     ("chat", {"provider": {"order": ["dear"]}}, "provider"),
     ("chat", {"store": True}, 'store "True"'),
+    ("responses", {"prompt_cache_options": {"ttl": "12h"}}, 'prompt_cache_options.ttl "12h"'),
     ("responses", {"service_tier": "flex"}, 'service_tier "flex"'),
     ("responses", {"reasoning": {"mode": "pro"}}, 'reasoning.mode "pro"'),
     ("responses", {"background": True}, 'background "True"'),

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -218,15 +219,22 @@ def test_with_a_network_a_provider_reaches_as_far_but_costs_no_more(
 def test_betas_are_listed() -> None:
     listed = "claude-code-20250219,effort-2025-11-24"
     betas = f"{listed}, fast-mode-2026-02-01,context-1m-2025-08-07,,mcp-client-2025-11-20,effort-x"
-    kept, left_out = passed_headers({"anthropic-beta": betas, "openai-beta": "assistants=v2"})
-    assert kept == {"anthropic-beta": listed}
+    sent = [("Anthropic-Beta", betas), ("anthropic-beta", "pdfs-2024-09-25, skills-2025-10-02")]
+    sent += [("OpenAI-Beta", "assistants=v2"), ("X-Other", "a"), ("User-Agent", "cli/1")]
+    kept, left_out = passed_headers(sent, network=False)
+    assert kept == {"anthropic-beta": f"{listed},pdfs-2024-09-25", "user-agent": "cli/1"}
     assert left_out == [
         "anthropic-beta fast-mode-2026-02-01",
         "anthropic-beta context-1m-2025-08-07",
         "anthropic-beta mcp-client-2025-11-20",
         "anthropic-beta effort-x",
+        "anthropic-beta skills-2025-10-02",
         "openai-beta assistants=v2",
     ]
+    reaching = [("anthropic-beta", "mcp-client-2025-11-20,fast-mode-2026-02-01")]
+    kept, left_out = passed_headers(reaching, network=True)
+    assert kept == {"anthropic-beta": "mcp-client-2025-11-20"}
+    assert left_out == ["anthropic-beta fast-mode-2026-02-01"]
 
 
 def test_the_last_of_equal_keys_is_what_is_checked_and_passed_on() -> None:
@@ -262,6 +270,30 @@ def test_findings_name_what_was_left_out_and_refused() -> None:
     assert seen.body == GOOD
     assert "anthropic-beta" not in seen.headers
     assert "priority" not in str(seen)
+
+
+@pytest.mark.parametrize("options", [{}, {"include_usage": False}, None, 5])
+def test_an_agent_does_not_hide_what_it_uses(options: Any) -> None:
+    body = {**GOOD, "stream": True, "stream_options": options}
+
+    async def test(opened: Opened) -> None:
+        status, reply = await raw(opened, request(opened, "/v1/chat/completions", body))
+        assert status == 200
+        assert b'"usage"' not in reply
+        assert opened.answer().usage.output
+
+    seen = at_endpoint(test, "openai").asked[0].body
+    assert seen["stream_options"] == {"include_usage": True}
+
+
+def test_findings_of_a_request_are_few() -> None:
+    body = {**GOOD, **{f"key{number}": 1 for number in range(1000)}}
+
+    async def test(opened: Opened) -> None:
+        assert (await raw(opened, request(opened, body=body)))[0] == 200
+        assert len(opened.findings) == 40
+
+    assert at_endpoint(test).asked[0].body == GOOD
 
 
 def test_only_replies_of_the_trial_are_continued() -> None:

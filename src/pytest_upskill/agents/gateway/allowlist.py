@@ -105,9 +105,9 @@ def plain(*keys: str) -> dict[str, Form]:
 
 
 _DATED: Final = re.compile(r"_\d{8}$")
-_INLINE: Final = re.compile(r"data:[^,\s]*,", re.IGNORECASE)
 _FETCHED: Final = re.compile(r"https?://\S+", re.IGNORECASE)
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/=_\s-]*")
+_INLINE: Final = re.compile(rf"data:[\w.+/-]*(;[\w.=+-]+)*;base64,{_BASE64.pattern}")
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -265,7 +265,7 @@ class _Walk:
 
     def _may_be_fetched(self, address: str) -> bool:
         is_fetched = self._network and _FETCHED.fullmatch(address)
-        return bool(is_fetched or _INLINE.match(address))
+        return bool(is_fetched or _INLINE.fullmatch(address))
 
     def _listed(self, forms: Mapping[str, Form], key: str) -> Form | None:
         form = forms.get(key)

@@ -106,8 +106,8 @@ class Chat(Protocol):
         super().prepare(body, model, effort)
         if effort:
             body["reasoning_effort"] = effort
-        if body.get("stream") is True and "stream_options" not in body:
-            body["stream_options"] = {"include_usage": True}
+        if body.get("stream") is True:
+            body["stream_options"] = dict_of(body.get("stream_options")) | {"include_usage": True}
 
     def is_added_usage(self, event: Body) -> bool:
         return event.get("choices") == [] and isinstance(event.get("usage"), dict)

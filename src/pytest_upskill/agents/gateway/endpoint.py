@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -36,6 +37,7 @@ from .http import (
     ReplyHead,
     answer,
     client_session,
+    dict_of,
     read,
     response,
     serving,
@@ -210,8 +212,8 @@ class Endpoint:
                 if target.model:
                     parsed = replace(parsed, model=target.model, stream=target.stream)
                 await self._check_parsed(parsed)
-                headers, left_out_headers = passed_headers(request.headers)
-                for name in (*left_out, *left_out_headers):
+                headers, values = passed_headers(request.headers.items(), network=self._has_network)
+                for name in islice(dict.fromkeys((*left_out, *values)), _MOST_FINDINGS):
                     self._add_finding(_LEFT_OUT.format(self._short(name, 80)))
                 forwarded = self._forwarded(headers, protocol, target, body, parsed)
             except UnlistedContent as unlisted:
@@ -265,7 +267,7 @@ class Endpoint:
         parsed: AgentRequest,
     ) -> ForwardedRequest:
         """The request to pass on, for this model only."""
-        asks_for_usage = "stream_options" in body
+        asks_for_usage = dict_of(body.get("stream_options")).get("include_usage") is True
         protocol.prepare(body, self.model, self._spec.effort)
         return ForwardedRequest(
             self._session,

@@ -1,7 +1,7 @@
 """What of requests is passed on, for each protocol. ``allowlist.py`` says what these forms mean."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from .allowlist import (
@@ -30,9 +30,11 @@ Forms = Mapping[str, Form]
 _CACHE: Forms = {"cache_control": plain("type", "ttl")}
 _SCHEMA: Forms = {**plain("name", "description", "strict"), "schema": SCHEMA}
 
+_PROMPT_CACHE: Forms = {"mode": PLAIN, "ttl": ("30m",)}
+
 # Messages
 
-_MESSAGES_TEXT: Forms = {"text": PLAIN, "citations": DATA, **_CACHE}
+_MESSAGES_TEXT: Forms = {"text": PLAIN, "citations": [FLAT], **_CACHE}
 _MESSAGES_SOURCES: Forms = {
     "base64": {"media_type": PLAIN, "data": BASE64},
     "text": plain("media_type", "data"),
@@ -51,14 +53,13 @@ _MESSAGES_RESULT_PARTS: Forms = {
     "document": {
         **plain("title", "context"),
         "source": Kinds({**_MESSAGES_SOURCES, "content": {"content": _MESSAGES_QUOTED}}),
-        "citations": DATA,
+        "citations": FLAT,
         **_CACHE,
     },
-    "tool_reference": {"tool_name": NAME, **_CACHE},
+    "tool_reference": {"tool_name": PLAIN, **_CACHE},
 }
 _MESSAGES_CALL: Forms = {
-    **plain("id", "toolset_name"),
-    "name": NAME,
+    **plain("id", "name", "toolset_name"),
     "input": DATA,
     "caller": {"type": ("direct",)},
     **_CACHE,
@@ -77,6 +78,15 @@ _MESSAGES_TOOL: Final = Kinds(
     },
     untyped=Needs("name", _MESSAGES_AGENTS_TOOL),
 )
+_MESSAGES_CHANGE: Forms = {
+    "tool": Kinds(
+        {
+            "tool_reference": plain("name", "tool_name"),
+            "tool_definition": {"definition": _MESSAGES_TOOL},
+        }
+    ),
+    **_CACHE,
+}
 _MESSAGES_BLOCK: Final = Kinds(
     {
         **_MESSAGES_RESULT_PARTS,
@@ -88,6 +98,7 @@ _MESSAGES_BLOCK: Final = Kinds(
             "content": TextOr([Kinds(_MESSAGES_RESULT_PARTS)]),
             **_CACHE,
         },
+        **alike(_MESSAGES_CHANGE, "tool_addition", "tool_removal"),
         **alike(Reaching(), "server_tool_use", "mcp_tool_use", "mcp_tool_result"),
         **alike(Reaching(), "web_search_tool_result", "web_fetch_tool_result"),
         **alike(Reaching(), "code_execution_tool_result", "bash_code_execution_tool_result"),
@@ -125,7 +136,15 @@ _MESSAGES: Forms = {
     # Not "compact": what it costs is not in the usage.
     "context_management": {
         "edits": [
-            Kinds({"clear_tool_uses_*": DATA, "clear_thinking_*": DATA}),
+            Kinds(
+                {
+                    "clear_tool_uses_*": {
+                        **plain("clear_tool_inputs", "exclude_tools"),
+                        **alike(FLAT, "keep", "trigger", "clear_at_least"),
+                    },
+                    "clear_thinking_*": {"keep": TextOr(FLAT)},
+                }
+            ),
         ]
     },
     "diagnostics": plain("previous_message_id"),
@@ -140,10 +159,12 @@ MESSAGES: Final = Allowlist(_MESSAGES)
 
 # Chat Completions
 
+_CHAT_ADDRESS: Final = TextOr({"url": ADDRESS, **plain("detail", "id")}, ADDRESS)
 _CHAT_PART: Final = Kinds(
     {
         "text": {"text": PLAIN, **_CACHE},
-        "image_url": {"image_url": TextOr(plain("detail") | {"url": ADDRESS}, ADDRESS), **_CACHE},
+        **{kind: {kind: _CHAT_ADDRESS, **_CACHE} for kind in ("image_url", "video_url")},
+        "audio_url": {"audio_url": _CHAT_ADDRESS},
         "file": {"file": {"file_data": ADDRESS, "filename": PLAIN}, **_CACHE},
         "refusal": plain("refusal"),
         "thinking": {
@@ -156,12 +177,12 @@ _CHAT_CALLED: Forms = {"name": NAME, **plain("arguments", "thought_signature")}
 _CHAT_FUNCTION_CALL: Forms = {
     **plain("id", "index"),
     "function": _CHAT_CALLED,
-    "extra_content": DATA,
+    "extra_content": {"google": FLAT},
 }
 _CHAT_MESSAGE: Forms = {
-    **plain("role", "name", "tool_call_id", "refusal", "prefix", "partial", "phase", "id"),
+    **plain("role", "tool_call_id", "refusal", "prefix", "partial", "phase", "id"),
     **plain("reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque", "thinking"),
-    **{"reasoning_details": DATA, "thinking_blocks": DATA, "annotations": DATA},
+    **{"name": NAME, "reasoning_details": [FLAT], "thinking_blocks": [FLAT]},
     "content": TextOr([_CHAT_PART]),
     "tool_calls": [
         Kinds(
@@ -173,7 +194,7 @@ _CHAT_MESSAGE: Forms = {
         )
     ],
     "function_call": _CHAT_CALLED,
-    "extra_content": DATA,
+    "extra_content": {"google": FLAT},
     **_CACHE,
 }
 _CHAT_FUNCTION: Forms = {
@@ -230,7 +251,7 @@ _CHAT: Forms = {
     "reasoning": plain("effort", "summary", "max_tokens", "exclude", "enabled"),
     "thinking": plain("type", "budget_tokens", "keep", "clear_thinking"),
     "chat_template_kwargs": plain("enable_thinking", "thinking", "preserve_thinking"),
-    "prompt_cache_options": plain("mode", "ttl"),
+    "prompt_cache_options": _PROMPT_CACHE,
     "modalities": ("text",),
     "n": (1,),
     "store": (False,),
@@ -242,11 +263,11 @@ CHAT: Final = Allowlist(_CHAT)
 
 # Responses
 
-_BREAKPOINT: Forms = {"prompt_cache_breakpoint": plain("mode", "ttl")}
+_BREAKPOINT: Forms = {"prompt_cache_breakpoint": _PROMPT_CACHE}
 _RESPONSES_TEXTS: Forms = {
     **{"text": plain("text"), "summary_text": plain("text"), "reasoning_text": plain("text")},
     "input_text": {"text": PLAIN, **_BREAKPOINT},
-    "output_text": {"text": PLAIN, "annotations": DATA, "logprobs": DATA},
+    "output_text": {"text": PLAIN, "annotations": [FLAT]},
     "refusal": plain("refusal"),
 }
 _RESPONSES_PART: Final = Kinds(
@@ -257,12 +278,11 @@ _RESPONSES_PART: Final = Kinds(
     }
 )
 _RESPONSES_MESSAGE: Forms = {
-    **plain("type", "id", "role", "status", "phase"),
+    **plain("role", "status", "phase"),
     "content": TextOr([_RESPONSES_PART]),
 }
 _RESPONSES_CALL: Forms = {
-    **plain("id", "call_id", "status", "namespace", "execution"),
-    "name": NAME,
+    **plain("id", "call_id", "name", "status", "namespace", "execution"),
     "caller": {"type": ("direct",)},
 }
 _RESPONSES_RESULT: Forms = {**_RESPONSES_CALL, "output": TextOr([_RESPONSES_PART])}
@@ -288,7 +308,8 @@ _RESPONSES_TOOL: Final = Kinds(
         "local_shell": {},
         "apply_patch": _RESPONSES_NO_CALLER,
         **alike(Reaching(), "web_search", "web_search_preview", "web_search_*"),
-        **alike(Reaching(), "web_search_preview_*", "code_interpreter", "mcp"),
+        **alike(Reaching(), "web_search_preview_*", "mcp"),
+        "code_interpreter": Reaching({"container": {"type": ("auto",), "network_policy": FLAT}}),
     },
     untyped=Needs("name", _RESPONSES_FUNCTIONS["function"]),
 )
@@ -298,7 +319,7 @@ _RESPONSES_TOOLS: Forms = {
 }
 _RESPONSES_ITEM: Final = Kinds(
     {
-        "message": Needs("role", _RESPONSES_MESSAGE),
+        "message": Needs("content", {**plain("type", "id"), **_RESPONSES_MESSAGE}),
         "reasoning": {
             **plain("id", "status", "encrypted_content"),
             "summary": [Kinds(_RESPONSES_TEXTS)],
@@ -321,7 +342,7 @@ _RESPONSES_ITEM: Final = Kinds(
         **alike(Reaching(), "mcp_list_tools", "mcp_call"),
         **alike(Reaching(), "mcp_approval_request", "mcp_approval_response"),
     },
-    untyped=Needs("role", _RESPONSES_MESSAGE),  # else it refers to an item that the server keeps
+    untyped=Needs("content", _RESPONSES_MESSAGE),  # an id alone means an item that is stored
 )
 _RESPONSES_CHOICES: Forms = {
     **alike({"name": NAME, "namespace": PLAIN}, "function", "custom", "namespace"),
@@ -358,7 +379,7 @@ _RESPONSES: Forms = {
     },
     "context_management": [Kinds({"compaction": plain("compact_threshold")})],
     "stream_options": plain("include_obfuscation", "include_usage"),
-    "prompt_cache_options": plain("mode", "ttl"),
+    "prompt_cache_options": _PROMPT_CACHE,
     "background": (False,),
     "service_tier": ("auto", "default"),
 }
@@ -374,10 +395,10 @@ _GEMINI_BLOB: Forms = {
 _GEMINI_PART: Forms = {
     **plain("text", "thought", "thoughtSignature"),
     **_GEMINI_BLOB,
-    "functionCall": {"id": PLAIN, "name": NAME, "args": DATA},
+    "functionCall": {**plain("id", "name"), "args": DATA},
     "functionResponse": {
-        **plain("id", "willContinue", "scheduling"),
-        **{"name": NAME, "response": DATA, "parts": [_GEMINI_BLOB]},
+        **plain("id", "name", "willContinue", "scheduling"),
+        **{"response": DATA, "parts": [_GEMINI_BLOB]},
     },
     "mediaResolution": plain("level"),
     **alike(Reaching(), "executableCode", "codeExecutionResult"),
@@ -435,18 +456,20 @@ _DATE: Final = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 # passed on, or costs more, such as fast-mode and context-1m.
 _BETAS: Final = frozenset(
     (
-        *("adaptive-thinking", "advanced-tool-use", "cache-diagnosis", "claude-code"),
-        *("computer-use", "context-management", "dev-full-thinking", "effort"),
-        *("extended-cache-ttl", "fine-grained-tool-streaming", "inline-tools"),
-        *("interleaved-thinking", "mid-conversation-output-config"),
+        *("adaptive-thinking", "advanced-tool-use", "afk-mode", "auto-mode-classifier"),
+        *("cache-diagnosis", "claude-code", "claude-code-side-query", "computer-use"),
+        *("context-hint", "context-management", "dangerous-tool-use", "dev-full-thinking"),
+        *("effort", "extended-cache-ttl", "fine-grained-tool-streaming", "inline-tools"),
+        *("interleaved-thinking", "mid-conversation-output-config", "mid-conversation-system"),
         *("mid-conversation-system-clear-at", "mid-conversation-tool-changes"),
         *("model-context-window-exceeded", "output-128k", "output-300k", "pdfs"),
         *("prompt-caching", "prompt-caching-scope", "redact-thinking", "structured-outputs"),
         *("task-budgets", "thinking-binding-controls", "thinking-display-updates"),
-        *("thinking-token-count", "token-counting", "token-efficient-tools", "tool-examples"),
-        "tool-search-tool",
+        *("thinking-resumption", "thinking-token-count", "token-counting"),
+        *("token-efficient-tools", "tool-examples", "tool-provenance", "tool-search-tool"),
     )
 )
+_REACHING_BETAS: Final = frozenset(("web-search", "web-fetch", "code-execution", "mcp-client"))
 # The only headers that are passed on, and their values, if they are listed.
 _HEADERS: Final[Mapping[str, frozenset[str] | None]] = {
     **dict.fromkeys(("accept", "anthropic-version", "user-agent")),
@@ -455,16 +478,21 @@ _HEADERS: Final[Mapping[str, frozenset[str] | None]] = {
 }
 
 
-def passed_headers(headers: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """What of the headers is passed on, and names of listed values that are left out."""
+def passed_headers(
+    headers: Iterable[tuple[str, str]], *, network: bool
+) -> tuple[dict[str, str], list[str]]:
+    """What of the headers is passed on, and names of values that are left out."""
     passed, left_out = dict[str, str](), list[str]()
-    for name, listed in _HEADERS.items():
-        value = headers.get(name, "")
-        if listed is not None:
-            values = list(filter(None, (each.strip() for each in value.split(","))))
-            kept = [each for each in values if _DATE.sub("", each) in listed]
-            left_out += [f"{name} {each}" for each in values if each not in kept]
-            value = ",".join(kept)
-        if value:
+    for header, value in headers:
+        name = header.lower()
+        listed = _HEADERS.get(name, frozenset())
+        if listed is None:
             passed[name] = value
+        elif listed:
+            for each in filter(None, (each.strip() for each in value.split(","))):
+                undated = _DATE.sub("", each)
+                if undated in listed or (network and undated in _REACHING_BETAS):
+                    passed[name] = f"{passed[name]},{each}" if name in passed else each
+                else:
+                    left_out.append(f"{name} {each}")
     return passed, left_out
