@@ -13,6 +13,7 @@ from pytest_upskill.cli.commands.judge import load_labels
 from pytest_upskill.results.run_file import results_text
 from pytest_upskill.stats import kappa_of
 from pytest_upskill.trials.records import Grade, Record
+from support.full_disk import fill_disk
 from support.judges import judge_says
 from support.loopback import Asked, LoopbackServer, Reply
 from support.made import made_run
@@ -71,6 +72,19 @@ def test_agreement_is_measured_and_every_difference_shown(
         "l.jsonl:6: the judge m is unsure about 'It is good.': so I think. "
         "Reword it, or set judge_votes to 3",
     ]
+
+
+def test_rulings_that_can_not_be_kept_are_no_success(
+    server: LoopbackServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fill_disk(monkeypatch, pages=4)
+    labelled(tmp_path / "l.jsonl", *[("good " * n, True) for n in range(1, 20)])
+    command = ["judge", "l.jsonl", "--model", "m", "--base-url", f"{server.url}/v1"]
+    assert main(command) == 1
+    assert "could not be stored: .upskill/answers.sqlite: " in capsys.readouterr().out
 
 
 def test_agreement_as_json(

@@ -305,7 +305,7 @@ class BrokenAnswers(KnownAnswers):
         self._fail("put", question)
         return True
 
-    def close(self) -> int:
+    def close(self) -> bool:
         raise OverflowError("too large")
 
     def _fail(self, method: str, question: Question) -> None:

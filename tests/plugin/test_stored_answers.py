@@ -4,9 +4,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from random import randbytes
 
 import pytest
 
+from support.full_disk import fill_disk
 from support.kit import case, write_script, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.runs import run_skills
@@ -108,6 +110,27 @@ def test_after_a_kill_exactly_the_rest_is_asked(pytester: pytest.Pytester, worke
     assert run.outcomes == {"passed": 10}
     assert len(server.asked) - before == 20 - 7
     assert sum(record["stored"] for record in run.records) == 7
+
+
+def test_a_run_whose_answers_are_not_kept_never_passes(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(6)]
+    write_skill(pytester.path / "skills/gate", cases)
+    fill_disk(monkeypatch)
+    with LoopbackServer(lambda _: Reply(f"yes {randbytes(12_000).hex()}"), together=12) as server:
+        run = run_skills(pytester, server)  # all are in flight before one can't be kept
+        assert (run.status, run.outcomes) == (1, {"passed": 6})
+        assert run.summary["skill_rate"] == 1.0
+        assert "answers could not be stored: " in run.screen
+        kept = 12 - int(run.screen.partition("✘ ")[2].partition(" answers could")[0])
+        run = run_skills(pytester, server, "--skill-concurrency", "1")
+        assert run.status == 1
+        assert run.outcomes["errors"] >= 3
+        assert len(server.asked) == 12 + 1
+        assert sum(record["stored"] for record in run.records) == kept
+        run = run_skills(pytester, server, "--skill-fresh")
+        assert (run.status, len(server.asked)) == (0, 13 + 12)
 
 
 def test_a_broken_store_is_reported_and_the_run_goes_on(

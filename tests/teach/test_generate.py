@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.engine.store import Store
 from pytest_upskill.lint import lint_skill
 from pytest_upskill.results.run_file import read_run
 from pytest_upskill.skills.case_loading import load_cases
@@ -237,11 +238,21 @@ def test_nothing_is_asked_twice(project: Project) -> None:
     assert len(bare) == 12
 
 
-def test_answers_that_can_not_be_stored_are_told(project: Project) -> None:
+def test_nothing_is_asked_whose_answer_could_not_be_stored(project: Project) -> None:
     (project.folder / ".upskill/answers.sqlite").mkdir(parents=True)
+    status, _, errors = project.generate(fake := FakeModels(), "--no-eval")
+    assert (status, fake.keys()) == (1, [])
+    assert "not asked: answers can't be kept: .upskill/answers.sqlite: " in errors
+
+
+def test_a_skill_whose_answers_were_not_stored_is_saved_but_no_success(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store, "put", lambda self, *_: setattr(self, "_unusable", 1))
     status, shown, _ = project.generate(FakeModels(), "--no-eval")
-    assert status == 0
-    assert "answers could not be stored: .upskill/answers.sqlite: " in " ".join(shown.split())
+    assert status == 1
+    assert "1 answer could not be stored: .upskill/answers.sqlite" in " ".join(shown.split())
+    assert project.skill.is_dir()
 
 
 def test_the_same_name_at_two_addresses_is_two_models(project: Project) -> None:

@@ -226,8 +226,9 @@ class Batches:
                     self._release(in_batch.values())
                     self._give_up(lane, in_batch.values(), error)
                     continue
-                self.options.files.save(saved)
+                # First, so that this run collects it even if its id can't be saved.
                 started.append(_Submitted(lane, saved, in_batch))
+                self.options.files.save(saved)
         finally:
             self._release(affordable.values())
 

@@ -83,7 +83,7 @@ class Engine:
         self._with_answers = set[str]()  # models that have stored answers
         self._elsewhere: dict[Job, str] = {}  # asked by another run; the keys of their answers
         self._lease_timer: asyncio.TimerHandle | None = None
-        self.not_kept = 0  # answers that should have been stored; known after ``close``
+        self.not_kept = False  # whether answers could not be stored; known after ``close``
         self._timer: asyncio.TimerHandle | None = None
         self._in_flight = 0
         self._stopped = False
@@ -419,6 +419,7 @@ class Engine:
         """Start as many calls and agents as the limits allow, in the order of the questions."""
         if not self._stopped and (trouble := self._answers.trouble):
             self._reason, self._stopped = f"not asked: answers can't be kept: {trouble}", True
+            self.not_kept = True
         for lane in self._lanes.values():
             if self._stopped or lane.dead:
                 lane.settle_all(lane.dead or self._reason)
@@ -549,4 +550,4 @@ class Engine:
                 with suppress(Exception, SystemExit):
                     await lane.model.close()
         with suppress(Exception):  # each answer was stored when it arrived
-            self.not_kept = self._answers.close()
+            self.not_kept |= not self._answers.close()

@@ -8,6 +8,7 @@ An answer that can't be read is asked for again; one that can't be written is tr
 damaged file, or one of another version, is set aside and a new one begun.
 """
 
+import errno
 import json
 import math
 import os
@@ -37,13 +38,14 @@ _VERSION: Final = 4
 _TIMEOUT: Final = 10.0  # seconds that a statement waits for another run
 _LONGEST_LOCK: Final = 30.0  # seconds until a locked store counts as one that can't be written
 _LARGEST_ANSWER: Final = 64_000_000  # bytes, unpacked
-_DISK_FULL: Final = 100_000  # bytes that SQLite needs for the files beside a store
+_ROOM: Final = 100_000  # free bytes of the disk for each answer, and for SQLite's own files
 _LEASE: Final = 15.0  # seconds, unless it is renewed
 _RENEWED: Final = 3.0  # seconds between renewals
 _SCHEMA: Final = (
     "CREATE TABLE answers ("
     "key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL NOT NULL, answer BLOB NOT NULL)",
-    "CREATE TABLE leases (key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
+    "CREATE TABLE leases ("
+    "key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID",
 )
 # One that would last longer was made by a clock that was wrong.
 _LASTS: Final = f"(until BETWEEN ? AND ? + {_LEASE})"
@@ -145,8 +147,12 @@ class Store:
     def lease(self, key: str) -> bool:
         """Whether this run is to ask a question: nobody else is asking it.
 
-        Also False if that can't be written down.
+        Also False if that can't be written down, or there may be no room for its answer.
         """
+        if not self._has_room(1 + len(self._leases)):
+            if not self._leases:  # else their answers may take less
+                self._fail(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+            return False
         now = time.time()
         if not self._write(_TAKE_LEASE, key, self._owner, now + _LEASE, now, now):
             return False
@@ -181,8 +187,8 @@ class Store:
         locked = time.monotonic() - self._failing_since if _is_locked(self._error) else math.inf
         return self._problem if locked > _LONGEST_LOCK else ""
 
-    def close(self) -> int:
-        """Store what could not be stored so far; returns how many answers can't be stored."""
+    def close(self) -> bool:
+        """Store what could not be stored so far; returns whether all answers are stored."""
         if self._unsaved:
             self._disconnect()
             self._open()
@@ -194,13 +200,14 @@ class Store:
         if missing := len(self._unsaved) + self._unusable:
             self._notify(f"{counted(missing, 'answer')} could not be stored: {self._problem}")
         self._unsaved, self._unusable = {}, 0
-        return missing
+        return not missing
 
     def _save(self) -> None:
-        for key, row in list(self._unsaved.items()):
+        for key in list(self._unsaved):
+            row = self._unsaved.pop(key)
             if self._write(_INSERT, *row, time.time()) is None:
+                self._unsaved[key] = row
                 break
-            del self._unsaved[key]
 
     def _write(self, sql: str, *values: object) -> int | None:
         """The number of rows that a statement changed; None after an error."""
@@ -209,13 +216,23 @@ class Store:
             self._open()
         rows = self._execute(sql, *values)
         if rows is None:
-            self._failing_since = self._failing_since or time.monotonic()
+            self._fail()
             return None
-        if self._failing_since:
+        if self._failing_since and not self._unsaved:  # what is smaller than an answer may fit
             self._failing_since = None
             self._execute(f"PRAGMA busy_timeout={_TIMEOUT * 1000:.0f}")
         [(changed,)] = self._execute("SELECT changes()") or [(0,)]
         return int(changed)
+
+    def _fail(self, error: Exception | None = None) -> None:
+        self._error = error or self._error
+        self._failing_since = self._failing_since or time.monotonic()
+
+    def _has_room(self, answers: int) -> bool:
+        with suppress(OSError):
+            disk = shutil.disk_usage(self._file.parent)
+            return disk.free >= answers * _ROOM or not disk.total  # some systems don't say
+        return True
 
     def _read(self, sql: str, *values: object) -> list[_Row]:
         rows = self._execute(sql, *values)
@@ -276,9 +293,8 @@ class Store:
     def _problem(self) -> str:
         """The last error, with its cause where SQLite only says that something failed."""
         cause = why_unwritable(self._file)
-        with suppress(OSError):
-            if shutil.disk_usage(self._file.parent).free < _DISK_FULL:
-                cause = "no space left on the disk"
+        if not self._has_room(1):
+            cause = "no space left on the disk"
         return f"{shown(self._file)}: {cause or self._error}"
 
 
@@ -432,9 +448,9 @@ class KnownAnswers:
         """Why nothing must be asked: answers could not be kept. Empty if they can."""
         return ""
 
-    def close(self) -> int:
-        """Returns how many answers should have been kept, and were not."""
-        return 0
+    def close(self) -> bool:
+        """Returns whether all answers were kept that should be."""
+        return True
 
 
 class StoredAnswers(KnownAnswers):
@@ -491,9 +507,9 @@ class StoredAnswers(KnownAnswers):
         trouble = self._store.trouble if self._store and not self._fresh else ""
         return trouble and f"{trouble}{self._hint}"
 
-    def close(self) -> int:
-        missing = self._store.close() if self._store else 0
-        return 0 if self._fresh else missing
+    def close(self) -> bool:
+        kept = self._store.close() if self._store else True
+        return kept or self._fresh
 
     def key_of(self, question: Question) -> str | None:
         identity = self._identity(question.model)

@@ -114,7 +114,7 @@ class Taught:
     cases: Mapping[str, Part] = field(default_factory=dict)  # no teacher saw those held out
     stop: str = ""  # why no more versions were written
     changes: tuple[AttemptChange, ...] = ()
-    succeeded: bool = True  # exit status 0, if it could be saved
+    succeeded: bool = True  # exit status 0, if it could be saved; also all answers that it cost
     before: Attempt | None = None  # the previous skill, if it is none of the versions
     teacher: Rows = None  # the teacher itself on all cases: baseline, trace and skill
     trace_tokens: int | None = None

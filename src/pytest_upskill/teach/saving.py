@@ -157,7 +157,8 @@ def save_taught(
 def with_costs(taught: Taught, run: TeachRun) -> Taught:
     cost, seconds = run.models.spent(), round(monotonic() - run.clock, 1)
     sentences = (*taught.sentences, *map(as_sentence, run.final_notes()))
-    return replace(taught, cost=cost, seconds=seconds, sentences=sentences)
+    succeeded = taught.succeeded and not run.models.not_kept
+    return replace(taught, cost=cost, seconds=seconds, sentences=sentences, succeeded=succeeded)
 
 
 def _metadata(taught: Taught, run: TeachRun) -> dict[str, Any]:

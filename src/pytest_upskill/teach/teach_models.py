@@ -90,6 +90,11 @@ class TeachModels:
     def out_of_budget(self) -> bool:
         return self._engine.budget.refused
 
+    @property
+    def not_kept(self) -> bool:
+        """Whether answers could not be stored; known after ``close``."""
+        return self._engine.not_kept
+
     def price_of(self, name: str) -> Price | None:
         return self._models.price_of(name)
 

@@ -128,7 +128,8 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
 def run_judge(args: argparse.Namespace) -> tuple[str, int]:
     examples, results = load_labels(args.file), read_run(args.run_file) if args.run_file else None
     trouble: list[str] = []
-    result = compared(examples, _ask_judge(examples, args, trouble))
+    rulings, kept = _ask_judge(examples, args, trouble)
+    result = compared(examples, rulings)
     shares = judged_shares(results.records, result) if results else []
     if args.json:
         data = {"model": args.judge, "votes": args.votes, **asdict(result), "trouble": trouble}
@@ -137,7 +138,7 @@ def run_judge(args: argparse.Namespace) -> tuple[str, int]:
     else:
         of_run = [_run_text(shown(args.run_file), shares)] if results else []
         text = "\n".join([*trouble, _text(args.judge, args.votes, result), *of_run])
-    return text, 0 if result.labels else 1
+    return text, 0 if result.labels and kept else 1
 
 
 def load_labels(file: Path) -> list[Labelled]:
@@ -175,7 +176,8 @@ def _labelled(place: str, line: str) -> Labelled:
 
 def _ask_judge(
     examples: Sequence[Labelled], args: argparse.Namespace, trouble: list[str]
-) -> list[Rulings]:
+) -> tuple[list[Rulings], bool]:
+    """The rulings, and whether their answers were stored."""
     settings = Settings(judge=args.judge, base_url=args.base_url)
     models = Assembly()
     models.add_judge(settings)
@@ -190,9 +192,10 @@ def _ask_judge(
         for example in examples
     ]
     try:
-        return judge(engine.ask, to_judge)
+        rulings = judge(engine.ask, to_judge)
     finally:
         engine.close()
+    return rulings, not engine.not_kept
 
 
 def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreement:

@@ -16,6 +16,7 @@ from typing import Final
 from ..._util.files import why_unwritable
 from ..._util.texts import counted, one_line
 from ...checks import CheckedCase, rubric_of
+from ...engine import Engine
 from ...errors import InputError, Setting, SettingsError, shown
 from ...measure.ablation import SHORTER, Ablation
 from ...measure.arm_maker import ArmMaker
@@ -55,6 +56,7 @@ class StudySession:
     sources: tuple[SkillCases, ...]
     subjects: dict[Subject, str]  # with the ids of their models
     runner: StudyRunner
+    engine: Engine
     screen: ProgressScreen
     maker: ArmMaker
     folder: Path  # a temporary one, for changed skills
@@ -88,7 +90,7 @@ class StudySession:
         write("\n".join(["", *lines, *self.notes, *written]))
         if results.interrupted:
             raise KeyboardInterrupt(_HOW_TO_CONTINUE)
-        return "", status or int(bool(results.problems))
+        return "", status or int(bool(results.problems) or self.engine.not_kept)
 
     def _results(self, studies: Sequence[Study]) -> RunResults:
         infos = [source.info(shown(source.skill.file.parent)) for source in self.sources]
@@ -130,7 +132,7 @@ def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudyS
     with TemporaryDirectory(prefix="upskill-study-") as folder:
         try:
             yield StudySession(
-                *(args, sources, subjects, runner, screen, ArmMaker(settings)),
+                *(args, sources, subjects, runner, engine, screen, ArmMaker(settings)),
                 *(Path(folder), models.is_free, notes),
             )
         finally:

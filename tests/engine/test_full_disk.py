@@ -1,0 +1,152 @@
+"""Answers that can't be kept: nothing more is asked, and the run says so."""
+
+import shutil
+import sqlite3
+from collections import namedtuple
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from pytest_upskill.engine import Engine
+from pytest_upskill.engine import store as store_module
+from pytest_upskill.engine.store import Store, StoredAnswers
+from pytest_upskill.models import Model
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
+from pytest_upskill.trials.trial import Question
+from support.full_disk import fill_disk
+from support.stored_answers import ANSWER
+from support.trials import FakeTrials, trial_question
+
+Disk = namedtuple("Disk", "total used free")
+
+
+class Long(Model):
+    """Gives answers that can't be compressed."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def ask(self, _question: Question) -> Answer:
+        self.asked += 1
+        return Answer(Random(self.asked).randbytes(20_000).hex())
+
+
+@contextmanager
+def engine_of(model: Model, file: Path, *, fresh: bool = False) -> Iterator[Engine]:
+    async def open_model(_name: str) -> Model:
+        return model
+
+    answers = StoredAnswers(lambda: Store(file), str, fresh=fresh, hint=". Do this")
+    engine = Engine(open_model, concurrency=1, timeout=60, answers=answers, open_trials=FakeTrials)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def questions(number: int) -> list[Question]:
+    return [Question("m", "", (("user", str(n)),), 100, 1) for n in range(number)]
+
+
+def counted(replies: list[Reply]) -> tuple[int, set[str]]:
+    """The number of answers, and why there are no others."""
+    reasons = {reply.reason for reply in replies if isinstance(reply, NoAnswer)}
+    return sum(isinstance(reply, Answer) for reply in replies), reasons
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores have room for two of the long answers."""
+    fill_disk(monkeypatch)
+
+
+@pytest.mark.usefixtures("small")
+def test_nothing_more_is_asked_once_an_answer_can_not_be_kept(tmp_path: Path) -> None:
+    with engine_of(model := Long(), tmp_path / "a.sqlite") as engine:
+        answered, [reason] = counted(engine.ask(questions(9)))
+        assert engine.known_before(questions(9)).used  # the lost one is known to this run, too
+    assert (answered, model.asked) == (3, 3)
+    assert reason.startswith("not asked: answers can't be kept: ")
+    assert reason.endswith("a.sqlite: database or disk is full. Do this")
+    assert engine.not_kept
+    store = Store(tmp_path / "a.sqlite")
+    assert store.size().answers == {"m": 2}
+    store.close()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_fresh_run_asks_all_the_same(tmp_path: Path) -> None:
+    with engine_of(model := Long(), tmp_path / "a.sqlite", fresh=True) as engine:
+        assert counted(engine.ask(questions(9))) == (9, set())
+    assert model.asked == 9
+    assert not engine.not_kept
+
+
+@pytest.mark.usefixtures("small")
+def test_the_last_answer_counts_even_if_it_was_the_first_not_kept(tmp_path: Path) -> None:
+    with engine_of(Long(), tmp_path / "a.sqlite") as engine:
+        assert counted(engine.ask(questions(3))) == (3, set())
+    assert engine.not_kept
+
+
+@pytest.mark.parametrize("how", ["a file in place of the folder", "read-only", "no room"])
+def test_nothing_is_asked_where_nothing_can_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    file = tmp_path / "kept/a.sqlite"
+    if how == "a file in place of the folder":
+        (tmp_path / "kept").write_text("")
+    else:
+        store = Store(file)
+        with engine_of(Long(), file) as engine:
+            engine.ask(questions(1))
+        store.close()
+        if how == "read-only":
+            (tmp_path / "kept/a.sqlite-shm").mkdir()  # SQLite can't make its files
+        else:
+            monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(10**9, 10**9, 50_000))
+    with engine_of(model := Long(), file) as engine:
+        answered, reasons = counted(engine.ask([*questions(3), trial_question("t")]))
+    assert answered == (how != "a file in place of the folder")  # the stored one
+    assert len(reasons) == 1
+    assert model.asked == 0
+    assert engine.not_kept
+
+
+def test_on_an_almost_full_disk_answers_come_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "a.sqlite", pytest.fail)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(10**9, 10**9, 150_000))
+    assert [store.lease("a"), store.lease("b"), store.trouble] == [True, False, ""]
+    store.put("a", "m", ANSWER)
+    store.release("a")
+    assert store.lease("b")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(0, 0, 0))  # it does not say
+    assert store.lease("c")
+    assert store.close()
+
+
+def test_a_locked_store_is_waited_for_but_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "_TIMEOUT", 0.0)
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    store = Store(tmp_path / "a.sqlite", pytest.fail)
+    with closing(sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert not store.put("k", "m", ANSWER)
+        assert not store.lease("l")
+        now[0] += 29.0
+        assert not store.trouble
+        now[0] += 2.0
+        assert store.trouble.endswith("database is locked")
+    store.renew()  # also writes what could not be written
+    assert not store.trouble
+    assert store.lease("l")
+    assert sum(store.size().answers.values()) == 1
+    assert store.close()
