@@ -4,7 +4,7 @@ python benchmarks/bench.py [NAME …] [--write]
 
 The names: compared calls busy agents startup scale store cluster sequential.
 
---write puts each table into its pages of docs/ as soon as it is there. A benchmark that fails ends
+--write puts each table into RESULTS.md as soon as it is there. A benchmark that fails ends
 none of the others.
 """
 
@@ -26,7 +26,7 @@ from measure import HERE, Measured, difference, measure, middle, pytest_command,
 from sequential import sequential
 from serve import ANSWER, Rules, busy, busy_server, server
 from storing import store
-from tables import PAGES, limited, note, show, written
+from tables import RESULTS, limited, note, show, written
 
 CASES: Final = 500
 CALLS: Final = CASES * 2
@@ -293,14 +293,14 @@ def _machine() -> str:
 
 def main(words: list[str]) -> None:
     names = [word for word in words if word != WRITE] or list(BENCHMARKS)
-    pages = PAGES if WRITE in words else ()
+    page = RESULTS if WRITE in words else None
     for name in names:
         if name not in BENCHMARKS:
             sys.exit(f"{name}: no such benchmark (known: {', '.join(BENCHMARKS)})")
     started = f"{_machine()}, load {os.getloadavg()[0]:.1f} before the first run; {versions()}"
     print(started)
     note(started)
-    written("machine", pages)
+    written("machine", page)
     failed = []
     for name in names:
         try:
@@ -309,7 +309,7 @@ def main(words: list[str]) -> None:
         except SystemExit as problem:  # of a command that was measured
             print(f"\n{name}: {problem}", file=sys.stderr)
             failed.append(name)
-        written(name, () if name in failed else pages)
+        written(name, None if name in failed else page)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 

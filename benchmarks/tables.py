@@ -9,8 +9,7 @@ from tabulate import tabulate
 
 Row = list[str]
 
-ROOT: Final = Path(__file__).parents[1]
-PAGES: Final = (ROOT / "benchmarks/RESULTS.md", ROOT / "docs/performance.md")
+RESULTS: Final = Path(__file__).parent / "RESULTS.md"
 _shown: list[str] = []  # since the last call of written
 
 
@@ -32,15 +31,14 @@ def note(text: str) -> None:
     _shown.append(text)
 
 
-def written(name: str, pages: Sequence[Path] = ()) -> None:
-    """Put what was shown since the last call into its place of each page that has one."""
+def written(name: str, page: Path | None = None) -> None:
+    """Put what was shown since the last call into its place of the page."""
     text = "\n\n".join(_shown)
     _shown.clear()
+    if page is None:
+        return
     place = re.compile(rf"(<!-- bench: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-    for page in pages:
-        old = page.read_text(encoding="utf-8")
-        new = place.sub(lambda at: f"{at[1]}\n{text}\n\n{at[2]}", old)
-        if new != old:
-            draft = page.with_suffix(".draft")  # so that an interrupt leaves a whole page
-            draft.write_text(new, encoding="utf-8")
-            draft.replace(page)
+    draft = page.with_suffix(".draft")  # so that an interrupt leaves a whole page
+    old = page.read_text(encoding="utf-8")
+    draft.write_text(place.sub(lambda at: f"{at[1]}\n{text}\n\n{at[2]}", old), encoding="utf-8")
+    draft.replace(page)

@@ -15,9 +15,12 @@ PAGE = (DOCS / "coming-from.md").read_text()
 ROWS = re.findall(r"^\| (`[a-z-]+[^|]*) \| (`\{.*?\}`)[^|]*\|$", PAGE, re.M)
 
 
-def block(tool: str, language: str) -> str:
-    text = PAGE.partition(f"\n## {tool}\n")[2]
+def first_block(text: str, language: str) -> str:
     return str(re.findall(rf"^```{language}\n(.*?)^```", text, re.S | re.M)[0])
+
+
+def block(tool: str, language: str) -> str:
+    return first_block(PAGE.partition(f"\n## {tool}\n")[2], language)
 
 
 def test_an_assert_of_promptfoo_becomes_a_check_that_there_is() -> None:
@@ -41,6 +44,7 @@ def test_the_converted_config_asks_and_checks_the_same() -> None:
 
 def test_the_evals_of_skill_creator_are_read_as_they_are() -> None:
     file = DOCS / "example-evals.json"
-    assert json.loads(file.read_text()) == json.loads(block("skill-creator", "json"))
+    section = (DOCS / "cases.md").read_text().partition("\n## evals.json\n")[2]
+    assert json.loads(file.read_text()) == json.loads(first_block(section, "json"))
     (case,) = load_cases(file).require_all()
     assert len(case.expected["judge"]) == 2
