@@ -1,13 +1,16 @@
 """``command``: run after the agent, in a copy of its workspace, in a separate sandbox.
 
 The sandbox has what the skill's scripts need, but neither the skill nor a network, so both arms
-are graded alike.
+are graded alike. The agent's code may run in it, imported by a hidden test, say: ``guard`` and what
+is left out of the workspace keep it from deciding how the check ends, as far as that is possible.
 """
 
 import asyncio
 import os
-from collections.abc import Coroutine, Iterator
+import secrets
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -16,7 +19,15 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from .._util.texts import one_line, plain
 from ..agents.needs import mounts_for
-from ..agents.sandboxes.sandbox import CommandResult, SandboxError, SandboxKind, SandboxSpec
+from ..agents.sandboxes.sandbox import (
+    WORKSPACE,
+    CommandResult,
+    Mount,
+    Sandbox,
+    SandboxError,
+    SandboxKind,
+    SandboxSpec,
+)
 from ..agents.snapshot import Snapshot, fill, unpack
 from ..errors import CheckError, SettingsError
 from ..skills.case import SandboxNeeds, WorkspaceFile
@@ -31,6 +42,10 @@ _DEFAULT_SECONDS: Final = 60.0
 _MOST_SECONDS: Final = 3600.0
 _SETUP_SECONDS: Final = 120.0  # seconds
 _SHOWN: Final = 160  # characters of the output
+_ENDED_EARLY: Final = 97  # exit status of a check that the agent's code ended
+_GUARD: Final = "/guard"  # a folder for Python, which loads what is in it first
+_LAST_WORD: Final = b"UPSKILL_LAST_WORD"  # stands in hidden files for a word that none can know
+_NO_LAST_WORD: Final = "it ended without its last word"
 
 
 class CommandForm(ConditionsForm):
@@ -46,7 +61,13 @@ class CommandForm(ConditionsForm):
     hidden_files: dict[Annotated[Text, AfterValidator(relative)], TextOrFile] | None = Field(
         None,
         description="Files that the agent must not see, added first: path → text, or path → "
-        '{"file": "path in the skill\'s folder"}.',
+        '{"file": "path in the skill\'s folder"}. The text UPSKILL_LAST_WORD in them becomes a '
+        "word that the output must have.",
+    )
+    keep: list[Annotated[Text, AfterValidator(relative)]] | None = Field(
+        None,
+        description="Files of the agent that would be left out because they can steer the hidden "
+        "ones, such as conftest.py, and may stay.",
     )
 
 
@@ -88,7 +109,8 @@ def _command_check(form: CommandForm, folder: Path | None) -> CommandCheck:
         raise ValueError(f"{quoted(form.run)}: with any exit status, every answer would pass")
     hidden_files = (form.hidden_files or {}).items()
     hidden = tuple(_hidden(path, text, folder) for path, text in hidden_files)
-    return CommandCheck(WorkspaceCommand(form.run, form.timeout, hidden), form.exit, output)
+    command = WorkspaceCommand(form.run, form.timeout, hidden, tuple(form.keep or ()))
+    return CommandCheck(command, form.exit, output)
 
 
 def _hidden(path: str, content: str | FileOfSkill, folder: Path | None) -> WorkspaceFile:
@@ -112,15 +134,21 @@ def _command(context: CheckContext) -> Iterator[Result]:
         if check.exit is not None:
             passed, reason = _ended(ran, check)
             tail = one_line(text[-10 * _SHOWN :], None)[-_SHOWN:] if not passed else ""
+            left_out = "" if passed else ", ".join(context.workspace.left_out(check.command))
+            reason += f"; left out: {one_line(left_out, 60)}" if left_out else ""
             yield passed, f"{name}: {reason}{f'; it said: …{tail}' if tail else ''}"
         for condition in check.output:
             for passed, reason in results_in(text, "its output", condition, context):
-                yield passed, f"{name}: {reason}"
+                yield passed and not ran.problem, f"{name}: {ran.problem or reason}"
 
 
 def _ended(ran: CommandResult, check: CommandCheck) -> Result:
     if ran.timed_out:
         return False, f"no end within {plain(check.command.timeout)} s"
+    if ran.problem:
+        return False, ran.problem
+    if ran.exit == _ENDED_EARLY and check.exit == 0:
+        return False, "the agent's code ended it before its own end"
     passed = ran.exit == check.exit
     return passed, ran.status if passed else f"{ran.status}, not {check.exit}"
 
@@ -151,23 +179,53 @@ async def _ran(
     kind: SandboxKind, image: str, needs: SandboxNeeds, packed: bytes, command: WorkspaceCommand
 ) -> CommandResult:
     async with asyncio.timeout(command.timeout + _SETUP_SECONDS):
-        spec = SandboxSpec(await mounts_for(needs), image=image)
+        guard = Mount(str(Path(__file__).parent / "guard"), _GUARD)
+        spec = SandboxSpec((*await mounts_for(needs), guard), image=image)
+        word = secrets.token_hex(8).encode()
+        hidden = tuple(replace(f, data=f.data.replace(_LAST_WORD, word)) for f in command.hidden)
         sandbox = await kind.open(spec)
         try:
-            await fill(sandbox, _with_hidden(unpack(packed), command.hidden))
-            return await sandbox.run(command.run, timeout=command.timeout)
+            await fill(sandbox, _with_hidden(unpack(packed), hidden, command.left_out))
+            # An image may have a PYTHONPATH of its own.
+            path = f'export PYTHONPATH="{sandbox.path(_GUARD)}${{PYTHONPATH:+:$PYTHONPATH}}"\n'
+            env = _environment(sandbox, hidden)
+            ran = await sandbox.run(path + command.run, timeout=command.timeout, env=env)
         finally:
             await sandbox.close()
+        if hidden == command.hidden or word in ran.output:
+            return replace(ran, output=ran.output.replace(word, b""))
+        return replace(ran, problem=_NO_LAST_WORD)
 
 
-def _with_hidden(snapshot: Snapshot, hidden: tuple[WorkspaceFile, ...]) -> Snapshot:
-    """Hidden files replace whatever the agent left in their place."""
+def _environment(sandbox: Sandbox, hidden: tuple[WorkspaceFile, ...]) -> dict[str, str]:
+    """By which Python, pytest and git read nothing of the agent's that they were not told to."""
+    env = {
+        "PYTHONSAFEPATH": "1",
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONPYCACHEPREFIX": sandbox.path("/tmp/pycache"),  # not the agent's bytecode
+        "UPSKILL_ENDED_EARLY": str(_ENDED_EARLY),
+        "UPSKILL_WORKSPACE": sandbox.path(WORKSPACE),
+        "UPSKILL_HIDDEN": "\n".join(file.path for file in hidden),
+        **{"GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "false"},
+        "GIT_CONFIG_COUNT": "1",
+    }
+    return {**env, "PYTEST_ADDOPTS": "-o addopts= -p upskill_pytest"} if hidden else env
+
+
+def _with_hidden(
+    snapshot: Snapshot, hidden: tuple[WorkspaceFile, ...], left_out: Sequence[str] = ()
+) -> Snapshot:
+    """Hidden files replace what the agent left in their place, or what Python prefers to them."""
     taken = {file.path for file in hidden}
+    modules = tuple(path.removesuffix("py") for path in taken if path.endswith(".py"))
     above = {path[:at] for path in taken for at, letter in enumerate(path) if letter == "/"}
 
     def is_free(path: str, *, folder: bool = False) -> bool:
-        is_below = any(path.startswith(f"{hidden_path}/") for hidden_path in taken)
-        return path not in taken and not is_below and (folder or path not in above)
+        packages = [module[:-1] for module in modules]
+        is_below = any(path.startswith(f"{place}/") for place in (*taken, *packages))
+        is_module = path.endswith((".so", ".pyd", ".pyc")) and path.startswith(modules)
+        free = path not in taken and path not in left_out and not is_below and not is_module
+        return free and (folder or path not in above)
 
     return Snapshot(
         (*(file for file in snapshot.files if is_free(file.path)), *hidden),

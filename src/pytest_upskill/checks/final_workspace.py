@@ -15,6 +15,12 @@ from ..skills.case import WorkspaceFile
 from ..trials.answer import Answer, AnswerFile
 
 _ANY_DEPTH: Final = "**"
+# Files by which an agent could decide how hidden tests end.
+_STEERING: Final = (
+    *("conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini"),
+    *("sitecustomize.py", "usercustomize.py", ".npmrc"),
+)
+_BEFORE_MAKEFILE: Final = ("GNUmakefile", "makefile")  # make reads these first
 _MOST_NAMED: Final = 3
 _NOT_KEPT: Final = (
     "the workspace was not kept, so no command can be run in it: it is too large, or the answer "
@@ -31,6 +37,8 @@ class WorkspaceCommand(NamedTuple):
     run: str
     timeout: float
     hidden: tuple[WorkspaceFile, ...] = ()
+    keep: tuple[str, ...] = ()  # files of the agent that may steer it
+    left_out: tuple[str, ...] = ()  # files of the agent that must not
 
 
 class Workspace:
@@ -46,6 +54,8 @@ class Workspace:
     ) -> None:
         self._answer = answer
         self._start = () if has_setup else start  # a setup may change them
+        self._given = {file.path: file for file in start}
+        self._has_setup = has_setup
         self._run = run
         self._ran = dict[WorkspaceCommand, CommandResult]()
 
@@ -103,8 +113,34 @@ class Workspace:
                 raise CheckError("there is no sandbox to run a command in")
             if not self._answer.workspace:
                 raise CheckError(_NOT_KEPT)
-            self._ran[command] = self._run(self._answer.workspace, command)
+            left_out = self.left_out(command)
+            given = tuple(self._given[path] for path in left_out if path in self._given)
+            whole = command._replace(hidden=(*given, *command.hidden), left_out=left_out)
+            self._ran[command] = self._run(self._answer.workspace, whole)
         return self._ran[command]
+
+    def left_out(self, command: WorkspaceCommand) -> tuple[str, ...]:
+        """Files of the agent that would steer a command with hidden files."""
+        if not command.hidden or not self._snapshot:
+            return ()
+        hidden = {file.path for file in command.hidden}
+        ours = {file.path for file in self._snapshot.files if self._is_from_start(file)}
+        paths = {file.path for file in self._snapshot.files}
+        paths |= {link.path for link in self._snapshot.links}
+
+        def steers(path: str) -> bool:
+            folder, name = path[: -len(PurePosixPath(path).name)], PurePosixPath(path).name
+            before = name in _BEFORE_MAKEFILE and f"{folder}Makefile" in hidden
+            return before or name in _STEERING
+
+        return tuple(sorted(filter(steers, paths - ours - hidden - {*command.keep})))
+
+    def _is_from_start(self, file: WorkspaceFile) -> bool:
+        if (given := self._given.get(file.path)) and given.data == file.data:
+            return True
+        if not self._has_setup or len(self.touched) >= MOST_CHANGED_FILES:
+            return False
+        return file.path not in {touched.path for touched in self.touched}
 
     def matching(self, pattern: str) -> list[AnswerFile]:
         return [file for path, file in sorted(self.files.items()) if matches(path, pattern)]

@@ -78,6 +78,7 @@ class CommandResult:
     cut: int = 0  # bytes
     timed_out: bool = False
     seconds: float = 0.0
+    problem: str = ""  # why its exit status does not count
 
     @property
     def status(self) -> str:

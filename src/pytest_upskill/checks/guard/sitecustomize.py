@@ -1,0 +1,161 @@
+"""Started with every Python program of a ``command`` check, before its first line.
+
+The check's own program and the agent's code run in one process. Here the agent's files shadow no
+installed module, and a program of the check that ends because of the agent's code, before its own
+end, has failed. The agent's own programs run as they would elsewhere.
+
+It runs on the Python of any image, so its syntax is old; it can't import the package.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import threading
+from importlib.machinery import PathFinder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+_ENDED_EARLY = int(os.environ["UPSKILL_ENDED_EARLY"])  # the exit status
+_NATIVE_ENDS = ("_exit", "_Exit", "exit", "quick_exit", "execv", "execve", "execvp", "syscall")
+_WORKSPACE = os.path.realpath(os.environ["UPSKILL_WORKSPACE"])
+_HIDDEN = frozenset(
+    os.path.join(_WORKSPACE, path) for path in os.environ["UPSKILL_HIDDEN"].split("\n")
+)
+_HIDDEN_MODULES = {
+    os.path.basename(path)[: -len(".py")]: os.path.dirname(path)
+    for path in _HIDDEN
+    if path.endswith(".py")
+}
+_INSTALLED = [
+    path for path in sys.path if path and not os.path.realpath(path).startswith(_WORKSPACE)
+]
+_PID = os.getpid()
+_end_now = os._exit
+_SystemExit = SystemExit
+_CODE: Any = SystemExit.__dict__["code"]
+
+
+def _is_of_agent(file: str) -> bool:
+    path = os.path.realpath(file)
+    return path.startswith(_WORKSPACE + os.sep) and path not in _HIDDEN
+
+
+def _ended_by(what: str) -> NoReturn:
+    """Say so, and end with a status that no check takes for success."""
+    sys.stdout.flush()
+    sys.stderr.write(f"\n{what} of the agent's code ended the check before its own end\n")
+    sys.stderr.flush()
+    _end_now(_ENDED_EARLY)
+
+
+class _InstalledFirst:
+    """Hidden files come first, then what is installed, then what else is on the path."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
+        if path is not None:
+            return None
+        if name in _HIDDEN_MODULES:
+            return PathFinder.find_spec(name, [_HIDDEN_MODULES[name]], target)
+        return PathFinder.find_spec(name, _INSTALLED, target)
+
+
+class _FolderLast:
+    """What Python has on its path without PYTHONSAFEPATH; but there, tools look for plugins."""
+
+    folder = _WORKSPACE
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
+        return None if path is not None else PathFinder.find_spec(name, [cls.folder], target)
+
+
+class _Exit(_SystemExit):
+    """``SystemExit``; one that the agent's code raised must not be the end of the check."""
+
+    _of_agent = False
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._of_agent = _is_of_agent(sys._getframe(1).f_code.co_filename)
+
+    @property
+    def code(self) -> Any:
+        code = _CODE.__get__(self)
+        if self._of_agent and not code and os.getpid() == _PID:
+            try:
+                sys._getframe(1)
+            except ValueError:  # nobody caught it: the interpreter asks for the exit status
+                _ended_by("SystemExit")
+        return code
+
+    @code.setter
+    def code(self, value: Any) -> None:
+        _CODE.__set__(self, value)
+
+
+def _exit(status: Any = None) -> NoReturn:
+    error = _Exit(status)
+    error._of_agent = _is_of_agent(sys._getframe(1).f_code.co_filename)
+    raise error
+
+
+def _leave(status: int) -> NoReturn:
+    if status == 0 and os.getpid() == _PID:
+        _ended_by("os._exit(0)")
+    _end_now(status)
+
+
+def _audit(event: str, args: Any) -> None:
+    if event == "os.exec" or (event == "ctypes.dlsym" and args[1] in _NATIVE_ENDS):
+        frame: Any = sys._getframe(1)
+        in_thread = threading.current_thread() is not threading.main_thread()
+        while frame and not in_thread and not _is_of_agent(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame and os.getpid() == _PID:
+            _ended_by(event)
+
+
+def _watch() -> None:
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), _InstalledFirst)
+    sys.meta_path.append(_FolderLast)
+    _Exit.__module__, _Exit.__name__, _Exit.__qualname__ = "builtins", "SystemExit", "SystemExit"
+    changes: Any = (
+        (builtins, "SystemExit", _Exit),
+        (builtins, "exit", _exit),
+        (builtins, "quit", _exit),
+        (sys, "exit", _exit),
+        (os, "_exit", _leave),
+        (sys.modules["posix"], "_exit", _leave),
+    )
+    for module, name, value in changes:
+        setattr(module, name, value)
+    if hasattr(sys, "addaudithook"):
+        sys.addaudithook(_audit)
+
+
+def _start() -> None:
+    program = sys.argv[0] if getattr(sys, "argv", None) else ""
+    folder = os.getcwd()
+    if program == "-m":
+        words = getattr(sys, "orig_argv", [])
+        name = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
+        top = name.split(".")[0]
+        of_agent = bool(name) and top not in _HIDDEN_MODULES
+        of_agent = of_agent and not PathFinder.find_spec(top, _INSTALLED)
+    else:
+        of_agent = program not in ("", "-", "-c") and _is_of_agent(program)
+        if os.path.isfile(program):
+            folder = os.path.dirname(os.path.realpath(program))
+    if of_agent:
+        sys.path.insert(0, folder)  # as without PYTHONSAFEPATH
+    else:
+        _FolderLast.folder = folder
+        _watch()
+
+
+_start()
