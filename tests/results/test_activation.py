@@ -9,6 +9,7 @@ from pytest_upskill.results.gates import gate_reasons
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import wilson
+from pytest_upskill.trials.answer import STOPPED
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.transcript import UNTOLD
 from support.agent_runs import Opens, agent_run
@@ -208,6 +209,42 @@ def test_nothing_is_said_of_the_text_if_those_who_opened_it_may_be_helped(
     ).verdicts
     assert verdict.word == NO_EFFECT
     assert ("did not help" in verdict.sentence) is advised
+
+
+@pytest.mark.parametrize("end", ["silent", "limit"])
+@pytest.mark.parametrize("opens", [ALL, NONE])
+@pytest.mark.parametrize(
+    ("skill", "baseline", "is_model"),
+    [(10, 10, True), (5, 6, True), (10, 4, False), (4, 10, False)],
+)
+def test_arms_that_both_have_no_end_point_to_the_model(
+    end: str, opens: Opens, skill: int, baseline: int, is_model: bool
+) -> None:
+    results = agent_run(cases=10, passes=lambda *_: False, opens=opens)
+
+    def done(record: Record) -> Record:
+        most = skill if record.arm == "skill" else baseline
+        if int(record.case.removeprefix("case-")) >= most:
+            return record
+        if end == "silent":
+            return replace(record, output="<think>Again.</think>")
+        why = f"{STOPPED} limit of 30 turns"
+        return replace(record, checks=tuple(replace(grade, reason=why) for grade in record.checks))
+
+    (verdict,) = replace(results, records=tuple(map(done, results.records))).verdicts
+    assert ("points to the model" in verdict.sentence) is is_model
+    assert ("description" in verdict.sentence) is (opens is NONE and not is_model)
+    if is_model:
+        shares = f"{skill} of 10 trials with it and {baseline} of 10 trials without it"
+        assert shares in verdict.sentence
+        assert "its text" not in verdict.sentence
+
+
+def test_a_model_that_calls_no_tool_is_looked_at_before_the_description() -> None:
+    never = Activation(0, 4, (0.0,), tool_calls=0)
+    assert "calls tools before" in activation_words(never, None, None, None)
+    results = agent_run(cases=4, opens=NONE)
+    assert activation(results).tool_calls > 0
 
 
 def test_skills_that_were_opened_instead_are_named() -> None:

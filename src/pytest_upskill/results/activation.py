@@ -33,6 +33,7 @@ class Activation:
     shares: tuple[float, ...]  # of the trials of each sample
     untold: int = 0  # trials in which the model did not know that there is such a skill
     instead: tuple[tuple[str, int], ...] = ()  # other skills that were opened, and in how many
+    tool_calls: int = 1  # of all arms
 
     @property
     def rate(self) -> float:
@@ -66,6 +67,12 @@ def activation_of(samples: Samples) -> Activation | None:
         ),
         untold=sum(map(_untold, all_runs)),
         instead=_instead(all_runs),
+        tool_calls=sum(
+            record.activity.tool_calls
+            for run in all_runs
+            for record in run.values()
+            if record.activity
+        ),
     )
 
 
@@ -100,6 +107,11 @@ def activation_words(
             return (
                 f"never opened in {trials}, as the agent never told its model of it: this version "
                 "of the agent may know no skills, or not take this one"
+            )
+        if not activation.tool_calls:
+            return (
+                f"never opened in {trials}, and no tool was called at all, with or without it: see "
+                "that this model calls tools before you work on the description"
             )
         return (
             f"never opened in {trials}{_opened_instead(activation)}, so this says nothing of its "

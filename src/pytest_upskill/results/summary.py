@@ -49,6 +49,7 @@ class ArmSummary:
     asked: int = 0  # trials, those without an answer too
     errored: int = 0
     passed: int = 0
+    unfinished: int = 0  # of those that failed: at a limit, or without a word
     retries: int = 0  # questions that were asked again after errors
     score_variance: float | None = None  # of the runs of one case
     turns: float | None = None
@@ -126,6 +127,12 @@ class Summary(WithPair):
     def incomplete(self) -> bool:
         """Whether answers are missing, or can't be compared: the others don't tell."""
         return bool(self.errored or self.not_run or not self.by_case or self.why_withheld)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether at least half of the trials have no end, with the skill and without it."""
+        arms = [self.arm(BASELINE), self.arm(SKILL)]
+        return all(2 * arm.unfinished >= arm.asked - arm.errored > 0 for arm in arms)
 
     @property
     def lift(self) -> float | None:
@@ -478,6 +485,7 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> 
         asked=len(records),
         errored=sum(record.outcome == "errored" for record in records),
         passed=sum(record.outcome == "passed" for record in records),
+        unfinished=sum(record.is_unfinished for record in records),
         retries=sum(record.retries for record in records),
         score_variance=variance(scores) if len(scores) > 1 else None,
         turns=_mean([r.activity.turns if r.activity else None for r in answers]),

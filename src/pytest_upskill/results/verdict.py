@@ -192,9 +192,25 @@ def _sentence(
         parts.append(f"after {row.runs} of {counted(row.most_runs, 'run')}")
     used = row.activation
     opened = activation_words(used, word, over.lift if over else None, effect) if used else ""
+    untold = used and used.untold == used.trials
+    if row.unfinished and word != "helps" and not untold:
+        opened = "; ".join([*([used.opened] if used else []), _unfinished(row)])
+        outlook = ""
     if used and not used.count:
         outlook = ""  # no number of such cases would tell
     return "; ".join(filter(None, [", ".join(parts), opened, outlook]))
+
+
+def _unfinished(row: Summary) -> str:
+    """That the model fails, whatever the skill says."""
+    shares = [
+        f"{arm.unfinished:,} of {counted(arm.asked - arm.errored, 'trial')} {name} it"
+        for name, arm in (("with", row.arm(SKILL)), ("without", row.arm(BASELINE)))
+    ]
+    return (
+        f"{' and '.join(shares)} ended at a limit or without a word, which points to the model, "
+        "not to the skill: take a stronger one, or raise the limit, before you work on the skill"
+    )
 
 
 def _arm_counts(row: Summary) -> list[str]:

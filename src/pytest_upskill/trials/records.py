@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from .._util.json_forms import Amount, Flag, Seconds, Share, Time, Whole, form_of, json_values
-from .answer import Answer, AnswerFile, Usage
+from .answer import STOPPED, Answer, AnswerFile, Usage
 from .answer_times import are_apart
 from .arm import ArmName
 from .subject import CHAT, SkillOnSubject, WithPair
@@ -82,6 +82,13 @@ class Record(WithPair):
         if self.input_tokens is None or self.output_tokens is None:
             return None
         return self.input_tokens + self.output_tokens
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it failed without an end: at a limit of the agent, or without a word."""
+        stopped = any(grade.reason.startswith(STOPPED) for grade in self.checks)
+        silent = self.output is not None and Answer(self.output).is_empty
+        return self.outcome == "failed" and (stopped or silent)
 
     def brief(self) -> "Record":
         """Without the transcript and the contents of files, which can be megabytes."""

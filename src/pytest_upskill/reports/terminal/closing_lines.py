@@ -270,6 +270,8 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
     elif word == "incomplete":
         possible = span(*row.possible_lift) if row.possible_lift else ""
         yield _Phrase(_BADNESS[word], f"{word} on", model, possible, f"({missing_words(row)})")
+    elif row.unfinished and word != "helps":
+        yield _Phrase(_CLOSED, "unfinished with it and without on", model)
     elif row.activation and not row.activation.count:
         yield _Phrase(_CLOSED, "never opened by", model)
     elif word == "not needed":
