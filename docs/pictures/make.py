@@ -10,28 +10,26 @@ from pathlib import Path
 from typing import Final
 
 from support.terminal import run_on_terminal
-from terminal_svg import animated_svg, terminal_svg
+from terminal_svg import terminal_svg
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 PRICES: Final = {"small": "0.10 0.40", "medium": "1.00 5.00", "large": "5.00 25.00"}
 ALL: Final = "--model small --model medium --model large"
 COMMANDS: Final = {
-    "summary-120": (120, f"pytest --skill skills/wick {ALL} --skill-runs 3 --tb=no --no-header"),
+    "run": (80, "pytest --skill skills/wick --model medium --model large --skill-runs 3"),
+    "summary-120": (120, f"pytest --skill skills/wick {ALL} --skill-runs 3 --tb=no"),
     "failure-120": (
         120,
-        "pytest --skill skills/wick --model small --skill-runs 3 -k undo-command --no-header",
+        "pytest --skill skills/wick --model small --skill-runs 3 -k undo-command",
     ),
 }
-RUN: Final = "pytest --skill skills/wick --model small --model large --skill-runs 3"  # README
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder)
         _make_project(project)
-        written = f"$ {RUN}\r\n" + _run(project, RUN, 80, PYTEST_ADDOPTS="--tb=no --no-header")
-        (HERE / "run.svg").write_text(animated_svg(written, 80, f"Output of {RUN}"), "utf-8")
         for name, (columns, command) in COMMANDS.items():
             written = f"$ {command}\r\n" + _run(project, command, columns)
             text = terminal_svg(written, columns, f"Output of {command}")
@@ -48,6 +46,7 @@ def _make_project(project: Path) -> None:
     prices = [f"{name} {price}" for name, price in PRICES.items()]
     lines = [
         "[pytest]",
+        "addopts = --no-header",
         "skill_max_cost = 1",
         "skill_prices =",
         *(f"    {line}" for line in prices),
@@ -55,10 +54,10 @@ def _make_project(project: Path) -> None:
     (project / "pytest.ini").write_text("\n".join(lines), encoding="utf-8")
 
 
-def _run(project: Path, command: str, columns: int, **settings: str) -> str:
+def _run(project: Path, command: str, columns: int) -> str:
     kept = {name: os.environ[name] for name in os.environ.keys() - {"CI", "NO_COLOR", "COLUMNS"}}
     path = f"{Path(sys.executable).parent}:{kept['PATH']}"
-    environ = {**kept, "PATH": path, "TERM": "xterm-256color", **settings}
+    environ = {**kept, "PATH": path, "TERM": "xterm-256color"}
     return run_on_terminal(shlex.split(command), project, environ, 24, columns)
 
 

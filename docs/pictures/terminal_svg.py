@@ -24,48 +24,10 @@ _COLOURS: Final = {
 }
 
 
-_TYPED: Final = 0.03  # seconds per character of the command
-_DOTS: Final = 1.5  # seconds for a row of dots
-_ROW: Final = 0.1  # seconds between other rows
-# Without motion everything is there from the start: rows only start hidden if they move.
-_STYLE: Final = """<style>
-@media (prefers-reduced-motion: no-preference) {
-  .row { animation: appear 0.01s backwards }
-  .cover { animation: uncover backwards }
-}
-.cover { opacity: 0 }
-@keyframes appear { from { opacity: 0 } }
-@keyframes uncover { from { opacity: 1 } to { opacity: 1; transform: translateX(100%) } }
-</style>"""
-
-
 def terminal_svg(written: str, columns: int, title: str) -> str:
     """Render everything written to a terminal, including escape sequences."""
     rows = _rows(written, columns)
     return _drawn([line for y, row in enumerate(rows) for line in _line(row, y)], rows, title)
-
-
-def animated_svg(written: str, columns: int, title: str) -> str:
-    """The same, row after row as in a run, once: the command is typed, and dots come one by one."""
-    rows, lines, now = _rows(written, columns), [_STYLE], 0.5
-    for y, row in enumerate(rows):
-        text = "".join(cell.data for cell in row).rstrip()
-        seconds = _TYPED * len(text) if y == 0 else _DOTS if text.endswith("%]") else 0.0
-        lines.append(f'<g class="row" style="animation-delay:{now:.2f}s">')
-        lines += _line(row, y)
-        if seconds:
-            lines.append(_cover(y, len(row), now, seconds))
-        lines.append("</g>")
-        now += max(seconds + 0.5 if seconds else 0, _ROW)
-    return _drawn(lines, rows, title)
-
-
-def _cover(y: int, columns: int, start: float, seconds: float) -> str:
-    """A rectangle that leaves the row to the right, character by character."""
-    place = f'x="{_MARGIN:g}" y="{_MARGIN + y * _HIGH:g}" width="{columns * _WIDE:g}"'
-    when = f"animation-delay:{start:.2f}s;animation-duration:{seconds:.2f}s"
-    how = f"animation-timing-function:steps({columns});transform-box:fill-box"
-    return f'<rect class="cover" {place} height="{_HIGH}" fill="{_BEHIND}" style="{when};{how}"/>'
 
 
 def _rows(written: str, columns: int) -> list[list[Any]]:
