@@ -91,6 +91,7 @@ REFUSED: list[tuple[ProtocolName, Json, str]] = [
         {"type": "image", "source": [URL_IMAGE]},
         "messages.content.source of a wrong form",
     ),
+    ("gemini", {"inlineData": {"data": EVIL}}, "contents.parts.inlineData.data of a wrong form"),
     ("messages", {"type": "text", "text": {"url": EVIL}}, "messages.content.text of a wrong form"),
 ]
 ITEMS: list[tuple[Json, str]] = [

@@ -26,10 +26,8 @@ from .allowlist import (
 
 Forms = Mapping[str, Form]
 
-
 _CACHE: Forms = {"cache_control": plain("type", "ttl")}
 _SCHEMA: Forms = {**plain("name", "description", "strict"), "schema": SCHEMA}
-
 _PROMPT_CACHE: Forms = {"mode": PLAIN, "ttl": ("30m",)}
 
 # Messages
