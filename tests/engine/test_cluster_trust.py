@@ -4,12 +4,16 @@ import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from pytest_upskill._util.json_forms import form_of
 from pytest_upskill.engine.budget import Allowance
+from pytest_upskill.engine.cluster import brief
 from pytest_upskill.engine.cluster.brief import (
-    MOST_BYTES,
+    MOST_OUTCOME,
     Brief,
     Outcome,
     TrialEvent,
@@ -20,6 +24,7 @@ from pytest_upskill.engine.cluster.brief import (
 )
 from pytest_upskill.engine.cluster.cluster import Cluster
 from pytest_upskill.engine.cluster.dispatch import DispatchedTrial
+from pytest_upskill.engine.cluster.unpickling import read_all, read_data_only
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.transcript import ToolCall
 from support.dask_processes import DaskProcesses, dask_processes
@@ -27,7 +32,7 @@ from support.trials import trial_question
 
 # Runs before a worker does: its trials attack as the question says.
 _HOSTILE = """
-import copyreg, json, pickle, sys
+import copyreg, json, pickle, secrets, sys
 from types import SimpleNamespace
 if "Worker" in " ".join(sys.orig_argv):
     from distributed import get_worker
@@ -71,6 +76,12 @@ if "Worker" in " ".join(sys.orig_argv):
             return Evil()
         if attack == "an exception":
             raise EvilError
+        if attack.startswith("large"):  # read by another thread
+            global CODE
+            CODE += "#" + secrets.token_hex(6_000_000)
+            if attack == "large exception":
+                raise EvilError
+            return Evil()
         if attack == "a type":
             return OfEvilType(b"{{}}")
         if attack == "too much":
@@ -114,8 +125,8 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
 
 @pytest.fixture(scope="module")
 def cluster(dask: DaskProcesses) -> Iterator[Cluster]:
-    brief = Brief("r", {}, {}, {}, {"fake": 50}, "auto", None, 1, 1, 1)
-    cluster = Cluster(dask.address, brief)
+    run = Brief("r", {}, {}, {}, {"fake": 50}, "auto", None, 1, 1, 1)
+    cluster = Cluster(dask.address, run)
     try:
         assert cluster.prepare() == {"fake": "1"}
         assert "worker berta: it failed, and its log says why" in cluster.lines[1]
@@ -135,6 +146,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("an object", "sent no outcome: it is no data"),
         ("an exception", r"its worker anna\x1b[2J was lost or failed, 1 time"),
+        ("large object", "sent no outcome: it is no data"),
+        ("large exception", "was lost or failed, 1 time"),
         ("a type", "the cluster did not carry it out"),
         ("too much", "bytes (limit 67,108,864)"),
         ("text", "sent no outcome: it is no data"),
@@ -158,6 +171,33 @@ def test_a_hostile_worker_runs_no_code_here(
         assert outcome.tokens == 3
     assert str(os.getpid()) not in [file.name for file in ran.iterdir()]
     assert "from a worker" not in "".join(capfd.readouterr())
+
+
+class Evil:
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return os.getenv, ("HOME",)
+
+
+def test_dask_unpickles_all_on_other_loops() -> None:
+    """Tests of users may have clusters of their own."""
+    protocol = pytest.importorskip("distributed.protocol")
+    frames = protocol.dumps(
+        {"a": protocol.Serialize(Evil()), "b": protocol.ToPickle(Evil()), "c": 5}
+    )
+
+    async def read(*, data_only: bool) -> object:
+        loop = asyncio.get_running_loop()
+        if data_only:
+            read_data_only(loop)
+        try:
+            return protocol.loads(frames)
+        finally:
+            read_all(loop)
+
+    home = os.environ["HOME"]
+    assert asyncio.run(read(data_only=True)) == {"a": None, "b": None, "c": 5}
+    assert asyncio.run(read(data_only=False)) == {"a": home, "b": home, "c": 5}
+    assert protocol.loads(frames) == {"a": home, "b": home, "c": 5}
 
 
 def test_what_comes_back_is_what_was_sent() -> None:
@@ -198,4 +238,33 @@ def test_a_report_and_an_event_have_limits() -> None:
     event = TrialEvent("t", "anna", "tcp://h:1", Usage(5))
     assert from_worker(TrialEvent, packed(event)) == event
     with pytest.raises(ValueError, match="limit"):
-        from_worker(TrialEvent, b" " * (MOST_BYTES + 1))
+        from_worker(TrialEvent, b" " * 100_000)
+    with pytest.raises(ValueError, match="limit"):
+        outcome_from_worker(b" " * (MOST_OUTCOME + 1))
+
+
+@pytest.mark.parametrize("key", ["files", "transcript", "activity"])
+def test_a_list_of_nonsense_takes_little_memory(key: str) -> None:
+    """An error for each item would take gigabytes."""
+    items = f"[{'1,' * 200_000}1]"
+    value = f'{{"read":{items}}}' if key == "activity" else items
+    data = f'{{"reply":{{"text":"","{key}":{value}}}}}'.encode()
+    with pytest.raises(ValidationError) as caught:
+        form_of(Outcome).validate_json(data)
+    assert caught.value.error_count() < 10
+    with pytest.raises(ValueError, match="it is no Outcome"):
+        outcome_from_worker(data)
+
+
+@pytest.mark.parametrize("item", [b"1,", b'"",', b"[],", b'"a\\"b"[]'])
+def test_too_many_parts_are_not_parsed(item: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brief, "form_of", None)
+    with pytest.raises(ValueError, match="it has too many parts"):
+        outcome_from_worker(item * 2_200_000)
+
+
+def test_a_large_text_is_one_part() -> None:
+    text = 'said "[[{,}]]" \\ and\n' * 200_000
+    assert outcome_from_worker(packed(Outcome(Answer(text)))).reply == Answer(text)
+    with pytest.raises(ValueError, match="it is no Outcome"):
+        outcome_from_worker(b'"' + b'\\"' * 2_000_000)  # a string without an end

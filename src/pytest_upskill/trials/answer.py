@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import Base64Bytes, Field, SkipValidation
 
-from .._util.json_forms import MOST, LenientSeconds, LenientTime, Whole, whole_number
+from .._util.json_forms import MOST, Items, LenientSeconds, LenientTime, Whole, whole_number
 from .._util.keys import without_keys
 from .._util.texts import counted, plain
 from .transcript import Activity, ToolCall, Transcript, joined_activity
@@ -142,7 +142,7 @@ class Answer:
     seconds: LenientSeconds = 0.0  # None if a file does not tell
     stored: _Unwritten[bool] = False
     asked_at: LenientTime = field(default=None, compare=False, kw_only=True)
-    files: tuple[AnswerFile, ...] = field(default=(), kw_only=True)
+    files: Items[AnswerFile] = field(default=(), kw_only=True)
     transcript: Transcript = field(default=(), kw_only=True)
     activity: Activity | None = field(default=None, kw_only=True)  # of an agent
     retries: Whole = field(default=0, kw_only=True)

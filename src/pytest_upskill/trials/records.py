@@ -7,7 +7,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .._util.json_forms import Amount, Flag, Seconds, Share, Time, Whole, form_of, json_values
+from .._util.json_forms import (
+    Amount,
+    Flag,
+    Items,
+    Seconds,
+    Share,
+    Time,
+    Whole,
+    form_of,
+    json_values,
+)
 from .answer import STOPPED, Answer, AnswerFile, Usage
 from .answer_times import are_apart
 from .arm import ArmName
@@ -59,7 +69,7 @@ class Record(WithPair):
     judge_input_tokens: Whole | None = None
     judge_output_tokens: Whole | None = None
     cost: Amount | None = None  # in USD; filled in by the controller, which knows the prices
-    files: tuple[AnswerFile, ...] = ()
+    files: Items[AnswerFile] = ()
     transcript: Transcript = ()
     written_tokens: Whole = 0  # to the provider's cache
     judge_cached_tokens: Whole = 0

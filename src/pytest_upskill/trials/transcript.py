@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from .._util.json_forms import Amount, Flag, Whole
+from .._util.json_forms import Amount, Flag, Items, Whole
 from .._util.keys import without_keys
 from .._util.texts import counted, one_line
 
@@ -36,7 +36,7 @@ class Turn:
     cost: Amount | None = None  # in USD
 
 
-Transcript = tuple[Turn, ...]
+Transcript = Items[Turn]
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Activity:
     turns: Whole = 0  # replies of the model
     tool_calls: Whole = 0
     activated: Flag | None = None  # whether it opened the skill under test; None without one
-    opened: tuple[str, ...] = ()  # names of the skills whose SKILL.md it got to see, in order
-    read: tuple[str, ...] = ()  # other files of the tested skill that it saw, relative to it
-    scripts: tuple[str, ...] = ()  # files of the tested skill that it ran
-    findings: tuple[str, ...] = ()  # what was refused or left out, in words
-    agents: tuple[tuple[str, str], ...] = ()  # who did it: names and versions
+    opened: Items[str] = ()  # names of the skills whose SKILL.md it got to see, in order
+    read: Items[str] = ()  # other files of the tested skill that it saw, relative to it
+    scripts: Items[str] = ()  # files of the tested skill that it ran
+    findings: Items[str] = ()  # what was refused or left out, in words
+    agents: Items[tuple[str, str]] = ()  # who did it: names and versions
 
     @property
     def untold(self) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from secrets import token_hex
@@ -10,7 +11,7 @@ from typing import Annotated, Final, TypeVar
 from pydantic import Field, ValidationError
 
 from ..._util.files import read_file
-from ..._util.json_forms import Amount, Flag, Whole, form_of, json_values
+from ..._util.json_forms import Amount, Flag, Items, Whole, form_of, json_values
 from ..._util.keys import password_of
 from ...errors import Setting
 from ...models import ModelSpec
@@ -26,8 +27,13 @@ from ..budget import Allowance, UnansweredCall
 PACKAGE: Final = "pytest-upskill"
 MEMORY: Final = "upskill-memory"  # megabytes
 CPU: Final = "upskill-cpu"
-# Bytes of what a worker sends: more than all texts, turns and files of a trial that are kept.
-MOST_BYTES: Final = 64 * 2**20
+# Bytes that a worker may send: more than all texts, turns and files of a trial that are kept.
+MOST_OUTCOME: Final = 64 * 2**20
+_MOST_REPORT: Final = 2**16
+# A parsed value takes much more room than its text, unless most of that is in few strings.
+_MOST_STRINGS: Final = 1_000_000
+_MOST_BESIDE_STRINGS: Final = 4 * 2**20  # bytes
+_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|$)', re.DOTALL)
 _MOST_PLACES: Final = 10_000
 
 T = TypeVar("T")
@@ -87,7 +93,7 @@ class Outcome:
     reply: Reply | None  # None: this worker does not know of the run
     tokens: Whole = 0
     usd: Amount = 0.0
-    unanswered: tuple[UnansweredCall, ...] = ()
+    unanswered: Items[UnansweredCall] = ()
     exceeded: Flag = False  # it needed more than its allowance
     trial: str = ""  # as it was sent
 
@@ -107,25 +113,28 @@ def packed(value: object) -> bytes:
     return json.dumps(json_values(value), ensure_ascii=False).encode("utf-8", "replace")
 
 
-def from_worker(kind: type[T], data: object) -> T:
+def from_worker(kind: type[T], data: object, most: int = _MOST_REPORT) -> T:
     """A value that a worker has sent; ValueError if it is not one, or too large."""
     if not isinstance(data, bytes):
         raise ValueError("it is no data")
-    require_size(len(data))
+    require_size(len(data), most)
+    beside, strings = _STRING.subn(b"", data, _MOST_STRINGS)
+    if strings == _MOST_STRINGS or len(beside) > _MOST_BESIDE_STRINGS:
+        raise ValueError("it has too many parts")
     try:
         return form_of(kind).validate_json(data)
     except ValidationError:
         raise ValueError(f"it is no {kind.__name__}") from None
 
 
-def require_size(size: int) -> None:
-    if size > MOST_BYTES:
-        raise ValueError(f"{size:,} bytes (limit {MOST_BYTES:,})")
+def require_size(size: int, most: int = MOST_OUTCOME) -> None:
+    if size > most:
+        raise ValueError(f"{size:,} bytes (limit {most:,})")
 
 
 def outcome_from_worker(data: object) -> Outcome:
     """What came of a trial; ValueError as above."""
-    outcome = from_worker(Outcome, data)
+    outcome = from_worker(Outcome, data, MOST_OUTCOME)
     if isinstance(reply := outcome.reply, Answer):  # only models and stores set these
         reply = replace(reply, stored=False, calls=(), thinking="", raw="", quotas=())
     return replace(outcome, reply=reply)
