@@ -89,9 +89,9 @@ def options(words: list[str]) -> list[str]:
         names = [f"{word} {metavar}" if metavar else word] if option.flags else []
         help, page = option.help_text().replace("%%", "%"), _PAGES.get(word)
         meaning, default = _split_default(f"{help[0].upper()}{help[1:]}.")
-        see = f" See [{_title(page)}]({page})." if page else ""
-        written = "<br>".join(f"`{name}`" for name in [*names, option.ini])
-        lines.append(_cells(written, f"{meaning}{see}", default))
+        first, *others = (f"`{name}`" for name in [*names, option.ini])
+        linked = f"[{first}]({_existing(page)})" if page else first
+        lines.append(_cells("<br>".join([linked, *others]), meaning, default))
     return lines
 
 
@@ -108,14 +108,13 @@ def _cells(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
-def _title(page: str) -> str:
-    """The heading that a link leads to."""
+def _existing(page: str) -> str:
+    """The address of a page, if it has the heading that the address names."""
     name, _, anchor = page.partition("#")
     headings = re.findall(r"^#+ (.+)$", (DOCS / name).read_text("utf-8"), re.M)
-    for heading in headings:
-        if not anchor or anchor_of(heading) == anchor:
-            return str(heading)
-    raise ReferenceError(f"docs/{name} has no heading for #{anchor}")
+    if anchor and anchor not in map(anchor_of, headings):
+        raise ReferenceError(f"docs/{name} has no heading for #{anchor}")
+    return page
 
 
 def anchor_of(heading: str) -> str:
@@ -127,7 +126,7 @@ def commands(_: list[str]) -> list[str]:
     """A table of the commands of ``pytest-upskill``: one line and one example for each."""
     lines = ["| command | purpose | example |", "|---|---|---|"]
     for command in COMMANDS:
-        name = f"[`{command.name}`]({_PAGES[command.name]})"
+        name = f"[`{command.name}`]({_existing(_PAGES[command.name])})"
         lines.append(_cells(name, command.help, f"`{command.example}`"))
     return lines
 

@@ -33,8 +33,9 @@ def test_every_option_is_in_one_table() -> None:
 
 def test_a_row_has_the_key_the_default_and_the_page_of_an_option() -> None:
     (row,) = make_reference.options(["--skill-runs"])[2:]
-    assert row.startswith("| `--skill-runs N`<br>`skill_runs` | Ask every question N times; ")
-    assert row.endswith(" See [Fewer runs](running.md#fewer-runs). | 1 |")
+    names = "| [`--skill-runs N`](running.md#fewer-runs)<br>`skill_runs` |"
+    assert row.startswith(f"{names} Ask every question N times; ")
+    assert row.endswith(" | 1 |")
 
 
 def test_the_help_of_an_option_names_its_default() -> None:
