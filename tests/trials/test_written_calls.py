@@ -89,6 +89,8 @@ FORMS = {
     "a skill by key": '{"skill": "harbour-manifest"}',
     "tags of the tool": "<bash>\n<command>ls</command>\n</bash>",
     "a tag of the tool": "<skill>harbour-manifest</skill>",
+    "a tool that is not there": '<tool_call>\n{"name": "open_file", "arguments": {}}\n</tool_call>',
+    "pythonic": 'bash(command="ls")',
     "prefixed": '{"name": "functions.bash", "arguments": {"command": "ls"}}',
 }
 
@@ -107,14 +109,19 @@ NO_CALLS = {
     "a name in prose": 'The file says {"name": "harbour-manifest"}, which is the package.',
     "a definition": '{"name": "bash", "description": "Run.", "parameters": {"type": "object"}}',
     "a schema": '{"name": "read", "parameters": {"type": "object", "properties": {"path": {}}}}',
-    "another tool": '<tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}</tool_call>',
+    "another tool": 'Like this:\n<tool_call>{"name": "get_weather", "arguments": {}}</tool_call>',
+    "another tool in JSON": '{"name": "get_weather", "arguments": {"city": "Rome"}}',
+    "a tag in prose": "<tool_call> is the tag; the name follows as {...}",
     "within a sentence": f"Agents write {LS} to list files, and get the names back.",
     "between backquotes": f"The tag is `<tool_call>{LS}</tool_call>`, which servers parse.",
     "a tag and a word": "A <tool_call> tag tells the server to list, read or write something.",
     "python": 'import json\n\nwith open("a") as file:\n    data = file.read()\n    list(data)',
+    "calls in code": 'In Python:\n```python\nread(path="a.txt")\nlist(path="b")\n```\nThat is all.',
+    "an address": "See https://example.org/?to=list&from=bash for it.",
     "a call in code": "```python\nresult = shell.read(1)\nbash = 3\n```",
     "XML of a task": "<manifest><list>SM-204 7</list></manifest>",
     "rows": '[{"name": "list", "crates": 3}, {"name": "rope", "crates": 4}]',
+    "rules of a scripted model": f'Write:\n```json\n[\n  {LS},\n  {{"answer": "Yes"}}\n]\n```\nSo.',
     "steps": '{"steps": [{"action": "write", "input": {"path": "a"}}]}',
 }
 
@@ -157,6 +164,13 @@ def test_after_parsed_calls_only_what_is_nothing_else_counts() -> None:
     assert writes_call(f"```json\n{LS}\n```", offer(), TASK, has_called=True)
     assert writes_call(f"Next:\n<tool_call>{LS}</tool_call>", offer(), TASK, has_called=True)
     assert not writes_call('{"name": "bash", "args": {"x": 1}}', offer(), TASK, has_called=True)
+
+
+def test_a_tool_without_a_name_is_no_tool() -> None:
+    nameless = offer("")
+    nameless.add_tools([tool(""), tool("!")])
+    assert not writes_call("<tool_call> is a tag.", nameless, TASK)
+    assert not nameless.has_tool("")
 
 
 def test_without_tools_a_text_is_a_text() -> None:

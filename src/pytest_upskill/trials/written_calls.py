@@ -57,9 +57,9 @@ _GLUE: Final = (
 )
 _INLINE: Final = r"(?<![^`]`)"  # not between backquotes in a line of prose
 _MARKS: Final = re.compile(_INLINE + _MARK, re.IGNORECASE)
+_MARKED_OBJECT: Final = re.compile(rf"(?:{_MARK})\s*[\[{{]", re.IGNORECASE)
 _CLOSED: Final = ("```", ">", "}", "]", ")", '"')
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*[\w-]*[ \t]*$", re.MULTILINE)
-_LINE_START: Final = re.compile(r"(?:^|\n|```\w*)[ \t>*\-\d.\[,]*$")
 _HEAD: Final = re.compile(  # of JSON that is broken, or cut off
     r"\{\s*(?:[\"'](?:id|type)[\"']\s*:\s*[\"'][^\"']{0,100}[\"']\s*,\s*){0,2}"
     rf"[\"'](?P<key>{'|'.join(_NAMES)})[\"']\s*:\s*[\"'](?P<name>[^\"'\n]{{1,200}})[\"']\s*,\s*"
@@ -84,13 +84,14 @@ class Offer:
     def add_tools(self, tools: Iterable[Tool]) -> None:
         for tool in tools:
             key = _plain(tool.name)
-            if key not in self.tools and len(self.tools) < _MOST_NAMES:
+            if key and key not in self.tools and len(self.tools) < _MOST_NAMES:
                 self.tools.add(key)
                 self.arguments[key] = _arguments_of(tool)
 
     def add_skills(self, names: Iterable[str]) -> None:
         for name in names:
-            self.arguments.setdefault(_plain(name), frozenset())
+            if key := _plain(name):
+                self.arguments.setdefault(key, frozenset())
 
     def add(self, other: "Offer") -> None:
         self.tools |= other.tools
@@ -116,7 +117,8 @@ def writes_call(text: str, offer: Offer, task: str, *, has_called: bool = False)
     reply = without_reasoning(text)[:_MOST_TEXT].strip()
     if not reply:  # the server took the call for a part of the reasoning
         return _is_marked(text[-_MOST_TEXT:].strip(), offer)
-    if _is_marked(reply, offer):
+    # If all of it is in a tag, it is no answer, even if there is no such tool.
+    if _is_marked(reply, offer) or (_MARKED_OBJECT.match(reply) and reply.endswith(_CLOSED)):
         return not has_called or reply.endswith(_CLOSED)
     return _is_json_call(reply, offer, task, has_called)
 
@@ -158,7 +160,7 @@ def _is_marked(text: str, offer: Offer) -> bool:
     forms = [
         rf"{_INLINE}<(?:\w{{1,20}}:|｜\w{{1,20}}｜)?(?:function|invoke|tool)"
         rf"(?:=|\s+name=)[\"']?(?:functions\.)?{names}",
-        rf"\bto=(?:functions\.)?{names}",
+        rf"(?:<\|channel\|>\w{{0,20}} to=|\bto=functions\.)(?:functions\.)?{names}",
         rf"^\W{{0,9}}Action:\s*{names}\s*\n\s*\W{{0,9}}Action Input:",
     ]
     if any(re.search(form, text, re.IGNORECASE | re.MULTILINE) for form in forms):
@@ -169,11 +171,12 @@ def _is_marked(text: str, offer: Offer) -> bool:
 def _has_tool_syntax(text: str, name: str, arguments: frozenset[str]) -> bool:
     """``[bash(command="ls")]``, ``<bash><command>ls</command></bash>``, ``<bash>ls</bash>``."""
     tool, keys = _pattern(name), "|".join(map(re.escape, sorted(arguments))) or r"\w+"
-    python = rf"\[?(?:print\()?(?:\w{{1,20}}\.)?{tool}\([ \n]?(?:{keys}) ?= ?[\"'\[{{\d]"
+    python = rf"{tool}\([ \n]?(?:{keys}) ?= ?[\"'\[{{\d]"  # at the start, or it may be an example
     by_tags = rf"<{tool}>\s{{0,9}}<(?:{keys})>"
-    forms = re.compile(rf"^[ \t]*(?:{python}|{by_tags})", re.MULTILINE | re.IGNORECASE)
-    whole = re.compile(rf"<{tool}>[^<]{{1,500}}</{tool}>", re.IGNORECASE)
-    return bool(forms.search(text) or whole.fullmatch(text))
+    whole = rf"<{tool}>[^<]{{1,500}}</{tool}>\Z"
+    within = re.compile(rf"^[ \t]*(?:\[{python}|{by_tags})", re.MULTILINE | re.IGNORECASE)
+    start = re.compile(rf"(?:```\w*\s)?(?:{python}|{whole})", re.IGNORECASE)
+    return bool(within.search(text) or start.match(text))
 
 
 @dataclass(frozen=True)
@@ -192,14 +195,36 @@ def _is_json_call(text: str, offer: Offer, task: str, has_called: bool) -> bool:
     words = set(re.findall(r"\w+", task.casefold()))
     if asks_for_json and any(words.issuperset(call.keys) for call in calls):
         return False
-    around, at = "", 0
-    for call in calls:
-        around, at = around + text[at : call.start], call.end
-    is_alone = not re.search(r"\w", _FENCE.sub("", around + text[at:]))
+    end = calls[-1].end
+    is_alone = _is_only(calls, text, 0, len(text))
     if is_alone or has_called or asks_for_json or len(calls[-1].keys) == 1:
         return is_alone and (all(c.fits for c in calls) or not (has_called or asks_for_json))
-    is_last = not re.search(r"\w", _FENCE.sub("", text[at:]))
-    return any((is_last or c.fits) and _LINE_START.search(text[: c.start]) for c in calls)
+    is_last = not re.search(r"\w", _FENCE.sub("", text[end:]))
+    fences = [fence.span() for fence in _FENCE.finditer(text)]
+    blocks = [
+        (start, stop) for (_, start), (stop, _) in zip(fences[::2], fences[1::2], strict=False)
+    ]
+    return any(
+        (is_last or c.fits) and _is_only(calls, text, *_block_of(c, text, blocks)) for c in calls
+    )
+
+
+def _block_of(call: _JsonCall, text: str, fenced: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """Where the fenced block of a call starts and ends; without one, its lines."""
+    for start, stop in fenced:
+        if start <= call.start < stop:
+            return start, stop
+    stop = text.find("\n", call.end)
+    return text.rfind("\n", 0, call.start) + 1, len(text) if stop < 0 else stop
+
+
+def _is_only(calls: Iterable[_JsonCall], text: str, start: int, stop: int) -> bool:
+    """Whether a part of a text has nothing but calls."""
+    around, at = "", start
+    for call in calls:
+        if start <= call.start < stop:
+            around, at = around + text[at : call.start], call.end
+    return not re.search(r"[^\W\d_]", _FENCE.sub("", around + text[at:stop]))
 
 
 def _json_calls(text: str, offer: Offer) -> Iterator[_JsonCall]:
