@@ -68,6 +68,7 @@ ENDS = {
     "no status": "import sys; sys.exit()",
     "SystemExit": "raise SystemExit",
     "quit": "quit()",
+    "false name": "exec(compile('raise SystemExit', '/usr/lib/x.py', 'exec'))",
     "exec": "import os; os.execv('/bin/true', ['true'])",
     "ctypes": "import ctypes; ctypes.CDLL(None)._exit(0)",
 }
@@ -132,6 +133,15 @@ def test_no_file_of_an_agent_takes_the_place_of_an_installed_or_hidden_one(run: 
     wrong = ran(run, {"sums.py": "def add(a, b): return 0\n", **SHADOWS})
     assert wrong.exit == 1, wrong.output
     result = ran(run, {"sums.py": GOOD, **SHADOWS})
+    assert result.exit == 0, result.output
+
+
+def test_hidden_files_displace_no_module_of_another_folder() -> None:
+    left = {"sums.py": "from helpers import add\n", "helpers.py": GOOD}
+    result = ran(RUNS["script"], left, {**HIDDEN, "tests/helpers.py": ""})
+    assert result.exit == 0, result.output
+    left["sums.py"] = "import helpers\nadd = lambda a, b: 3 if helpers.MINE else 0\n"
+    result = ran(RUNS["script"], left, {**HIDDEN, "helpers.py": "MINE = True"})
     assert result.exit == 0, result.output
 
 

@@ -11,6 +11,8 @@ from ..errors import ResultsError
 from .run import RunResults
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+_SMALL: Final = 16_000_000  # bytes that any file may unpack to
+_MOST_REPETITIVE: Final = 100  # times that a run is larger than its compressed file
 _HINT: Final = "Give a JSON report of a run, or a run from the history."
 
 
@@ -47,4 +49,6 @@ def read_run(file: Path) -> RunResults:
 def unpacked(file: Path) -> bytes:
     """The content of a file, compressed or not; OSError or ValueError if it can't be read."""
     data = read_file(file)
-    return inflated(data, LARGEST) if data.startswith(_GZIP_MAGIC) else data
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    return inflated(data, min(LARGEST, _SMALL + _MOST_REPETITIVE * len(data)))

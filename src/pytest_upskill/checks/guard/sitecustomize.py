@@ -25,53 +25,57 @@ _WORKSPACE = os.path.realpath(os.environ["UPSKILL_WORKSPACE"])
 _HIDDEN = frozenset(
     os.path.join(_WORKSPACE, path) for path in os.environ["UPSKILL_HIDDEN"].split("\n")
 )
-_HIDDEN_MODULES = {
-    os.path.basename(path)[: -len(".py")]: os.path.dirname(path)
-    for path in _HIDDEN
-    if path.endswith(".py")
-}
 _INSTALLED = [
     path for path in sys.path if path and not os.path.realpath(path).startswith(_WORKSPACE)
 ]
-_PID = os.getpid()
-_end_now = os._exit
+_getframe, _getpid, _realpath, _end_now = sys._getframe, os.getpid, os.path.realpath, os._exit
+_PID = _getpid()
 _SystemExit = SystemExit
 _CODE: Any = SystemExit.__dict__["code"]
 
 
 def _is_of_agent(file: str) -> bool:
-    path = os.path.realpath(file)
+    if file.startswith("<"):  # <frozen runpy>, or <string>
+        return False
+    path = _realpath(file)
     return path.startswith(_WORKSPACE + os.sep) and path not in _HIDDEN
+
+
+def _is_called_by_agent(frame: Any) -> bool:
+    """Whether its code is anywhere above; the name of a file alone can be made up."""
+    while frame and not _is_of_agent(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame is not None
+
+
+def _is_hidden(name: str, folder: str) -> bool:
+    return os.path.join(folder, name + ".py") in _HIDDEN
 
 
 def _ended_by(what: str) -> NoReturn:
     """Say so, and end with a status that no check takes for success."""
-    sys.stdout.flush()
-    sys.stderr.write(f"\n{what} of the agent's code ended the check before its own end\n")
-    sys.stderr.flush()
-    _end_now(_ENDED_EARLY)
+    try:
+        sys.stdout.flush()
+        sys.stderr.write(f"\n{what} of the agent's code ended the check before its own end\n")
+        sys.stderr.flush()
+    finally:  # whatever the agent made of these
+        _end_now(_ENDED_EARLY)
 
 
-class _InstalledFirst:
-    """Hidden files come first, then what is installed, then what else is on the path."""
+class _Finder:
+    """Finds a module in these folders, whatever the path is."""
 
-    @classmethod
-    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
-        if path is not None:
-            return None
-        if name in _HIDDEN_MODULES:
-            return PathFinder.find_spec(name, [_HIDDEN_MODULES[name]], target)
-        return PathFinder.find_spec(name, _INSTALLED, target)
+    def __init__(self, folders: list[str]) -> None:
+        self._folders = folders
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        return None if path is not None else PathFinder.find_spec(name, self._folders, target)
 
 
-class _FolderLast:
-    """What Python has on its path without PYTHONSAFEPATH; but there, tools look for plugins."""
-
-    folder = _WORKSPACE
-
-    @classmethod
-    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
-        return None if path is not None else PathFinder.find_spec(name, [cls.folder], target)
+class _HiddenFinder(_Finder):
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        hidden = _is_hidden(name, self._folders[0])
+        return super().find_spec(name, path, target) if hidden else None
 
 
 class _Exit(_SystemExit):
@@ -81,14 +85,14 @@ class _Exit(_SystemExit):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._of_agent = _is_of_agent(sys._getframe(1).f_code.co_filename)
+        self._of_agent = _is_called_by_agent(_getframe(1))
 
     @property
     def code(self) -> Any:
         code = _CODE.__get__(self)
-        if self._of_agent and not code and os.getpid() == _PID:
+        if self._of_agent and not code and _getpid() == _PID:
             try:
-                sys._getframe(1)
+                _getframe(1)
             except ValueError:  # nobody caught it: the interpreter asks for the exit status
                 _ended_by("SystemExit")
         return code
@@ -99,30 +103,30 @@ class _Exit(_SystemExit):
 
 
 def _exit(status: Any = None) -> NoReturn:
-    error = _Exit(status)
-    error._of_agent = _is_of_agent(sys._getframe(1).f_code.co_filename)
-    raise error
+    raise _Exit(status)
 
 
 def _leave(status: int) -> NoReturn:
-    if status == 0 and os.getpid() == _PID:
+    if status == 0 and _getpid() == _PID:
         _ended_by("os._exit(0)")
     _end_now(status)
 
 
 def _audit(event: str, args: Any) -> None:
     if event == "os.exec" or (event == "ctypes.dlsym" and args[1] in _NATIVE_ENDS):
-        frame: Any = sys._getframe(1)
         in_thread = threading.current_thread() is not threading.main_thread()
-        while frame and not in_thread and not _is_of_agent(frame.f_code.co_filename):
-            frame = frame.f_back
-        if frame and os.getpid() == _PID:
+        if (in_thread or _is_called_by_agent(_getframe(1))) and _getpid() == _PID:
             _ended_by(event)
 
 
-def _watch() -> None:
-    sys.meta_path.insert(sys.meta_path.index(PathFinder), _InstalledFirst)
-    sys.meta_path.append(_FolderLast)
+def _watch(folder: str) -> None:
+    """Hidden files come first, then what is installed, the path, and ``folder``.
+
+    The last is on the path without PYTHONSAFEPATH; but there, tools look for plugins.
+    """
+    before = sys.meta_path.index(PathFinder)
+    sys.meta_path[before:before] = [_HiddenFinder([folder]), _Finder(_INSTALLED)]
+    sys.meta_path.append(_Finder([folder]))
     _Exit.__module__, _Exit.__name__, _Exit.__qualname__ = "builtins", "SystemExit", "SystemExit"
     changes: Any = (
         (builtins, "SystemExit", _Exit),
@@ -140,22 +144,21 @@ def _watch() -> None:
 
 def _start() -> None:
     program = sys.argv[0] if getattr(sys, "argv", None) else ""
-    folder = os.getcwd()
+    folder = _realpath(os.getcwd())
     if program == "-m":
         words = getattr(sys, "orig_argv", [])
         name = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
         top = name.split(".")[0]
-        of_agent = bool(name) and top not in _HIDDEN_MODULES
+        of_agent = bool(name) and not _is_hidden(top, folder)
         of_agent = of_agent and not PathFinder.find_spec(top, _INSTALLED)
     else:
         of_agent = program not in ("", "-", "-c") and _is_of_agent(program)
         if os.path.isfile(program):
-            folder = os.path.dirname(os.path.realpath(program))
+            folder = os.path.dirname(_realpath(program))
     if of_agent:
         sys.path.insert(0, folder)  # as without PYTHONSAFEPATH
     else:
-        _FolderLast.folder = folder
-        _watch()
+        _watch(folder)
 
 
 _start()
