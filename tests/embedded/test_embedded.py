@@ -58,9 +58,9 @@ def servers(mark: bytes) -> list[str]:
 
 
 @contextmanager
-def opened() -> Iterator[tuple[Model, asyncio.Runner]]:
+def opened(spec: ModelSpec = SPEC) -> Iterator[tuple[Model, asyncio.Runner]]:
     with asyncio.Runner() as runner:
-        model = runner.run(LOCAL.open(SPEC, 60))
+        model = runner.run(LOCAL.open(spec, 60))
         try:
             yield model, runner
         finally:
@@ -99,6 +99,15 @@ def test_the_anthropic_sdk_talks_to_it_too(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_question_too_long_for_it_says_so() -> None:
     long = dataclasses.replace(QUESTION, system="word " * 10_000)
     with opened() as (model, runner), pytest.raises(ModelError, match="too long for this model"):
+        runner.run(model.ask(long))
+
+
+def test_context_and_threads_are_options() -> None:
+    long = dataclasses.replace(QUESTION, system="word " * 300)
+    small = dataclasses.replace(SPEC, options=(("context", 256), ("threads", 1)))
+    with opened() as (model, runner):
+        assert runner.run(model.ask(long)).usage.input
+    with opened(small) as (model, runner), pytest.raises(ModelError, match="too long"):
         runner.run(model.ask(long))
 
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -48,20 +48,28 @@ OTHER_WAYS: Final = (
 _MODULE: Final = (sys.executable, "-P", "-m")
 _NEEDED: Final = ("xllamacpp", "filelock", "platformdirs")
 _END_SECONDS: Final = 5
+_OPTIONS: Final = {"context": (256, 2**20), "threads": (1, 512)}  # from, to
+_EXAMPLES: Final = {"context": 16384, "threads": 4}
 
 
 class LocalProvider(Provider):
-    """``local`` is the default model, ``local:FILE.gguf`` another one."""
+    """``local`` is the default model, ``local:FILE.gguf`` another one.
+
+    Options may follow: ``local:FILE.gguf?context=16384&threads=4``.
+    """
 
     opening = "starting the embedded model"
+    longer_prompts = "; local:FILE.gguf?context=N takes longer ones"
 
     def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:
-        file = model.folder / Path(model_id).expanduser()
-        if not model_id:
-            if not (path := env.get("PYTEST_UPSKILL_MODEL")):
-                return ModelSpec(model.name, self, LABEL)
+        path, _, words = model_id.partition("?")
+        options = tuple(sorted(_options(model, words).items()))
+        file = model.folder / Path(path).expanduser()
+        if not path:
+            if not (path := env.get("PYTEST_UPSKILL_MODEL", "")):
+                return ModelSpec(model.name, self, LABEL, options=options)
             file = Path(path)
-        return ModelSpec(model.name, self, file.stem, file=str(file))
+        return ModelSpec(model.name, self, file.stem, file=str(file), options=options)
 
     def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
         if not installed():
@@ -80,12 +88,14 @@ class LocalProvider(Provider):
 
     def identity(self, spec: ModelSpec) -> str | None:
         """Identifies a file of weights without reading it."""
+        # Answers are the same with any number of threads.
+        context = [f"context {value}" for name, value in spec.options if name == "context"]
         if not spec.file:
-            return digest("local", FILE_SHA256)
+            return digest("local", FILE_SHA256, *context)
         file = Path(spec.file).resolve()
         stat = file.stat() if file.exists() else None
         state = f" {stat.st_size} {stat.st_mtime_ns}" if stat else ""
-        return digest("local", f"{file}{state}")
+        return digest("local", f"{file}{state}", *context)
 
     def takes_tools(self, spec: ModelSpec) -> bool:
         """The default model never calls tools; another file may."""
@@ -97,8 +107,25 @@ class LocalProvider(Provider):
     async def open(self, spec: ModelSpec, timeout: float) -> Model:
         """Start the model's server and wait until it listens."""
         file = Path(spec.file) if spec.file else weights_file()
-        process, address = await asyncio.to_thread(_start, file)
+        process, address = await asyncio.to_thread(_start, file, spec.options)
         return LocalModel(replace(spec, base_url=f"{address}/v1"), timeout, process)
+
+
+def _options(model: ModelName, words: str) -> dict[str, int]:
+    """What follows the ``?`` of a name."""
+    options = dict[str, int]()
+    for word in filter(None, words.split("&")):
+        name, _, value = word.partition("=")
+        if name not in _OPTIONS or name in options:
+            problem = f'unknown option "{name}"' if name not in _OPTIONS else f'"{name}" twice'
+            raise model.error(one_line(problem, 100), f"Known options: {', '.join(_OPTIONS)}.")
+        fewest, most = _OPTIONS[name]
+        number = int(value) if value.isascii() and value.isdecimal() and len(value) < 10 else 0
+        if not fewest <= number <= most:
+            problem = f"{name} must be a whole number from {fewest} to {most}"
+            raise model.error(problem, f"For example: local:FILE.gguf?{name}={_EXAMPLES[name]}")
+        options[name] = number
+    return options
 
 
 class FetchError(Exception):
@@ -127,17 +154,23 @@ class LocalModel(OpenAIModel):
         self._process = process
 
     def extra(self, question: Question) -> dict[str, Any]:
-        return {"temperature": 0, "seed": question.run, "cache_prompt": False}
+        # With the prompt cache, an answer may depend on what was asked before. But each turn of an
+        # agent sends all turns before it again.
+        is_turn = bool(question.tools) and question.choice is None
+        return {"temperature": 0, "seed": question.run, "cache_prompt": is_turn}
 
     async def close(self) -> None:
         await super().close()
         await asyncio.to_thread(end, self._process)
 
 
-def _start(file: Path) -> tuple[subprocess.Popen[str], str]:
+def _start(
+    file: Path, options: Iterable[tuple[str, int]] = ()
+) -> tuple[subprocess.Popen[str], str]:
+    words = [f"{name}={value}" for name, value in options]
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         process = subprocess.Popen(
-            [*_MODULE, "pytest_upskill.models.local_server", str(file)],
+            [*_MODULE, "pytest_upskill.models.local_server", str(file), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

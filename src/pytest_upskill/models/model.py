@@ -88,6 +88,7 @@ class ModelSpec:
     base_url: str | None = None
     effort: str | None = None  # reasoning effort
     file: str | None = None  # weights of an embedded model, if not the default ones
+    options: tuple[tuple[str, int], ...] = ()  # of an embedded model's server
     by: NamedBy = field(default=NamedBy(), compare=False)
 
     @property
@@ -113,6 +114,7 @@ class Provider(ABC):
     bare: bool = field(default=False, kw_only=True)  # whether the prefix alone names a model
     batches: bool = field(default=False, kw_only=True)  # whether its models have a batch API
     opening: ClassVar[str] = "starting"  # what ``open`` does, in words
+    longer_prompts: ClassVar[str] = ""  # how to have its models take them
 
     def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
         """The model of a name whose part after the prefix is ``model_id``, or SettingsError."""

@@ -204,7 +204,9 @@ def status_error(
     if status == 404:
         return ModelError(problem, f"Check the model's name ({spec.model_id})", fatal=True)
     if status == 413 or (status == 400 and _TOO_LONG.search(message)):
-        return ModelError(problem, "The prompt is too long for this model")
+        return ModelError(
+            problem, f"The prompt is too long for this model{spec.provider.longer_prompts}"
+        )
     if status == 402 or (status in (400, 429) and _is_unpaid(error, message)):
         return ModelError(problem, "Check the plan and the billing of your account", fatal=True)
     if status == 429 and "request too large" in message.lower():
