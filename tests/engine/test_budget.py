@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.errors import spelled
 from pytest_upskill.models.prices import Price
-from pytest_upskill.trials.answer import Usage
+from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.transcript import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question
 
@@ -18,6 +18,7 @@ from pytest_upskill.trials.trial import Question
 LONG = "word" * 1_000
 CALLS = (ToolCall("1", "", LONG),)
 RESULTS = (ToolResult("1", LONG),)
+PRICES = {"m": Price(10, 10, 1)}
 
 
 def question(text: str = "word " * 8, max_output: int = 50) -> Question:
@@ -88,16 +89,49 @@ def test_what_the_server_does_not_say_is_estimated(
     paid: Usage | None, tokens: int, answered: bool
 ) -> None:
     budget = Budget(most_tokens=10)
-    budget.settle(question(), paid, answered=answered)
+    budget.settle(question(), paid, Answer("") if answered else None)
     assert f"({tokens} of 10 tokens" in spelled(budget.refusal(question()) or "")
+
+
+@pytest.mark.parametrize(
+    ("paid", "tokens"),
+    [
+        (Usage(1, 1), 1000 + 2000),
+        (Usage(1, 0), 1000 + 2000),
+        (Usage(), 1000 + 2000),  # the output limit is not what was received
+        (Usage(0, 0), 1000 + 2000),
+        (Usage(799, 1599), 1000 + 2000),
+        (Usage(801, 1601), 801 + 1601),  # as some count prose
+        (Usage(5000, 6000), 5000 + 6000),
+        (Usage(1, 6000), 1000 + 6000),
+    ],
+)
+def test_texts_are_worth_their_length_whatever_a_server_counts(paid: Usage, tokens: int) -> None:
+    budget = Budget(most_tokens=10)
+    answer = Answer(LONG, calls=CALLS)
+    budget.settle(question("word" * 999), paid, answer)  # and a system text
+    assert budget.spent[0] == tokens
+
+
+@pytest.mark.parametrize("usage", [Usage(), Usage(0, 0), Usage(1, 1), Usage(250, None, 250)])
+def test_a_server_that_counts_too_little_gets_no_more_calls(usage: Usage) -> None:
+    def calls(usage: Usage) -> int:
+        budget, number = Budget(most_tokens=10_000, most_cost=1.0, price_of=PRICES.get), 0
+        while not budget.refusal(asked := question("word" * 250, max_output=10)):
+            assert budget.hold(asked)
+            budget.settle(asked, usage, Answer("word" * 250))  # more than the output limit
+            number += 1
+        return number
+
+    assert 0 < calls(usage) <= calls(Usage(251, 250))
 
 
 def test_a_call_without_an_answer_is_kept_with_what_was_paid() -> None:
     budget = Budget()
-    budget.settle(question(), Usage(20, 50, 0), answered=False)
-    budget.settle(question(), Usage(), answered=False)
     budget.settle(question(), Usage(20, 50, 0))
-    budget.settle(question(), None, answered=False)
+    budget.settle(question(), Usage())
+    budget.settle(question(), Usage(20, 50, 0), Answer("word"))
+    budget.settle(question(), None)
     [counted, estimated] = budget.unanswered
     assert (counted.usage, counted.counted) == (Usage(20, 50, 0), True)
     assert estimated.usage.output == 50

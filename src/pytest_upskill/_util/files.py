@@ -27,7 +27,7 @@ _HOUR: Final = 3600.0
 
 def open_file(file: Path) -> BinaryIO:
     """A file to read. OSError if it is a folder, pipe, socket or device, which might never end."""
-    _require_regular(file.stat())  # opening a device may have side effects
+    require_regular(file)  # opening a device may have side effects
     stream = os.fdopen(os.open(file, os.O_RDONLY | _WITHOUT_WAITING), "rb")
     try:
         _require_regular(os.fstat(stream.fileno()))
@@ -62,6 +62,11 @@ def inflated(data: bytes, limit: int = LARGEST) -> bytes:
     return content
 
 
+def require_regular(file: Path) -> None:
+    """OSError if a file is missing, or is something that might never end."""
+    _require_regular(file.stat())
+
+
 def _require_regular(status: os.stat_result) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -84,12 +89,21 @@ def is_stream(file: Path) -> bool:
     return is_standard or file.parts[:2] == ("/", "proc") or (file.exists() and not file.is_file())
 
 
+def open_stream(file: Path) -> BinaryIO:
+    """A pipe or device to write to; OSError if it is a pipe that nobody reads."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _WITHOUT_WAITING
+    stream = os.fdopen(os.open(file, flags, 0o666), "ab")
+    if hasattr(os, "O_NONBLOCK"):
+        os.set_blocking(stream.fileno(), True)  # a reader may be slow
+    return stream
+
+
 def replace_file(file: Path, content: str | bytes) -> None:
     """Write a file atomically, and create its folder: an interrupt leaves the old file."""
     if isinstance(content, str):
         content = without_keys(content).encode("utf-8", "backslashreplace")
     if is_stream(file):
-        with file.open("ab") as stream:
+        with open_stream(file) as stream:
             stream.write(content)
         return
     target = resolved(file)  # a link stays a link
@@ -146,6 +160,8 @@ def why_unwritable(path: Path, *, folder: bool = False) -> str:
         there = there.parent
     try:
         if not folder and there == resolved(path):
+            if is_stream(path) and not path.is_dir():  # opening a pipe could end its reader
+                return "" if os.access(path, os.W_OK) else "can't be written: permission denied"
             with path.open("ab"):
                 return ""
         if not there.is_dir():
@@ -163,6 +179,8 @@ def reason_of(error: OSError) -> str:
     """The message of an OSError as part of a sentence, without its number."""
     if isinstance(error, FileNotFoundError):
         return "no such file or folder"
+    if error.errno == errno.ENXIO:
+        return "a pipe that nobody reads, or a socket"
     return (error.strerror or str(error)).lower()
 
 

@@ -21,7 +21,7 @@ from .._util.files import read_file, reason_of, replace_file
 from .._util.json_forms import FormError, form_of, json_values, read_form
 from .._util.texts import one_line
 from ..errors import ModelError, shown
-from .store import make_folder
+from .store import make_folder, require_database
 
 FOLDER: Final = "batches"
 _DAY: Final = 86_400.0
@@ -60,6 +60,7 @@ class BatchFiles:
         try:
             make_folder(self._folder.parent)
             self._folder.mkdir(exist_ok=True)
+            require_database(self._folder / "lock")
             lock = sqlite3.connect(self._folder / "lock", isolation_level=None, timeout=0)
             while True:
                 try:

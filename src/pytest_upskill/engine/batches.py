@@ -343,7 +343,7 @@ class Batches:
             answer = replace(answer, asked_at=asked_at)
         except ModelError as error:
             paid = None if error.paid is None else replace(Usage(*error.paid), batch=True)
-            self.budget.settle(job.question, paid, answered=False)
+            self.budget.settle(job.question, paid)
             if job.submitted < _MOST_SUBMITTED and _port(lane).adapts(job.question, result):
                 self._gather(lane, job)
             else:
@@ -353,7 +353,7 @@ class Batches:
             self.budget.settle(job.question, None)
             self._settle(job, NoAnswer(adapter_error(lane.name, bug)))
             return False
-        self.budget.settle(job.question, answer.usage)
+        self.budget.settle(job.question, answer.usage, answer)
         lane.answered = True
         is_saved = True
         if is_worth_keeping(job.question, answer):

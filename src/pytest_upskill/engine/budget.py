@@ -13,17 +13,19 @@ later can overrun by more: by the calls in flight at that moment.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from .._util.texts import dollars, plain
 from ..errors import Text
 from ..models.prices import PriceOf, cost
-from ..trials.answer import Usage
+from ..trials.answer import Answer, Usage
+from ..trials.transcript import ToolCall
 from ..trials.trial import Question
 
 _TOKENS_A_BYTE: Final = 0.25  # of English prose; hex and other scripts take more
+_LEAST_A_BYTE: Final = 0.2  # of any text; a server that counts less is not believed
 _MOST_ADDED: Final = 256  # tokens that a server's template adds to a question
 _AMPLE: Final = 10  # times the worst
 
@@ -173,11 +175,11 @@ class Budget:
             return self._tokens_reached(question)
         return self._cost_reached(question)
 
-    def settle(self, question: Question, paid: Usage | None, *, answered: bool = True) -> None:
+    def settle(self, question: Question, paid: Usage | None, answer: Answer | None = None) -> None:
         """Replace what was reserved by what was paid; None is nothing.
 
         What the server doesn't count is estimated. No question has 0 tokens: such a server does
-        not count at all.
+        not count at all. What is sent and received is worth something, whatever it counts.
         """
         if self._is_limited:
             self._release(question)
@@ -188,11 +190,17 @@ class Budget:
         if not counted:
             likely = counts.likely(question)
             paid = replace(paid, input=paid.input or likely[0], output=paid.output or likely[1])
-        counts.learn(question, paid.input or 0, paid.output or 0)
-        spent = self._amount(question, paid)
+        received = _bytes([answer.text, answer.thinking, *_texts_of(answer.calls)]) if answer else 0
+        worth = replace(
+            paid,
+            input=_credible(paid.input, _size(question)),
+            output=_credible(paid.output, received),
+        )
+        counts.learn(question, worth.input or 0, worth.output or 0)
+        spent = self._amount(question, worth)
         self._tokens += spent.tokens
         self._cost += spent.usd
-        if not answered:
+        if answer is None:
             self.unanswered.append(UnansweredCall(question.model, paid, counted))
 
     def lose(self, question: Question, spent: Sequence[Usage]) -> None:
@@ -333,6 +341,12 @@ def _is_counted(usage: Usage) -> bool:
     return bool(usage.input) and usage.output is not None
 
 
+def _credible(tokens: int | None, size: int) -> int:
+    """The tokens of a text of so many bytes: what a server counted, unless that is too few."""
+    counted = tokens or 0
+    return counted if counted >= size * _LEAST_A_BYTE else round(size * _TOKENS_A_BYTE)
+
+
 def _kind(question: Question) -> tuple[str, str]:
     return question.task.agent if question.task else "", question.model
 
@@ -345,6 +359,14 @@ def _size(question: Question) -> int:
     for step in question.steps:
         texts.append(step.raw or step.text)
         if not step.raw:
-            texts += (text for call in step.calls for text in (call.name, call.arguments))
+            texts += _texts_of(step.calls)
         texts += (result.text for result in step.results)
+    return _bytes(texts)
+
+
+def _texts_of(calls: Iterable[ToolCall]) -> list[str]:
+    return [text for call in calls for text in (call.name, call.arguments)]
+
+
+def _bytes(texts: Iterable[str]) -> int:
     return sum(len(text.encode("utf-8", "replace")) for text in texts)

@@ -512,7 +512,7 @@ class Engine:
             reply = NoAnswer(f"{lane.name}: {unexpected(bug)}")
         lane.end_call(job)
         self._in_flight -= 1
-        self.budget.settle(job.question, job.paid, answered=isinstance(reply, Answer))
+        self.budget.settle(job.question, job.paid, reply if isinstance(reply, Answer) else None)
         if reply is not None:
             lane.tried = True
             job.settle(reply)

@@ -25,7 +25,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final
 
-from .._util.files import inflated, replace_file, why_unwritable
+from .._util.files import inflated, reason_of, replace_file, require_regular, why_unwritable
 from .._util.json_forms import MOST_TIME, form_of, parse_limited
 from .._util.texts import counted, digest
 from ..errors import shown
@@ -295,7 +295,9 @@ class Store:
         cause = why_unwritable(self._file)
         if not self._has_room(1):
             cause = "no space left on the disk"
-        return f"{shown(self._file)}: {cause or self._error}"
+        error = self._error
+        cause = cause or (reason_of(error) if isinstance(error, OSError) else str(error))
+        return f"{shown(self._file)}: {cause}"
 
 
 def make_folder(folder: Path) -> None:
@@ -308,6 +310,7 @@ def make_folder(folder: Path) -> None:
 
 def _connected(file: Path) -> sqlite3.Connection:
     make_folder(file.parent)
+    require_database(file)
     connection = _connection(str(file.absolute()))
     try:
         connection.execute("PRAGMA journal_mode=WAL")
@@ -319,7 +322,7 @@ def _connected(file: Path) -> sqlite3.Connection:
                     connection.execute(table)
                 connection.execute(f"PRAGMA user_version={_VERSION}")
             connection.execute("COMMIT")
-        if _version(connection) != _VERSION:
+        if not _is_ours(connection):
             raise _OtherVersion("written by another version of pytest-upskill")
     except sqlite3.Error:
         connection.close()
@@ -332,12 +335,25 @@ def _connected_read_only(file: Path) -> sqlite3.Connection | None:
     log = Path(f"{file}-wal")
     if log.exists() and log.stat().st_size:
         return None  # it would be ignored
+    require_regular(file)
     connection = _connection(f"{file.absolute().as_uri()}?mode=ro&immutable=1")
-    if _version(connection) != _VERSION:
+    if not _is_ours(connection):
         connection.close()
         return None
     connection.execute("PRAGMA temp_store=MEMORY")
     return connection
+
+
+def require_database(file: Path) -> None:
+    """OSError if SQLite would open a pipe, a socket, a device or a folder, and perhaps wait."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        part = Path(f"{file}{suffix}")
+        try:
+            require_regular(part)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise OSError(error.errno, f"{part.name}: {reason_of(error)}") from None
 
 
 def _connection(address: str) -> sqlite3.Connection:
@@ -351,6 +367,14 @@ def _connection(address: str) -> sqlite3.Connection:
 def _version(connection: sqlite3.Connection) -> int:
     [version] = connection.execute("PRAGMA user_version").fetchone()
     return int(version)
+
+
+def _is_ours(connection: sqlite3.Connection) -> bool:
+    """Whether its tables are ours, and nothing else: a view or a trigger may never end."""
+    made = connection.execute(
+        "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    )
+    return _version(connection) == _VERSION and {sql for [sql] in made} == {*_SCHEMA}
 
 
 def _set_aside(file: Path) -> Path:

@@ -340,7 +340,7 @@ class _BudgetedTrials:
             finally:
                 run.release_call()
             if isinstance(reply, Answer):
-                trial.budget.settle(question, reply.usage)
+                trial.budget.settle(question, reply.usage, reply)
                 run.tell(trial.trial, reply.usage)
             return reply
 
