@@ -206,6 +206,13 @@ def test_a_broken_sandbox_is_an_error_not_a_failure(monkeypatch: pytest.MonkeyPa
     assert (made.outcome, made.error) == ("errored", "the command can't be run: no more memory")
 
 
+def test_a_workspace_that_can_not_be_unpacked_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, MemoryKind())
+    made = record({"command": "go", "files": "app.py"}, replace(LEFT, workspace=b"no workspace"))
+    assert made.outcome == "errored"
+    assert (made.error or "").startswith("the command can't be run: not a workspace")
+
+
 def test_it_runs_in_a_copy_with_what_the_skill_needs_and_no_network(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -76,10 +76,9 @@ ENDS = {
 
 @pytest.mark.parametrize("code", ENDS.values(), ids=list(ENDS))
 def test_code_of_an_agent_that_ends_a_check_fails_it(code: str) -> None:
-    for sums in (f"{code}\n{GOOD}", f"def add(a, b):\n    {code}\n"):
-        result = ran(RUNS["script"], {"sums.py": sums})
-        assert result.exit == 97, (sums, result.output)
-        assert b"of the agent's code ended the check before its own end" in result.output
+    result = ran(RUNS["script"], {"sums.py": f"def add(a, b):\n    {code}\n"})
+    assert result.exit == 97, result.output
+    assert b"of the agent's code ended the check before its own end" in result.output
 
 
 @pytest.mark.parametrize("code", ["os._exit(0)", "sys.exit(0)", "atexit.register(os._exit, 0)"])
