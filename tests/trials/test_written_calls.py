@@ -47,6 +47,16 @@ FORMS = {
     "llama 3 python tag": '<|python_tag|>{"name": "read", "parameters": {"path": "cargo.csv"}}',
     "llama 4": '[read(path="cargo.csv"), bash(command="ls")]',
     "mistral": f"[TOOL_CALLS] [{LS}]",
+    "mistral without its tokens": 'bash[ARGS]{"command": "ls"}',
+    "mistral without any tag": 'bash{"command": "ls"}',
+    "glm 4": 'bash\n{"command": "ls"}',
+    "deepseek without its tokens": 'bash\n```json\n{"command": "ls"}\n```',
+    "deepseek, cut": 'function<｜tool▁sep｜>bash\n```json\n{"command": "ls"}\n```',
+    "qwen agent": '✿FUNCTION✿: bash\n✿ARGS✿: {"command": "ls"}',
+    "apertus": '<|tools_prefix|>[{"bash": {"command": "ls"}}]<|tools_suffix|>',
+    "longcat": f"<longcat_tool_call>{LS}</longcat_tool_call>",
+    "a name in the tag": '<tool_call name="bash"><command>ls</command></tool_call>',
+    "last in a line": f"Sure! {LS}",
     "mistral, newer": '[TOOL_CALLS]bash[ARGS]{"command": "ls"}',
     "deepseek": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>bash\n"
     '```json\n{"command": "ls"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
@@ -145,6 +155,23 @@ def test_answers_are_no_calls(text: str) -> None:
 @pytest.mark.parametrize("text", [LS, f"```json\n{LS}\n```"])
 def test_a_task_may_ask_for_such_text(task: str, text: str) -> None:
     assert not writes_call(text, offer(), task)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Explain how Qwen calls tools.",
+        "Which tools do you have? Show how each is used.",
+        "Document the bash tool of our service.",
+        "Write a fixture for our agent tests that runs ls.",
+    ],
+)
+def test_a_task_about_tools_gets_examples_in_prose(task: str) -> None:
+    tagged = f"<tool_call>\n{LS}\n</tool_call>"
+    for example in (f"```json\n{LS}\n```", tagged):
+        assert not writes_call(f"Like this:\n\n{example}\n\nIt lists the files.", offer(), task)
+        assert writes_call(f"Like this:\n\n{example}\n\nIt lists the files.", offer(), TASK)
+    assert writes_call(tagged, offer(), task)
 
 
 def test_a_task_about_json_gets_examples_but_no_calls() -> None:

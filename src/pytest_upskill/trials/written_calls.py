@@ -44,10 +44,10 @@ _WRAPPERS: Final = (
 _ASIDE: Final = ("id", "type", "tool_call_id", "call_id", "index")
 # <tool_call>, <|tool_call|>, <｜tool▁calls▁begin｜>, <minimax:tool_call>, <function_calls>, …
 _MARK: Final = (
-    r"(?:<[|｜]?(?:[\w｜]{1,20}[:｜])?(?:start_)?(?:tool|function)[_▁]?(?:call|use)s?"
+    r"(?:<[|｜]?(?:[\w｜]{1,20}[:｜_])?(?:start_)?(?:tool|function)[_▁]?(?:call|use)s?"
     r"(?:[_▁](?:section[_▁])?(?:begin|start))?[|｜]?>"
     r"|\[TOOL_CALLS?\]|<\|python_tag\|>|<\|START_ACTION\|>|<\|action_start\|>|functools(?=\[)"
-    r"|```tool_(?:code|call)s?\b)"
+    r"|<\|tools_prefix\|>|<[|｜]?tool[_▁]sep[|｜]?>|✿FUNCTION✿|```tool_(?:code|call)s?\b)"
 )
 # What stands between a mark and the name of a tool.
 _GLUE: Final = (
@@ -70,6 +70,11 @@ _CALLS: Final = re.compile(
     r"\btool[\s_-]*(?:calls?|use|invocations?)\b|\btools/call\b|\bfunction[\s_-]*calling\b|"
     r"<[|]?tool|\[TOOL_CALLS",
     re.IGNORECASE,
+)
+_ABOUT_TOOLS: Final = re.compile(  # a task that gets examples, with prose around them
+    r"\b(?:(?:describe|document|explain|how|show|what|which)\w*\b.{0,60}\btools?|"
+    r"(?:example|fixture|mock)s?\b.{0,60}\b(?:tool|agent)s?)\b",
+    re.IGNORECASE | re.DOTALL,
 )
 _CALLING: Final = re.compile(r"\b(?:call(?:s|ing)?|invo(?:k|c)\w+)\b", re.IGNORECASE)
 
@@ -114,13 +119,14 @@ def writes_call(text: str, offer: Offer, task: str, *, has_called: bool = False)
     """
     if not offer.tools or _asks_for_calls(task, offer):
         return False
+    is_example = has_called or bool(_ABOUT_TOOLS.search(task))
     reply = without_reasoning(text)[:_MOST_TEXT].strip()
     if not reply:  # the server took the call for a part of the reasoning
         return _is_marked(text[-_MOST_TEXT:].strip(), offer)
     # If all of it is in a tag, it is no answer, even if there is no such tool.
     if _is_marked(reply, offer) or (_MARKED_OBJECT.match(reply) and reply.endswith(_CLOSED)):
-        return not has_called or reply.endswith(_CLOSED)
-    return _is_json_call(reply, offer, task, has_called)
+        return not is_example or reply.endswith(_CLOSED)
+    return _is_json_call(reply, offer, task, is_example)
 
 
 def _plain(name: str) -> str:
@@ -158,7 +164,7 @@ def _is_marked(text: str, offer: Offer) -> bool:
         if called.match(after) or any(_json_calls(after, offer)):
             return True
     forms = [
-        rf"{_INLINE}<(?:\w{{1,20}}:|｜\w{{1,20}}｜)?(?:function|invoke|tool)"
+        rf"{_INLINE}<(?:\w{{1,20}}:|｜\w{{1,20}}｜)?(?:function|invoke|tool)(?:_call|_use)?"
         rf"(?:=|\s+name=)[\"']?(?:functions\.)?{names}",
         rf"(?:<\|channel\|>\w{{0,20}} to=|\bto=functions\.)(?:functions\.)?{names}",
         rf"^\W{{0,9}}Action:\s*{names}\s*\n\s*\W{{0,9}}Action Input:",
@@ -175,7 +181,9 @@ def _has_tool_syntax(text: str, name: str, arguments: frozenset[str]) -> bool:
     by_tags = rf"<{tool}>\s{{0,9}}<(?:{keys})>"
     whole = rf"<{tool}>[^<]{{1,500}}</{tool}>\Z"
     within = re.compile(rf"^[ \t]*(?:\[{python}|{by_tags})", re.MULTILINE | re.IGNORECASE)
-    start = re.compile(rf"(?:```\w*\s)?(?:{python}|{whole})", re.IGNORECASE)
+    # Tags may be special tokens, which servers drop.
+    bare = rf"{tool}\s*(?:\[\w+\])?\s*(?:```(?:json)?\s*)?\{{\s*\"(?:{keys})\"\s*:"
+    start = re.compile(rf"(?:```\w*\s)?(?:{python}|{whole}|{bare})", re.IGNORECASE)
     return bool(within.search(text) or start.match(text))
 
 
@@ -187,7 +195,7 @@ class _JsonCall:
     fits: bool  # whether the tool takes such arguments
 
 
-def _is_json_call(text: str, offer: Offer, task: str, has_called: bool) -> bool:
+def _is_json_call(text: str, offer: Offer, task: str, is_example: bool) -> bool:
     calls = list(_json_calls(text, offer))
     if not calls:
         return False
@@ -197,9 +205,11 @@ def _is_json_call(text: str, offer: Offer, task: str, has_called: bool) -> bool:
         return False
     end = calls[-1].end
     is_alone = _is_only(calls, text, 0, len(text))
-    if is_alone or has_called or asks_for_json or len(calls[-1].keys) == 1:
-        return is_alone and (all(c.fits for c in calls) or not (has_called or asks_for_json))
+    if is_alone or is_example or asks_for_json or len(calls[-1].keys) == 1:
+        return is_alone and (all(c.fits for c in calls) or not (is_example or asks_for_json))
     is_last = not re.search(r"\w", _FENCE.sub("", text[end:]))
+    if is_last and calls[-1].fits:
+        return True
     fences = [fence.span() for fence in _FENCE.finditer(text)]
     blocks = [
         (start, stop) for (_, start), (stop, _) in zip(fences[::2], fences[1::2], strict=False)
