@@ -112,7 +112,7 @@ def test_a_new_skill(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"write {folder}/SKILL.md" in said
     assert main(["lint", "--json", str(folder)]) == 0
     assert {one["code"] for one in json.loads(capsys.readouterr().out)} <= {"few-cases", "example"}
-    assert Path("pytest.ini").read_text().count("skills" if "tools" not in name else name) == 1
+    assert f"skill_paths = {folder.parent}\n" in Path("pytest.ini").read_text()
     before = files()
     init(capsys, name)
     assert files() == before
@@ -236,7 +236,7 @@ def test_the_model_is_one_with_a_key(
 def test_the_model_of_upskills_settings_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     Path("upskill.config.yaml").write_text("eval_model: sonnet\nskills_dir: made\n")
     said = init(capsys, "my-skill")
-    assert Path("pytest.ini").read_text() == "[pytest]\nskill_paths = made/my-skill\n"
+    assert Path("pytest.ini").read_text() == "[pytest]\nskill_paths = made\n"
     assert "sonnet, of upskill.config.yaml" in said
 
 
@@ -258,16 +258,74 @@ def test_a_broken_skill_is_told_and_the_others_are_done(capsys: pytest.CaptureFi
     assert Path("skills/gate/skill_meta.json").exists()
 
 
-def test_skills_that_nobody_named_are_left_alone_if_they_are_many(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    ("folders", "path"),
+    [
+        (["skills/a", "skills/b"], "skills"),
+        (["skills/deep/a", "skills/b"], "skills"),
+        (["a", "b"], "."),
+        (["a"], "."),
+        (["skills/a", "template"], "."),  # as in anthropics/skills
+        (["plugins/x/skills/a", "plugins/y/skills/b"], "plugins"),
+        (["plugins/x/skills/a", "plugins/x/skills/b"], "plugins"),
+        ([".claude/skills/a"], ".claude/skills"),
+        (["lib/named/skills/a"], "lib"),  # named is a plugin, see below
+    ],
+)
+def test_one_path_is_the_common_folder(
+    folders: list[str], path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for number in range(11):
-        write_skill(f"skills/gate-{number}", f"The command of gate {number} is `up {number}`.")
+    for folder in folders:
+        write_skill(folder, f"The command of {folder} is `{folder} up`.")
+    for plugin in (".", "lib/named"):
+        if Path(plugin).is_dir():
+            Path(plugin, ".claude-plugin").mkdir()
+            Path(plugin, ".claude-plugin/plugin.json").write_text("{}")
+    init(capsys)
+    assert f"[pytest]\nskill_paths = {path}\n" in Path("pytest.ini").read_text()
+    assert all(Path(folder, "skill_meta.json").is_file() for folder in folders)
+
+
+def test_many_skills_get_cases_where_none_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(41):
+        folder = write_skill(f"plugins/p{number % 3}/skills/gate-{number}", f"Say `up {number}`.")
+        if number < 10:
+            (folder / "skill_meta.json").write_text('{"cases": []}')
+    said = init(capsys)
+    assert "cases of 31 skills " in said
+    assert "cases of 10 skills " in said
+    assert "pytest --skill plugins --collect-only" in said
+    assert len(said.splitlines()) < 15
+    assert max(map(len, said.splitlines())) <= 80
+    assert "skill_paths = plugins\n" in Path("pytest.ini").read_text()
+    written = [file.read_text() for file in Path().rglob("skill_meta.json")]
+    assert len(written) == 41
+    assert written.count('{"cases": []}') == 10
+
+
+def test_a_plugin_that_is_added_later_is_found(pytester: pytest.Pytester) -> None:
+    pytester.chdir()
+    write_skill("plugins/x/skills/gate")
+    assert main(["init"]) == 0
+    write_skill("plugins/y/skills/door", "The door is opened by `door up`.")
     before = files()
-    assert "11 skills without cases" in init(capsys, status=2)
+    assert main(["init"]) == 0
+    assert set(files()) - set(before) == {"plugins/y/skills/door/skill_meta.json"}
+    output = pytester.runpytest_inprocess("--collect-only", "-q").stdout.str()
+    assert "plugins/y/skills/door/skill_meta.json" in output
+    assert "plugins/x/skills/gate/skill_meta.json" in output
+
+
+def test_a_new_skill_goes_where_the_others_are(capsys: pytest.CaptureFixture[str]) -> None:
+    write_skill("plugins/x/skills/gate")
+    init(capsys, "door")
+    assert Path("plugins/x/skills/door/SKILL.md").is_file()
+    write_skill("plugins/y/skills/wall", "The wall is opened by `wall up`.")
+    before = files()
+    assert "pytest-upskill init plugins/x/skills/bridge" in init(capsys, "bridge", status=2)
+    # No skill, but a folder that somebody expects.
+    assert "no such file or folder" in init(capsys, "skills", status=2)
     assert files() == before
-    init(capsys, "skills")
-    assert len(list(Path("skills").glob("*/skill_meta.json"))) == 11
 
 
 def test_nothing_is_written_out_of_the_project(
@@ -327,8 +385,8 @@ def test_a_broken_file_of_settings_is_told_before_anything_is_written(
 
 @pytest.mark.parametrize("name", ['a"b', "a'b # x", "a\nskill_runs = 9", "a\x1b[2Jb", "ä ö"])
 def test_odd_names_of_folders_do_no_harm(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = Path(name)
-    folder.mkdir()
+    folder = Path(name) / "gate"
+    folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(SKILL.format(name='"x\\"\\e[2J"', body=BODY))
     Path("pyproject.toml").write_text("")
     said = init(capsys)

@@ -86,8 +86,6 @@ _TABLES: Final = {
 }
 _PLAIN: Final = re.compile(r"[\w./@:+ -]+")  # what no ini file gives a meaning of its own
 
-Lists = Mapping[str, Sequence[str]]  # keys, and the texts that each of them lists
-
 
 def ini_settings(start: Path) -> tuple[Path, dict[str, Any]] | None:
     """The ini file that pytest would use here, and what it says to pytest; None if there is none.
@@ -166,35 +164,35 @@ class CannotEdit(Exception):
     """The keys can't be added; says why."""
 
 
-def with_keys(name: str, text: str, keys: Lists) -> str:
-    """The text of a file of this name with these keys, none of which it has yet.
+def with_keys(name: str, text: str, keys: Mapping[str, str]) -> str:
+    """The text of a file of this name with these keys of lists, none of which it has yet.
 
     Comments and formatting stay; what it says is read back to be sure of it.
     """
-    add = _with_toml_keys if name.endswith(".toml") else _with_ini_keys
+    is_toml = name.endswith(".toml")
+    values = {key: [value] if is_toml else _ini_value(key, value) for key, value in keys.items()}
+    add = _with_toml_keys if is_toml else _with_ini_keys
     try:
         data = _parsed(name, text.removeprefix("\ufeff"))
         path = next((p for p in _TABLES[name] if _table_at(data, p) is not None), _TABLES[name][0])
-        edited = add(text, path, keys)
+        edited = add(text, path, values)
         table = _table_at(_parsed(name, edited.removeprefix("\ufeff")), path) or {}
         edited.encode("utf-8")
     except (ValueError, ParseError, RecursionError) as error:
         problem = str(error).splitlines()[0]
         raise CannotEdit(f"not valid: {problem}") from None
-    before = _table_at(data, path) or {}
-    added = {key: _texts(key, value) for key, value in table.items() if key not in before}
-    if added != {key: list(texts) for key, texts in keys.items()}:
+    if table != {**(_table_at(data, path) or {}), **values}:
         raise CannotEdit("pytest's settings are written in a way that can't be added to safely")
     return edited
 
 
-def block(name: str, keys: Lists) -> str:
+def block(name: str, keys: Mapping[str, str]) -> str:
     """The lines for these keys, as a file of this name has them."""
     added = with_keys(name, "", keys)
     return added.partition("\n")[2].rstrip("\n")
 
 
-def _with_toml_keys(text: str, path: Sequence[str], keys: Lists) -> str:
+def _with_toml_keys(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
     import tomlkit
 
     windows = text.count("\n") == text.count("\r\n") > 0
@@ -208,16 +206,15 @@ def _with_toml_keys(text: str, path: Sequence[str], keys: Lists) -> str:
     body, tail = table.value.body, []
     while body and body[-1][0] is None:
         tail.append(body.pop())
-    table.update({key: list(texts) for key, texts in keys.items()})
+    table.update(values)
     body += reversed(tail)
     edited = tomlkit.dumps(document)
     return edited.replace("\n", "\r\n") if windows else edited
 
 
-def _with_ini_keys(text: str, path: Sequence[str], keys: Lists) -> str:
+def _with_ini_keys(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
     line_end = "\r\n" if "\r\n" in text else "\n"
-    lines = [f"{key} = {_ini_value(key, texts)}" for key, texts in keys.items()]
-    added = "\n".join([*lines, ""]).replace("\n", line_end)
+    added = "".join(f"{key} = {value}{line_end}" for key, value in values.items())
     header = re.search(rf"^\[{re.escape(path[0])}\][^\n]*(\n|\Z)", text, re.M)
     if header:
         start = text[: header.end()]
@@ -226,16 +223,7 @@ def _with_ini_keys(text: str, path: Sequence[str], keys: Lists) -> str:
     return f"{text}{gap}[{path[0]}]{line_end}{added}"
 
 
-def _ini_value(key: str, texts: Sequence[str]) -> str:
-    for text in texts:
-        if not _PLAIN.fullmatch(text):
-            raise CannotEdit(f"{key}: such a name has no place in an ini file")
-    # Models are one per line, paths are split as a shell does.
-    lines = [shlex.quote(text) if key == "skill_paths" else text for text in texts]
-    return lines[0] if len(lines) == 1 else "".join(f"\n    {line}" for line in lines)
-
-
-def _texts(key: str, value: Any) -> list[str]:
-    if not isinstance(value, str):
-        return list(value)
-    return shlex.split(value) if key == "skill_paths" else value.strip().split("\n")
+def _ini_value(key: str, value: str) -> str:
+    if not _PLAIN.fullmatch(value):
+        raise CannotEdit(f"{key}: such a name has no place in an ini file")
+    return shlex.quote(value) if key == "skill_paths" else value  # paths are split as by a shell

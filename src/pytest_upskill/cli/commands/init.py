@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ..._util import grouped
 from ..._util.files import read_file, reason_of, save_file, why_unwritable
 from ..._util.git import repository_of
 from ..._util.keys import shown_command
@@ -26,7 +27,8 @@ from ...skills.skill import LONGEST_NAME, Skill, is_valid_name, load_skill
 from ...skills.upskill_config import read_config
 from ..project import DEFAULT_SKILLS, MAX_BYTES, CannotEdit, block, ini_settings, with_keys
 
-_MOST_UNASKED: Final = 10  # skills that get cases without having been named
+_PLUGIN: Final = ".claude-plugin/plugin.json"
+_MOST_LISTED: Final = 5  # skills whose files get a line each
 _NEW_SKILL: Final = """\
 ---
 name: {name}
@@ -67,6 +69,7 @@ class _PlannedFile:
     about: str
     text: str | None = None
     preview: str = ""  # of the text, with --dry-run
+    has_cases: bool = False
 
 
 @dataclass
@@ -74,6 +77,7 @@ class _Plan:
     """What is to be written, what stays, and what to tell."""
 
     root: Path  # the folder of the ini file
+    folder: Path | None = None  # of the skills
     entries: list[_PlannedFile] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -97,12 +101,6 @@ def run_init(args: argparse.Namespace) -> tuple[str, int]:
             _plan_cases(plan, file)
     else:
         files = [_plan_skill(plan, path)]
-    if args.skill is None and len(plan.new_cases) > _MOST_UNASKED:
-        raise InputError(
-            here,
-            f"{len(plan.new_cases)} skills without cases below this folder",
-            "Name one of them, or a folder of skills: pytest-upskill init skills",
-        )
     if plan.new_cases:
         _plan_schema(plan)
     if files:
@@ -134,18 +132,39 @@ def _named(written: str, here: Path) -> Path:
     if not written.strip():  # mostly an unset variable of a CI job
         raise InputError("SKILL", "must not be empty", "Name a skill, or its folder.")
     path = here / written
-    if not os.path.lexists(path) and Path(written).name == written:
-        usual = here if here.name == DEFAULT_SKILLS else here / DEFAULT_SKILLS
-        path = (read_config(here, os.environ).skills_dir or usual) / written
     path = Path(os.path.abspath(path))  # noqa: PTH100
-    if not os.path.lexists(path) and not (is_valid_name(path.name) and path.name.isascii()):
+    if os.path.lexists(path):
+        return path
+    name = path.name
+    if name == DEFAULT_SKILLS or not (is_valid_name(name) and name.isascii()):
+        example = "my-skill" if name == DEFAULT_SKILLS else slug(name, LONGEST_NAME) or "my-skill"
         raise InputError(
             one_line(written, 200),
             "no such file or folder",
             "Check the path. A new skill has a name of lowercase letters, digits and single "
-            f"hyphens, for example {slug(path.name, LONGEST_NAME) or 'my-skill'}.",
+            f"hyphens, for example {example}.",
         )
-    return path
+    return _place_of_skills(name, here) / name if written == name else path
+
+
+def _place_of_skills(name: str, here: Path) -> Path:
+    """The folder for a new skill: where the others are, else ``skills``."""
+    if here.name == DEFAULT_SKILLS:
+        return here
+    if skills_dir := read_config(here, os.environ).skills_dir:
+        return skills_dir
+    usual = here / DEFAULT_SKILLS
+    try:
+        folders = {file.parent.parent for file in find_skills(here).files if file.parent != here}
+    except SkillError:
+        folders = set()
+    if usual.is_dir() or not folders:
+        return usual
+    if len(folders) > 1:
+        command = f"pytest-upskill init {shown_command([shown(min(folders) / name)])}"
+        problem = f"no such skill, and {len(folders)} folders have skills"
+        raise InputError(name, problem, f"To start one, name its folder: {command}")
+    return folders.pop()
 
 
 def _skills(plan: _Plan, path: Path, *, named: bool) -> list[Path]:
@@ -197,7 +216,7 @@ def _plan_skill(plan: _Plan, folder: Path) -> Path:
 def _plan_cases(plan: _Plan, file: Path) -> None:
     usual = file.parent / CASES_NAME
     if files := [*cases_files(file.parent), *([usual] if os.path.lexists(usual) else [])]:
-        plan.entries.append(_PlannedFile(files[0], "kept as it is"))
+        plan.entries.append(_PlannedFile(files[0], "kept as it is", has_cases=True))
         return
     try:
         _plan_examples(plan, load_skill(file))
@@ -208,8 +227,8 @@ def _plan_cases(plan: _Plan, file: Path) -> None:
 def _plan_examples(plan: _Plan, skill: Skill) -> None:
     folder = skill.file.parent
     schema = Path(os.path.relpath(plan.root / SCHEMA_NAME, os.path.realpath(folder))).as_posix()
-    text = example_file(skill, schema)
-    plan.entries.append(_PlannedFile(folder / CASES_NAME, "two example cases", text, text))
+    file, text = folder / CASES_NAME, example_file(skill, schema)
+    plan.entries.append(_PlannedFile(file, "two example cases", text, text, has_cases=True))
 
 
 def _plan_schema(plan: _Plan) -> None:
@@ -229,15 +248,16 @@ def _plan_ini(plan: _Plan, here: Path, folders: Sequence[Path]) -> None:
         file, settings = ini
     elif (plan.root / "pyproject.toml").is_file():
         file = plan.root / "pyproject.toml"
-    values = {"skill_paths": list(dict.fromkeys(_path_of(folder, plan.root) for folder in folders))}
+    plan.folder = plan.root / (common := _common_folder(folders, plan.root))
+    values = {"skill_paths": common}
     if "skill_paths" in settings:
         plan.notes += _not_covered(file, settings["skill_paths"], folders)
     model, reason = _model(os.environ, here)
     if model:
-        values["skill_models"] = [model]
+        values["skill_models"] = model
     if "skill_models" not in settings:
         plan.notes.append(reason)
-    keys = {key: texts for key, texts in values.items() if key not in settings}
+    keys = {key: value for key, value in values.items() if key not in settings}
     if not keys:
         plan.entries.append(_PlannedFile(file, "kept as it is"))
         return
@@ -254,11 +274,19 @@ def _plan_ini(plan: _Plan, here: Path, folders: Sequence[Path]) -> None:
     plan.entries.append(_PlannedFile(file, f"{about} added" if old else about, new, lines))
 
 
-def _path_of(folder: Path, root: Path) -> str:
-    """What skill_paths says of a skill: its folder, or the one named ``skills`` that it is in."""
-    parent = folder.parent
-    wide = parent.name == DEFAULT_SKILLS and _is_inside(parent, root)
-    return Path(os.path.relpath(parent if wide else folder, root)).as_posix()
+def _common_folder(folders: Sequence[Path], root: Path) -> str:
+    """What skill_paths says: the folder that all skills are in, for one that is added later too.
+
+    Skills of one plugin are beside those of the next plugin.
+    """
+    top = Path(os.path.realpath(root))
+    real = [Path(os.path.realpath(folder)) for folder in folders]
+    common = Path(os.path.commonpath([f if f == top else f.parent for f in real]))
+    inside = [f for f in (common, *common.parents) if f != top and f.is_relative_to(top)]
+    plugin = next(
+        (f for f in inside if (f / _PLUGIN).is_file() or f.parent.name == "plugins"), None
+    )
+    return (plugin.parent if plugin else common).relative_to(top).as_posix()
 
 
 def _not_covered(file: Path, paths: Any, folders: Sequence[Path]) -> Iterator[str]:
@@ -289,14 +317,22 @@ def _model(env: Mapping[str, str], here: Path) -> tuple[str, str]:
 
 def _text(plan: _Plan, *, dry_run: bool) -> str:
     word = "would be written" if dry_run else "written"
-    names = [one_line(shown(entry.file), 200) for entry in plan.entries]
-    width = max(map(len, names), default=0)
+    rows = list[tuple[str, str, str]]()
+    for (about, has_cases), entries in grouped(
+        plan.entries, lambda e: (e.about, e.has_cases)
+    ).items():
+        written = entries[0].text is not None
+        state = f"{word}: {about}" if written else about
+        names = [one_line(shown(entry.file), 200) for entry in entries]
+        if has_cases and len(entries) > _MOST_LISTED:
+            names = [f"cases of {len(entries):,} skills"]
+        rows += [(name, state, entry.preview) for name, entry in zip(names, entries, strict=False)]
+    width = max((len(name) for name, _, _ in rows), default=0)
     lines = list[str]()
-    for name, entry in zip(names, plan.entries, strict=True):
-        state = entry.about if entry.text is None else f"{word}: {entry.about}"
+    for name, state, preview in rows:
         lines.append(f"{name:<{width}}  {state}")
-        if dry_run and entry.preview:
-            lines += ["", *(f"    {line}" for line in entry.preview.splitlines()), ""]
+        if dry_run and preview:
+            lines += ["", *(f"    {line}" for line in preview.splitlines()), ""]
     if not plan.writes and plan.entries:
         lines.append("Nothing to write.")
     lines += ["", *map(harmless, plan.notes)] if plan.notes else []
@@ -312,9 +348,13 @@ def _next(plan: _Plan) -> Iterator[str]:
     yield from (f"  write {name}" for name in new)
     if plan.new_cases:
         yield f'  edit the cases: they are examples, until you remove the tag "{EDIT_ME}"'
-    folders = [shown(file.parent) for file in plan.new_cases]
-    path = f" {shown_command(folders)}" if len(folders) == 1 and folders[0] != "." else ""
-    commands = (f"pytest{path} --collect-only", f"pytest{path}")
+    if len(plan.new_cases) == 1:
+        folder = shown(plan.new_cases[0].parent)
+        words = ["pytest", *([] if folder == "." else [folder])]
+    else:  # without the project's own tests
+        words = ["pytest", *(["--skill", shown(plan.folder)] if plan.folder else [])]
+    command = shown_command(words)
+    commands = (f"{command} --collect-only", command)
     width = len(commands[0])
     yield f"  {commands[0]}  # free: what a run would ask"
     yield f"  {commands[1]:<{width}}  # ask it, with and without the skill"
