@@ -92,7 +92,7 @@ def test_the_rest_wait_for_the_first_and_the_baseline_does_not(
 ) -> None:
     write_example(pytester, 6)
     with LoopbackServer(PromptCache(), together=7) as server:
-        run(pytester, server, monkeypatch)
+        run(pytester, server, monkeypatch, "--skill-concurrency", "64")
     assert sum(map(has_skill, server.asked[:7])) == 1
 
 
@@ -131,8 +131,8 @@ def test_other_servers_get_nothing_and_nobody_waits(
 ) -> None:
     write_example(pytester, 4)
     with LoopbackServer(PromptCache(), together=8) as server:
-        url = ["--skill-base-url", f"{server.url}/v1"]
-        run(pytester, server, monkeypatch, *url, model="m")
+        args = ["--skill-base-url", f"{server.url}/v1", "--skill-concurrency", "64"]
+        run(pytester, server, monkeypatch, *args, model="m")
     assert not any("cache" in json.dumps(asked.body) for asked in server.asked)
 
 

@@ -119,7 +119,8 @@ def test_a_run_whose_answers_are_not_kept_never_passes(
     write_skill(pytester.path / "skills/gate", cases)
     fill_disk(monkeypatch)
     with LoopbackServer(lambda _: Reply(f"yes {randbytes(12_000).hex()}"), together=12) as server:
-        run = run_skills(pytester, server)  # all are in flight before one can't be kept
+        # All are in flight before one can't be kept.
+        run = run_skills(pytester, server, "--skill-concurrency", "12")
         assert (run.status, run.outcomes) == (1, {"passed": 6})
         assert run.summary["skill_rate"] == 1.0
         assert "answers could not be stored: " in run.screen
