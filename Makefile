@@ -33,7 +33,7 @@ quick: $(VENV)/.dev
 
 demo-agent: $(VENV)/.user
 	$(BIN)/pytest --skill examples/harbour-manifest --skill-agent loop \
-	  --model scripted:examples/harbour_model.py:answer --skill-no-history -v
+	  --model scripted:examples/harbour_model.py:answer -o skill_history=false -v
 	@echo "A script played the model: this shows how an agent's trial goes, and measures nothing."
 
 test: $(VENV)/.dev programs

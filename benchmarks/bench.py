@@ -154,7 +154,7 @@ def agents(folder: Path) -> None:
     with served(AGENT_LATENCY, TURNS - 1) as url:
         words = ["bare", url, str(TRIALS), str(AGENTS_AT_ONCE)]
         options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
-        options += ["--skill-agent", "loop", "--skill-agents-at-once", str(AGENTS_AT_ONCE)]
+        options += ["--skill-agent", "loop", "-o", f"skill_agents_at_once={AGENTS_AT_ONCE}"]
         runs = side_by_side(
             {
                 "bare loop, no sandbox": partial(

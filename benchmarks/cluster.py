@@ -35,10 +35,10 @@ def cluster(folder: Path, trials: int = TRIALS) -> None:
     commands = dict[str, Callable[[], Measured]]()
     with served(LATENCY, TURNS - 1) as url:
         options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
-        options += ["--skill-agent", "loop", "--skill-fresh", "--skill-no-history"]
+        options += ["--skill-agent", "loop", "--skill-fresh", "-o", "skill_history=false"]
 
         def add(name: str, workers: int, *more: str) -> None:
-            own = [*options, "--skill-agents-at-once", str(workers * PLACES), *more]
+            own = [*options, "-o", f"skill_agents_at_once={workers * PLACES}", *more]
             commands[name] = partial(measure, command(own), folder)
 
         add("this process", HERE)

@@ -39,7 +39,7 @@ class Lamps:
     colour: str | None = None
     watts: int = setting(
         whole(1, 100),
-        "limits",
+        "budget",
         "power of a lamp",
         "--lamp-watts",
         at("buy", "-w --watts", default=60),
@@ -64,7 +64,7 @@ def test_commands_have_flags_and_defaults_of_their_own() -> None:
     assert (options["watts"].flags, options["watts"].default) == (("-w", "--watts"), 60)
     assert options_of("sell", Lamps)["watts"].default == 40
     parser = argparse.ArgumentParser()
-    assert list(add_options(parser, "buy", Lamps)) == ["models", "limits"]
+    assert list(add_options(parser, "buy", Lamps)) == ["models", "budget"]
     args = parser.parse_args(["-w", "7", "--shade", "a", "--shade", "b"])
     assert (args.watts, args.shades) == (7, ["a", "b"])
     assert parser.parse_args([]).watts is None

@@ -26,9 +26,11 @@ Group = Literal[
     "models",
     "agents",
     "runs and attempts",
-    "limits",
     "answers",
+    "budget",
+    "grading",
     "gates",
+    "reports",
     "output",
 ]
 GROUPS: Final[tuple[Group, ...]] = get_args(Group)
@@ -218,6 +220,9 @@ class Option:
 
     def words(self, value: Any) -> list[str]:
         """The option with this value, as on the command line."""
+        if not self.flags:
+            text = written(value.absolute() if isinstance(value, Path) else value)
+            return ["-o", f"{self.ini}={text}"]
         if self.is_switch:
             return [self.flag]
         values = value if self.kind.repeats else [value]
@@ -226,6 +231,8 @@ class Option:
 
 def written(value: Any) -> str:
     """A parsed value as a user writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, tuple):
         first, most = value
         return f"{first}" if first == most else f"{first}..{most}"

@@ -48,7 +48,7 @@ INI_FILES: Final = (  # where pytest looks for its settings, in its order
 )
 
 OnDrift = Literal["fail", "warn"]  # if the model got worse, and not the skill
-Batch = Literal["wait", "submit"]  # whether a run waits for its batches, or ends
+Batch = Literal["wait", "submit", "fallback"]  # what a run does about its batches
 Score = Literal["pass", "checks"]  # the base of a lift: pass rates, or shares of checks passed
 
 _TAUGHT: Final = "generate refine cases"  # commands that measure skills by cases
@@ -62,7 +62,7 @@ class CommonSettings:
 
     judge: str | None = setting(  # a model
         TEXT,
-        "models",
+        "grading",
         "the model that grades rubrics",
         "--skill-judge",
         at(f"{_TAUGHT} {_STUDIES} lint", "--judge"),
@@ -104,14 +104,14 @@ class CommonSettings:
     )
     with_skills: tuple[Path, ...] = setting(
         PATHS,
-        "skills and cases",
+        "agents",
         "other skills that agents have in all arms: a skill's folder, or a folder of skills",
         "--skill-with",
         at("describe", "--with"),
     )
     noise: int = setting(
         whole(0),
-        "skills and cases",
+        "agents",
         "also install N unrelated skills that come with pytest-upskill, in all arms, to see if the "
         "description stands out",
         "--skill-noise",
@@ -120,7 +120,7 @@ class CommonSettings:
     )
     max_output: int | None = setting(
         whole(1),
-        "limits",
+        "models",
         "maximum output tokens per answer, or per turn of an agent",
         "--skill-max-output",
         at(_TAUGHT, "--max-output"),
@@ -128,7 +128,7 @@ class CommonSettings:
     )
     max_cost: float | None = setting(
         POSITIVE,
-        "limits",
+        "budget",
         "budget in USD: calls that could exceed it are not made; needs the prices of all models",
         "--skill-max-cost",
         at(f"{_TAUGHT} triggers describe {_STUDIES}", "--max-cost"),
@@ -308,7 +308,7 @@ class Settings(CommonSettings):
         whole(1),
         "agents",
         "maximum trials of agents that run at once. Never more than there is memory for",
-        "--skill-agents-at-once",
+        ini="skill_agents_at_once",
         default_text="two per core",
     )
     cluster: str | None = setting(
@@ -323,7 +323,7 @@ class Settings(CommonSettings):
         SWITCH,
         "agents",
         "send the keys of the models to the workers of the cluster, for this run",
-        "--skill-cluster-send-keys",
+        ini="skill_cluster_keys",
     )
     allow_network: bool = setting(
         SWITCH,
@@ -354,19 +354,19 @@ class Settings(CommonSettings):
         whole(1, MOST_RUNS),
         "runs and attempts",
         "ask every query of triggers N times",
-        "--skill-trigger-runs",
+        ini="skill_trigger_runs",
         default=DEFAULT_TRIGGER_RUNS,
     )
     case_threshold: float | None = setting(
         SHARE,
-        "runs and attempts",
+        "grading",
         "share of a case's runs that must pass",
-        "--skill-case-threshold",
+        ini="skill_case_threshold",
         default_text="more than half",
     )
     score: Score | None = setting(
         choice("pass", "checks"),
-        "runs and attempts",
+        "grading",
         "the base of lift and verdict: the pass rate of cases, or the share of checks passed",
         "--skill-score",
         default_text="checks for evals.json, else pass",
@@ -374,7 +374,7 @@ class Settings(CommonSettings):
 
     timeout: float | None = setting(
         POSITIVE,
-        "limits",
+        "models",
         "maximum seconds per answer, or for all that an agent does in a trial",
         "--skill-timeout",
         metavar="S",
@@ -382,7 +382,7 @@ class Settings(CommonSettings):
     )
     concurrency: int | None = setting(
         whole(1),
-        "limits",
+        "models",
         "maximum calls in flight, over all xdist workers; lowered while a server is busy",
         "--skill-concurrency",
         at(_AS_UPSKILL, "--max-parallel", config="max_parallel"),
@@ -390,36 +390,34 @@ class Settings(CommonSettings):
     )
     max_tokens: int | None = setting(
         whole(1),
-        "limits",
+        "budget",
         "token budget of the run; calls that could exceed it are not made",
         "--skill-max-tokens",
     )
 
     prompt_cache: bool = setting(
-        OFF_SWITCH,
+        SWITCH,
         "answers",
-        "don't use the prompt caches of Anthropic and OpenAI, which make the text of a skill "
-        "cheaper from its second use on; it changes nothing that a model reads",
-        "--skill-no-prompt-cache",
+        "use the prompt caches of Anthropic and OpenAI, which make the text of a skill cheaper "
+        "from its second use on; it changes nothing that a model reads",
+        ini="skill_prompt_cache",
+        default=True,
+        default_text="true",
     )
     batch: Batch | None = setting(
         choice(
             "wait",
             "submit",
+            "fallback",
             constant="wait",
             note=" (paths go before it, or write --skill-batch=wait)",
         ),
         "answers",
         "ask models of anthropic and openai through their batch APIs, at half the price: wait for "
-        "the answers, which may take hours, or with --skill-batch=submit end with exit status 75 "
-        "while there are none; the same command then collects them",
+        "the answers, which may take hours; submit ends with exit status 75 while there are none, "
+        "and the same command then collects them; fallback waits, and asks one by one what failed "
+        "or expired",
         "--skill-batch",
-    )
-    batch_fallback: bool = setting(
-        SWITCH,
-        "answers",
-        "ask again, one by one, what failed or expired in a batch",
-        "--skill-batch-fallback",
     )
     fresh: bool = setting(
         SWITCH, "answers", "ignore cached answers and replace them", "--skill-fresh"
@@ -470,63 +468,65 @@ class Settings(CommonSettings):
 
     json_file: Path | None = setting(
         PATH,
-        "output",
+        "reports",
         "write all results as JSON",
         "--skill-json",
         at(f"{_STUDIES} report", "--json"),
     )
     html_file: Path | None = setting(
         PATH,
-        "output",
+        "reports",
         "write an HTML page with plots, verdicts and every answer",
         "--skill-html",
         at(f"{_STUDIES} report", "--html"),
     )
     markdown_file: Path | None = setting(
         PATH,
-        "output",
+        "reports",
         "write a Markdown summary, for a comment on a pull request",
         "--skill-markdown",
         at(f"{_STUDIES} report", "--markdown"),
     )
     csv_file: Path | None = setting(
-        PATH, "output", "write a CSV row per answer", at("report", "--csv")
+        PATH, "reports", "write a CSV row per answer", at("report", "--csv")
     )
     benchmark_folder: Path | None = setting(
         PATH,
-        "output",
+        "reports",
         "write the results in skill-creator's layout, to a new DIR/iteration-N",
         at("report", "--benchmark"),
         metavar="DIR",
     )
     transcripts_folder: Path | None = setting(
         PATH,
-        "output",
+        "reports",
         "write the transcript of each trial of an agent to a file in this folder, as JSON lines",
-        "--skill-transcripts",
+        at("report", "--transcripts"),
         metavar="DIR",
     )
     history: bool = setting(
-        OFF_SWITCH,
-        "output",
-        "don't keep this run in the history (`pytest-upskill runs`)",
-        "--skill-no-history",
-        at("eval", "--no-log-runs"),
+        SWITCH,
+        "reports",
+        "keep runs in the history (`pytest-upskill runs`)",
+        at("eval", "--no-log-runs", kind=OFF_SWITCH, help="don't keep this run", default_text=""),
+        ini="skill_history",
+        default=True,
+        default_text="true",
     )
     runs_folder: Path | None = setting(
         PATH,
-        "output",
+        "reports",
         "the folder of the run history",
-        "--skill-runs-dir",
         at("eval", "--runs-dir"),
         at("benchmark", "-o --output"),
         at("runs", "-d --dir"),
         metavar="DIR",
+        ini="skill_runs_dir",
         default_text=".upskill/runs in the rootdir",
     )
     history_mb: int = setting(
         whole(1),
-        "output",
+        "reports",
         "maximum size of the history in MB; the oldest runs are deleted first",
         ini="skill_history_size",
         default=200,

@@ -13,9 +13,11 @@ from pytest_upskill.plugin.pytest_options import FLAGS
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.record_files import csv_text
 from pytest_upskill.reports.writers import REPORTS, report_paths
+from pytest_upskill.results.history import keep
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_file import read_run, results_bytes
 from pytest_upskill.settings import Gates, Settings
+from support.agent_runs import agent_run
 from support.made import made_run
 from support.made_studies import HURTS, made_study
 
@@ -83,15 +85,22 @@ def test_two_answers_to_one_trial_are_refused(
     assert "other.json: case-1 of gate on haiku (arm skill, run 1)" in capsys.readouterr().err
 
 
-def test_transcripts_are_not_in_the_files_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["report", "--help"])
-    assert "--benchmark" in (shown := capsys.readouterr().out)
-    assert "transcripts" not in shown
+def test_a_kept_run_has_what_its_json_has_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = keep(agent_run(cases=1), tmp_path / ".upskill/runs", 10**9)
+    for name in ("last", file.name.removesuffix(".json.gz"), str(file)):
+        main(["report", name, "--json", "run.json", "--transcripts", "t"])
+        assert len(list(Path("t").rglob("*.jsonl"))) == 2
+    assert main(["report", "run.json", "--transcripts", "u"]) == 2
+    assert "only kept runs of agents have transcripts" in capsys.readouterr().err
+    assert main(["report", "last~1"]) == 2
+    assert "the history has 1 run" in capsys.readouterr().err
 
 
 def test_pytest_has_an_option_for_the_reports_that_people_read() -> None:
-    assert set(REPORTS) - FLAGS.keys() == {"csv_file", "benchmark_folder"}
+    assert set(REPORTS) - FLAGS.keys() == {"csv_file", "benchmark_folder", "transcripts_folder"}
     assert not any(report_paths(Settings()).values())
 
 

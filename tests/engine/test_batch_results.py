@@ -25,7 +25,7 @@ def test_what_fails_in_a_batch_is_an_error_that_says_so(
     assert one == "ONE"
     words = {"errored": "told to fail", "expired": "expired", "canceled": "cancelled"}[fate]
     assert words in two
-    assert "batch_fallback" in two
+    assert "=fallback" in two
     server.fate_of = lambda _: "succeeded"
     assert texts(ask(tmp_path, questions(model, "one", "two"))) == ["ONE", "TWO"]
     assert [len(batch.requests) for batch in server.batches.values()] == [2, 1]
@@ -36,7 +36,7 @@ def test_what_fails_in_a_batch_is_asked_alone_if_that_is_wanted(
     tmp_path: Path, server: BatchServer, model: str, fate: str
 ) -> None:
     server.fate_of = lambda said: fate if said == "two" else "succeeded"
-    settings = replace(WAIT, batch_fallback=True)
+    settings = replace(WAIT, batch="fallback")
     replies = ask(tmp_path, questions(model, "one", "two"), settings)
     assert texts(replies) == ["ONE", "TWO"]
     assert [isinstance(one, Answer) and one.usage.batch for one in replies] == [True, False]
@@ -82,7 +82,7 @@ def test_results_that_are_no_longer_kept_are_asked_for_again(
     gone = Fault("status", 404)
     server.trouble = lambda _, path: gone if path.endswith("results") else None
     [said] = texts(ask(tmp_path, questions(MODELS["anthropic"], "one")))
-    assert "its results are no longer kept. Run again, or add batch_fallback" in said
+    assert "its results are no longer kept. Run again, or by batch=fallback" in said
     assert not kept(tmp_path)
 
 
@@ -148,7 +148,7 @@ def test_results_that_are_not_there_are_asked_alone_if_that_is_wanted(
 ) -> None:
     server.lines = nothing
     asked = questions(model, "one", "two")
-    assert texts(ask(tmp_path, asked, replace(WAIT, batch_fallback=True))) == ["ONE", "TWO"]
+    assert texts(ask(tmp_path, asked, replace(WAIT, batch="fallback"))) == ["ONE", "TWO"]
     assert not kept(tmp_path)
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from pytest_upskill.cli import main
 from support.kit import case, write_skill
 from support.runs import run_skills
 from support.sandboxes import needs_bwrap
@@ -35,7 +36,7 @@ MODEL = "scripted:fake.py:agent"
 def test_what_agents_did_is_in_every_report(pytester: pytest.Pytester, workers: str) -> None:
     write_skill(pytester.path / "skills/gate", CASES)
     pytester.makepyfile(fake=SCRIPT)
-    agent = ("--skill-agent", "loop", "--skill-transcripts", "told", "--junitxml", "j.xml")
+    agent = ("--skill-agent", "loop", "--junitxml", "j.xml")
     run = run_skills(pytester, MODEL, *agent, "-n", workers, "-v")
     assert (run.outcomes["passed"], run.outcomes["failed"]) == (1, 1)
     row = run.summary
@@ -48,6 +49,7 @@ def test_what_agents_did_is_in_every_report(pytester: pytest.Pytester, workers: 
         (file,) = record["files"]
         assert (file["path"], file["change"], file["size"]) == ("found.txt", "made", 3001)
         assert not record["transcript"]
+    assert main(["report", "last", "--transcripts", "told"]) == 1  # as a test failed
     transcript = pytester.path / "told/gate/right[loop-scripted-fake.py-agent]/skill-1.jsonl"
     head, *turns = map(json.loads, transcript.read_text().splitlines())
     assert (head["case"], head["outcome"], head["activity"]["activated"]) == (

@@ -53,7 +53,7 @@ def odd_seconds() -> str:
 
 def command(server: LoopbackServer, *args: str) -> list[str]:
     model = ["--skill", "skills", "--skill-agent", "loop", "--model", "m"]
-    model += ["--skill-base-url", f"{server.url}/v1", "--skill-agents-at-once", "2"]
+    model += ["--skill-base-url", f"{server.url}/v1", "-o", "skill_agents_at_once=2"]
     return [sys.executable, "-m", "pytest", *model, "-v", *args]
 
 

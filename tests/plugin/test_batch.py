@@ -168,7 +168,7 @@ def test_votes_that_came_partly_by_batch_are_shown_at_what_each_cost(
     judge, model = MODELS.values()
     fates = ["errored", "succeeded", "succeeded"] * 2
     server.fate_of = lambda said: fates.pop() if "<answer " in said else "succeeded"
-    args = ("--skill-judge", judge, "--skill-batch", "--skill-batch-fallback")
+    args = ("--skill-judge", judge, "--skill-batch=fallback")
     run = run_skills(pytester, model, *args)
     assert run.outcomes == {"passed": 1}
     usd = 4 * 0.01 + 2 * 0.02
@@ -223,7 +223,7 @@ def test_a_round_of_adaptive_runs_is_one_batch_for_all_skills(
 
 def test_the_ini_file_may_ask_by_batch(pytester: pytest.Pytester, server: BatchServer) -> None:
     write_skill(pytester.path / "skills/gate")
-    pytester.makeini("[pytest]\nskill_batch = submit\nskill_batch_fallback = true\n")
+    pytester.makeini("[pytest]\nskill_batch = submit\n")
     server.looks = 9
     assert run_skills(pytester, MODELS["openai"]).status == 75
 

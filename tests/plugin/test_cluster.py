@@ -166,11 +166,11 @@ def test_workers_without_a_sandbox_or_the_agent_get_no_trials(
         wanted = "anna, berta: haiku: ANTHROPIC_API_KEY is not set; carla: no sandbox: "
         refused.stderr.fnmatch_lines([f"*no worker fits: {wanted}*"])
         monkeypatch.setenv("ANTHROPIC_API_KEY", key := "sk-ant-1234567890abcdefghij")
-        result = run(pytester, "haiku", *args, "--skill-cluster-send-keys", agent="claude")
+        result = run(pytester, "haiku", *args, "-o", "skill_cluster_keys=true", agent="claude")
         result.assert_outcomes(passed=2)
         assert all(key in str(asked.headers) for asked in server.asked)
         asked = len(server.asked)
-        again = run(pytester, "haiku", *args, "--skill-cluster-send-keys", agent="claude")
+        again = run(pytester, "haiku", *args, "-o", "skill_cluster_keys=true", agent="claude")
         again.assert_outcomes(passed=2)
         assert len(server.asked) == asked
     result.stdout.fnmatch_lines(
@@ -194,7 +194,7 @@ def test_a_cloud_is_asked_in_the_region_of_the_controller(
     log_out(monkeypatch, pytester.path)
     with LoopbackServer(keeper) as server:
         log_in(monkeypatch, BEDROCK, server.url, pytester.path)
-        args = ("--skill-cluster", dask.address, "--skill-cluster-send-keys")
+        args = ("--skill-cluster", dask.address, "-o", "skill_cluster_keys=true")
         result = run(pytester, BEDROCK, *args)
         result.assert_outcomes(passed=1)
         signed = [asked.headers["authorization"] for asked in server.asked]

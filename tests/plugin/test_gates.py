@@ -186,7 +186,10 @@ def test_a_run_that_stopped_early_fails_its_gates(pytester: pytest.Pytester, mod
         (["--skill-min-pass-rate", "2"], "'2' is not a number above 0 and up to 1"),
         (["--skill-min-lift", "x"], "'x' is not a number"),
         (["--skill-min-lift", "nan"], "'nan' is not a number"),
-        (["--skill-case-threshold", "0"], "'0' is not a number above 0 and up to 1"),
+        (
+            ["-o", "skill_case_threshold=0"],
+            "-o: skill_case_threshold: '0.0' is not a number above 0 and up to 1",
+        ),
         (["--skill-min-lift", "0.5", "--skill-no-baseline"], "can't be combined with"),
         (["--skill-max-token-growth", "0.5", "--skill-no-baseline"], "can't be combined with"),
     ],
@@ -203,5 +206,5 @@ def test_gates_that_make_no_sense_are_usage_errors(
 def test_the_threshold_of_a_case(pytester: pytest.Pytester, threshold: str, outcome: str) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makepyfile(a="def reply(q):\n    return 'gate up' if q.run == 1 else 'no'")
-    args = ["--skill-runs", "3", "--skill-case-threshold", threshold]
+    args = ["--skill-runs", "3", "-o", f"skill_case_threshold={threshold}"]
     assert run_skills(pytester, "scripted:a.py:reply", *args).outcomes == {outcome: 1}

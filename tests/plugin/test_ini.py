@@ -1,6 +1,7 @@
 """Every option has a key in the ini file, in each of pytest's formats."""
 
 import json
+import re
 
 import pytest
 
@@ -40,8 +41,8 @@ INI = """
     skill_max_age = 12h
     skill_references = true
     skill_allow_code = true
-    skill_no_history = true
-    skill_no_prompt_cache = true
+    skill_history = false
+    skill_prompt_cache = false
     skill_runs_dir = kept
     skill_history_size = 5
     skill_prices =
@@ -77,8 +78,8 @@ TOML = """
     skill_max_age = "12h"
     skill_references = true
     skill_allow_code = true
-    skill_no_history = true
-    skill_no_prompt_cache = true
+    skill_history = false
+    skill_prompt_cache = false
     skill_runs_dir = "kept"
     skill_history_size = 5
     skill_prices = ["one 1000000 0", "two 0 1000000 0"]
@@ -96,8 +97,7 @@ OF_AGENTS = """
     skill_agents_at_once = 3
     skill_allow_network = true
     skill_cluster = tcp://host:8786
-    skill_cluster_send_keys = true
-    skill_transcripts = told
+    skill_cluster_keys = true
     skill_trigger_runs = 4
     skill_noise = 12
     skill_min_recall = 0.8
@@ -119,8 +119,23 @@ APART = """
 def test_every_option_has_an_ini_key_under_test() -> None:
     lines = (INI + OF_AGENTS + APART).splitlines()
     written = {line.split("=")[0].strip() for line in lines if "=" in line}
-    apart = {"skill_batch", "skill_batch_fallback", "skill_aa"}  # see test_batch.py, test_aa.py
+    apart = {"skill_batch", "skill_aa"}  # see test_batch.py, test_aa.py
     assert {option.ini for option in OPTIONS.values()} == written | apart
+
+
+def test_help_has_groups_with_the_most_used_options_first(pytester: pytest.Pytester) -> None:
+    text = (
+        pytester.runpytest_inprocess("--help").stdout.str().partition("[pytest] configuration")[0]
+    )
+    parts = re.split(r"^pytest-upskill, (.+):$", text, flags=re.M)[1:]
+    flags = [re.findall(r"^  (--[\w-]+)", part, re.M) for part in parts[1::2]]
+    shown = dict(zip(parts[::2], flags, strict=True))
+    most_used = ["--skill", "--model", "--skill-runs", "--skill-agent", "--skill-html"]
+    assert next(iter(shown.items())) == ("most used", most_used)
+    groups = ["skills and cases", "models", "agents", "answers", "budget", "grading", "gates"]
+    assert [*shown][1:] == [*groups, "reports"]
+    assert shown["budget"] == ["--skill-max-tokens", "--skill-max-cost"]
+    assert len({flag for group in flags for flag in group}) <= 41
 
 
 def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
@@ -132,7 +147,6 @@ def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
     assert (settings.max_turns, settings.agents_at_once) == (5, 3)
     assert settings.allow_network
     assert (settings.cluster, settings.cluster_send_keys) == ("tcp://host:8786", True)
-    assert settings.transcripts_folder == pytester.path / "told"
     assert (settings.trigger_runs, settings.noise) == (4, 12)
     assert (settings.gates.min_recall, settings.gates.max_false_alarms) == (0.8, 0.0)
     given = ["--skill-agent", "loop", "--skill-sandbox", "none", "--skill-max-turns", "7"]

@@ -1,4 +1,4 @@
-"""--skill-no-history and --skill-runs-dir: every run with answers is kept, once."""
+"""skill_history and skill_runs_dir: every run with answers is kept, once."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_failed_runs_and_replays_are_kept_too(pytester: pytest.Pytester, args: l
 @pytest.mark.parametrize(
     "more",
     [
-        *(["--collect-only"], ["--skill-no-history"]),
+        *(["--collect-only"], ["-o", "skill_history=false"]),
         pytest.param(["--setup-plan"], marks=pytest.mark.nightly),
     ],
     ids="".join,
@@ -64,7 +64,7 @@ def test_a_run_without_any_answer_is_not_kept(pytester: pytest.Pytester) -> None
     assert not folder(pytester).exists()
 
 
-def test_the_folder_can_be_chosen_in_both_places(
+def test_the_folder_can_be_chosen(
     pytester: pytest.Pytester, args: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makeini("[pytest]\nskill_runs_dir = of-ini")
@@ -72,9 +72,7 @@ def test_the_folder_can_be_chosen_in_both_places(
     monkeypatch.chdir(pytester.path / "sub")
     args = ["--skill", "../skills", "--model", "scripted:../a.json"]
     pytester.runpytest_inprocess(*args)
-    pytester.runpytest_inprocess(*args, "--skill-runs-dir", "here")
     assert len(runs(pytester.path / "of-ini")) == 1
-    assert len(runs(pytester.path / "sub/here")) == 1
     assert not folder(pytester).exists()
 
 
@@ -92,7 +90,7 @@ def test_a_folder_that_cannot_be_written_does_not_fail_the_run(
     pytester: pytest.Pytester, args: list[str]
 ) -> None:
     (pytester.path / "file").write_text("no folder")
-    result = pytester.runpytest_inprocess(*args, "--skill-runs-dir", "file")
+    result = pytester.runpytest_inprocess(*args, "-o", "skill_runs_dir=file")
     assert result.ret == 0
     message = [line for line in result.outlines if "could not keep this run in file: " in line]
     assert len(message) == 1

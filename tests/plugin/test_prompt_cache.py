@@ -12,7 +12,7 @@ from support.runs import SkillRun, run_skills
 
 PRICES = "sonnet 2 10 0.1 2.5"
 SKILL = "Mind the gate, and say yes to it. " * 590  # 5,000 tokens
-PLAIN = "--skill-no-prompt-cache"
+PLAIN = ("-o", "skill_prompt_cache=false")
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,7 @@ def test_the_skill_is_written_once_and_read_by_all_others(
     write_example(pytester, 10)
     with LoopbackServer(PromptCache(answer=10)) as server:
         cached = run(pytester, server, monkeypatch, "-n", workers)
-        run(pytester, server, monkeypatch, "-n", workers, PLAIN)
+        run(pytester, server, monkeypatch, "-n", workers, *PLAIN)
     assert len(server.asked) == 20  # the key of a stored answer knows nothing of marks
     for asked in server.asked:
         marked = [asked.system] if has_skill(asked) else []
@@ -67,7 +67,7 @@ def test_the_skill_is_written_once_and_read_by_all_others(
     assert sum(record["written_tokens"] > 0 for record in cached.records) == 1
     assert sum(record["cached_tokens"] > 0 for record in cached.records) == 9
     with LoopbackServer(PromptCache(answer=10)) as other:
-        plain = run(pytester, other, monkeypatch, "-n", workers, "--skill-fresh", PLAIN)
+        plain = run(pytester, other, monkeypatch, "-n", workers, "--skill-fresh", *PLAIN)
     assert paid(cached) < paid(plain) / 2
     saved = cached.report["prompt_cache_saved"]
     assert saved == pytest.approx(paid(plain) - paid(cached), abs=1e-5)

@@ -42,7 +42,7 @@ def test_the_run_before_is_named_and_its_answers_are_kept(
     assert run(pytester, *PAGE, "-n", workers).outcomes == {"passed": 2}
     assert data(pytester)["before"] is None
     before = kept_run(pytester)
-    run(pytester, *PAGE, "--skill-no-history")
+    run(pytester, *PAGE, "-o", "skill_history=false")
     assert data(pytester)["before"] is None
     assert run(pytester, *PAGE, "-n", workers, knows="Stop.").outcomes == {"failed": 2}
     found = data(pytester)

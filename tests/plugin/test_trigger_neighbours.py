@@ -38,7 +38,7 @@ def write_skills(folder: Path) -> None:
 
 
 def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> SkillRun:
-    return run_skills(pytester, server, "--skill-trigger-runs", "1", *args)
+    return run_skills(pytester, server, "-o", "skill_trigger_runs=1", *args)
 
 
 def opened(run: SkillRun) -> dict[str, list[str]]:

@@ -155,7 +155,7 @@ def test_gates_of_the_ini_file_are_for_what_is_selected(
 def test_queries_are_accepted_and_compared(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = ("--skill-trigger-runs", "5")
+    runs = ("-o", "skill_trigger_runs=5")
     opens(project, "Fill:pdf\ntax:pdf\n")
     assert run(project, "--skill-accept", *runs).outcomes == {"passed": 4, "xfailed": 1}
     assert len(accepted()["models"]["scripted:model.py:answer"]["cases"]) == 5

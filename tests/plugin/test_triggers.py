@@ -91,7 +91,7 @@ def test_agents_are_asked(pytester: pytest.Pytester, model: str) -> None:
 
 
 def test_collecting_counts_the_calls(pytester: pytest.Pytester, model: str) -> None:
-    run = run_skills(pytester, model, *ONLY, "--skill-trigger-runs", "5", "--collect-only")
+    run = run_skills(pytester, model, *ONLY, "-o", "skill_trigger_runs=5", "--collect-only")
     assert "up to 20 calls for triggers: 4 queries × 5 runs" in run.screen
     assert run.screen.count("<CaseItem trigger-") == run.screen.count("<CaseItem") == 4
 
@@ -180,7 +180,7 @@ def test_half_of_the_runs_is_enough_to_open_and_too_much_not_to(
             return Answer("", calls=(call,)) if question.run % 2 else "No."
     """
     pytester.makepyfile(half=code)
-    run = run_skills(pytester, "scripted:half.py:answer", *ONLY, "--skill-trigger-runs", "2")
+    run = run_skills(pytester, "scripted:half.py:answer", *ONLY, "-o", "skill_trigger_runs=2")
     assert run.outcomes == {"passed": 1, "failed": 1, "deselected": 1}
     assert "FAILED skills/gate/skill_meta.json::trigger-paint-the-gate" in run.screen
 
@@ -198,7 +198,7 @@ def test_recorded_answers_are_replayed(pytester: pytest.Pytester, model: str) ->
     replayed = run_skills(pytester, model, "--skill-replay", "answers.jsonl")
     assert replayed.outcomes == {"passed": 3, "failed": 2}
     assert outcomes(replayed) == OUTCOMES
-    args = ["--skill-replay", "answers.jsonl", "--skill-trigger-runs", "4"]
+    args = ["--skill-replay", "answers.jsonl", "-o", "skill_trigger_runs=4"]
     assert run_skills(pytester, model, *args).outcomes == {"passed": 1, "errors": 4}
 
 
@@ -206,7 +206,7 @@ def test_answers_are_bought_once(pytester: pytest.Pytester, workers: str) -> Non
     write_gate(pytester.path / "skills/gate")
     with LoopbackServer(lambda _: Reply("No.")) as server:
         counts = []
-        for more in ([], [], ["--skill-fresh"], ["--skill-trigger-runs", "4"]):
+        for more in ([], [], ["--skill-fresh"], ["-o", "skill_trigger_runs=4"]):
             run = run_skills(pytester, server, *ONLY, "-n", workers, *more)
             assert (run.outcomes["passed"], run.outcomes["failed"]) == (2, 2)
             counts.append(len(server.asked))
@@ -247,7 +247,7 @@ def test_the_command_that_runs_a_query_again(
     pytester.makeini("[pytest]")
     monkeypatch.chdir(pytester.mkdir("sub"))
     args = ["--skill", "../skills", "--model", "scripted:../m.json", *ONLY, "-k", "paint"]
-    options = ["--skill-with", "../other/boat", "--skill-trigger-runs", "1"]
+    options = ["--skill-with", "../other/boat", "-o", "skill_trigger_runs=1"]
     result = pytester.runpytest_inprocess(*args, *options)
     result.assert_outcomes(failed=1, deselected=4)
     text = result.stdout.str().partition("To run it again: pytest ")[2]

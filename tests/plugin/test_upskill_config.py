@@ -38,7 +38,7 @@ def test_command_line_and_ini_file_take_precedence(pytester: pytest.Pytester) ->
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
     (pytester.path / CONFIG_NAME).write_text("eval_model: [")  # not even read
-    args = ["--skill", "skills", "--collect-only", "--skill-no-history"]
+    args = ["--skill", "skills", "--collect-only", "-o", "skill_history=false"]
     result = pytester.runpytest_inprocess(*args, "--model", model)
     assert f"upskill: gate on {model}" in result.outlines
     pytester.makeini(f"[pytest]\nskill_models = {model}")

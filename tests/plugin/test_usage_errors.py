@@ -50,9 +50,8 @@ def test_a_usage_error_ends_the_run(
         ("--skill-timeout soon", "'soon' is not a number above 0"),
         ("--skill-sandbox chroot", "'chroot' is not auto, bwrap, docker, podman or none"),
         ("--skill-no-worse", "--skill-no-worse: there is nothing to compare with"),
-        ("--skill-batch tests", "'tests' is not wait or submit (paths go before it"),
-        ("--skill-batch=later", "'later' is not wait or submit"),
-        ("--skill-batch-fallback", "there is no batch to fall back from"),
+        ("--skill-batch tests", "'tests' is not wait, submit or fallback (paths go before it"),
+        ("--skill-batch=later", "'later' is not wait, submit or fallback"),
         ("--skill-batch --skill-replay x", "can't be combined with --skill-replay"),
         ("--skill-batch=submit --skill-fresh", "--skill-fresh: can't be combined with"),
         ("--skill-batch=submit --skill-runs 2..4", "can't be combined with --skill-batch"),
@@ -101,10 +100,6 @@ def test_an_empty_key_counts_as_missing(
         ("--skill-with skills", "--skill-with skills/gate: this skill is tested, so "),
         ("--skill-with other", "--skill-with other/gate: a skill of this name (gate) "),
         ("--skill-agent chat --model loop/m", "--model loop/m: loop on m and chat on "),
-        (
-            "--skill-transcripts skills/gate/new/told",
-            "--skill-transcripts skills/gate/new/told: inside the skill gate, which agents get",
-        ),
     ],
 )
 def test_agents(pytester: pytest.Pytester, args: str, message: str) -> None:
@@ -154,7 +149,7 @@ def test_what_a_conftest_adds_is_refused_on_a_cluster(
             return {"acme": Acme}
         """
     )
-    args = ("--skill-cluster", "tcp://127.0.0.1:1", "--skill-cluster-send-keys")
+    args = ("--skill-cluster", "tcp://127.0.0.1:1", "-o", "skill_cluster_keys=true")
     message = usage_error(
         pytester, "--skill", "skills", "--skill-agent", agent, "--model", model, *args
     )

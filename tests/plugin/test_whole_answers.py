@@ -53,7 +53,7 @@ def test_files_and_transcript_arrive_everywhere(pytester: pytest.Pytester, worke
     junit = (pytester.path / "j.xml").read_text()
     assert "out/gate.txt" in junit
     assert "You are a" not in junit.partition("<system-out")[0]
-    assert "--skill-transcripts DIR" in junit
+    assert "report last --transcripts DIR" in junit
     assert main(["report", "one.json", "--json", "three.json"]) == 0
     assert records(pytester.path / "three.json") == records(pytester.path / "one.json")
     (test,) = data_of((pytester.path / "r.html").read_text())["tests"]

@@ -220,7 +220,8 @@ def kill(row: Row, skill: Path) -> Came:
             "--skill-no-baseline",
             "--model",
             f"{provider.name}:{spec.model_id}",
-            "--skill-no-history",
+            "-o",
+            "skill_history=false",
         ]
         env = {**os.environ, **address}
         with started(command, cwd=skill.parent, env=env, stdout=out, stderr=out) as run:

@@ -24,6 +24,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade, Record
 from pytest_upskill.trials.transcript import Turn
 from support.agent_runs import agent_run
+from support.kit import write_skill
 from support.made import made_record, made_run
 
 
@@ -208,12 +209,21 @@ def test_any_text_is_one_line_and_reads_back(tmp_path: Path) -> None:
     assert form_of(Turn).validate_python(json.loads(line)) == turns[0]
 
 
-def test_nothing_is_written_without_agents(tmp_path: Path) -> None:
-    folder = tmp_path / "t"
-    run = Finished(made_run(), str, ())
-    done = write_all([("x", lambda: REPORTS["transcripts_folder"](folder, run))])
-    assert done.paths == []
-    assert not folder.exists()
+@pytest.mark.parametrize(
+    ("folder", "results", "problem"),
+    [
+        ("t", made_run(), "only kept runs of agents have transcripts"),
+        ("gate/new/t", agent_run(cases=1), "inside a skill, which agents get"),
+    ],
+)
+def test_transcripts_are_of_agents_and_never_in_a_skill(
+    tmp_path: Path, folder: str, results: RunResults, problem: str
+) -> None:
+    write_skill(tmp_path / "gate")
+    run = Finished(results, str, ())
+    done = write_all([("x", lambda: REPORTS["transcripts_folder"](tmp_path / folder, run))])
+    assert problem in str(done.problems[0])
+    assert not (tmp_path / folder).exists()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill.errors import ResultsError
+from pytest_upskill.results import run
 from pytest_upskill.results.history import (
     KeptRun,
     default_folder,
@@ -33,6 +34,7 @@ from pytest_upskill.results.history import (
     worth_keeping,
 )
 from pytest_upskill.results.run_file import read_run, results_text, results_values
+from support.agent_runs import agent_run
 from support.folders import new_folder
 from support.made import STARTED, made_record, made_run, made_triggers
 
@@ -61,6 +63,19 @@ def test_a_run_is_named_by_its_start_and_reads_back_whole(tmp_path: Path) -> Non
 def test_a_file_has_the_text_of_the_report(cases: int) -> None:
     run = made_run(cases=cases)
     assert json.loads(gzip.decompress(packed(run))) == json.loads(json.dumps(results_values(run)))
+
+
+def test_transcripts_are_kept_as_far_as_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = agent_run(cases=2)
+    whole = read_run(keep(results, tmp_path, BIG))
+    transcripts = [record.transcript for record in results.records]
+    assert [record.transcript for record in whole.records] == transcripts
+    size = sum(run._TURN_SIZE + len(turn.text) for turn in transcripts[0])
+    monkeypatch.setattr(run, "_LONGEST_TRANSCRIPTS", size)
+    cut = read_run(keep(results, tmp_path, BIG))
+    assert [record.transcript for record in cut.records] == [transcripts[0], (), (), ()]
 
 
 def test_a_list_reads_only_the_head_of_a_file(tmp_path: Path) -> None:

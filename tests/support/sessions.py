@@ -196,7 +196,7 @@ EXPORT = f"""╭───────────────────╮
 
 
 def own_trial() -> list[Any]:
-    """As --skill-transcripts writes it."""
+    """As report --transcripts writes it."""
     calls = iter(CALLS)
     turns = [Turn("system", "You are an agent.")]
     for turn in STORY:

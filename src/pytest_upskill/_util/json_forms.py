@@ -81,9 +81,10 @@ def form_of(kind: type[T]) -> TypeAdapter[T]:
 _form_of: Final[Callable[[Any], TypeAdapter[Any]]] = cache(TypeAdapter)
 
 
-def json_values(value: Any, *, brief: bool = False) -> Any:
+def json_values(value: Any, *, brief: bool = False, context: object = None) -> Any:
     """A dataclass as JSON values; ``brief`` leaves out what has its default."""
-    return _form_of(type(value)).dump_python(value, mode="json", exclude_defaults=brief)
+    form = _form_of(type(value))
+    return form.dump_python(value, mode="json", exclude_defaults=brief, context=context)
 
 
 def read_form(form: TypeAdapter[Any], data: Any, loc: Location = ()) -> Any:

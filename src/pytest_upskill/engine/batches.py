@@ -378,7 +378,7 @@ class Batches:
             lane.add(job)
             return
         self.failed += 1
-        ask: Text = ("Run again, or add ", Setting("batch_fallback"), " to ask without a batch")
+        ask: Text = ("Run again, or by ", Setting("batch"), "=fallback to ask without a batch")
         hinted = ModelError(error.problem, error.hint or ask)
         self._settle(job, NoAnswer(f"{lane.name}: {hinted.message(self.spell)}"))
 

@@ -278,8 +278,8 @@ class Assembly:
         if settings.batch is None:
             return None
         names, files = {*self.batched(settings)}, BatchFiles(root / FOLDER)
-        waits = settings.batch == "wait"
-        return BatchOptions(names.__contains__, files, waits, settings.batch_fallback)
+        waits = settings.batch != "submit"
+        return BatchOptions(names.__contains__, files, waits, settings.batch == "fallback")
 
     def stored_trials(
         self, settings: Settings, root: Path, trials: Sequence[Trial], notify: Callable[[str], None]

@@ -15,8 +15,7 @@ _RUN: Final = "upskill-run"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("upskill", "pytest-upskill: test Agent Skills")
-    add_options(group, parser)
+    add_options(parser)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from _pytest.junitxml import xml_key
 
-from .._util.files import reason_of, resolved, why_unwritable
+from .._util.files import reason_of, why_unwritable
 from .._util.keys import without_keys
 from .._util.texts import one_line
 from ..engine import Engine
@@ -46,8 +46,8 @@ _OTHERS: Final = {
 }
 _LEFT_OUT: Final = "upskill_left_out"
 _WHERE: Final = (
-    f"transcripts and the contents of files: {FLAGS['transcripts_folder']} DIR writes transcripts, "
-    f"{FLAGS['json_file']} FILE the beginnings of files"
+    "transcripts and the contents of files: pytest-upskill report last --transcripts DIR writes "
+    f"transcripts, {FLAGS['json_file']} FILE the beginnings of files"
 )
 
 
@@ -66,7 +66,6 @@ def require_own_paths(
             if file and isinstance(file, str | Path):
                 other_files.append((flag, Path(os.path.expandvars(file)).expanduser()))
     for skill in skills:
-        _require_outside("transcripts_folder", settings.transcripts_folder, skill)
         accepted = skill.folder / RESULTS_NAME
         skill_files = [
             skill.skill_file,
@@ -77,14 +76,6 @@ def require_own_paths(
         other_files += [(f"the skill {skill.label}", path) for path in skill_files]
     other_files.append(("the store of answers", config.rootpath / FOLDER / FILE_NAME))
     writers.require_apart(outputs, other_files)
-
-
-def _require_outside(setting: str, folder: Path | None, skill: SkillSource) -> None:
-    """Agents get all of a skill's folder: it must not fill up with what they said."""
-    if folder and resolved(folder).is_relative_to(resolved(skill.folder)):
-        problem = f"inside the skill {one_line(skill.label, 100)}, which agents get as it is"
-        hint = "Choose a folder outside of it."
-        raise SettingsError(setting, problem, hint, value=shown(folder))
 
 
 def require_outputs(settings: Settings) -> None:

@@ -20,9 +20,9 @@ _WITH_VALUE: Final = {
 }
 # Not for a part of the tests: these write reports of all of them, decide gates or spend more.
 _OF_ALL: Final = {
-    *(option.flag for option in OPTIONS.values() if option.group in ("gates", "output")),
+    *(option.flag for option in OPTIONS.values() if option.group in ("gates", "reports")),
     *(FLAGS["record_file"], FLAGS["fresh"], "--junitxml", "--junit-xml"),
-} - {FLAGS["history"], FLAGS["runs_folder"]}
+}
 _LF: Final = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first")
 _PAGE: Final = "skills.html"
 
@@ -102,9 +102,9 @@ def _is_short(word: str, letter: str) -> bool:
 # Options that shape the answers and grades of a test; not those that choose tests, write files,
 # limit or judge the whole run.
 _OF_A_TEST: Final = (
-    *("base_url", "runs", "tests_file", "sandbox", "image", "with_skills", "noise", "trigger_runs"),
+    *("base_url", "runs", "tests_file", "sandbox", "image", "with_skills", "noise"),
     *("max_turns", "allow_network", "baseline", "aa", "references", "against", "max_output"),
-    *("timeout", "concurrency", "replay_file", "judge", "score", "case_threshold", "allow_code"),
+    *("timeout", "concurrency", "replay_file", "judge", "score", "allow_code"),
 )
 _OF_PYTEST: Final = {"-c": "inifilename", "--rootdir": "rootdir", "-o": "override_ini"}
 

@@ -17,15 +17,20 @@ from ..settings import Gates, Settings
 OPTIONS: Final = options_of(PYTEST, Settings, Gates)
 FLAGS: Final = {setting: option.flag for setting, option in OPTIONS.items()}
 spell: Final = spelling(FLAGS)
+_MOST_USED: Final = ("skill_paths", "models", "runs", "agents", "html_file")
 _OF_AGENTS: Final = {setting for setting, option in OPTIONS.items() if option.group == "agents"}
 
 
-def add_options(group: pytest.OptionGroup, parser: pytest.Parser) -> None:
-    for setting, option in OPTIONS.items():
+def add_options(parser: pytest.Parser) -> None:
+    """In a group with a heading each, the most used ones first."""
+    for setting in dict.fromkeys((*_MOST_USED, *OPTIONS)):
+        option = OPTIONS[setting]
         text = option.help_text()
         text = f"{text[0].upper()}{text[1:]}."
         if option.flags:
             arguments = {"dest": _dest(setting), "default": None, "help": text}
+            name = "most used" if setting in _MOST_USED else option.group
+            group = parser.getgroup(f"upskill {name}", f"pytest-upskill, {name}")
             group.addoption(*option.flags, **arguments, **option.arguments())
             text = f"The same as {option.flag}."
         parser.addini(option.ini, text, type=option.kind.ini_type, default=None)
@@ -61,10 +66,8 @@ def cli_agent_flags(config: pytest.Config, *, has_triggers: bool) -> list[str]:
 
     A model that chooses a skill, for triggers, chooses among other skills, too.
     """
-    unused = _OF_AGENTS - {"agents"} | {"transcripts_folder"}
-    if not has_triggers:
-        unused |= {"with_skills", "noise", "trigger_runs"}
-    return cli_flags(config, unused)
+    for_triggers = {"with_skills", "noise"} if has_triggers else set[str]()
+    return cli_flags(config, _OF_AGENTS - {"agents"} - for_triggers)
 
 
 def in_ini(config: pytest.Config, setting: str) -> Any:

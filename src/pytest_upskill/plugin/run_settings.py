@@ -66,13 +66,10 @@ def _require_sense(settings: Settings) -> None:
 
 def _require_batch_sense(settings: Settings) -> None:
     if settings.batch is None:
-        if settings.batch_fallback:
-            hint = ("Add ", Setting("batch"), ".")
-            raise SettingsError("batch_fallback", "there is no batch to fall back from", hint)
         return
     if settings.replay_file:
         raise _contradiction("batch", "replay_file")
-    if settings.batch == "wait":
+    if settings.batch != "submit":
         return
     # Each of these asks for more depending on answers, while tests run, or asks all again.
     unplanned = {
@@ -109,7 +106,7 @@ def with_upskill_config(settings: Settings, folder: Path, code: SkillCode | None
         raise InputError(
             upskill.file,
             "is inside the skill, which does not choose its models or where runs are kept",
-            "Run pytest from outside of the skill, or name a model and add --skill-no-history.",
+            "Run pytest from outside of the skill, or name a model and set skill_history = false.",
         )
     if not settings.runs_folder:
         settings = replace(settings, runs_folder=upskill.runs_dir)

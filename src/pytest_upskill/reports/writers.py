@@ -18,6 +18,7 @@ from ..errors import InputError, Setting, SettingsError, shown
 from ..results.run import RunResults
 from ..results.run_comparison import Earlier
 from ..results.run_file import results_bytes
+from ..skills.folder import SKILL_NAMES
 from .benchmark_folder import benchmark_places
 from .record_files import csv_text, transcript_files
 
@@ -139,11 +140,21 @@ def write_csv(file: Path, results: RunResults) -> list[Path]:
 
 def write_transcripts(folder: Path, results: RunResults) -> list[Path]:
     """Overwrite those of the same trials, and keep others."""
-    written = False
-    for path, text in transcript_files(results):
+    # Agents get all of a skill's folder: it must not fill up with what they said.
+    parents = (resolved(folder), *resolved(folder).parents)
+    if any((parent / name).is_file() for parent in parents for name in SKILL_NAMES):
+        problem, hint = (
+            "inside a skill, which agents get as it is",
+            "Choose a folder outside of it.",
+        )
+        raise SettingsError("transcripts_folder", problem, hint, value=shown(folder))
+    files = dict(transcript_files(results))
+    if not files:
+        problem = "nothing to write: only kept runs of agents have transcripts"
+        raise SettingsError("transcripts_folder", problem, value=shown(folder))
+    for path, text in files.items():
         replace_file(folder / path, text)
-        written = True
-    return [folder] if written else []
+    return [folder]
 
 
 def add_benchmark(folder: Path, results: RunResults) -> list[Path]:

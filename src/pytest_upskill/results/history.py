@@ -1,7 +1,8 @@
 """The history of a project: one file per run in a folder, sorted by name.
 
-A file is the JSON of --skill-json, compressed. What a list of runs needs is its first line, so that
-hundreds of runs are listed without unpacking them, and no index can be out of step with the files.
+A file is the JSON of --skill-json with the transcripts of agents, compressed. What a list of runs
+needs is its first line, so that hundreds of runs are listed without unpacking them, and no index
+can be out of step with the files.
 """
 
 import gzip
@@ -226,7 +227,7 @@ def _prune(folder: Path, size_limit: int, newest_file: Path) -> None:
 
 def packed(results: RunResults) -> bytes:
     """The file of a run; ValueError if a number is infinite."""
-    report = results_values(results)
+    report = results_values(results, transcripts=True)
     head, rest = (
         json.dumps({key: report[key] for key in keys}, ensure_ascii=False, allow_nan=False)
         for keys in (_HEAD_KEYS, [key for key in report if key not in _HEAD_KEYS])

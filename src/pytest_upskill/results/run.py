@@ -19,6 +19,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     PlainSerializer,
+    SerializationInfo,
     computed_field,
 )
 
@@ -54,6 +55,8 @@ NOTHING_TESTED: Final = "nothing was tested"
 _NO_GATES: Final = Gates()
 _LONGEST_FILE: Final = 20_000  # characters of what an agent made
 _LONGEST_FILES: Final = 100_000  # of all files of a trial
+_LONGEST_TRANSCRIPTS: Final = 50_000_000  # of all transcripts that the history keeps of a run
+_TURN_SIZE: Final = 200  # of a turn beside its text
 
 
 @dataclass(frozen=True)
@@ -162,15 +165,16 @@ def _questions_in_rows(rows: Any) -> Any:
         raise ValueError("must be a list of skill, case and question") from None
 
 
-def _all_brief(records: tuple[Record, ...]) -> tuple[Record, ...]:
-    return tuple(map(_brief, records))
-
-
-def _brief(record: Record) -> Record:
-    """Transcripts are files of their own, on request; long files are cut."""
-    if not record.files and not record.transcript:
-        return record
-    return replace(record, transcript=(), files=tuple(_cut_files(record.files)))
+def _all_brief(records: tuple[Record, ...], info: SerializationInfo) -> tuple[Record, ...]:
+    """Long files are cut. Only the history has transcripts, as far as there is room for them."""
+    room = _LONGEST_TRANSCRIPTS if info.context else 0
+    brief = []
+    for record in records:
+        room -= sum(_TURN_SIZE + len(turn.text) for turn in record.transcript)
+        transcript = record.transcript if room >= 0 else ()
+        files = tuple(_cut_files(record.files))
+        brief.append(replace(record, transcript=transcript, files=files))
+    return tuple(brief)
 
 
 def _cut_files(files: Sequence[AnswerFile]) -> Iterator[AnswerFile]:

@@ -16,9 +16,9 @@ _MOST_REPETITIVE: Final = 100  # times that a run is larger than its compressed 
 _HINT: Final = "Give a JSON report of a run, or a run from the history."
 
 
-def results_values(results: RunResults) -> dict[str, Any]:
+def results_values(results: RunResults, *, transcripts: bool = False) -> dict[str, Any]:
     """The whole run as JSON values; null means not known."""
-    values: dict[str, Any] = json_values(results)
+    values: dict[str, Any] = json_values(results, context=transcripts)
     return values
 
 

@@ -150,7 +150,7 @@ class TeachSettings(CommonSettings):
     )
     max_skill_tokens: int | None = setting(
         whole(10, 100_000),
-        "limits",
+        "runs and attempts",
         "maximum size of the skill in tokens",
         at("generate", "--max-skill-tokens", default=DEFAULT_SKILL_TOKENS),
         at("refine", "--max-tokens", help="make the skill shorter: at most so many tokens"),
@@ -158,7 +158,7 @@ class TeachSettings(CommonSettings):
     )
     margin: float = setting(
         number("a number between 0 and 1 (0.1 is 10 points)", 0, 1, above=True),
-        "limits",
+        "runs and attempts",
         "a loss that does not count: 0.1 is 10 points",
         at("refine ablate", "--margin"),
         resume="limit",

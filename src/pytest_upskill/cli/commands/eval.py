@@ -21,7 +21,7 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
     parser.usage = f"%(prog)s SKILL {model} ... [-- PYTEST ARGS]"
     add_skill(parser)
     groups = add_options(parser, command, Settings)
-    groups["output"].add_argument(
+    groups["reports"].add_argument(
         "-v", "--verbose", action="store_true", help="print a line for every case"
     )
 

@@ -287,16 +287,15 @@ def _comparison_json(names: Sequence[str], comparison: RunComparison) -> str:
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "%(prog)s FILE ... [options]"
+    parser.usage = "%(prog)s RUN ... [options]"
     parser.add_argument(
-        "files",
-        type=Path,
+        "runs",
         nargs="+",
-        metavar="FILE",
-        help="results of pytest --skill-json, or kept runs",
+        metavar="RUN",
+        help=f"results of pytest --skill-json, or kept runs: {_ID_HELP}",
     )
     groups = add_options(parser, "report", Settings, Gates)
-    groups["output"].add_argument(
+    groups["reports"].add_argument(
         "-v", "--verbose", action="store_true", help="show all tables, rows and arms"
     )
     groups["gates"].description = "replace the gates of the runs"
@@ -307,8 +306,9 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_report(args: argparse.Namespace) -> tuple[str, int]:
     gates = settings_of(option_values(args, UpskillConfig(), Gates)).gates
-    require_apart(report_paths(args), [("an input", file) for file in args.files])
-    sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in args.files]
+    files = [_saved_run(Path(text)) for text in args.runs]
+    require_apart(report_paths(args), [("an input", file) for file in files])
+    sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in files]
     results, notes = merged(sources, subset=args.subset)
     notes = [*run_notes(results), *notes]
     problems = [f"upskill: {harmless(line)}" for line in results.problems]
@@ -316,6 +316,13 @@ def run_report(args: argparse.Namespace) -> tuple[str, int]:
     look = stdout_look(int(args.verbose))
     lines = [*results_lines(results, look, notes), *written, *problems]
     return "\n".join(lines), status or int(bool(problems))
+
+
+def _saved_run(path: Path) -> Path:
+    """A file, or the one of a kept run."""
+    if path.suffix or path.exists():
+        return path
+    return find(runs(runs_folder(None, Path.cwd())), str(path)).path
 
 
 def _with_gates(results: RunResults, gates: Gates) -> RunResults:

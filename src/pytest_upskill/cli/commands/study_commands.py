@@ -180,7 +180,7 @@ def add_matrix_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="a skill: its folder, its SKILL.md, or its name in skills_dir; or a folder of skills",
     )
-    output = add_options(parser, "matrix", Settings)["output"]
+    output = add_options(parser, "matrix", Settings)["reports"]
     _add_flags(output)
 
 
@@ -196,7 +196,7 @@ def run_matrix(args: argparse.Namespace) -> tuple[str, int]:
 def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s SKILL [options]"
     add_skill(parser)
-    output = add_options(parser, "ablate", Settings, TeachSettings)["output"]
+    output = add_options(parser, "ablate", Settings, TeachSettings)["reports"]
     _add_flags(output)
     parser.add_argument(
         "--by",

@@ -103,7 +103,7 @@ def _parsed_lines(text: str) -> Iterable[Any]:
 
 
 def _read_kept_trial(entries: Sequence[Any]) -> Transcript:
-    """The turns of a trial that ``--skill-transcripts`` kept: its first line says which it is."""
+    """The turns of a trial that ``report --transcripts`` wrote: its first line says which it is."""
     if not (entries and isinstance(entries[0], dict) and entries[0].keys() >= _HEAD):
         return ()
     turns = list[Turn]()
