@@ -9,7 +9,7 @@ from pytest_upskill.models.model import ProtocolName
 Json = dict[str, Any]
 EVIL = "https://evil.example/?q=1"
 PNG = "data:image/png;base64,iVBORw0KGgo="
-CACHE = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+CACHE = {"cache_control": {"type": "ephemeral", "ttl": "1h", "scope": "global"}}
 SCHEMA = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$schema": "https://j.s"}
 TEXT = {"type": "text", "text": "Look."}
 URL_IMAGE = {"type": "image", "source": {"type": "url", "url": EVIL}}

@@ -103,6 +103,7 @@ ITEMS: list[tuple[Json, str]] = [
     ({"type": None, "id": "msg_1"}, "input of a wrong form"),
     ({"type": "message", "id": "msg_1"}, "input of a wrong form"),
     ({"id": "msg_1", "role": "user"}, "input of a wrong form"),
+    ({"id": "msg_1", "content": ""}, "input of a wrong form"),
     ({"type": "web_search_call", "id": "ws_1"}, "web_search_call"),
     ({"type": "code_interpreter_call", "id": "ci_1"}, "code_interpreter_call"),
     ({"type": "mcp_approval_response", "approve": True}, "mcp_approval_response"),
@@ -224,6 +225,9 @@ def test_a_schema_refers_to_no_other_document() -> None:
         kept, (left_out,) = passed("messages", asking("messages", tools=[tool]))
         assert left_out == f'tools.input_schema.{name} "https://evil.example/schema.json"'
         assert kept["tools"] == [{"name": "bash"}]
+    tool = {"name": "bash", "input_schema": EVIL}
+    kept, _ = passed("messages", asking("messages", tools=[tool]))
+    assert kept["tools"] == [{"name": "bash"}]
 
 
 LEFT_OUT: list[tuple[ProtocolName, Json, str]] = [

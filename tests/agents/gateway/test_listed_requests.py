@@ -153,6 +153,11 @@ WHOLE: list[tuple[ProtocolName, Json]] = [
             "model": "m",
             "input": [
                 {"role": "user", "content": "Go."},
+                {
+                    "role": "assistant",
+                    "id": "msg_1",
+                    "content": [{"type": "output_text", "text": ""}],
+                },
                 {"type": "message", "role": "user", "content": [image("responses", PNG)]},
                 {
                     "type": "function_call",

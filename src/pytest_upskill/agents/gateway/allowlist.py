@@ -247,7 +247,7 @@ class _Walk:
                 for key, each in value.items() if is_listed else ():
                     self._leaf(each, Leaf.PLAIN, f"{name}.{key}")
             case Leaf.SCHEMA:
-                is_listed = True
+                is_listed = isinstance(value, dict | bool)
                 _check_references(value, name)
             case Leaf.NAME:
                 is_listed = isinstance(value, str)

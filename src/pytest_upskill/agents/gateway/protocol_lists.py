@@ -26,7 +26,7 @@ from .allowlist import (
 
 Forms = Mapping[str, Form]
 
-_CACHE: Forms = {"cache_control": plain("type", "ttl")}
+_CACHE: Forms = {"cache_control": plain("type", "ttl", "scope")}
 _SCHEMA: Forms = {**plain("name", "description", "strict"), "schema": SCHEMA}
 _PROMPT_CACHE: Forms = {"mode": PLAIN, "ttl": ("30m",)}
 
@@ -276,7 +276,7 @@ _RESPONSES_PART: Final = Kinds(
     }
 )
 _RESPONSES_MESSAGE: Forms = {
-    **plain("role", "status", "phase"),
+    **plain("id", "role", "status", "phase"),
     "content": TextOr([_RESPONSES_PART]),
 }
 _RESPONSES_CALL: Forms = {
@@ -317,7 +317,7 @@ _RESPONSES_TOOLS: Forms = {
 }
 _RESPONSES_ITEM: Final = Kinds(
     {
-        "message": Needs("content", {**plain("type", "id"), **_RESPONSES_MESSAGE}),
+        "message": Needs("content", {"type": PLAIN, **_RESPONSES_MESSAGE}),
         "reasoning": {
             **plain("id", "status", "encrypted_content"),
             "summary": [Kinds(_RESPONSES_TEXTS)],
@@ -340,7 +340,8 @@ _RESPONSES_ITEM: Final = Kinds(
         **alike(Reaching(), "mcp_list_tools", "mcp_call"),
         **alike(Reaching(), "mcp_approval_request", "mcp_approval_response"),
     },
-    untyped=Needs("content", _RESPONSES_MESSAGE),  # an id alone means an item that is stored
+    # An id alone means an item that is stored.
+    untyped=Needs("role", Needs("content", _RESPONSES_MESSAGE)),
 )
 _RESPONSES_CHOICES: Forms = {
     **alike({"name": NAME, "namespace": PLAIN}, "function", "custom", "namespace"),

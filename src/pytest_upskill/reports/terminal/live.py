@@ -36,11 +36,13 @@ def progress_line(progress: Progress, width: int) -> str:
     """``upskill: 34 of 120 answers, 16 in flight, …``: the least important parts come last and
     are dropped first."""
     parts = [f"upskill: {progress.done:,} of {counted(progress.all, 'answer')}"]
-    if progress.agents:
+    tokens = counted(progress.tokens, "token")
+    is_at_work = progress.agents and (progress.turns or progress.in_flight)
+    if is_at_work:
         turns = counted(progress.turns, "turn")
-        calls = f", {counted(progress.in_flight, 'call')} in flight" if progress.in_flight else ""
-        at_work = f"at work ({turns}{calls})" if progress.turns or calls else "starting"
-        parts.append(f"{counted(progress.agents, 'agent')} {at_work}")
+        parts += [f"{counted(progress.agents, 'agent')} at work ({turns})", tokens]
+    elif progress.agents:
+        parts.append(f"{counted(progress.agents, 'agent')} starting")
     elif progress.in_flight:
         parts.append(f"{progress.in_flight:,} in flight")
     # A run that waits must not look as if it hung.
@@ -58,9 +60,11 @@ def progress_line(progress: Progress, width: int) -> str:
         parts.append(f"about {_time(progress.seconds_left)} left")
     if progress.reused:
         parts.append(f"{progress.reused:,} from cache")
-    parts.append(counted(progress.tokens, "token"))
+    parts += [] if is_at_work else [tokens]
     if progress.cost is not None:
         parts.append(dollars(progress.cost))
+    if is_at_work and progress.in_flight:
+        parts.append(f"{counted(progress.in_flight, 'call')} in flight")
     while len(parts) > 1 and len(", ".join(parts)) > width:
         parts.pop()
     return ", ".join(parts)[:width]
