@@ -108,7 +108,7 @@ class SkillSession:
         # An option is missing if its plugin is disabled.
         dry_run_options = ("collectonly", "setuponly", "setupplan")
         self.asks = not any(getattr(self._config.option, name, False) for name in dry_run_options)
-        if self.asks:
+        if self.asks and not hasattr(self._config, "workerinput"):
             self._config.add_cleanup(take_sigterm_as_ctrl_c())
         try:
             folder = ini_folder(self._config)
