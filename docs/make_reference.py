@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from pytest_upskill.cli.command_table import COMMANDS
+from pytest_upskill.cli.command_table import grouped_commands
 from pytest_upskill.plugin.pytest_options import OPTIONS
 from pytest_upskill.results.run_file import results_schema
 
@@ -121,12 +121,14 @@ def anchor_of(heading: str) -> str:
 
 
 def commands(_: list[str]) -> list[str]:
-    """A table of the commands of ``pytest-upskill``: one line and one example for each."""
-    lines = ["| command | purpose | example |", "|---|---|---|"]
-    for command in COMMANDS:
-        name = f"[`{command.name}`]({_existing(_PAGES[command.name])})"
-        lines.append(_cells(name, command.help, f"`{command.example}`"))
-    return lines
+    """A table for each group of commands: one line and one example for each."""
+    lines = []
+    for group, members in grouped_commands().items():
+        lines += ["", f"| {group} | purpose | example |", "|---|---|---|"]
+        for command in members:
+            name = f"[`{command.name}`]({_existing(_PAGES[command.name])})"
+            lines.append(_cells(name, command.help, f"`{command.example}`"))
+    return lines[1:]
 
 
 _TABLES: Final[dict[str, Callable[[list[str]], list[str]]]] = {

@@ -38,6 +38,19 @@ def test_every_command_has_a_parser() -> None:
     assert {"eval", "benchmark", "list", "lint", "models", "answers"} <= set(BY_NAME)
 
 
+def test_the_help_lists_commands_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    listing = capsys.readouterr().out.partition("\n\n")[2].partition("options:")[0]
+    groups = {
+        part.split(":")[0].split()[-1]: re.findall(r"^  (\w+) ", part, re.M)
+        for part in re.split(r"\n\n(?=\w+:\n)", listing)[1:]
+    }
+    assert [*groups] == ["test", "write", "study", "look"]
+    assert [name for names in groups.values() for name in names] == [*BY_NAME]
+    assert groups["study"] == ["matrix", "ablate", "judge"]
+
+
 def test_the_help_ends_with_an_example_and_the_exit_status(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -42,6 +42,7 @@ def test_doctor_tries_sandboxes_and_agents(
     assert rows["claude"] == ["npm", "install", "-g", "@anthropic-ai/claude-code"]
     assert rows["anthropic"] == ["ANTHROPIC_API_KEY", "set"]
     assert SECRET not in shown
+    assert shown.splitlines()[-1] == "Ready: loop in bwrap. Keys: anthropic."
     assert max(map(len, shown.splitlines())) <= 80
 
 
@@ -67,6 +68,7 @@ def test_an_installed_agent_that_does_not_work_is_a_failure(
     shown = capsys.readouterr().out
     assert rows_of(shown)["claude"] == [VERSION, "NO", *["-"] * (len(STEPS) - 1)]
     assert "config" in shown
+    assert shown.splitlines()[-1].startswith("No agent works. Not ready: claude. ")
     assert "\033" not in shown
 
 
@@ -118,5 +120,5 @@ def test_doctor_says_why_no_agent_works(
     shown = capsys.readouterr().out
     for name in kinds.NAMES:
         assert (f"{name} was not found" in shown) is (name not in ("auto", "none"))
-    assert "No agent was tried: agents need a sandbox." in shown
+    assert shown.splitlines()[-1] == "No agent can run: no sandbox works. No key: try --model local"
     assert max(map(len, shown.splitlines())) <= 80

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from .. import __version__
 from ..errors import DEFAULT, Spell, spelling
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Groups = Mapping[Group, argparse._ArgumentGroup]
 
+CommandGroup = Literal["test", "write", "study", "look"]
+
 USAGE: Final = "2 usage or input error"
 _PYTEST: Final = f"0 passed, 1 failed, {USAGE}, or another of pytest's"
 
@@ -29,6 +31,7 @@ class Subcommand:
     """A command as its help shows it."""
 
     name: str
+    group: CommandGroup
     help: str
     example: str
     status: str
@@ -38,61 +41,8 @@ class Subcommand:
 
 COMMANDS: Final = (
     Subcommand(
-        "init",
-        "write example cases for a skill, and the settings to run them",
-        "pytest-upskill init skills/wick",
-        f"0 success, 1 a skill is broken, {USAGE}",
-    ),
-    Subcommand(
-        "generate",
-        "write a skill and its cases, and measure it on other models",
-        'pytest-upskill generate "write commit messages" --eval-model haiku',
-        f"0 the skill helps, 1 it does not or failed, {USAGE}",
-    ),
-    Subcommand(
-        "cases",
-        "write cases for a skill",
-        "pytest-upskill cases skills/wick --add 6",
-        f"0 success, 1 no usable cases, {USAGE}",
-        module="teach_commands",
-    ),
-    Subcommand(
-        "refine",
-        "improve a skill that has cases, or make it shorter",
-        "pytest-upskill refine skills/wick --eval-model haiku --attempts 5",
-        f"0 it helps or is short, 1 neither or failed, {USAGE}",
-        module="teach_commands",
-    ),
-    Subcommand(
-        "matrix",
-        "measure what skills do to each other",
-        "pytest-upskill matrix skills --agent loop --model haiku",
-        f"0 none hurts, 1 one does or is incomplete, {USAGE}",
-        module="study_commands",
-    ),
-    Subcommand(
-        "ablate",
-        "measure what each part of a skill contributes",
-        "pytest-upskill ablate skills/wick --model haiku --by paragraph",
-        f"0 measured, 1 incomplete, or not proven, {USAGE}",
-        module="study_commands",
-    ),
-    Subcommand(
-        "triggers",
-        "write queries that should open a skill, and near misses",
-        "pytest-upskill triggers skills/wick --from sessions",
-        f"0 success, 1 no usable queries, {USAGE}",
-        module="teach_commands",
-    ),
-    Subcommand(
-        "describe",
-        "improve a skill's description, measured by its queries",
-        "pytest-upskill describe skills/wick --eval-agent claude --with skills",
-        f"0 better or good enough, 1 not shown, {USAGE}",
-        module="teach_commands",
-    ),
-    Subcommand(
         "eval",
+        "test",
         "test a skill with pytest, using upskill's flags",
         "pytest-upskill eval skills/wick -m haiku --runs 5 -- -n 4",
         _PYTEST,
@@ -100,6 +50,7 @@ COMMANDS: Final = (
     ),
     Subcommand(
         "benchmark",
+        "test",
         "compare models on a skill with pytest",
         "pytest-upskill benchmark skills/wick -m haiku -m sonnet",
         _PYTEST,
@@ -107,68 +58,141 @@ COMMANDS: Final = (
         runs_pytest=True,
     ),
     Subcommand(
-        "list",
-        "list skills with their size, cases and last results",
-        "pytest-upskill list skills -v",
+        "plan",
+        "test",
+        "say how many cases and runs find a lift",
+        "pytest-upskill plan skills/wick --lift 20",
+        f"0 success, {USAGE}",
+    ),
+    Subcommand(
+        "init",
+        "write",
+        "write example cases for a skill, and the settings to run them",
+        "pytest-upskill init skills/wick",
         f"0 success, 1 a skill is broken, {USAGE}",
     ),
     Subcommand(
+        "generate",
+        "write",
+        "write a skill and its cases, and measure it on other models",
+        'pytest-upskill generate "write commit messages" --eval-model haiku',
+        f"0 the skill helps, 1 it does not or failed, {USAGE}",
+    ),
+    Subcommand(
+        "refine",
+        "write",
+        "improve a skill that has cases, or make it shorter",
+        "pytest-upskill refine skills/wick --eval-model haiku --attempts 5",
+        f"0 it helps or is short, 1 neither or failed, {USAGE}",
+        module="teach_commands",
+    ),
+    Subcommand(
+        "cases",
+        "write",
+        "write cases for a skill",
+        "pytest-upskill cases skills/wick --add 6",
+        f"0 success, 1 no usable cases, {USAGE}",
+        module="teach_commands",
+    ),
+    Subcommand(
+        "triggers",
+        "write",
+        "write queries that should open a skill, and near misses",
+        "pytest-upskill triggers skills/wick --from sessions",
+        f"0 success, 1 no usable queries, {USAGE}",
+        module="teach_commands",
+    ),
+    Subcommand(
+        "describe",
+        "write",
+        "improve a skill's description, measured by its queries",
+        "pytest-upskill describe skills/wick --eval-agent claude --with skills",
+        f"0 better or good enough, 1 not shown, {USAGE}",
+        module="teach_commands",
+    ),
+    Subcommand(
+        "install",
+        "write",
+        "copy a skill to where agents look for skills",
+        "pytest-upskill install skills/wick --agent claude --agent codex",
+        f"0 success, 1 not everything was installed, {USAGE}",
+    ),
+    Subcommand(
+        "matrix",
+        "study",
+        "measure what skills do to each other",
+        "pytest-upskill matrix skills --agent loop --model haiku",
+        f"0 none hurts, 1 one does or is incomplete, {USAGE}",
+        module="study_commands",
+    ),
+    Subcommand(
+        "ablate",
+        "study",
+        "measure what each part of a skill contributes",
+        "pytest-upskill ablate skills/wick --model haiku --by paragraph",
+        f"0 measured, 1 incomplete, or not proven, {USAGE}",
+        module="study_commands",
+    ),
+    Subcommand(
+        "judge",
+        "study",
+        "measure how well a judge agrees with people",
+        "pytest-upskill judge labelled.jsonl --model sonnet --votes 3",
+        f"0 success, 1 the judge gave no ruling, {USAGE}",
+    ),
+    Subcommand(
         "runs",
+        "look",
         "show the history of runs, one run, or compare two",
         "pytest-upskill runs --skill wick --metric pass-rate --plot",
         f"0 success, 1 nothing to write, {USAGE}",
     ),
     Subcommand(
         "report",
+        "look",
         "write reports of saved results, and merge shards",
         "pytest-upskill report shard-*.json --markdown comment.md --min-lift 0.2",
         f"0 passed, 1 failed or incomplete, {USAGE}",
         module="runs",
     ),
     Subcommand(
-        "plan",
-        "say how many cases and runs find a lift",
-        "pytest-upskill plan skills/wick --lift 20",
-        f"0 success, {USAGE}",
+        "list",
+        "look",
+        "list skills with their size, cases and last results",
+        "pytest-upskill list skills -v",
+        f"0 success, 1 a skill is broken, {USAGE}",
     ),
     Subcommand(
         "lint",
+        "look",
         "find problems in skills and their cases",
         "pytest-upskill lint skills --strict",
         f"0 success, 1 errors found, {USAGE}",
     ),
     Subcommand(
-        "install",
-        "copy a skill to where agents look for skills",
-        "pytest-upskill install skills/wick --agent claude --agent codex",
-        f"0 success, 1 not everything was installed, {USAGE}",
-    ),
-    Subcommand(
         "models",
+        "look",
         "list models, and which API keys are set",
         "pytest-upskill models",
         f"0 success, {USAGE}",
     ),
     Subcommand(
         "doctor",
+        "look",
         "try the sandboxes and agents of this machine, without a key",
         "pytest-upskill doctor",
         f"0 agents work here, 1 they do not, {USAGE}",
     ),
     Subcommand(
         "answers",
+        "look",
         "show or delete this project's stored answers",
         "pytest-upskill answers --prune 30",
         f"0 success, {USAGE}",
     ),
     Subcommand(
-        "judge",
-        "measure how well a judge agrees with people",
-        "pytest-upskill judge labelled.jsonl --model sonnet --votes 3",
-        f"0 success, 1 the judge gave no ruling, {USAGE}",
-    ),
-    Subcommand(
         "schema",
+        "look",
         "print the JSON schema of skill_meta.json",
         "pytest-upskill schema > skill_meta.schema.json",
         f"0 success, {USAGE}",
@@ -189,7 +213,7 @@ def make_parser(names: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
         prog="pytest-upskill",
         usage="%(prog)s [-h] [--version] COMMAND ...",
         description="Write, check and compare Agent Skills.\n"
-        "Tests are run by pytest: pytest --skill PATH --model NAME",
+        f"Tests are run by pytest: pytest --skill PATH --model NAME\n\n{_listing()}",
         epilog=_epilog(
             "pytest-upskill list skills (options: pytest-upskill list --help)",
             f"0 success, 1 problems found, {USAGE}",
@@ -198,9 +222,8 @@ def make_parser(names: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
     )
     version = f"pytest-upskill {__version__}"
     parser.add_argument("--version", action="version", version=version)
-    # With a shorter metavar, argparse would break the lines of the longest commands.
     commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND [ARGS]", title="commands", prog="pytest-upskill"
+        dest="command", metavar="COMMAND", help=argparse.SUPPRESS, prog="pytest-upskill"
     )
     for command in COMMANDS:
         subparser = add_command(commands, command)
@@ -213,6 +236,20 @@ def make_parser(names: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
                 origins={},  # settings that were read from a file: which one, and its key
             )
     return parser
+
+
+def grouped_commands() -> dict[CommandGroup, list[Subcommand]]:
+    groups: tuple[CommandGroup, ...] = get_args(CommandGroup)
+    return {name: [one for one in COMMANDS if one.group == name] for name in groups}
+
+
+def _listing() -> str:
+    """The commands in groups, which argparse can't do."""
+    groups = grouped_commands().items()
+    return "\n\n".join(
+        "\n".join([f"{name}:", *(f"  {one.name:<10} {one.help}" for one in commands)])
+        for name, commands in groups
+    )
 
 
 def _spelling_of(parser: argparse.ArgumentParser) -> Spell:
@@ -228,7 +265,6 @@ def add_command(commands: Any, command: Subcommand) -> argparse.ArgumentParser:
     """Add a parser to those of ``add_subparsers``."""
     parser: argparse.ArgumentParser = commands.add_parser(
         command.name,
-        help=command.help,
         description=f"{command.help[0].upper()}{command.help[1:]}.",
         epilog=_epilog(command.example, command.status),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -5,7 +5,7 @@ import asyncio
 import json
 import os
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from ...agents.roster import Roster
 from ...agents.sandboxes.kinds import NAMES, kind_of
 from ...agents.sandboxes.sandbox import SandboxKind
 from ...errors import SettingsError
+from ...models.providers import HOSTED
 from ...reports.terminal.tables import Cell, Column, Table, text_table
 from ...trials.subject import CHAT
 from ..output import stdout_look
@@ -59,6 +60,20 @@ class _Findings:
     tried: Mapping[str, Probe]
     missing: Mapping[str, str]  # agents that are not installed: how to install them
     keys: Mapping[str, str]
+    logins: Sequence[str]  # providers that can be asked
+
+    @property
+    def conclusion(self) -> str:
+        """What can be run here, and what to do about the rest."""
+        if not self.limits:
+            agents = "No agent can run: no sandbox works."
+        else:
+            ready = ", ".join(name for name, probe in self.tried.items() if probe.works)
+            agents = f"Ready: {ready} in {next(iter(self.limits))}." if ready else "No agent works."
+        broken = ", ".join(name for name, probe in self.tried.items() if not probe.works)
+        broken = f" Not ready: {broken}." if broken and self.limits else ""
+        keys = f"Keys: {', '.join(self.logins)}." if self.logins else "No key: try --model local"
+        return f"{agents}{broken} {keys}"
 
     @property
     def text(self) -> str:
@@ -70,11 +85,10 @@ class _Findings:
                 for name, probe in self.tried.items()
                 if probe.problem
             ]
-        elif None not in self.sandboxes.values():
-            parts.append("No agent was tried: agents need a sandbox.")
         if self.missing:
             parts.append(text_table(("not installed", "how to install it"), self.missing.items()))
         parts.append(text_table(("provider", "key"), self.keys.items()))
+        parts.append(_folded(self.conclusion, 78))
         return "\n\n".join(parts)
 
     @property
@@ -95,6 +109,7 @@ class _Findings:
             "limits": self.limits,
             "agents": agents,
             "keys": self.keys,
+            "conclusion": self.conclusion,
         }
         return json.dumps(data, indent=2)
 
@@ -132,6 +147,7 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
             if isinstance(agent, CommandAgent) and agent not in there
         },
         dict(providers_of(os.environ)),
+        [name for name, provider in HOSTED.items() if any(provider.login_in(os.environ))],
     )
     works = bool(usable) and all(probe.works for probe in tried.values())
     works = works and not (args.agents and findings.missing)

@@ -167,6 +167,7 @@ def _add_show(commands: Any) -> None:
         commands,
         Subcommand(
             "show",
+            "look",
             "show a run: tables, verdicts, failed cases, gates, commit, versions",
             "pytest-upskill runs show last~1",
             f"0 success, {USAGE}",
@@ -206,6 +207,7 @@ def _add_compare(commands: Any) -> None:
         commands,
         Subcommand(
             "compare",
+            "look",
             "show what changed from run A to run B, case by case",
             "pytest-upskill runs compare last~1 last --fail-if-worse",
             f"0 success, 1 by --fail-if-worse, {USAGE}",
