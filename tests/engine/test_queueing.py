@@ -42,16 +42,19 @@ def test_no_call_waits_in_vain_at_a_near_server(monkeypatch: pytest.MonkeyPatch)
     model = Queueing(1, 20, "http://127.0.0.1:8080/v1")
     outcome = ask(monkeypatch, model, 20, careful=True)
     assert outcome.reasons == []
-    assert model.most <= 3
+    assert model.most <= 4
     assert outcome.seconds == pytest.approx(20 * 20, rel=0.01)
 
 
-def test_a_near_server_with_many_slots_gets_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = Queueing(64, 20, "http://192.168.0.2:8000/v1")
+@pytest.mark.parametrize("seconds", [20, 40])
+def test_a_near_server_with_many_slots_gets_many_calls(
+    monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    model = Queueing(64, seconds, "http://192.168.0.2:8000/v1")
     outcome = ask(monkeypatch, model, 64 * 5, careful=True)
     assert outcome.reasons == []
     assert model.most == 64
-    assert outcome.seconds <= 20 * (5 + 6) + 1
+    assert outcome.seconds <= seconds * (5 + 6) + 1
 
 
 @pytest.mark.parametrize(

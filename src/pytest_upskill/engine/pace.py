@@ -26,7 +26,7 @@ _LONGEST_PAUSE: Final = 20.0
 _MOST_STEPS: Final = 5  # pauses that double
 PATIENCE: Final = 300.0  # seconds without any call taken before the model is given up
 LONG: Final = 5.0  # seconds after which the limit is unknown
-_SHARE: Final = 0.5  # of the time that a call has, for an answer after the next step
+_SHARE: Final = 0.7  # of the time that a call has, for an answer after the next step
 _NEAR: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 
 
