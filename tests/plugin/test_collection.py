@@ -201,6 +201,27 @@ def test_cases_of_another_file_replace_those_of_the_skill(
     pytester.runpytest_inprocess(*args).assert_outcomes(passed=2)
 
 
+@pytest.mark.parametrize("file", ["cases/more.json", "cases/evals/evals.json"])
+def test_cases_elsewhere_name_files_beside_them(pytester: pytest.Pytester, file: str) -> None:
+    pytester.makepyfile(
+        reads="def reply(asked): return 'stuck' if '7 is stuck' in str(asked) else ''"
+    )
+    folder = write_skill(pytester.path / "skills/gate")
+    (folder / "log.txt").write_text("of the skill")
+    elsewhere = pytester.path / file
+    elsewhere.parent.mkdir(parents=True)
+    (pytester.path / "cases/log.txt").write_text("gate 7 is stuck")
+    cases = [
+        {**case("What does it say?", "stuck", id="beside"), "context": {"files": ["log.txt"]}},
+        {**case("And this?", "gate up", id="missing"), "context": {"files": ["SKILL.md"]}},
+    ]
+    elsewhere.write_text(json.dumps(cases))
+    args = ["--skill", "skills", "--skill-tests", file, "--model", "scripted:reads.py:reply"]
+    finished = pytester.runpytest_inprocess(*args)
+    finished.assert_outcomes(passed=1, failed=1)
+    finished.stdout.fnmatch_lines(["*'SKILL.md' not found; name a file, relative to cases*"])
+
+
 def test_a_tests_file_beside_the_skill_is_no_different(pytester: pytest.Pytester) -> None:
     folder = write_skill(pytester.path / "skills/gate")
     (folder / "more.json").write_text(json.dumps([case("Open?", "gate up", id="from-file")]))

@@ -76,6 +76,28 @@ def test_errors_are_to_be_fixed_before_the_same_command(
     assert next_words(run) == ["--skill", FOLDER, "--model", model]
 
 
+def test_calls_that_took_too_long_get_more_time_in_the_next_command(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    pytester.makepyfile(
+        slow="""
+        from pytest_upskill import ModelError
+
+        def reply(question):
+            raise ModelError("no answer within 30 s", timed_out=True)
+        """
+    )
+    slow, limit = "scripted:slow.py:reply", ["--skill-timeout", "30"]
+    run = run_skills(pytester, slow, *limit, skill=FOLDER)
+    assert next_words(run) == ["--skill", FOLDER, "--model", slow, "--skill-timeout", "60"]
+    assert not run.ending[-2].startswith("fix the errors")
+    # Another model's errors are to be fixed all the same.
+    (pytester.path / "a.json").write_text("[]")
+    run = run_skills(pytester, slow, "--model", model, *limit, skill=FOLDER)
+    assert next_words(run)[-2:] == ["--skill-timeout", "60"]
+    assert run.ending[-2].startswith("fix the errors")
+
+
 def test_an_interrupted_run_says_what_is_not_reached_and_not_kept(
     pytester: pytest.Pytester, model: str
 ) -> None:

@@ -54,11 +54,11 @@ def test_a_folder_is_copied_as_it_is(skill: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("none", "'none' not found; name a folder, relative to the skill's folder"),
+        ("none", "'none' not found; name a folder, relative to "),
         ("SKILL.md", "'SKILL.md' is a file; name a folder"),
-        ("..", "'..' is outside the skill's folder"),
-        ("/etc", "'/etc' is outside the skill's folder"),
-        ("out", "'out' is outside the skill's folder"),
+        ("..", "'..' is outside of "),
+        ("/etc", "'/etc' is outside of "),
+        ("out", "'out' is outside of "),
         (".", "'.' is the skill itself, which the baseline must not see"),
         ("fixtures/..", "is the skill itself"),
         (".git", "'.git' may hold secrets"),

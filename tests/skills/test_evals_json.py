@@ -111,9 +111,9 @@ def test_files_are_searched_in_the_skill_then_in_evals(tmp_path: Path) -> None:
     ("change", "problem"),
     [
         ({"files": ["none.txt"]}, ".files[0]: 'none.txt' not found"),
-        ({"files": ["/tmp"]}, ".files[0]: '/tmp' is outside the skill's folder"),
+        ({"files": ["/tmp"]}, ".files[0]: '/tmp' is outside of "),
         ({"files": ["a" * 5000]}, ".files[0]: can't read 'aaa"),
-        ({"files": ["../../x.txt"]}, ".files[0]: '../../x.txt' is outside the skill's folder"),
+        ({"files": ["../../x.txt"]}, ".files[0]: '../../x.txt' is outside of "),
         ({"files": "a.txt"}, ".files: must be a list"),
         ({"files": ["a\0b"]}, ".files[0]: invalid file name 'a\\x00b'"),
         ({"expected_output": ""}, ": nothing expected"),

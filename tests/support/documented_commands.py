@@ -206,7 +206,7 @@ def list_answers(place: Place, words: list[str]) -> None:
 
 
 def run_pytest(place: Place, words: list[str]) -> None:
-    if words in (["pytest"], ["pytest", "--collect-only"]):
+    if words[1:] in ([], ["--collect-only"]) or words[1] == "--skill-runs":  # as init leaves it
         run_init(place, ["pytest-upskill", "init"])
         check_pytest(place.shell, place.empty, words[1:])
     else:

@@ -255,6 +255,19 @@ def test_a_skill_whose_answers_were_not_stored_is_saved_but_no_success(
     assert project.skill.is_dir()
 
 
+@pytest.mark.parametrize(
+    ("students", "tested"), [([], "teacher"), (["--eval-model", "student"], "student")]
+)
+def test_a_draft_that_nobody_measured_is_tested_on_a_model(
+    project: Project, students: list[str], tested: str
+) -> None:
+    with served(FakeModels()) as url:
+        words = ["generate", "about lamp", "-m", "teacher", *students, "--base-url", url]
+        _, shown, _ = project.run(*words, "--yes", "--no-eval")
+    [command] = [line for line in shown.splitlines() if "test it: " in line]
+    assert f" --model {tested} --skill-base-url {url}" in command
+
+
 def test_the_same_name_at_two_addresses_is_two_models(project: Project) -> None:
     teacher, student = FakeModels(), FakeModels()
     with served(teacher) as one, served(student) as other:

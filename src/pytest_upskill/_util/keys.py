@@ -21,6 +21,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import quote, quote_plus, unquote
 
+from .launcher import launched
 from .texts import harmless
 
 HIDDEN: Final = "***"
@@ -240,7 +241,8 @@ def shown_command(words: Iterable[str]) -> str:
 def shown_words(words: Iterable[str]) -> list[str]:
     """The words of such a command, quoted for a shell."""
     # A folder's name may hold control characters of terminals.
-    return [shlex.quote(harmless(word).replace("\n", "\\n")) for word in masked_words(words)]
+    shown = masked_words(launched(words))
+    return [shlex.quote(harmless(word).replace("\n", "\\n")) for word in shown]
 
 
 def masked_words(words: Iterable[str]) -> list[str]:

@@ -87,7 +87,7 @@ class ModelCalls:
         # If no server has answered so far, the other questions would fail the same way.
         if (error.fatal and lane.note_fatal_error()) or (error.unreachable and not lane.answered):
             lane.dead = reason
-        return NoAnswer(reason, job.retries)
+        return NoAnswer(reason, job.retries, error.timed_out)
 
     def _refused(self, lane: Lane, job: Job, error: ModelError, now: float) -> NoAnswer | None:
         """Queue the question again (None), or give up on the model."""

@@ -99,7 +99,7 @@ def unmatched_of(
             by_pair[SkillOnSubject(file.source.label, subjects[model])] = entry
             for case in file.cases:
                 state: CaseState = "left out" if file.fits(case, model) else "for other models"
-                entry.present[case.id] = Present(case_digest(case, file.source.folder), state)
+                entry.present[case.id] = Present(case_digest(case, file.source.case_folder), state)
             for name in set(file.siblings) - entry.present.keys():
                 entry.present[name] = Present("", "left out")  # broken, which is reported
     for item in items:

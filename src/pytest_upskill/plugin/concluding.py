@@ -54,6 +54,7 @@ from .next_command import (
     recording,
     rerun_of,
     same_command,
+    with_more_time,
     with_page,
 )
 from .pytest_options import FLAGS, cli_gates, message_of
@@ -67,6 +68,7 @@ _IN_BATCH: Final = "the batch goes on at the provider: the same command collects
 _IN_ANOTHER: Final = "the same command submits again what failed in its batch"
 _FIX: Final = "fix the errors, then the same command asks only what is missing"
 _NOT_KEPT: Final = "the same command starts over: answers of scripted models are not kept"
+_MORE_TIME: Final = "with more time for slow answers:"
 _FIX_FIRST: Final = "fix the errors, then run the same command again"
 _RECORD_AGAIN: Final = "arms of one day need another recording:"
 _HELPS: Final = "to have later runs fail if it gets worse, accept these results:"
@@ -304,7 +306,11 @@ class Conclusion:
             missing = [r for _, r in self._engine.settled() if isinstance(r, NoAnswer)]
             if missing and len(missing) == self._engine.failed_in_batches:
                 return _IN_ANOTHER, same_command(config)
-            return _FIX if stored else _FIX_FIRST, same_command(config)
+            hint, late = _FIX if stored else _FIX_FIRST, [reply.timed_out for reply in missing]
+            if any(late):
+                command = with_more_time(config, settings.call_timeout)
+                return _MORE_TIME if all(late) else hint, command
+            return hint, same_command(config)
         if session.testsfailed:
             cached = config.pluginmanager.hasplugin("lfplugin")
             return "", only_failures(config) if cached else same_command(config, "-vv")

@@ -18,7 +18,7 @@ from ..errors import CasesError, printable, shown
 from ..reports.terminal.closing_lines import command_lines
 from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import TerminalLook
-from ..results.accepted import case_result, planned_case
+from ..results.accepted import case_digest, case_result, planned_case
 from ..results.regressions import Standing, fell, standing_of
 from ..settings import Settings
 from ..skills.case import Case
@@ -191,6 +191,7 @@ class CaseItem(ItemOfFile):
             case,
             trials,
             settings,
+            digest=case_digest(case, parent.source.case_folder),
             folder=parent.source.folder,
             file=relative(file, parent.config.rootpath),
             accepted=parent.accepted,

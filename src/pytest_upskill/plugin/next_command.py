@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from .._util.keys import masked_words
+from .._util.texts import plain
 from ..errors import shown
 from ..results.run import Rerun
 from .pytest_options import FLAGS, OPTIONS, cli_words
@@ -30,6 +31,12 @@ _PAGE: Final = "skills.html"
 def same_command(config: pytest.Config, *options: str) -> list[str]:
     """The same command, which finds the answers of this run in the cache."""
     return ["pytest", *_without(_args(config), {FLAGS["fresh"]}), *options]
+
+
+def with_more_time(config: pytest.Config, seconds: float) -> list[str]:
+    """The same command, in which a call may take twice as long."""
+    words = _without(same_command(config), {FLAGS["timeout"]})
+    return [*words, FLAGS["timeout"], plain(2 * seconds)]
 
 
 def only_failures(config: pytest.Config) -> list[str]:

@@ -49,6 +49,14 @@ class SkillSource:
         inside = self.cases_file.is_relative_to(self.folder)
         return self.cases_file if inside else self.skill_file
 
+    @property
+    def case_folder(self) -> Path:
+        """The folder whose files cases name: the skill's, or that of a file elsewhere."""
+        file = self.cases_file
+        if file is None or file.is_relative_to(self.folder):
+            return self.folder
+        return file.parent.parent if file.match(EVALS_NAME) else file.parent
+
     @cached_property
     def has_cases(self) -> bool:
         """Whether there are cases besides triggers."""

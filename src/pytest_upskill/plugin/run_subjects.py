@@ -211,7 +211,7 @@ def _unusual(paths: Iterable[str]) -> list[str]:
 def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
     """What the cases of a skill need that may run."""
     try:
-        cases = load_cases(source.cases_file or source.file, source.folder).cases
+        cases = load_cases(source.cases_file or source.file, source.case_folder).cases
     except InputError:  # which collection reports
         return []
     picked = dict(source.picks)

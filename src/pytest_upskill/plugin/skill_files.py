@@ -190,7 +190,7 @@ class SkillFile(pytest.File):
         loaded = load_checked_cases(
             self._cases_file,
             registered_checks(self.ihook, self.config),
-            folder=self.source.folder,
+            folder=self.source.case_folder,
             allow_code=self.run.settings.allow_code,
             allowed_by=spell("allow_code"),
         )
@@ -255,7 +255,7 @@ def require_judge(sources: Sequence[SkillSource]) -> None:
 def _needs_judge(source: SkillSource) -> bool:
     """Whether every case has a rubric; False if the file has other problems to report."""
     try:
-        loaded = load_checked_cases(source.cases_file or source.file, folder=source.folder)
+        loaded = load_checked_cases(source.cases_file or source.file, folder=source.case_folder)
     except InputError:
         return False
     judged = _with_rubric(loaded)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Final, NamedTuple
 
 from .._util.files import open_file, read_file, reason_of
-from ..errors import SkillError
+from ..errors import SkillError, shown
 
 SKILL_NAMES: Final = ("SKILL.md", "skill.md")
 CASES_NAME: Final = "skill_meta.json"
@@ -300,7 +300,7 @@ def real_skill_file(folder: Path, name: str, *, is_folder: bool = False) -> Path
         # Path.resolve raises on a link to itself
         real, root = Path(os.path.realpath(folder / name)), Path(os.path.realpath(folder))
         if not real.is_relative_to(root):
-            raise ValueError(f"{name!r} is outside the skill's folder; copy it there")
+            raise ValueError(f"{name!r} is outside of {shown(folder)}; copy it there")
         if is_private(real.relative_to(root)) or is_private(PurePath(name)):
             raise ValueError(f"{name!r} may hold secrets, so it is not read; rename or copy it")
         if not (real.is_dir() if is_folder else real.is_file()):
@@ -308,7 +308,7 @@ def real_skill_file(folder: Path, name: str, *, is_folder: bool = False) -> Path
             if real.exists():
                 what = "is a folder" if real.is_dir() else "is not a regular file"
             what = "is a file" if is_folder and real.is_file() else what
-            raise ValueError(f"{name!r} {what}; name a {noun}, relative to the skill's folder")
+            raise ValueError(f"{name!r} {what}; name a {noun}, relative to {shown(folder)}")
     except UnicodeEncodeError:
         raise ValueError(f"invalid {noun} name {name!r}") from None
     except OSError as error:

@@ -225,6 +225,7 @@ class NoAnswer:
 
     reason: str
     retries: int = 0
+    timed_out: bool = False  # more time may help
 
     def without_keys(self) -> "NoAnswer":
         return replace(self, reason=without_keys(self.reason))

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -35,9 +36,13 @@ def run_generate(args: argparse.Namespace) -> tuple[str, int]:
     unmeasured = {"students": ()} if args.no_eval else {}
     config = config_here()
     settings = teach_settings(args, config, **unmeasured)
+    measured = teach_settings(args, config)
+    chosen = measured.teacher != TeachSettings.teacher  # who may need another key than students
+    if args.no_eval and chosen and measured.students == TeachSettings.students:
+        measured = replace(measured, students=(measured.teacher,))
 
     def ending(taught: Taught, width: int) -> Iterator[str]:
-        return ending_lines(taught, settings, width)
+        return ending_lines(taught, measured, width)
 
     return run_teaching(
         args,

@@ -161,7 +161,7 @@ def _place_of_skills(name: str, here: Path) -> Path:
     if usual.is_dir() or not folders:
         return usual
     if len(folders) > 1:
-        command = f"pytest-upskill init {shown_command([shown(min(folders) / name)])}"
+        command = shown_command(["pytest-upskill", "init", shown(min(folders) / name)])
         problem = f"no such skill, and {len(folders)} folders have skills"
         raise InputError(name, problem, f"To start one, name its folder: {command}")
     return folders.pop()
