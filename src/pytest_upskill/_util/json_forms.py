@@ -339,4 +339,5 @@ Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 Number = Annotated[float, Field(strict=True, ge=-MOST, le=MOST, allow_inf_nan=False)]
 Flag = Annotated[bool, Field(strict=True)]
 # Many items. Pydantic would keep an error for each that is wrong: 300 times the room of the file.
+Many = Annotated[tuple[T, ...], FailFast()]
 Items = Annotated[tuple[T, ...], Field(max_length=100_000), FailFast()]

@@ -25,7 +25,7 @@ from pydantic import (
 
 from .._util import grouped
 from .._util.git import Commit
-from .._util.json_forms import MOST, Amount, Flag, Number, Seconds, Whole
+from .._util.json_forms import MOST, Amount, Flag, Many, Number, Seconds, Whole
 from .._util.keys import shown_words
 from .._util.texts import counted, message_line, one_line, shortened
 from ..options import DAY
@@ -187,9 +187,7 @@ def _cut_files(files: Sequence[AnswerFile]) -> Iterator[AnswerFile]:
 
 Moment = Annotated[datetime, AfterValidator(_moment)]
 Looks = Annotated[tuple[Runs, ...], Field(max_length=50), AfterValidator(_rising)]
-_Records = Annotated[
-    tuple[Record, ...], PlainSerializer(_all_brief, return_type=tuple[Record, ...])
-]
+_Records = Annotated[Many[Record], PlainSerializer(_all_brief, return_type=tuple[Record, ...])]
 _Questions = Annotated[
     Mapping[tuple[str, str], str],
     BeforeValidator(_questions_in_rows),
@@ -204,13 +202,13 @@ class RunResults:
     schema: Literal[1] = 1
     started: Moment
     seconds: Seconds
-    skills: tuple[SkillInfo, ...]
+    skills: Many[SkillInfo]
     records: _Records
-    tests: tuple[PlannedCase, ...]
+    tests: Many[PlannedCase]
     model_ids: Mapping[str, str]  # by the names that the user gave, in their order
     questions: _Questions = field(default_factory=dict)  # by skill and case
     gates: Annotated[Gates, AfterValidator(_possible_gates)] = _NO_GATES
-    idle_gates: tuple[str, ...] = ()  # that don't apply to what was selected
+    idle_gates: Many[str] = ()  # that don't apply to what was selected
     by_outcome: Flag = False  # whether tests were selected by how they ended (--lf, --sw)
     looks: Looks = ()  # of frugal runs
     commit: Commit | None = None
@@ -219,13 +217,13 @@ class RunResults:
     # Cases that no shard of a merged run has are missing; else they were deselected.
     expects_all: bool = False
     broken: Mapping[str, str] = field(default_factory=dict)  # node ids not tested, and why
-    unmatched: tuple[Unmatched, ...] = ()  # accepted results
+    unmatched: Many[Unmatched] = ()  # accepted results
     untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
-    lost: tuple[str, ...] = ()  # node ids that were collected and never reported
+    lost: Many[str] = ()  # node ids that were collected and never reported
     interrupted: str | None = None  # what stopped the run before its end
-    studies: tuple[Study, ...] = ()  # one or more per agent and model
+    studies: Many[Study] = ()  # one or more per agent and model
     base_url: str = ""  # the server for names of models that no provider knows, safe to show
-    with_skills: tuple[str, ...] = ()  # paths of others that were installed in all arms
+    with_skills: Many[str] = ()  # paths of others that were installed in all arms
     noise: Whole = 0  # unrelated skills, likewise
     rerun: Rerun = _NO_OPTIONS  # how to run one test again
     judge: str | None = None  # the model that graded rubrics, by the name that the user gave
