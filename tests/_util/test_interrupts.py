@@ -2,7 +2,9 @@
 
 import signal
 from collections.abc import Iterator
-from types import FrameType
+from threading import Event
+from types import FrameType, SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -31,6 +33,17 @@ def test_two_signals_at_once_are_one_interrupt() -> None:
         run()
     assert cleaned_up
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_it_waits_for_the_next_line() -> None:
+    """Else pytest, which shows where it was, breaks: such a place has no number."""
+    between = cast(FrameType, SimpleNamespace(f_lineno=None))
+    with sigterm_as_ctrl_c():
+        handler = signal.getsignal(signal.SIGTERM)
+        assert callable(handler)
+        handler(signal.SIGTERM, between)
+        with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+            Event().wait(60)
 
 
 def test_a_handler_of_others_stays() -> None:
