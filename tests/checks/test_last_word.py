@@ -34,6 +34,8 @@ RUNS = {
     "unittest": "python3 -m unittest -q test_sums",
     "discover": "python3 -m unittest discover -q",
     "inline": "python3 -c 'import csv; from sums import add; assert add(1, 2) == 3'",
+    "path": "PYTHONPATH=. python3 check.py",
+    "quoted path": "PYTHONPATH='/nowhere:.'; export PYTHONPATH; python3 check.py",
 }
 HIDDEN = {"check.py": CHECK, "test_sums.py": TEST}
 
@@ -71,6 +73,12 @@ ENDS = {
     "false name": "exec(compile('raise SystemExit', '/usr/lib/x.py', 'exec'))",
     "exec": "import os; os.execv('/bin/true', ['true'])",
     "ctypes": "import ctypes; ctypes.CDLL(None)._exit(0)",
+    "Py_Exit": "import ctypes; ctypes.pythonapi.Py_Exit(0)",
+    "argparse": "import argparse; argparse.ArgumentParser().parse_args(['-h'])",
+    "Quitter": "import _sitebuiltins; _sitebuiltins.Quitter('a', 'b')()",
+    "code": "import sys; exec(compile('raise SystemExit', sys.argv[0], 'exec'))",
+    "getpid": "import os; os.getpid = lambda: 1; os._exit(0)",
+    "second posix": "import sys; del sys.modules['posix']; import posix; posix._exit(0)",
 }
 
 
@@ -116,6 +124,9 @@ SHADOWS = {
     "json.py": "import os; os._exit(0)",
     "json/__init__.py": "import os; os._exit(0)",
     "csv.py": "import os; os._exit(0)",
+    "threading.py": "import os; os._exit(0)",
+    "types.py": "import os; os._exit(0)",
+    "encodings/__init__.py": "import os; os._exit(0)",
     "unittest.py": "raise SystemExit(0)",
     "unittest/__main__.py": "raise SystemExit(0)",
     "sitecustomize.py": "raise SystemExit(0)",

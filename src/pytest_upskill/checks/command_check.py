@@ -186,10 +186,12 @@ async def _ran(
         sandbox = await kind.open(spec)
         try:
             await fill(sandbox, _with_hidden(unpack(packed), hidden, command.left_out))
-            # An image may have a PYTHONPATH of its own.
-            path = f'export PYTHONPATH="{sandbox.path(_GUARD)}${{PYTHONPATH:+:$PYTHONPATH}}"\n'
-            env = _environment(sandbox, hidden)
-            ran = await sandbox.run(path + command.run, timeout=command.timeout, env=env)
+            # An image may have a PYTHONPATH of its own. The guard adds that of the command, once
+            # agent's files in it can no longer be taken for installed ones.
+            guard_path = f"{sandbox.path(_GUARD)}${{PYTHONPATH:+:$PYTHONPATH}}"
+            first_line = f'export PYTHONPATH="{guard_path}" UPSKILL_PATH=""\n'
+            run = first_line + command.run.replace("PYTHONPATH=", "UPSKILL_PATH=")
+            ran = await sandbox.run(run, timeout=command.timeout, env=_environment(sandbox, hidden))
         finally:
             await sandbox.close()
         if hidden == command.hidden or word in ran.output:

@@ -14,13 +14,17 @@ import os
 import sys
 import threading
 from importlib.machinery import PathFinder
+from types import ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 _ENDED_EARLY = int(os.environ["UPSKILL_ENDED_EARLY"])  # the exit status
-_NATIVE_ENDS = ("_exit", "_Exit", "exit", "quick_exit", "execv", "execve", "execvp", "syscall")
+_NATIVE_ENDS = (
+    *("_exit", "_Exit", "exit", "quick_exit", "execv", "execve", "execvp", "syscall"),
+    *("Py_Exit", "Py_Finalize", "Py_FinalizeEx"),
+)
 _WORKSPACE = os.path.realpath(os.environ["UPSKILL_WORKSPACE"])
 _HIDDEN = frozenset(
     os.path.join(_WORKSPACE, path) for path in os.environ["UPSKILL_HIDDEN"].split("\n")
@@ -113,7 +117,8 @@ def _leave(status: int) -> NoReturn:
 
 
 def _audit(event: str, args: Any) -> None:
-    if event == "os.exec" or (event == "ctypes.dlsym" and args[1] in _NATIVE_ENDS):
+    again = event == "import" and args[0] == "posix"  # for another ``_exit``
+    if again or event == "os.exec" or (event == "ctypes.dlsym" and args[1] in _NATIVE_ENDS):
         in_thread = threading.current_thread() is not threading.main_thread()
         if (in_thread or _is_called_by_agent(_getframe(1))) and _getpid() == _PID:
             _ended_by(event)
@@ -140,6 +145,7 @@ def _watch(folder: str) -> None:
         setattr(module, name, value)
     if hasattr(sys, "addaudithook"):
         sys.addaudithook(_audit)
+    sys.modules[__name__] = ModuleType(__name__)  # who imports this finds no ``_end_now``
 
 
 def _start() -> None:
@@ -155,6 +161,8 @@ def _start() -> None:
         of_agent = program not in ("", "-", "-c") and _is_of_agent(program)
         if os.path.isfile(program):
             folder = os.path.dirname(_realpath(program))
+    paths = os.environ.get("UPSKILL_PATH", "")  # what the command has as PYTHONPATH
+    sys.path[:0] = paths.split(os.pathsep) if paths else []
     if of_agent:
         sys.path.insert(0, folder)  # as without PYTHONSAFEPATH
     else:
