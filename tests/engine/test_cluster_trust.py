@@ -36,7 +36,7 @@ import copyreg, json, pickle, secrets, sys
 from types import SimpleNamespace
 if "Worker" in " ".join(sys.orig_argv):
     from distributed import get_worker
-    from distributed.protocol import to_serialize
+    from distributed.protocol import dask_serialize, to_serialize
     from pytest_upskill.engine.cluster import on_worker
     from pytest_upskill.engine.cluster.brief import (
         Outcome, TrialEvent, WorkerReport, packed, topic_of
@@ -55,6 +55,9 @@ if "Worker" in " ".join(sys.orig_argv):
     copyreg.pickle(EvilType, lambda _: (exec, (CODE,)))
 
     class OfEvilType(bytes, metaclass=EvilType):
+        pass
+
+    class Unknown:
         pass
 
     class EvilError(Exception):
@@ -90,6 +93,9 @@ if "Worker" in " ".join(sys.orig_argv):
             return "{{}}"
         if attack == "no form":
             return b'{{"reply": 5}}'
+        if attack == "events of an unknown class":
+            dask_serialize.register(Unknown, lambda _: ({{}}, [b"x"]))
+            worker.log_event(topic_of(run), {{"trial": to_serialize(Unknown())}})
         if attack == "events":
             worker.log_event(topic_of(run), to_serialize(Evil()))
             worker.log_event(topic_of(run), {{"trial": []}})
@@ -148,12 +154,13 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("an exception", r"its worker anna\x1b[2J was lost or failed, 1 time"),
         ("large object", "sent no outcome: it is no data"),
         ("large exception", "was lost or failed, 1 time"),
-        ("a type", "the cluster did not carry it out"),
+        ("a type", "sent no outcome: it is no data"),
         ("too much", "bytes (limit 67,108,864)"),
         ("text", "sent no outcome: it is no data"),
         ("no form", "sent no outcome: it is no Outcome"),
         ("another trial", "sent the outcome of another trial"),
         ("events", ""),
+        ("events of an unknown class", ""),
         ("", ""),
     ],
 )

@@ -9,6 +9,7 @@ import asyncio
 import io
 import pickle
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, Final
@@ -27,12 +28,18 @@ class _DataUnpickler(pickle.Unpickler):
 def read_data_only(loop: asyncio.AbstractEventLoop) -> None:
     """Have Dask unpickle only data on a loop until ``read_all``; all else becomes None."""
     import distributed.client
+    import distributed.protocol.core
     import distributed.protocol.pickle
+    from distributed.protocol.compression import decompress
+    from distributed.protocol.serialize import merge_and_deserialize
 
     _loops.add(loop)
     # All other modules of its client unpickle by these.
     for module in (distributed.protocol.pickle, distributed.client):
         vars(module)["pickle"] = SimpleNamespace(**{**vars(pickle), "loads": _loads})
+    core = vars(distributed.protocol.core)
+    core["decompress"] = _tolerant(decompress)
+    core["merge_and_deserialize"] = _tolerant(merge_and_deserialize)
 
 
 def read_all(loop: asyncio.AbstractEventLoop) -> None:
@@ -47,6 +54,19 @@ def _loads(data: Any, **options: Any) -> Any:
     with suppress(Exception):
         return _DataUnpickler(io.BytesIO(data), **options).load()
     return None
+
+
+def _tolerant(function: Callable[..., Any]) -> Callable[..., Any]:
+    """It reads None where it would fail, such as an object whose class is not found."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        if not _is_restricted():
+            return function(*args, **options)
+        with suppress(Exception):
+            return function(*args, **options)
+        return None
+
+    return call
 
 
 def _is_restricted() -> bool:
