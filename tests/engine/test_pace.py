@@ -65,10 +65,13 @@ def test_careful_limit_doubles_while_answers_are_in_time() -> None:
 
 def test_careful_limit_does_not_grow_if_answers_might_be_late() -> None:
     limit = Limit(64, careful=100)
-    limit.answered(36)
-    assert limit.allowed == 1
-    limit.answered(34)  # the first one may have loaded the model
-    assert limit.allowed == 2
+    limit.answered(46)
+    assert (limit.allowed, limit.held_back) == (1, True)
+    limit.answered(26)  # the first one may have loaded the model
+    assert (limit.allowed, limit.held_back) == (2, False)
+    for _ in range(2):
+        limit.answered(52)  # they were queued
+    assert (limit.allowed, limit.held_back) == (2, True)
 
 
 def test_call_without_an_answer_in_time_halves_the_limit() -> None:

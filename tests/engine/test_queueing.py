@@ -57,6 +57,24 @@ def test_a_near_server_with_many_slots_gets_many_calls(
     assert outcome.seconds <= seconds * (5 + 6) + 1
 
 
+def test_a_near_server_is_slow_but_takes_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Queueing(64, 50, "http://192.168.0.2:8000/v1")
+    outcome = ask(monkeypatch, model, 64, careful=True)
+    assert outcome.reasons == []
+    assert outcome.seconds <= 50 * 7 + 1
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 8])
+@pytest.mark.parametrize("seconds", [1, 5, 12, 25, 40, 50])
+def test_no_call_runs_out_of_time_whatever_the_slots(
+    monkeypatch: pytest.MonkeyPatch, slots: int, seconds: float
+) -> None:
+    model = Queueing(slots, seconds, "http://127.0.0.1:8080/v1")
+    outcome = ask(monkeypatch, model, 150, careful=True)
+    assert outcome.reasons == []
+    assert outcome.seconds <= 150 / slots * seconds * 1.25
+
+
 @pytest.mark.parametrize(
     ("address", "careful"),
     [("https://api.example.com/v1", True), ("http://127.0.0.1:8080/v1", False)],

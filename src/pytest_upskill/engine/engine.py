@@ -240,6 +240,11 @@ class Engine:
         """The number of retries, by model."""
         return {name: lane.retries for name, lane in self._lanes.items()}
 
+    def held_back(self) -> dict[str, int]:
+        """How many calls at once a slow server near this machine got, by model."""
+        limits = [(name, lane.limit) for name, lane in self._lanes.items()]
+        return {name: limit.allowed for name, limit in limits if limit and limit.held_back}
+
     def stop(self, reason: str = STOPPED) -> None:
         """Ask nothing more; calls in flight may still finish."""
         self._reason, self._stopped = reason, True

@@ -7,7 +7,8 @@ when the server says so.
 
 A server on a loopback or private address may work on one call at a time and queue the others,
 where they run out of time: it gets one at first, then twice as many after each good round, as long
-as answers would be in time if that made them twice as slow. A call that ran out of time halves it.
+as answers would be in time if that made them as much slower as the last step did. A call that ran
+out of time halves it.
 """
 
 from ipaddress import ip_address
@@ -26,7 +27,8 @@ _LONGEST_PAUSE: Final = 20.0
 _MOST_STEPS: Final = 5  # pauses that double
 PATIENCE: Final = 300.0  # seconds without any call taken before the model is given up
 LONG: Final = 5.0  # seconds after which the limit is unknown
-_SHARE: Final = 0.7  # of the time that a call has, for an answer after the next step
+_SHARE: Final = 0.5  # of the time that a call has, for an answer after the next step
+_FIRST_SHARE: Final = 0.9  # after the first step, which shows whether the server queues
 _NEAR: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 
 
@@ -64,10 +66,12 @@ class Limit:
         self._most = most
         self._good = 0
         self._slowest = 0.0  # seconds of the good calls
-        self._in_time = inf if careful is None else _SHARE * careful
+        self._before: float | None = None  # the same with half as many calls
+        self._time = inf if careful is None else careful
         self._doubles = careful is not None
         self.allowed = most if careful is None else 1
         self.in_flight = 0
+        self.held_back = False  # whether slow answers kept it from growing
 
     def has_room(self) -> bool:
         return self.in_flight < self.allowed
@@ -78,9 +82,20 @@ class Limit:
         self._slowest = max(self._slowest, seconds)
         if self._good >= (self.allowed if self._doubles else max(self.allowed, _SHORTEST_ROUND)):
             step = self.allowed if self._doubles else max(1, self.allowed // _GROWTH)
-            if self._slowest * (1 + step / self.allowed) <= self._in_time:
+            self.held_back = self.allowed < self._most and self._would_be_late(step)
+            if not self.held_back:
+                self._before = self._slowest
                 self.allowed = min(self._most, self.allowed + step)
             self._good, self._slowest = 0, 0.0
+
+    def _would_be_late(self, step: int) -> bool:
+        """Whether answers might be late if there were so many more calls in flight."""
+        slower, share = 1 + step / self.allowed, _SHARE
+        if self._doubles and self._before is None:
+            share = _FIRST_SHARE
+        elif self._doubles and self._before:
+            slower = min(slower, max(1.0, self._slowest / self._before))
+        return self._slowest * slower > share * self._time
 
     def failed(self) -> None:
         """Don't grow until a whole round succeeds."""

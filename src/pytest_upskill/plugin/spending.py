@@ -15,6 +15,7 @@ from ..reports.terminal.closing_lines import Spent
 from ..reports.terminal.live import Progress
 from ..settings import Settings
 from ..trials.answer import Answer, Usage
+from .pytest_options import FLAGS
 
 _ENOUGH_TO_GUESS: Final = 3
 
@@ -106,6 +107,11 @@ class Spending:
             if number:
                 retries = "retry" if number == 1 else "retries"
                 yield f"{harmless(model)}: {number:,} {retries} after rate limits or errors."
+        for model, number in self._engine.held_back().items():
+            yield (
+                f"{harmless(model)}: {counted(number, 'call')} at once, as answers took long; "
+                f"if its server takes more, add {FLAGS['concurrency']} N."
+            )
         reasons = self._engine.not_renewed
         if reasons:
             answers = counted(len(reasons), "stored answer")
