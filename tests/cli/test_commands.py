@@ -185,3 +185,20 @@ def test_bad_arguments_are_a_usage_error(
         main(arguments)
     assert caught.value.code == 2
     assert "usage: pytest-upskill" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("run", "run: no such command\n  Run tests: pytest --skill PATH --model NAME, or "),
+        ("ablat", 'ablat: no such command (did you mean "ablate"?)'),
+        ("\033[31mx", "x: no such command\n  List them: pytest-upskill --help"),
+    ],
+)
+def test_an_unknown_command_names_the_right_one(
+    name: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, "skills"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "\033" not in error

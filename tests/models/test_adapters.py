@@ -91,6 +91,12 @@ def test_a_refused_request_says_what_to_do(provider: str, status: int, fatal: bo
     assert len(asked) == 1
 
 
+def test_a_wrong_name_shows_those_that_the_server_has() -> None:
+    error = trouble("openai", lambda _: Fault("status", 404, message="no such model"))
+    assert error.hint == "Check the model's name (model-1). It has loopback"
+    assert error.fatal
+
+
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
 def test_an_outage_is_a_transient_error(provider: str, status: int) -> None:
     fault = Fault("status", status, retry_after="7", message="oops")

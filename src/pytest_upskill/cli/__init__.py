@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from .._util.interrupts import sigterm_as_ctrl_c
 from .._util.keys import without_keys
-from .._util.texts import harmless
+from .._util.texts import guess, harmless, one_line
 from ..errors import InputError, SettingsError, TeachError
 from .command_table import BY_NAME, ONLY_UPSKILL, make_parser
 from .output import write
@@ -14,8 +14,10 @@ from .output import write
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     name = next((word for word in words if not word.startswith("-")), "")
-    if name in ONLY_UPSKILL:
-        print(f"pytest-upskill: {name}: no such command\n  {ONLY_UPSKILL[name]}", file=sys.stderr)
+    if name not in BY_NAME and words[:1] == [name]:
+        hint = ONLY_UPSKILL.get(name, "List them: pytest-upskill --help")
+        meant = "" if name in ONLY_UPSKILL else guess(name, BY_NAME)
+        _complain(f"{one_line(name, 60)}: no such command{meant}\n  {hint}")
         return 2
     command = BY_NAME.get(name)
     for_pytest: list[str] = []

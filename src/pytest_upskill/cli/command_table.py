@@ -201,6 +201,7 @@ COMMANDS: Final = (
 )
 BY_NAME: Final = {command.name: command for command in COMMANDS}
 ONLY_UPSKILL: Final = {  # commands without a counterpart, and what to do instead
+    "run": "Run tests: pytest --skill PATH --model NAME, or pytest-upskill eval SKILL -m NAME",
     "plot": "Plot the history: pytest-upskill runs --plot",
     "delete": "Delete the folder of the skill.",
     "ci": "Run pytest in the job, with gates or --skill-against REF: see docs/ci.md.",

@@ -1,12 +1,13 @@
 """OpenAI, or any server that speaks Chat Completions, through the official SDK."""
 
+import asyncio
 import json
 import re
 from dataclasses import replace
 from typing import Any, Final
 
 from .._util.json_forms import whole_number
-from .._util.texts import digest
+from .._util.texts import digest, first_few, one_line
 from ..errors import ModelError
 from ..trials.answer import Answer, Usage
 from ..trials.transcript import Step, Tool, ToolCall, ToolResult
@@ -36,6 +37,8 @@ _ONLY_RESPONSES: Final = re.compile(r"-pro\b|codex|deep-research")
 _LIMITS: Final = ("max_tokens", "max_completion_tokens")
 # These models cache up to a mark, else whole questions; earlier ones cache any common start.
 _BY_MARKS: Final = re.compile(r"gpt-(5\.[6-9]|5\.\d\d|[6-9]|\d\d)")
+_MOST_NAMES: Final = 8
+_LIST_SECONDS: Final = 5.0
 _CACHE: Final = "prompt_cache"  # all parameters of the cache contain it
 _MARK: Final = {"type": "text", "prompt_cache_breakpoint": {"mode": "explicit"}}
 
@@ -60,8 +63,24 @@ class OpenAIModel(SdkModel):
         return self.sdk.AsyncOpenAI(api_key=self._key or NO_KEY, **options)
 
     async def ask(self, question: Question) -> Answer:
-        with self.translated(tools=bool(question.tools)) as usages:
-            return self._answer_in(await self._send(question), question, usages)
+        try:
+            with self.translated(tools=bool(question.tools)) as usages:
+                return self._answer_in(await self._send(question), question, usages)
+        except ModelError as error:
+            if error.problem.startswith("404 ") and (names := await self._names_there()):
+                hint = f"{error.hint}. It has {first_few(names, _MOST_NAMES)}"
+                raise ModelError(error.problem, hint, fatal=True) from None
+            raise
+
+    async def _names_there(self) -> list[str]:
+        """The models of the server, if it lists them."""
+        try:
+            async with asyncio.timeout(_LIST_SECONDS):
+                reply = await self.client.get("/models", cast_to=object)
+        except (self.sdk.APIError, ModelError, OSError, ValueError):
+            return []
+        models = dicts_in(reply.get("data")) if isinstance(reply, dict) else []
+        return [one_line(clean(str(model.get("id")), self.secrets), 60) for model in models]
 
     def batches(self) -> OpenAIBatches:
         """Its batches: they ask the very same, at half the price."""

@@ -3,12 +3,19 @@
 Every pytest run in an environment that has it imports this module, so it imports very little.
 """
 
+from collections.abc import Generator
 from typing import Final
 
 import pytest
 
 from . import hookspecs
-from .pytest_options import add_options, cli_flags, cli_gates
+from .pytest_options import (
+    add_options,
+    cli_flags,
+    cli_gates,
+    require_known_flags,
+    require_mark,
+)
 from .skill_code import is_asked_for, keep_code_of_skills_out, split_args
 
 _RUN: Final = "upskill-run"
@@ -22,12 +29,18 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, object, object]:
     """pytest imports the conftest.py beside any file it is given, but a skill must not run code."""
     keep_code_of_skills_out(early_config)
     arguments = early_config.known_args_namespace
     arguments.file_or_dir, _ = split_args(early_config, arguments.file_or_dir)
+    result = yield
+    if not arguments.help:
+        require_known_flags(early_config, parser, args)  # a conftest.py may have added some
+    return result
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if is_asked_for(config):
         from .session import SkillSession
 
+        require_mark(config)
         config.pluginmanager.register(SkillSession(config), _RUN)
     elif gates := cli_gates(config):
         raise pytest.UsageError(f"{gates[0]}: no skill is tested. Add --skill PATH.")

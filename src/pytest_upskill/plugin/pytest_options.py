@@ -3,7 +3,8 @@ in messages. Every pytest run imports this module."""
 
 import argparse
 import os
-from collections.abc import Container, Mapping
+import re
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ from ..settings import Gates, Settings
 OPTIONS: Final = options_of(PYTEST, Settings, Gates)
 FLAGS: Final = {setting: option.flag for setting, option in OPTIONS.items()}
 spell: Final = spelling(FLAGS)
+_BY_FLAG: Final = {option.flag: option for option in OPTIONS.values()}
 _MOST_USED: Final = ("skill_paths", "models", "runs", "agents", "html_file")
 _OF_AGENTS: Final = {setting for setting, option in OPTIONS.items() if option.group == "agents"}
 
@@ -34,6 +36,48 @@ def add_options(parser: pytest.Parser) -> None:
             group.addoption(*option.flags, **arguments, **option.arguments())
             text = f"The same as {option.flag}."
         parser.addini(option.ini, text, type=option.kind.ini_type, default=None)
+
+
+def require_known_flags(config: pytest.Config, parser: pytest.Parser, args: Sequence[str]) -> None:
+    """UsageError with the right spelling of an option of ours that is not there."""
+    flags = [word.partition("=")[0] for word in args]
+    of_ours = [flag for flag in flags if flag.startswith("--skill") or _full(flag) in _BY_FLAG]
+    if all(flag in _BY_FLAG for flag in of_ours):
+        return
+    _, unknown = parser.parse_known_and_unknown_args([*args])
+    for flag in (word.partition("=")[0] for word in unknown):
+        if flag in of_ours and (flag.startswith("--skill") or _names_skills(config)):
+            raise pytest.UsageError(f"{flag}: no such option{_meant(flag)}")
+
+
+def _names_skills(config: pytest.Config) -> bool:
+    names = ("skill_paths", "models")
+    return any(early_cli_value(config, name) or in_ini(config, name) for name in names)
+
+
+def _full(flag: str) -> str:
+    return flag.replace("--", "--skill-", 1)
+
+
+def _meant(flag: str) -> str:
+    from .._util.texts import guess
+
+    option = _BY_FLAG.get(flag.removeprefix("--").replace("-", "_"))
+    if option:
+        return f" (write it into the ini file, or -o {option.ini}=VALUE)"
+    return guess(_full(flag) if _full(flag) in _BY_FLAG else flag, _BY_FLAG)
+
+
+def require_mark(config: pytest.Config) -> None:
+    """UsageError if -m, which selects by marks, names a model."""
+    from ..models.providers import ALIASES, HOSTED
+
+    name: str = config.getoption("markexpr", "").strip()
+    marks = {re.split(r"[:(]", line)[0].strip() for line in config.getini("markers")}
+    provider, colon, _ = name.partition(":")
+    is_model = name in (*ALIASES, "local") or (colon and provider in (*HOSTED, "local"))
+    if is_model and name not in marks:
+        raise pytest.UsageError(f"-m {name}: -m selects by marks. For a model: --model {name}")
 
 
 def _dest(setting: str) -> str:
