@@ -21,7 +21,7 @@ COMMANDS: Final = {
     "summary-120": (120, f"pytest --skill skills/wick {ALL} --skill-runs 3 --tb=no"),
     "failure-120": (
         120,
-        "pytest --skill skills/wick --model small --skill-runs 3 -k undo-command",
+        "pytest --skill skills/wick --model small --skill-runs 3 -v -k undo-command",
     ),
 }
 

@@ -58,7 +58,7 @@ def test_a_skill_that_got_worse_does_not_pass_the_gate(pytester: pytest.Pytester
     changed_skill(pytester.path, old=BODY, new=OLD)
     run = against(pytester, "--skill-no-worse", "-o", "skill_case_threshold=0.01")
     assert run.status == 1
-    assert "With the skill at main: passed" in run.screen
+    assert "with the skill at main: passed" in run.screen
     assert (run.summary["change"], run.summary["change_verdict"]) == (-1, "worse")
     assert not run.gate["passed"]
     assert len(run.gate["reasons"]) == 1

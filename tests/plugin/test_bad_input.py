@@ -84,7 +84,9 @@ def test_terminal_escapes_in_a_reply_are_escaped(pytester: pytest.Pytester, work
     write_skill(pytester.path / "skills/gate")
     nasty = "\x1b]0;owned\x07 \x1b[2J \u202egnorw\u2066 \x9b31m \x00 \ud800"
     pytester.makepyfile(fake=f"def answer(question): return {nasty!a}")
-    run = run_skills(pytester, "scripted:fake.py:answer", "-n", workers, "--junitxml", "j.xml")
+    run = run_skills(
+        pytester, "scripted:fake.py:answer", "-v", "-n", workers, "--junitxml", "j.xml"
+    )
     assert run.outcomes == {"failed": 1}
     assert r"\x1b]0;owned\x07 \x1b[2J \u202egnorw\u2066 \x9b31m \x00 \ud800" in run.screen
     assert not set(run.screen) & set("\x1b\x07\u202e\u2066\x9b\x00")

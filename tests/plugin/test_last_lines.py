@@ -40,7 +40,7 @@ def test_failed_tests_run_again_by_the_next_command(pytester: pytest.Pytester, m
     page = f"r.html#case-{anchor('gate', 'c0', model)}"
     assert f"page: {page}" in run.ending
     assert f"\nIn the page: {page}" in run.screen
-    assert "\nTo run it again: pytest" in run.screen
+    assert "\nRerun: pytest" in run.screen
     words = next_words(run)
     assert words == ["--lf", "-v", "--skill", FOLDER, "--model", model, "-n0"]
     pytester.runpytest_inprocess(*words).assert_outcomes(failed=1)
@@ -63,7 +63,7 @@ def test_a_failed_test_in_python_and_an_error_tell_how_to_run_them_again(
     )
     run = run_skills(pytester, "scripted:a.json", ".")
     assert run.outcomes == {"failed": 1, "errors": 1}
-    assert run.screen.count("To run it again: pytest") == 2
+    assert run.screen.count("Rerun: pytest") == 2
 
 
 def test_errors_are_to_be_fixed_before_the_same_command(
@@ -184,7 +184,7 @@ def test_results_that_help_are_worth_accepting_once(pytester: pytest.Pytester) -
 
 
 def test_colours_reach_the_screen_and_no_file(pytester: pytest.Pytester, model: str) -> None:
-    more = ["-k", "c0", "--color=yes", "--junitxml", "j.xml"]
+    more = ["-k", "c0", "-v", "--color=yes", "--junitxml", "j.xml"]
     run = run_skills(pytester, model, *more, skill=FOLDER)
     assert "\x1b[31m\x1b[1mFAIL\x1b[0m contains" in run.screen
     assert "\x1b[31m\x1b[1m✘\x1b[0m gate " in run.screen

@@ -161,7 +161,7 @@ def test_a_wide_screen_has_both_answers_side_by_side(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "130")
-    run = run_skills(pytester, MODEL, *RUNS, workers, "-k", "fails and not xfails")
+    run = run_skills(pytester, MODEL, *RUNS, workers, "-v", "-k", "fails and not xfails")
     assert re.search("^Run 1, with the skill: .*│ Run 1, without it: ", run.screen, re.M)
 
 

@@ -245,6 +245,19 @@ def test_a_matrix_has_a_row_for_each_skill_and_a_column_for_each_model() -> None
     assert "; ! is " not in "\n".join(lines(*many_rows()))
 
 
+def test_a_matrix_of_many_skills_has_those_with_the_lowest_lift_and_all_with_v() -> None:
+    rows = [ten_cases("haiku", f"skill-{n:02}", 0, 9 if n % 3 else 2) for n in range(60)]
+    shown = [line.split()[0] for line in lines(*rows) if "→" in line]
+    assert shown == sorted(shown)
+    assert len(shown) == 40
+    assert {f"skill-{n:02}" for n in range(0, 60, 3)} <= set(shown)
+    assert "the 40 skills with the lowest lift" in "\n".join(lines(*rows))
+    whole = [
+        line for line in lines(*rows, verbosity=1) if line.startswith("skill-") and "→" in line
+    ]
+    assert len(whole) == 60
+
+
 def test_a_matrix_without_a_baseline_has_one_rate() -> None:
     shown = lines(*(without_baseline(model, f"s{n}") for n in range(3) for model in MODELS))
     assert shown[2].split() == ["s0", *["83"] * 5]

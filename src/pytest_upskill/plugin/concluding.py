@@ -25,6 +25,7 @@ from ..reports.writers import Finished, report_paths, report_writers, write_all,
 from ..results.causes import cause_lines
 from ..results.run import NOTHING_TESTED, RunResults
 from ..results.run_notes import untested_notes
+from ..results.verdict import first_names
 from ..settings import Gates, Settings
 from ..trials.answer import NoAnswer
 from ..trials.plan import SkillInfo
@@ -341,11 +342,10 @@ def _worth_accepting(results: RunResults, settings: Settings) -> bool:
 
 
 def _new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[str]:
-    return [
-        f"{harmless(skill.name)} is new since {harmless(against)}: nothing to compare."
-        for skill in skills
-        if against and not skill.against
-    ]
+    new = [skill.name for skill in skills if against and not skill.against]
+    verb = "is" if len(new) == 1 else "are"
+    note = f"{first_names(new)} {verb} new since {harmless(against or '')}: nothing to compare."
+    return [note] if new else []
 
 
 def _small_model_notes(specs: Iterable[ModelSpec]) -> list[str]:

@@ -13,11 +13,15 @@ from ..reports.terminal.live import item_numbers
 from ..results.causes import Cause, causes_of
 from ..trials.records import Record, load_records
 from .display import screen_of
-from .items import RECORDS_PROPERTY
+from .items import RECORDS_PROPERTY, ItemOfFile
 
 _PERCENT: Final = len(" [100%]")
 _INDENT: Final = "    "
-_ERRORS: Final = "error"  # pytest's name for them
+_ERRORS: Final = "error"  # pytest's names for them
+_FAILURES: Final = "failed"
+_MOST_FILES: Final = 20  # beyond that, progress is dots alone
+_MOST_BLOCKS: Final = 8  # without -v: failures that are shown, and those that are listed
+_MOST_NAMED: Final = 40
 
 Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
@@ -69,13 +73,21 @@ class ItemLines:
         return line if fits else f"{word}\n{_INDENT}{numbers}"
 
 
+def only_dots(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    """Have pytest show no names of files, as with -q, if many skills are all that runs."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    files = {item.parent for item in items}
+    of_skills = all(isinstance(item, ItemOfFile) for item in items)
+    if reporter and of_skills and len(files) > _MOST_FILES and config.get_verbosity() == 0:
+        reporter.showfspath = False
+
+
 def paint_failures(config: pytest.Config) -> None:
     """Give the texts of failed tests of skills their colours, where they are shown."""
     reporter = config.pluginmanager.getplugin("terminalreporter")
     for kind in ("failed", "error", "xfailed") if reporter else ():
         for report in reporter.stats.get(kind, ()):
-            properties = dict(getattr(report, "user_properties", ()))
-            if RECORDS_PROPERTY in properties and hasattr(report.longrepr, "reprcrash"):
+            if _is_of_skill(report) and hasattr(report.longrepr, "reprcrash"):
                 report.longrepr = PaintedText(report.longrepr, screen_of(config).marks)
 
 
@@ -102,35 +114,47 @@ class PaintedText:
             writer.line(line)
 
 
-class SameErrors:
-    """Shows every cause once in pytest's sections of errors.
+class BriefSections:
+    """Shows every cause once in pytest's sections of errors, and the first of many failures.
 
     Only what the terminal shows is changed, and only after all other plugins got the reports:
     JUnit, the cache of --lf and IDEs have the whole message for each test.
     """
 
-    def __init__(self, records_of: Callable[[str], Sequence[Record]]) -> None:
+    def __init__(
+        self, config: pytest.Config, records_of: Callable[[str], Sequence[Record]]
+    ) -> None:
+        self._config = config
         self._records_of = records_of
-        self._short: list[Any] = []
+        self._short: dict[str, list[Any]] = {}
 
     def register(self, manager: pytest.PytestPluginManager) -> None:
-        manager.register(self, "upskill-same-errors")
-        manager.register(_Between(self._before_the_short_summary), "upskill-same-errors-short")
+        manager.register(self, "upskill-brief-sections")
+        manager.register(_Between(self._before_the_short_summary), "upskill-brief-short")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest's own
     def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None]:
         stats = terminalreporter.stats
-        if not (reports := stats.get(_ERRORS)):
-            return (yield)
-        stats[_ERRORS], self._short = self._by_cause(reports)
+        whole = {kind: stats[kind] for kind in (_FAILURES, _ERRORS) if stats.get(kind)}
+        long, self._short = dict(whole), dict(whole)
+        if reports := whole.get(_ERRORS):
+            long[_ERRORS], self._short[_ERRORS] = self._by_cause(reports)
+        hidden = named = 0
+        if self._config.get_verbosity() < 1:
+            hidden = _cut(long, _MOST_BLOCKS)
+            named = _cut(self._short, _MOST_NAMED)
+        stats |= long
         try:
             return (yield)
         finally:
-            stats[_ERRORS] = reports
+            stats |= whole
+            if hidden:
+                listed = f", {named:,} of them not listed" if named else ""
+                text = f"{counted(hidden, 'more failure')} not shown{listed}: -v shows all"
+                terminalreporter.write_line(text)
 
     def _before_the_short_summary(self, stats: dict[str, list[Any]]) -> None:
-        if self._short:
-            stats[_ERRORS] = self._short
+        stats |= self._short
 
     def _by_cause(self, reports: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The reports of the section of errors, and those of the short summary."""
@@ -156,6 +180,21 @@ class SameErrors:
                 long.append(_as_first(report, new, names))
             short.append(_in_short(report, _reference(causes, new, names)))
         return long, short
+
+
+def _cut(reports: dict[str, list[Any]], most: int) -> int:
+    """Leave the first reports on tests of skills, and all others; how many are gone."""
+    hidden = 0
+    for kind, of_kind in reports.items():
+        of_skills = [report for report in of_kind if _is_of_skill(report)]
+        cut = {id(report) for report in of_skills[most:]}
+        reports[kind] = [report for report in of_kind if id(report) not in cut]
+        hidden += len(cut)
+    return hidden
+
+
+def _is_of_skill(report: Any) -> bool:
+    return RECORDS_PROPERTY in dict(getattr(report, "user_properties", ()))
 
 
 class _Between:

@@ -234,7 +234,7 @@ class CaseItem(ItemOfFile):
             replayed = self.parent.run.settings.replay_file
             text = f"{self.name}: {reasons}" if replayed else reasons
             commands = next_steps(self, "", screen_of(self.config).width)
-            raise NotAnswered("\n".join([text, "", *commands]), pytrace=False)
+            raise NotAnswered("\n".join([text, *commands]), pytrace=False)
 
     def runtest(self) -> None:
         """Fail unless enough runs with the skill passed."""
@@ -268,7 +268,8 @@ class CaseItem(ItemOfFile):
         )
         link = link_to(self._planned, self.parent.run.settings)
         width = screen.width if verbosity < 2 else None
-        return "\n".join([text, "", *next_steps(self, link, width)])
+        blank = [""] if verbosity > 0 else []
+        return "\n".join([text, *blank, *next_steps(self, link, width)])
 
     @property
     def lacks_judge(self) -> bool:
@@ -318,7 +319,7 @@ def records_of_items(
 def next_steps(item: pytest.Item, page: str, width: int | None = None) -> list[str]:
     """The last lines of a failure; ``width`` is None if they may have any length."""
     words = rerun_of(item.config).words(item.nodeid)
-    rerun = command_lines("To run it again: ", words, sys.maxsize if width is None else width)
+    rerun = command_lines("Rerun: ", words, sys.maxsize if width is None else width)
     return [*rerun, *([f"In the page: {page}"] if page else [])]
 
 

@@ -2,6 +2,7 @@
 
 import linecache
 import warnings
+from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -12,7 +13,7 @@ import pytest
 
 from .._util.interrupts import stop_on_second_interrupt, take_sigterm_as_ctrl_c
 from .._util.keys import shown_command
-from .._util.texts import one_line
+from .._util.texts import counted, one_line
 from ..engine.batches import Waiting
 from ..errors import InputError
 from ..settings import Settings
@@ -42,7 +43,7 @@ from .display import (
 )
 from .functions import MarkedTests
 from .groups import Groups, looks_of
-from .item_lines import ItemLines, SameErrors, paint_failures
+from .item_lines import BriefSections, ItemLines, only_dots, paint_failures
 from .items import BrokenCaseItem, NotAnswered, Unrunnable
 from .ledger import Ledger
 from .next_command import recording
@@ -79,6 +80,7 @@ class SkillSession:
     asks: bool
 
     def __init__(self, config: pytest.Config) -> None:
+        self.warned = Counter[str]()  # files, by the kind of their first problem
         self._config = config
         self._session: pytest.Session | None = None
         self._code = code_kept_out(config)
@@ -155,7 +157,7 @@ class SkillSession:
         lines = ItemLines(config, settings.against)
         config.pluginmanager.register(lines, "upskill-item-lines")
         config.pluginmanager.register(self._announcement, "upskill-announcement")
-        SameErrors(ledger.records_of).register(config.pluginmanager)
+        BriefSections(config, ledger.records_of).register(config.pluginmanager)
 
     def _require_models(self) -> None:
         require_outputs(self.settings)
@@ -239,7 +241,11 @@ class SkillSession:
 
     @pytest.hookimpl(tryfirst=True)  # before it is shown, or sent to the controller
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-        """Shorten the line of the file that pytest shows: it may be anything, and endless."""
+        """Add the number of files, and shorten the line that pytest shows: it may be endless."""
+        warning = warning_message.message
+        if isinstance(warning, SkillWarning) and (others := self.warned[warning.kind] - 1) > 0:
+            files = f"{counted(others, 'more file')} like this"
+            warning_message.message = SkillWarning(f"{warning} ({files}: pytest-upskill lint)")
         if issubclass(warning_message.category, SkillWarning):
             line = linecache.getline(warning_message.filename, warning_message.lineno)
             warning_message.line = one_line(line, _LONGEST_LINE)
@@ -283,6 +289,7 @@ class SkillSession:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        only_dots(self._config, session.items)
         broken = session.testsfailed and not self._config.option.continue_on_collection_errors
         if broken:  # pytest stops here, but xdist runs what was collected
             self._asking.refuse(_COLLECTION_FAILED)

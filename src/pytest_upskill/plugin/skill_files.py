@@ -51,6 +51,8 @@ _NAME_ONE: Final = "Name one: --skill-judge MODEL. To see the cases: --collect-o
 class SkillWarning(pytest.PytestWarning):
     """A skill can be tested, but something about it looks wrong."""
 
+    kind = ""  # a run has one warning of a kind
+
 
 def info_of(
     skill: Skill, label: str, path: str, settings: Settings, cases: Iterable[Case] = ()
@@ -107,7 +109,8 @@ class SkillFile(pytest.File):
     def _items(self) -> list[pytest.Item]:
         skill = load_for_run(self.source.skill_file, self.run.settings)
         self.accepted = read_results(self.source.folder)
-        self._warn(skill.file, [(fault.line, fault.message) for fault in skill.warnings])
+        faults = [(fault.line, fault.message) for fault in skill.warnings]
+        self._warn(skill.file, faults, skill.warnings[0].code if faults else "")
         loaded, refused = list[LoadedCases[CheckedCase]](), list[pytest.Item]()
         if self.source.has_cases:
             try:
@@ -210,19 +213,26 @@ class SkillFile(pytest.File):
         for triggers in self.source.load_triggers(taken):
             yield with_checks(triggers, lambda case: checks_of(case, KINDS, {}))
 
-    def _warn(self, file: Path, problems: Sequence[tuple[int, str]]) -> None:
-        """Make one warning of all problems of a file; lint shows everything."""
+    def _warn(self, file: Path, problems: Sequence[tuple[int, str]], kind: str = "") -> None:
+        """Make one warning of all problems of a file, and of all files with such a first problem.
+
+        Lint shows everything.
+        """
         if not problems:
             return
         line, text = problems[0]
+        kind = kind or text.partition(":")[0]
         if len(problems) > 1:
             lint = f"pytest-upskill lint {shown(self.source.folder)}"
             text = f"{len(problems)} problems with its form ({lint}), first: {text}"
-        text = one_line(text, None)  # pytest shows it as it is
+        warning = SkillWarning(one_line(text, None))  # pytest shows it as it is
+        warning.kind = kind
         try:
-            warnings.warn_explicit(SkillWarning(text), None, printable(str(file)), line)
+            if not self.run.warned[kind]:
+                warnings.warn_explicit(warning, None, printable(str(file)), line)
         except SkillWarning:  # -W error
-            raise InputError(f"{shown(file)}:{line}", text) from None
+            raise InputError(f"{shown(file)}:{line}", str(warning)) from None
+        self.run.warned[kind] += 1
 
     def _missing(self, items: Sequence[pytest.Item]) -> Iterator[Unrunnable]:
         """The node ids on the command line that the file has no test for."""

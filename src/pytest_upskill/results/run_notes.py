@@ -53,7 +53,8 @@ def untested_notes(results: RunResults) -> list[str]:
 
 
 def subset_notes(results: RunResults) -> list[str]:
-    return [f"{group.pair}: ran only {share}." for group, share in results.subsets.items()]
+    shares = ((group.pair, f"ran only {share}") for group, share in results.subsets.items())
+    return _by_words(shares)
 
 
 def _gate_notes(results: RunResults) -> list[str]:
@@ -64,24 +65,28 @@ def _gate_notes(results: RunResults) -> list[str]:
 
 def _example_notes(results: RunResults) -> list[str]:
     """Cases that came with init: whatever they show, it is not what users ask."""
-    examples: dict[str, set[str]] = {}
-    for test in results.tests:
-        if EDIT_ME in test.tags:
-            examples.setdefault(test.skill, set()).add(test.case)
+    examples = {(test.skill, test.case) for test in results.tests if EDIT_ME in test.tags}
+    if not examples:
+        return []
+    names = sorted({skill for skill, _ in examples})
     return [
-        f"{counted(len(cases), 'case')} of {skill} with the tag {EDIT_ME}: examples, which say "
-        "nothing about the skill. Edit them, then remove the tag."
-        for skill, cases in examples.items()
+        f"{counted(len(examples), 'case')} of {first_names(names)} with the tag {EDIT_ME}: "
+        "examples, which say nothing about a skill. Edit them, then remove the tag."
     ]
 
 
 def _age_notes(results: RunResults) -> list[str]:
     """When the arms were asked, unless that was at the time of the run."""
-    rows_by_words: dict[str, list[str]] = {}
-    for row in results.summaries:
-        if words := row.asked_words(results.started):
-            rows_by_words.setdefault(words, []).append(str(row.pair))
-    return [f"{first_names(pairs)}: {words}." for words, pairs in rows_by_words.items()]
+    return _by_words((row.pair, row.asked_words(results.started)) for row in results.summaries)
+
+
+def _by_words(words_of_pairs: Iterable[tuple[object, str | None]]) -> list[str]:
+    """One note for all pairs of a skill and a model that the same words are about."""
+    pairs_by_words: dict[str, list[str]] = {}
+    for pair, words in words_of_pairs:
+        if words:
+            pairs_by_words.setdefault(words, []).append(str(pair))
+    return [f"{first_names(pairs)}: {words}." for words, pairs in pairs_by_words.items()]
 
 
 def _version_notes(results: RunResults) -> list[str]:
@@ -123,12 +128,15 @@ _LIMITS: Final[Sequence[tuple[str, Sequence[str], Callable[[str], bool]]]] = (
 def _retry_notes(rows: Iterable[Summary]) -> list[str]:
     """Where the arms were not asked alike: errors may come with what is asked."""
     retries = {row.pair: {name: arm.retries for name, arm in row.arms.items()} for row in rows}
-    return [
-        f"{pair}: asked again after errors: "
-        f"{', '.join(f'{name} {number:,}' for name, number in by_arm.items())}."
+    return _by_words(
+        (
+            pair,
+            "asked again after errors: "
+            + ", ".join(f"{name} {number:,}" for name, number in by_arm.items()),
+        )
         for pair, by_arm in retries.items()
         if len(set(by_arm.values())) > 1
-    ]
+    )
 
 
 def _unseen_notes(results: RunResults, spell: Spell | None) -> list[str]:

@@ -395,10 +395,10 @@ def _best(choices: Sequence[PricedChoice]) -> PricedChoice:
     return max(choices, key=lambda choice: (choice.score, -choice.cost))
 
 
-def signal_lines(verdict: Verdict) -> list[str]:
-    """Cases that got worse, then those that show no difference."""
+def signal_lines(verdict: Verdict, *, failures: bool = True) -> list[str]:
+    """Cases that got worse, then those that show no difference; ``failures``: also failed ones."""
     words = _SIGNALS[verdict.summary.score]
-    lists = (verdict.worse, verdict.always_pass, verdict.always_fail)
+    lists = (verdict.worse, verdict.always_pass, verdict.always_fail if failures else ())
     return [
         f"{signal}: {first_names(cases)}"
         for signal, cases in zip(words, lists, strict=True)

@@ -20,10 +20,11 @@ from .layout import Marks, Paint, TerminalLook, side_by_side, wrapped
 
 Line = tuple[str, str, str]  # first prefix, text, prefix of continuation lines
 
-_QUESTION: Final = 600  # characters shown without -v
-_ANSWER: Final = 1600
-_LINE: Final = 200
-_RUNS: Final = {0: (1, 1), 1: (3, 2)}  # by verbosity: failed and passed runs that are shown
+_LOST_BY_WRAPPING: Final = 12  # columns of two lines
+_QUESTION: Final = 3000  # characters shown with -v; -vv shows everything
+_ANSWER: Final = 8000
+_LINE: Final = 1000
+_RUNS: Final = (3, 2)  # failed and passed ones that -v shows
 _SIDE_BY_SIDE: Final = {2: 110, 3: 160}  # by number of arms: the width that it takes
 _GRADES: Final = {True: "ok  ", False: "FAIL", None: "miss"}
 
@@ -35,9 +36,12 @@ def failure_text(
     expected: Any = None,
     against: str | None = None,
     standing: str | None = None,
-    look: TerminalLook = TerminalLook(),  # noqa: B008 - it is frozen
+    look: TerminalLook = TerminalLook(verbosity=1),  # noqa: B008 - it is frozen
 ) -> str:
-    """The text of one failed item; ``standing`` replaces "2 of 5 runs passed" in its headline."""
+    """The text of one failed item: without -v, a few lines.
+
+    ``standing`` replaces "2 of 5 runs passed" in its headline.
+    """
     titles: dict[str, str] = {
         "skill": "with the skill",
         "previous": f"with the skill at {one_line(against or '', 60)}",
@@ -50,6 +54,9 @@ def failure_text(
         if (by_run := {record.run: record for record in records if record.arm == arm})
     }
     runs = sorted({record.run for record in records})
+    if look.verbosity < 1:
+        lines = [_headline(records, standing, look), *_brief(question, by_arm, look)]
+        return without_commands("\n".join(lines))
     shown_runs = _shown_runs([record for record in records if record.arm == "skill"], look)
     blocks = [[_headline(records, standing, look)], ["Question:", *_question(question, look)]]
     answers = []
@@ -64,8 +71,7 @@ def failure_text(
     blocks += [[_totals(by_arm)]] if len(runs) > 1 else []
     blocks += answers
     if hidden := len(runs) - len(shown_runs):
-        hint = "-vv shows all" if look.verbosity > 0 else "-v shows more, -vv all"
-        blocks.append([f"{counted(hidden, 'more run')} not shown: {hint}."])
+        blocks.append([f"{counted(hidden, 'more run')} not shown: -vv shows all."])
     return without_commands("\n\n".join("\n".join(block) for block in blocks))
 
 
@@ -80,6 +86,33 @@ def _headline(records: Sequence[Record], standing: str | None, look: TerminalLoo
         standing = f"{passed} of {len(with_skill)} runs passed"
     parts = [part for part in (standing, _both_arms(records)) if part]
     return f"{_one_line(', '.join(parts), None, look)}: {text}" if parts else text
+
+
+def _brief(
+    question: str, by_arm: Mapping[str, Mapping[int, Record]], look: TerminalLook
+) -> list[str]:
+    """The question, how each arm did, and the first answer with the skill that failed."""
+    with_skill, *others = by_arm.values()
+    failed = [record for record in with_skill.values() if record.outcome != "passed"]
+    record = (failed or [*with_skill.values()])[0]
+    several = len(with_skill) > 1
+    outcomes = [
+        f"{title}: {by_run[record.run].outcome}"
+        for title, by_run in zip([*by_arm][1:], others, strict=True)
+        if record.run in by_run and not several
+    ]
+    aside = f" ({', '.join(outcomes)})" if outcomes else ""
+    title = f"Run {record.run}, with the skill" if several else f"With the skill{aside}"
+    output = record.output or ""
+    text = _marked(output, 0, len(output), spans(record.checks), look.marks)
+    lines = [
+        f"Question: {question}",
+        *([_totals(by_arm)] if several else []),
+        *(words for _, words, _ in activity_line(record)),
+        f"{title}: {text or '(an empty answer)'}",
+    ]
+    two_lines = 2 * look.width - _LOST_BY_WRAPPING
+    return _wrapped((("", _one_line(line, two_lines, look), "  ") for line in lines), look)
 
 
 def _both_arms(records: Sequence[Record]) -> str:
@@ -119,7 +152,7 @@ def _shown_runs(records: Sequence[Record], look: TerminalLook) -> list[int]:
     passed = [record.run for record in records if record.outcome == "passed"]
     if look.verbosity >= 2:
         return [*failed, *passed]
-    most_failed, most_passed = _RUNS[max(look.verbosity, 0)]
+    most_failed, most_passed = _RUNS
     return [*failed[:most_failed], *passed[:most_passed]]
 
 
@@ -175,10 +208,8 @@ def _wrapped(lines: Iterable[Line], look: TerminalLook, width: int | None = None
 
 
 def _limit(characters: int, look: TerminalLook) -> int | None:
-    """-v shows five times as much, -vv everything."""
-    if look.verbosity >= 2:
-        return None
-    return 5 * characters if look.verbosity == 1 else characters
+    """-vv shows everything."""
+    return None if look.verbosity >= 2 else characters
 
 
 def _one_line(text: str, limit: int | None, look: TerminalLook) -> str:
@@ -281,9 +312,7 @@ def activity_line(record: Record) -> Iterator[Line]:
 
 
 def trial_lines(record: Record, look: TerminalLook) -> Iterator[Line]:
-    """With -v: findings, files and the last turns; with -vv, more of them."""
-    if look.verbosity < 1:
-        return
+    """Findings, files and the last turns; with -vv, more of them."""
     limits = _LINE_LIMITS[min(look.verbosity, 2)]
     for lines in (_findings(record, limits), _files(record.files, limits), _turns(record, limits)):
         for first, text, indent in lines:
@@ -368,7 +397,7 @@ _TITLE: Final = re.compile(
     r"\A(?P<title>(?:Run \d+, with|With|Without)[^:]*: )(?P<outcome>passed|failed|errored)\b"
 )
 _HEADING: Final = re.compile(
-    r"\A(?:Question|Expected|Query|To run it again|In the page)\b[^:]*:", re.ASCII
+    r"\A(?:Question|Expected|Run \d+, with|With the skill|Rerun|In the page)\b[^:]*:", re.ASCII
 )
 _STYLES: Final = {
     **{"FAIL": _RED, "ok": _GREEN, "miss": _YELLOW},

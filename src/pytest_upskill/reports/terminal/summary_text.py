@@ -31,6 +31,7 @@ from .number_tables import lift_style, number_table, word_style
 from .tables import KEEP, Cell, Column, Style, Table, fitted
 
 MOST_ROWS: Final = 12  # beyond that a matrix is shown
+_MOST_SKILLS: Final = 40  # of a matrix; -v shows all
 _MOST_NAMES: Final = 5
 _WORD_STYLES: Final[dict[ContrastWord, Style]] = {
     "hurts": {"red": True, "bold": True},
@@ -146,7 +147,8 @@ def _verdict(verdict: Verdict, name: str, look: TerminalLook) -> list[str]:
         lines += _since(verdict.since, verdict.over("previous"), look)
     growth = growth_words(row_of(verdict), details=True, times=look.marks.times)
     details = [growth] if growth and look.verbosity > 0 else []
-    for line in [*details, *signal_lines(verdict)]:
+    signals = "; ".join(signal_lines(verdict, failures=look.verbosity > 0))
+    for line in [*details, *([signals] if signals else [])]:
         lines += wrapped(line, look.width, first="  ", rest="    ")
     return lines
 
@@ -249,20 +251,32 @@ _BY_CHECKS: Final = "*"
 
 
 def _matrix_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
-    """As many matrices as the models need, and a legend."""
+    """As many matrices as the models need, and a legend; of many skills, those that do worst."""
     mixed = len({verdict.summary.score for verdict in verdicts}) > 1
+    by_checks = verdicts[0].summary.score == "checks" and not mixed
+    verdicts, hidden = _worst_skills(verdicts, None if look.verbosity > 0 else _MOST_SKILLS)
     for longest in _LONGEST_MODEL:
         tables = [*_matrix(verdicts, longest, look, mixed=mixed).split(look.width)]
         if len(tables) == 1:
             break
-    by_checks = verdicts[0].summary.score == "checks" and not mixed
     rates = "Shares of checks" if by_checks else "Pass rates"
     legend = f"{rates} in %, without and with the skill, and the lift"
     legend += f"; {_BY_CHECKS} shares of checks" if mixed else ""
     if any(verdict.word == "incomplete" for verdict in verdicts):
         legend += f"; {_INCOMPLETE} is incomplete"
     lines = [line for table in tables for line in (*table.lines(look), "")]
+    legend += f". These are the {_MOST_SKILLS} skills with the lowest lift" if hidden else ""
     return [*lines, *wrapped(f"{legend}.", look.width, rest="  ")]
+
+
+def _worst_skills(verdicts: Sequence[Verdict], most: int | None) -> tuple[list[Verdict], int]:
+    """The verdicts on the skills with the lowest lift, in their order, and how many others."""
+    lifts: dict[str, float] = {}
+    for verdict in verdicts:
+        lift = verdict.lift.lift if verdict.lift else -1.0  # what is incomplete comes first
+        lifts[verdict.summary.skill] = min(lift, lifts.get(verdict.summary.skill, lift))
+    worst = {*sorted(lifts, key=lifts.__getitem__)[:most]}
+    return [v for v in verdicts if v.summary.skill in worst], len(lifts) - len(worst)
 
 
 def _matrix(verdicts: Sequence[Verdict], longest: int, look: TerminalLook, *, mixed: bool) -> Table:
