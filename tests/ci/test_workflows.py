@@ -1,6 +1,9 @@
 """What GitHub and others read of this repository: workflows, forms, hook, citation."""
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -97,8 +100,43 @@ def test_only_the_job_that_publishes_may_ask_for_an_identity() -> None:
     publish = flow["jobs"]["publish"]
     assert publish["environment"] == "release"
     assert set(publish["needs"]) == {"test", "build"}
+    assert publish["if"] == "github.ref == 'refs/heads/main'"
     for step in publish["steps"]:
         assert "password" not in step.get("with", {})
+
+
+def test_one_click_releases_and_a_tag_follows() -> None:
+    flow = ALL["release.yml"]
+    assert list(flow[True]) == ["workflow_dispatch"]  # YAML reads "on" as true
+    assert set(flow["jobs"]["github-release"]["needs"]) == {"build", "publish"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "tags", "good"),
+    [
+        ("## 0.1.0 (2026-11-18)", "", True),
+        ("## 0.1.0 (unreleased)", "", False),
+        ("## 0.1.0 (2026-11-18)", "abc refs/tags/v0.1.0", False),
+    ],
+)
+def test_a_version_is_released_once_and_with_a_date(
+    tmp_path: Path, changes: str, tags: str, good: bool
+) -> None:
+    [step] = [step for step in ALL["release.yml"]["jobs"]["build"]["steps"] if "id" in step]
+    (tmp_path / "src/pytest_upskill").mkdir(parents=True)
+    (tmp_path / "src/pytest_upskill/__init__.py").write_text('__version__: Final = "0.1.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text(f"{changes}\n")
+    programs = {
+        "git": f"#!/bin/sh\necho '{tags}'\n",
+        "python": f'#!/bin/sh\n{sys.executable} "$@"\n',
+    }
+    for name, script in programs.items():
+        (tmp_path / name).write_text(script)
+        (tmp_path / name).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_OUTPUT": str(tmp_path / "output")}
+    done = subprocess.run(["bash", "-e", "-c", step["run"]], cwd=tmp_path, env=env, check=False)
+    assert (done.returncode == 0) is good
+    assert (tmp_path / "output").is_file() is good
 
 
 def test_the_matrix_has_every_python_that_the_project_claims_and_every_session() -> None:

@@ -87,7 +87,7 @@ def test_it_renders_with_nothing_left_of_the_markup() -> None:
 
 
 def test_it_says_how_to_install_to_start_and_to_test() -> None:
-    for command in (f"pip install {PROJECT['name']}", "pytest-upskill init", "make test"):
+    for command in (f"pip install git+{REPOSITORY}", "pytest-upskill init", "make test"):
         assert f"$ {command}\n" in README
     assert PROJECT["readme"] == "README.md"
     assert {"Documentation", "Source", "Issues", "Changelog"} <= set(PROJECT["urls"])

@@ -68,6 +68,7 @@ def run_make(place: Place, words: list[str]) -> None:
 def install_package(_: Place, words: list[str]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     name, _sep, extra = words[2].rstrip("]").partition("[")
+    name = project["name"] if name == f"git+{project['urls']['Source']}" else name
     assert name == project["name"]
     assert not extra or extra in project["optional-dependencies"]
 
