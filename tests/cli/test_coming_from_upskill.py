@@ -65,9 +65,11 @@ def test_the_number_of_runs_and_of_calls_at_once_may_be_in_its_settings(
     assert translated("eval", "gate", "--max-parallel", "4") == ["--skill-concurrency", "4"]
     assert translated("benchmark", "gate", "-m", "x")[2:] == ["--skill-runs", "3"]
     Path("upskill.config.yaml").write_text("num_runs: 2\nmax_parallel: 5\nexecutor: jobs\n")
-    assert translated("eval", "gate") == ["--skill-runs", "2", "--skill-concurrency", "5"]
-    assert translated("benchmark", "gate", "-m", "x")[2:4] == ["--skill-runs", "2"]
-    assert translated("eval", "gate", "--runs", "7")[:2] == ["--skill-runs", "7"]
+    at_once = ["--skill-concurrency", "5"]
+    assert translated("eval", "gate") == [*at_once, "--skill-runs", "2"]
+    benchmark = translated("benchmark", "gate", "-m", "x")
+    assert benchmark == ["--model", "x", *at_once, "--skill-runs", "2"]
+    assert translated("eval", "gate", "--runs", "7") == [*at_once, "--skill-runs", "7"]
 
 
 def test_the_page_has_every_command_and_flag() -> None:
