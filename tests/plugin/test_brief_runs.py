@@ -94,3 +94,14 @@ def test_w_error_refuses_every_file_that_a_warning_is_about(pytester: pytest.Pyt
     write_skills(pytester.path, 3, "requires: x\n")
     run = run_skills(pytester, write_script(pytester.path / "m.json"), "-W", "error")
     assert run.outcomes == {"errors": 3}
+
+
+def test_a_budget_is_used_for_as_many_whole_cases_as_it_covers(pytester: pytest.Pytester) -> None:
+    cases = [case(f"How do I open gate {n}?", "gate up", id=f"open-{n}") for n in range(10)]
+    write_skill(pytester.path / "skills/gate", cases)
+    model = write_script(pytester.path / "m.json")
+    spent = run_skills(pytester, model).report["summary"][0]
+    each = spent["baseline_tokens"] + spent["skill_tokens"]
+    most = round(2048 + 6 * each)  # the first answers reserve the output limit
+    run = run_skills(pytester, model, "--skill-max-tokens", str(most))
+    assert run.outcomes == {"passed": 10}

@@ -60,7 +60,7 @@ def test_an_exhausted_budget_is_one_cause_whatever_was_spent(pytester: pytest.Py
     pytester.makeini("[pytest]\nskill_prices = m 1 5")
     with LoopbackServer(lambda _: Reply("yes", input_tokens=60, output_tokens=20)) as server:
         args = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
-        result = run(pytester, *args, "--skill-max-cost", "0.0115")
+        result = run(pytester, *args, "--skill-max-cost", "0.0105")
     errors = result.parseoutcomes()["errors"]
     assert errors > 1
     shown = result.stdout.str()

@@ -3,7 +3,8 @@
 What a server will count is not known before a call, so a call reserves one of two amounts. Several
 calls may be in flight if even the worst case fits: a token for each byte of the question, what the
 server's template adds, and the whole output limit. Otherwise a model gets one call at a time, if
-the likely amount fits. So a budget can be overrun by one call per model at most.
+the likely amount fits: after a few answers, with twice the longest of them as output. So a budget
+can be overrun by one call per model at most.
 
 Some servers count more than this worst case, for instance thoughts beyond the output limit. Later
 calls then reserve what was counted, and twice that beside others. To catch it early, a model's
@@ -28,6 +29,7 @@ _TOKENS_A_BYTE: Final = 0.25  # of English prose; hex and other scripts take mor
 _LEAST_A_BYTE: Final = 0.2  # of any text; a server that counts less is not believed
 _MOST_ADDED: Final = 256  # tokens that a server's template adds to a question
 _AMPLE: Final = 10  # times the worst
+_FEW: Final = 3  # answers, after which the longest tells what others take
 
 
 class _Amount(NamedTuple):
@@ -59,16 +61,25 @@ class _Counts:
     tokens_a_byte: float = _TOKENS_A_BYTE
     added: int = 0
     share: float = 1.0  # of the output limit
+    longest: int = 0  # tokens of an answer
     calls: int = 0  # counted so far
     margin: int = 1  # 2 once the server has counted more than the worst case
 
     def likely(self, question: Question) -> tuple[int, int]:
-        """Tokens of a question, and of the longest answer to it."""
-        prompt = round(_size(question) * self.tokens_a_byte) + self.added
-        return prompt, round(question.max_output * self.share)
+        """Tokens of a question, and of a long answer to it."""
+        output = self._most_output(question)
+        return self._prompt(question), min(
+            output, 2 * self.longest if self.calls >= _FEW else output
+        )
+
+    def _prompt(self, question: Question) -> int:
+        return round(_size(question) * self.tokens_a_byte) + self.added
+
+    def _most_output(self, question: Question) -> int:
+        return round(question.max_output * self.share)
 
     def worst(self, question: Question) -> tuple[int, int]:
-        prompt, output = self.likely(question)
+        prompt, output = self._prompt(question), self._most_output(question)
         return max(_size(question) + _MOST_ADDED, prompt * self.margin), output * self.margin
 
     def learn(self, question: Question, prompt: int, output: int) -> None:
@@ -76,11 +87,12 @@ class _Counts:
         size = _size(question)
         if prompt > size + _MOST_ADDED or output > question.max_output:
             self.margin = 2
-        missing = max(0, prompt - self.likely(question)[0])
+        missing = max(0, prompt - self._prompt(question))
         # Adjust what is added first: the rate of a short question would be wrong.
         self.added = min(_MOST_ADDED, self.added + missing)
-        if prompt > self.likely(question)[0]:
+        if prompt > self._prompt(question):
             self.tokens_a_byte = (prompt - self.added) / max(size, 1)
+        self.longest = max(self.longest, output)
         self.share = max(self.share, output / max(question.max_output, 1))
 
 

@@ -195,6 +195,10 @@ class SkillSession:
         unused = cli_agent_flags(self._config, has_triggers=has_triggers)
         if not subjects.agents and unused and sources:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
+        if self._config.getoption("numprocesses", None) and sources and not subjects.agents:
+            lines.append(
+                "upskill: calls are concurrent without -n, which helps checks that take CPU"
+            )
         lines += subjects.header_lines()
         if sources:
             lines += score_lines(sources, self.settings.score)
