@@ -190,7 +190,7 @@ def test_the_bundled_skills_only_have_few_cases(
     lint: Lint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    assert lint("skills") == (0, "3 skills: 0 errors, 0 warnings\n")
+    assert lint("skills") == (0, "4 skills: 0 errors, 0 warnings\n")
 
 
 def test_the_pre_commit_hook_works_with_the_files_it_gets(
