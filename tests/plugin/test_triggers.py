@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.results.run_file import read_run
 from support.kit import case, write_skill
 from support.loopback import LoopbackServer, Reply
 from support.runs import SkillRun, run_skills
@@ -248,10 +249,11 @@ def test_the_command_that_runs_a_query_again(
     monkeypatch.chdir(pytester.mkdir("sub"))
     args = ["--skill", "../skills", "--model", "scripted:../m.json", *ONLY, "-k", "paint"]
     options = ["--skill-with", "../other/boat", "-o", "skill_trigger_runs=1"]
-    result = pytester.runpytest_inprocess(*args, *options)
+    result = pytester.runpytest_inprocess(*args, *options, "--skill-json", "r.json")
     result.assert_outcomes(failed=1, deselected=4)
-    text = result.stdout.str().partition("To run it again: pytest ")[2]
-    words = shlex.split(text.replace("\\\n", "").splitlines()[0])
+    results = read_run(Path("r.json"))
+    (test,) = results.tests
+    _, *words = shlex.split(results.rerun.command(test.nodeid))
     assert words[-4:] == options
     pytester.runpytest_inprocess(*words).assert_outcomes(failed=1)
 
