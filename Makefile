@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
   tests coverage agents wheel corpus bench smoke golden reference pictures clean
 
 demo: $(VENV)/.user
-	$(BIN)/pytest --skill $(DEMO_SKILL) --model local --skill-max-output 120
+	$(BIN)/pytest --skill $(DEMO_SKILL) --model local
 
 quick: $(VENV)/.dev
 	$(BIN)/pytest -q -n 2 $(UNIT:%=tests/%)

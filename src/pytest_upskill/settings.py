@@ -124,7 +124,7 @@ class CommonSettings:
         "maximum output tokens per answer, or per turn of an agent",
         "--skill-max-output",
         at(_TAUGHT, "--max-output"),
-        default_text=f"{DEFAULT_MAX_OUTPUT}; for agents {DEFAULT_AGENT_OUTPUT}",
+        default_text=f"{DEFAULT_MAX_OUTPUT}; agents {DEFAULT_AGENT_OUTPUT}; local has its own",
     )
     max_cost: float | None = setting(
         POSITIVE,
@@ -279,6 +279,7 @@ class Settings(CommonSettings):
     )
     models_folder: Path = Path()  # files in model names are relative to it
     models_file: Path | None = None  # the upskill.config.yaml that named the models, if it did
+    model_outputs: tuple[tuple[str, int], ...] = ()  # of models with an output limit of their own
     base_url: str | None = setting(  # the server for model names that no provider knows
         TEXT,
         "models",
@@ -378,7 +379,7 @@ class Settings(CommonSettings):
         "maximum seconds per answer, or for all that an agent does in a trial",
         "--skill-timeout",
         metavar="S",
-        default_text=f"{DEFAULT_TIMEOUT:g}; for agents {DEFAULT_AGENT_TIMEOUT:g}",
+        default_text=f"{DEFAULT_TIMEOUT:g}; agents {DEFAULT_AGENT_TIMEOUT:g}; local has its own",
     )
     concurrency: int | None = setting(
         whole(1),
@@ -532,10 +533,10 @@ class Settings(CommonSettings):
         default=200,
     )
 
-    @property
-    def answer_output(self) -> int:
+    def answer_output(self, model: str) -> int:
         """Output tokens of an answer."""
-        return DEFAULT_MAX_OUTPUT if self.max_output is None else self.max_output
+        usual = dict(self.model_outputs).get(model, DEFAULT_MAX_OUTPUT)
+        return usual if self.max_output is None else self.max_output
 
     @property
     def agent_output(self) -> int:

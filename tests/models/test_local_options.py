@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from pytest_upskill.errors import SettingsError
+from pytest_upskill.measure.assembly import Assembly
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.local import LABEL, LocalModel
-from pytest_upskill.models.model import ModelName
+from pytest_upskill.models.model import ModelLimits, ModelName
 from pytest_upskill.models.providers import resolve
 from pytest_upskill.models.sdk_errors import status_error
+from pytest_upskill.settings import Settings
 from pytest_upskill.trials.choice import Choice
 from pytest_upskill.trials.transcript import Tool
 from pytest_upskill.trials.trial import Question
@@ -72,3 +74,24 @@ def test_only_turns_of_agents_use_the_prompt_cache() -> None:
 def test_a_prompt_that_is_too_long_names_the_option() -> None:
     error = status_error(400, {}, "exceeds the context size", {}, spec_of("local:m.gguf"), ())
     assert error.hint.endswith("local:FILE.gguf?context=N takes longer ones")
+
+
+def test_limits_come_with_the_model() -> None:
+    limits = {
+        name: spec.provider.limits(spec)
+        for name in ("local", "local:m.gguf?context=16384", "haiku")
+        for spec in [spec_of(name)]
+    }
+    assert limits["local"] == ModelLimits(output=120, context=8192, seconds=300.0)
+    assert limits["local:m.gguf?context=16384"] == ModelLimits(context=16384, seconds=300.0)
+    assert limits["haiku"] == ModelLimits()
+
+
+def test_limits_of_a_model_hold_unless_the_user_says_otherwise() -> None:
+    models, settings = Assembly(), Settings(models=("local", "haiku"))
+    models.add_models(settings)
+    usual, chosen = models.with_limits(settings), Settings(max_output=7, timeout=9.0)
+    chosen = models.with_limits(chosen)
+    assert [usual.answer_output(name) for name in ("local", "haiku")] == [120, 2048]
+    assert [models.seconds_for(name, usual) for name in ("local", "haiku")] == [300.0, 120.0]
+    assert (chosen.answer_output("local"), models.seconds_for("local", chosen)) == (7, 9.0)

@@ -55,6 +55,7 @@ class Engine:
         *,
         concurrency: int,
         timeout: float,
+        timeout_of: Callable[[str], float] | None = None,  # by the name of a model
         careful: bool = False,  # one call at first to a server on this machine or near it
         answers: KnownAnswers | None = None,
         budget: Budget | None = None,
@@ -88,7 +89,9 @@ class Engine:
         self._in_flight = 0
         self._stopped = False
         self._reason = STOPPED
-        self._calls = ModelCalls(timeout, self._answers, spell, self._retry)
+        self._calls = ModelCalls(
+            timeout_of or (lambda _: timeout), self._answers, spell, self._retry
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._agents = AgentJobs(
             open_trials,

@@ -24,12 +24,12 @@ class ModelCalls:
 
     def __init__(
         self,
-        timeout: float,
+        timeout_of: Callable[[str], float],
         answers: KnownAnswers,
         spell: Spell,
         retry: Callable[[Lane, Job, float], bool],
     ) -> None:
-        self._timeout = timeout
+        self._timeout_of = timeout_of
         self._answers = answers
         self._spell = spell
         self._retry = retry
@@ -38,8 +38,9 @@ class ModelCalls:
     async def make(self, lane: Lane, job: Job) -> Reply | None:
         """Ask once; None if the question will be asked again."""
         assert lane.model is not None
+        timeout = self._timeout_of(lane.name)
         try:
-            async with asyncio.timeout(max(0.0, self._timeout - job.spent)):
+            async with asyncio.timeout(max(0.0, timeout - job.spent)):
                 question = job.question.without_keys()
                 if job.shared:
                     question = replace(question, shared=job.shared)
@@ -54,7 +55,7 @@ class ModelCalls:
             answer = answer.without_keys()  # before it is stored, graded or shown
         except TimeoutError:
             at = f" from {lane.model.address}" if lane.model.address else ""
-            problem = f"no answer{at} within {plain(self._timeout)} s"
+            problem = f"no answer{at} within {plain(timeout)} s"
             return self._failed(lane, job, ModelError(problem, MORE_TIME, timed_out=True))
         except ModelError as error:
             job.paid = None if error.paid is None else Usage(*error.paid)
@@ -77,7 +78,7 @@ class ModelCalls:
         lane.note_failure(timed_out=error.timed_out)
         wait = pause(job.attempts, error.retry_after, self.random)
         job.spent += now - job.started_at
-        if job.may_retry(wait, error, self._timeout) and self._retry(lane, job, wait):
+        if job.may_retry(wait, error, self._timeout_of(lane.name)) and self._retry(lane, job, wait):
             lane.retries += 1
             job.retries += 1
             job.spent += wait

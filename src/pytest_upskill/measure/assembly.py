@@ -90,6 +90,24 @@ class Assembly:
         names = (settings.judge,) if settings.judge else ()
         return self._add_all(names, settings, NamedBy("judge"))
 
+    def with_limits(self, settings: Settings) -> Settings:
+        """Settings with the output limits of the models that have been added."""
+        limits = {name: spec.provider.limits(spec).output for name, spec in self.specs.items()}
+        outputs = tuple((name, output) for name, output in limits.items() if output)
+        return replace(settings, model_outputs=outputs)
+
+    def seconds_for(self, name: str, settings: Settings) -> float:
+        """How long an answer of a model may take."""
+        spec = self.specs[name]
+        usual = spec.provider.limits(spec).seconds or settings.call_timeout
+        return usual if settings.timeout is None else settings.timeout
+
+    def limited(self, subjects: Iterable[Subject]) -> dict[str, int]:
+        """The models without an agent whose context is known to be small, with its tokens."""
+        specs = {model: self.specs[model] for agent, model in subjects if agent == CHAT}
+        limits = {name: spec.provider.limits(spec).context for name, spec in specs.items()}
+        return {name: context for name, context in limits.items() if context}
+
     def _add_all(self, names: Iterable[str], settings: Settings, by: NamedBy) -> Specs:
         url, folder = settings.base_url, settings.models_folder
         added = [self.add(ModelName(name, url, folder, by)) for name in names]
@@ -245,7 +263,7 @@ class Assembly:
 
         async def open_model(name: str) -> Model:
             spec = self.specs[name]
-            return await spec.provider.open(spec, settings.call_timeout)
+            return await spec.provider.open(spec, self.seconds_for(name, settings))
 
         budget = Budget(settings.max_tokens, settings.max_cost, cache(self.price_of), budget_hint)
         open_trials: Callable[[], Trials] = partial(self._agent_trials, settings)
@@ -258,6 +276,7 @@ class Assembly:
             concurrency=settings.calls_at_once,
             careful=settings.concurrency is None,
             timeout=settings.call_timeout,
+            timeout_of=lambda name: self.seconds_for(name, settings),
             answers=self._answers(settings, root, notify, how_to_record, store_hint),
             budget=budget,
             spell=spell,

@@ -28,7 +28,7 @@ from .._util.keys import environment
 from .._util.texts import digest, one_line
 from ..errors import ModelError
 from ..trials.trial import Question
-from .model import Download, Model, ModelName, ModelSpec, Progress, Provider
+from .model import Download, Model, ModelLimits, ModelName, ModelSpec, Progress, Provider
 from .openai_chat import OpenAIModel
 from .prices import FREE, Price
 
@@ -49,6 +49,9 @@ _MODULE: Final = (sys.executable, "-P", "-m")
 _NEEDED: Final = ("xllamacpp", "filelock", "platformdirs")
 _END_SECONDS: Final = 5
 _OPTIONS: Final = {"context": (256, 2**20), "threads": (1, 512)}  # from, to
+_CONTEXT: Final = 8192
+_OUTPUT: Final = 120  # ten cases in two minutes on two cores; the small model says no more after it
+_SECONDS: Final = 300.0  # to read a long skill on a busy machine
 _EXAMPLES: Final = {"context": 16384, "threads": 4}
 
 
@@ -100,6 +103,11 @@ class LocalProvider(Provider):
     def takes_tools(self, spec: ModelSpec) -> bool:
         """The default model never calls tools; another file may."""
         return bool(spec.file)
+
+    def limits(self, spec: ModelSpec) -> ModelLimits:
+        """Of another file only the server's limits are known."""
+        context = dict(spec.options).get("context", _CONTEXT)
+        return ModelLimits(None if spec.file else _OUTPUT, context, _SECONDS)
 
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         return FREE
@@ -167,7 +175,7 @@ class LocalModel(OpenAIModel):
 def _start(
     file: Path, options: Iterable[tuple[str, int]] = ()
 ) -> tuple[subprocess.Popen[str], str]:
-    words = [f"{name}={value}" for name, value in options]
+    words = [f"{name}={value}" for name, value in {"context": _CONTEXT, **dict(options)}.items()]
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         process = subprocess.Popen(
             [*_MODULE, "pytest_upskill.models.local_server", str(file), *words],

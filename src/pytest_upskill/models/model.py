@@ -101,6 +101,15 @@ class ModelSpec:
 
 
 @dataclass(frozen=True)
+class ModelLimits:
+    """What a model can do, where that is less or more than usual; settings of the user win."""
+
+    output: int | None = None  # tokens of an answer
+    context: int | None = None  # tokens of a question with its answer
+    seconds: float | None = None  # for an answer
+
+
+@dataclass(frozen=True)
 class Provider(ABC):
     """Models whose names share a prefix; only ``open`` must be implemented.
 
@@ -169,6 +178,10 @@ class Provider(ABC):
     def takes_tools(self, spec: ModelSpec) -> bool:  # noqa: ARG002
         """Whether a model may call tools, which an agent needs."""
         return True
+
+    def limits(self, spec: ModelSpec) -> ModelLimits:  # noqa: ARG002
+        """The limits that come with a model."""
+        return ModelLimits()
 
     def protocols(self, spec: ModelSpec) -> tuple[ProtocolName, ...]:  # noqa: ARG002
         """The protocols in which agents may ask a model, best first."""

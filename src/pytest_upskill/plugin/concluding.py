@@ -309,7 +309,9 @@ class Conclusion:
                 return _IN_ANOTHER, same_command(config)
             hint, late = _FIX if stored else _FIX_FIRST, [reply.timed_out for reply in missing]
             if any(late):
-                command = with_more_time(config, settings.call_timeout)
+                seconds_for = self._subjects.models.seconds_for
+                longest = max(seconds_for(name, settings) for name in self._subjects.specs)
+                command = with_more_time(config, longest)
                 return _MORE_TIME if all(late) else hint, command
             return hint, same_command(config)
         if session.testsfailed:

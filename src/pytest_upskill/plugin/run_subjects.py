@@ -1,12 +1,14 @@
 """The agents and models of a run: which are asked, and what they need before the first call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from .._util.texts import harmless
 from ..agents.roster import AGENTS, Roster, subjects_of
 from ..errors import InputError, SettingsError
 from ..measure.arm_maker import ArmMaker
@@ -16,6 +18,7 @@ from ..models.providers import PROVIDERS
 from ..settings import Settings
 from ..skills.case import SandboxNeeds
 from ..skills.case_loading import load_cases
+from ..skills.context import load_for_run
 from ..trials.subject import CHAT, Subject
 from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
 from .hooks import registered_agents, registered_providers
@@ -55,10 +58,10 @@ class RunSubjects:
             names = tuple(dict.fromkeys(subject.model for subject in by_label.values()))
             file = settings.models_file if models else None
             settings = replace(settings, models=names, models_file=file)
-        self.settings = settings
         providers = {**PROVIDERS, **registered_providers(config)}
         self.models = Assembly(parse_prices(settings.prices), providers, roster)
         self.specs = self.models.add_models(settings)
+        self.settings = self.models.with_limits(settings)
         fit, self.unfit = roster.pairs(by_label.values(), self.specs, named, providers)
         self.by_label = {subject.label: subject for subject in fit}
         self.usual = tuple(label for label, subject in usual.items() if subject in fit)
@@ -97,6 +100,7 @@ class RunSubjects:
         if settings.replay_file is None:  # a replay needs no key
             subjects = list(self.by_label.values())
             models.require_tools(subjects)
+            self._require_room(sources, tell)
             elsewhere = models.asked_elsewhere(settings, subjects)
             models.require(download_bar(self._config), subjects, elsewhere=elsewhere)
             if self.agents and settings.cluster:
@@ -107,6 +111,28 @@ class RunSubjects:
             if self.agents:
                 self.sandbox = _prepare_sandbox(sources, settings, tell)
         models.require_prices(settings.max_cost)
+
+    def _require_room(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
+        """SettingsError if skills fit the context of no model; else tell which don't fit."""
+        settings, subjects = self.settings, self.by_label.values()
+        if not (contexts := self.models.limited(subjects)):
+            return
+        sizes = dict[str, int]()
+        for source in sources:
+            with suppress(InputError):  # which collection reports
+                if source.has_cases:
+                    sizes[source.label] = load_for_run(source.skill_file, settings).tokens
+        problems = [
+            (name, f"{label} is too long: about {tokens:,} tokens of {most:,}")
+            for label, tokens in sizes.items()
+            for name, most in contexts.items()
+            if tokens + settings.answer_output(name) > most
+        ]
+        for name, problem in problems:
+            hint = f"Use another model{self.specs[name].provider.longer_prompts}."
+            if len(problems) == len(sizes) * len(subjects):
+                raise self.specs[name].error(problem, hint)
+            tell(f"upskill: {name}: {harmless(problem)}. {hint}")
 
     def subject_of(self, agent: str, model: str) -> Subject:
         """For a test in Python that names its agent; InputError if that can't ask the model."""

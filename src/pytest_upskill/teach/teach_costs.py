@@ -53,7 +53,8 @@ def estimate_teaching(
     """An upper estimate: as if every version were written. ``drafts``: the first one is, too."""
     cases, prompt = new_cases + len(old_cases), estimated_tokens(material.text) + _PROMPT
     warning = ""
-    answer = min(ANSWER, models.settings.answer_output)
+    outputs = (models.settings.answer_output(student.model) for student in models.students)
+    answer = min(ANSWER, max(outputs, default=ANSWER))
     calls = [_calls(models.teacher, int(drafts), prompt, _DRAFT)]
     calls.append(_written(CaseAuthor, models.author, new_cases, prompt + SKILL, _CASE))
     if models.adversary:

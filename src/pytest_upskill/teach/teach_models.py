@@ -60,6 +60,7 @@ class TeachModels:
             trigger_runs=settings.runs,
             timeout=_TIMEOUT,
         )
+        self.settings = self._models.with_limits(self.settings)
         self._models.require_all(self.settings, self.students, tell)
         self._maker = ArmMaker(self.settings)
         hint = ("raise ", Setting("max_cost"))

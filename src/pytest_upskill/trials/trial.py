@@ -205,7 +205,7 @@ def trials_of(
     questions = {
         arm.name: question_of(case, subject, arm, settings, prompt, version)
         if case.input
-        else Question(subject.model, "", (), settings.answer_output, 1)
+        else Question(subject.model, "", (), settings.answer_output(subject.model), 1)
         for arm in arms
     }
     all_runs = settings.trigger_runs if case.is_trigger else case.runs or settings.runs
@@ -247,7 +247,7 @@ def question_of(
         return _choice(case, model, arm, settings)
     if agent == CHAT:
         turns: Turns = (*case.earlier, ("user", user_text(case)))
-        return Question(model, prompt(arm, case), turns, settings.answer_output, 1)
+        return Question(model, prompt(arm, case), turns, settings.answer_output(model), 1)
     turns = (*case.earlier, ("user", case.input))
     task = task_of(case, agent, arm, settings, version)
     return Question(model, case.system or "", turns, settings.agent_output, 1, task=task)
@@ -260,7 +260,7 @@ def _choice(trigger: Case, model: str, arm: Arm, settings: Settings) -> Question
         model,
         f"{BASE_SYSTEM}\n\n{choice.by_tool}",
         (("user", trigger.input),),
-        settings.answer_output,
+        settings.answer_output(model),
         1,
         tools=(skill_tool(choice.names),),
         choice=choice,
