@@ -89,6 +89,15 @@ def test_runs_at_once_share_the_questions(tmp_path: Path) -> None:
     assert rows(tmp_path, "SELECT * FROM leases") == []
 
 
+def test_a_lease_that_was_taken_while_another_run_waited_is_respected(tmp_path: Path) -> None:
+    model, [question] = Gate(is_open=True), about("a")
+    leased_by_another(tmp_path, [question], lasts=17.0)  # of a clock that is 2 seconds ahead
+    with run(tmp_path, model) as engine:
+        engine.submit(question)
+        wait_until(lambda: engine.elsewhere == 1)
+    assert model.asked == []
+
+
 def test_what_failed_in_one_run_is_asked_by_the_next(tmp_path: Path) -> None:
     model, [question] = Gate(), about("fail")
     with run(tmp_path, model) as first, run(tmp_path, model) as second:

@@ -47,8 +47,9 @@ _SCHEMA: Final = (
     "CREATE TABLE leases ("
     "key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID",
 )
-# One that would last longer was made by a clock that was wrong.
-_LASTS: Final = f"(until BETWEEN ? AND ? + {_LEASE})"
+# One that would last much longer was made by a clock that was wrong; a little longer by another run
+# since this one looked at its clock.
+_LASTS: Final = f"(until BETWEEN ? AND ? + {2 * _LEASE})"
 _TAKE_LEASE: Final = f"""
 INSERT INTO leases VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE
 SET owner = excluded.owner, until = excluded.until WHERE NOT {_LASTS}
