@@ -197,7 +197,7 @@ class SkillSession:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
         if self._config.getoption("numprocesses", None) and sources and not subjects.agents:
             lines.append(
-                "upskill: calls are concurrent without -n, which helps checks that take CPU"
+                "upskill: calls are concurrent already: -n only spreads the work of checks"
             )
         lines += subjects.header_lines()
         if sources:
