@@ -222,7 +222,7 @@ def check_pytest(shell: Shell, project: Path, args: list[str]) -> None:
     if "--skill-agent claude" in " ".join(args):  # tests/real_agents has it carried out
         args = [*args, "--collect-only"]
     if "local" in args:
-        args = [*args[: args.index("--skill-max-output")], "--skill-max-output", "8", "-k", "owner"]
+        args = [*args, "--skill-max-output", "8", "-k", "owner"]
     shown = run_with_servers(shell, project, ["pytest", *args, "-p", "no:cacheprovider"])
     if "--collect-only" in args:
         assert "a run would make" in shown
