@@ -47,6 +47,7 @@ _PAGES: Final = {
     "--skill-markdown": "reports.md#a-comment-on-the-pull-request",
     "skill_prices": "models.md#prices",
     "skill_history_size": "compare.md#size-and-location",
+    "try": "quickstart.md#try-it",
     "init": "commands.md#init",
     "generate": "generate.md",
     "cases": "generate.md#cases-and-refine",

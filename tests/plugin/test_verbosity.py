@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.plugin.item_lines import ItemLines
-from pytest_upskill.plugin.items import RECORDS_PROPERTY
-from pytest_upskill.trials.records import dump_records
+from pytest_upskill.trials.records import RECORDS_PROPERTY, dump_records
 from support.kit import case, commit_all, write_skill
 from support.made import made_records
 from support.runs import run_skills

@@ -128,6 +128,12 @@ def run_eval(place: Place, words: list[str]) -> None:
     assert re.search(r"\d+ (passed|x?failed)", shown), shown
 
 
+def run_try(place: Place, words: list[str]) -> None:
+    shown = run_with_servers(place.shell, place.project, words)
+    assert shown.startswith("Model: haiku, since ANTHROPIC_API_KEY is set.\n")
+    assert shown.endswith("then run:     pytest\n")
+
+
 def run_init(place: Place, words: list[str]) -> None:
     """In a project with one skill that has no cases yet; the page shows what is printed."""
     folder = place.empty
@@ -327,6 +333,7 @@ RUNNERS_OF_COMMANDS: dict[str, Runner] = {
     "report": run_report,
     "runs": run_runs,
     "schema": write_schema,
+    "try": run_try,
     **dict.fromkeys(("cases", "generate", "refine"), run_teaching),
     **dict.fromkeys(("describe", "triggers"), run_triggers),
 }

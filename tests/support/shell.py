@@ -82,5 +82,5 @@ class Shell:
         assert done.status in statuses, done.out + done.err
         return done.out
 
-    def _pytest(self, args: Sequence[str]) -> int:
-        return int(self.pytester.runpytest_inprocess(*args).ret)
+    def _pytest(self, args: Sequence[str], plugins: Sequence[object] = ()) -> int:
+        return int(self.pytester.runpytest_inprocess(*args, plugins=plugins).ret)

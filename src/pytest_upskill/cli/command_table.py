@@ -41,6 +41,14 @@ class Subcommand:
 
 COMMANDS: Final = (
     Subcommand(
+        "try",
+        "test",
+        "test a skill once with what is at hand",
+        "pytest-upskill try skills/wick",
+        _PYTEST,
+        module="try_out",
+    ),
+    Subcommand(
         "eval",
         "test",
         "test a skill with pytest, using upskill's flags",

@@ -28,8 +28,7 @@ from ..results.run import RunResults
 from ..results.run_comparison import Earlier
 from ..settings import Score, Settings
 from ..skills.trigger_loading import trigger_files
-from ..trials.records import dump_records
-from .items import RECORDS_PROPERTY
+from ..trials.records import RECORDS_PROPERTY, dump_records
 from .ledger import Ledger
 from .paths import SkillSource, relative
 from .pytest_options import FLAGS

@@ -29,7 +29,14 @@ from ..trials.answer import Answer, AnswerFile, NoAnswer, joined
 from ..trials.answer_times import outdated
 from ..trials.arm import arms_of
 from ..trials.plan import Count, PlannedCase, SkillInfo
-from ..trials.records import Grade, Record, dump_records, errored_record, graded_record
+from ..trials.records import (
+    RECORDS_PROPERTY,
+    Grade,
+    Record,
+    dump_records,
+    errored_record,
+    graded_record,
+)
 from ..trials.subject import CHAT, Subject
 from ..trials.transcript import Activity, Transcript
 from ..trials.trial import Prompt, Question, Trial, question_of, trials_of
@@ -37,7 +44,6 @@ from .display import screen_of
 from .hooks import prompts
 from .items import (
     ASKED_PROPERTY,
-    RECORDS_PROPERTY,
     NotAnswered,
     is_expected_to_fail,
     judge_present,

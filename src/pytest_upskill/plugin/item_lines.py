@@ -11,9 +11,9 @@ from ..reports.terminal.failure import painted_failure
 from ..reports.terminal.layout import Marks, text_width
 from ..reports.terminal.live import item_numbers
 from ..results.causes import Cause, causes_of
-from ..trials.records import Record, load_records
+from ..trials.records import RECORDS_PROPERTY, Record, load_records
 from .display import screen_of
-from .items import RECORDS_PROPERTY, ItemOfFile
+from .items import ItemOfFile
 
 _PERCENT: Final = len(" [100%]")
 _INDENT: Final = "    "

@@ -24,7 +24,7 @@ from ..settings import Settings
 from ..skills.case import Case
 from ..skills.loaded_cases import BrokenCase
 from ..trials.plan import Count, PlannedCase
-from ..trials.records import Record, dump_records
+from ..trials.records import RECORDS_PROPERTY, Record, dump_records
 from ..trials.subject import CHAT
 from ..trials.trial import Trial
 from .display import screen_of
@@ -35,7 +35,6 @@ from .pytest_options import FLAGS, message_of
 if TYPE_CHECKING:
     from .skill_files import SkillFile
 
-RECORDS_PROPERTY: Final = "upskill"
 BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
 REGRESSION_PROPERTY: Final = "upskill_regression"  # why a test failed, compared with all others
 ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked

@@ -27,9 +27,9 @@ from ..results.run import RunResults, versions
 from ..settings import Settings
 from ..trials.answer import Answer, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
-from ..trials.records import Record, agents_in, errored_record, load_records
+from ..trials.records import RECORDS_PROPERTY, Record, agents_in, errored_record, load_records
 from ..trials.trial import Trial
-from .items import ASKED_PROPERTY, BROKEN_PROPERTY, RECORDS_PROPERTY, REGRESSION_PROPERTY
+from .items import ASKED_PROPERTY, BROKEN_PROPERTY, REGRESSION_PROPERTY
 from .paths import relative
 
 CRASHED: Final = "the xdist worker of this test crashed. Run again, or without -n"

@@ -184,14 +184,16 @@ def _require_both_parts(path: Path, old: CaseFile, settings: TeachSettings) -> N
         raise InputError(old.file or path, problem, hint)
 
 
-def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
-    """Write cases for a skill; the skill itself is unchanged."""
+def add_cases(
+    path: Path, settings: TeachSettings, context: TeachContext, fewest: int = FEWEST_CASES
+) -> Taught:
+    """Write cases for a skill, which has at least ``fewest`` then; the skill is unchanged."""
     start, old, settings = _skill_with_cases(path, settings)
     check(settings, fewest_cases=1)
     require_growable(old)
-    missing = FEWEST_CASES - len(old.cases)
+    missing = fewest - len(old.cases)
     if settings.cases < missing:
-        problem = f"a skill needs at least {FEWEST_CASES} cases"
+        problem = f"a skill needs at least {fewest} cases"
         hint = f"It has {len(old.cases)}: write at least {missing}."
         raise SettingsError("cases", problem, hint, value=settings.cases)
     require_writable(start.base_folder or path)
@@ -204,7 +206,7 @@ def add_cases(path: Path, settings: TeachSettings, context: TeachContext) -> Tau
         estimate = estimate_teaching(once, models, material, settings.cases, old.cases)
         run = start_run(settings, context, models, material, estimate, start.folder_name)
         steps = _Steps(run)
-        new, no_signal = steps.write_cases(start, old.cases, settings.cases, fewest=1)
+        new, no_signal = steps.write_cases(start, old.cases, settings.cases, max(1, missing))
         parts = parts_of(*split_cases(_active_cases(old, new), settings.holdout))
         attempt = Attempt(1, start, is_new=False)
         taught = Taught(start.name, (attempt,), 1, parts, no_signal=no_signal)
@@ -259,11 +261,11 @@ class _Steps:
         return draft
 
     def write_cases(
-        self, draft: Draft, old: Sequence[UsableCase], number: int, fewest: int = 0
+        self, draft: Draft, old: Sequence[UsableCase], number: int, fewest: int | None = None
     ) -> tuple[list[UsableCase], tuple[str, ...]]:
         """New cases, and the ids of those that show nothing: every student passes them anyway.
 
-        TeachError if fewer than ``fewest`` are usable, or too few together with the old ones.
+        TeachError if fewer than ``fewest`` are usable; by default, too few with the old ones.
         """
         if number <= 0:
             return [], ()
@@ -277,7 +279,7 @@ class _Steps:
                 no_signal = self._with_signal(author, draft, written, old)
         cases = written.usable
         screen.done(written.counts(number))
-        if len(cases) < max(fewest, FEWEST_CASES - len(old)):
+        if len(cases) < (FEWEST_CASES - len(old) if fewest is None else fewest):
             problem = (
                 f"{models.author}: only {len(cases)} of {counted(number, 'case')} usable. "
                 f"Rejected: {written.reasons}\n  Try a stronger model with "

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -27,6 +27,7 @@ from .trial import Trial
 
 Span = tuple[Whole, Whole]
 Outcome = Literal["passed", "failed", "errored"]
+RECORDS_PROPERTY: Final = "upskill"  # of a test's report
 
 
 @dataclass(frozen=True, slots=True)

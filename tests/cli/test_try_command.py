@@ -1,0 +1,134 @@
+"""pytest-upskill try: what it picks, what it says, and that it writes nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.cli import first_model as first
+from pytest_upskill.cli.commands.try_out import ShownCase, cases_in_time, shown_lines
+from pytest_upskill.cli.first_model import first_model
+from pytest_upskill.trials.records import Record
+from support.kit import BODY, write_skill
+from support.loopback import LoopbackServer, Reply
+from support.shell import Shell
+from support.wick_models import answer as wick_answer
+
+
+@pytest.fixture(autouse=True)
+def _no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first, "SERVERS", {})
+
+
+def listen(monkeypatch: pytest.MonkeyPatch, server: LoopbackServer) -> None:
+    monkeypatch.setattr(first, "SERVERS", {"LM Studio": int(server.url.rpartition(":")[2])})
+
+
+@pytest.fixture
+def gate_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
+    def reply(asked: Any) -> Reply:
+        return Reply("Type gate up." if BODY in asked.system else "No \x1b[31midea.")
+
+    with LoopbackServer(reply) as server:
+        listen(monkeypatch, server)
+        yield server
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_key_comes_before_a_server_and_that_before_the_embedded_model(
+    gate_server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyed = first_model({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": " "})
+    assert (keyed.name.partition(":")[0], keyed.reason) == ("openai", "since OPENAI_API_KEY is set")
+    served = first_model({})
+    assert (served.name, served.base_url) == ("loopback", f"{gate_server.url}/v1")
+    monkeypatch.setattr(first, "SERVERS", {})
+    embedded = first_model({})
+    assert (embedded.name, embedded.is_embedded) == ("local", True)
+    assert [model.free for model in (keyed, served, embedded)] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("listing", "names"),
+    [
+        ({"data": [{"id": "nomic-embed"}, {"id": "qwen3:8b"}]}, ["qwen3:8b"]),
+        ({"data": [{"id": "--skill-allow code"}, {"id": "a\x1b[2J"}, {}, 7]}, []),
+        ({"data": None}, []),
+        ([1], []),
+    ],
+)
+def test_a_server_may_list_anything(listing: Any, names: list[str]) -> None:
+    assert first._names_in(listing) == names
+
+
+def test_both_arms_are_shown_then_the_verdict_and_nothing_is_written(
+    shell: Shell, tmp_path: Path, gate_server: LoopbackServer
+) -> None:
+    write_skill(tmp_path / "skills/gate")
+    (tmp_path / "conftest.py").write_text("raise RuntimeError")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --nothing\n")
+    before = files_below(tmp_path)
+    done = shell.run(["pytest-upskill", "try", "skills/gate"], tmp_path)
+    assert (done.status, len(gate_server.asked)) == (0, 2), done
+    lines = [line.strip() for line in done.out.splitlines()]
+    assert lines[0].startswith("Model: loopback (free), of LM Studio on port ")
+    start = lines.index("question:")
+    assert lines[start : start + 6] == [
+        "question:",
+        "How do I open the gate?",
+        "without the skill, wrong:",
+        "No \\x1b[31midea.",
+        "with the skill, right:",
+        "Type gate up.",
+    ]
+    assert "next:" not in done.out
+    assert lines[-2:] == ["To keep this: pytest-upskill init skills/gate", "then run:     pytest"]
+    assert files_below(tmp_path) == before
+
+
+def test_without_cases_a_model_writes_three_beside_the_project(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wick = Path(__file__).parents[2] / "skills/wick/SKILL.md"
+    (tmp_path / "wick").mkdir()
+    (tmp_path / "wick/SKILL.md").write_bytes(wick.read_bytes())
+    before = files_below(tmp_path)
+    with LoopbackServer(wick_answer) as server:
+        listen(monkeypatch, server)
+        done = shell.run(["pytest-upskill", "try", "wick"], tmp_path)
+    assert done.status == 0, done
+    assert "No cases yet: loopback writes 3 for this run." in done.out
+    assert "3 tests × 2 arms × 1 run" in done.out
+    assert files_below(tmp_path) == before
+
+
+def test_without_cases_and_key_it_says_what_to_do(shell: Shell, tmp_path: Path) -> None:
+    write_skill(tmp_path / "gate", [])
+    (tmp_path / "gate/skill_meta.json").unlink()
+    done = shell.run(["pytest-upskill", "try", "gate"], tmp_path)
+    assert done.status == 2
+    assert len(done.err.splitlines()) == 2
+    assert "no API key" in done.err
+    assert "pytest-upskill init gate" in done.err
+
+
+def test_of_several_skills_one_must_be_named(shell: Shell, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_skill(tmp_path / "skills" / name)
+    done = shell.run(["pytest-upskill", "try"], tmp_path)
+    assert done.status == 2
+    assert "Name one: pytest-upskill try skills/a" in done.err
+
+
+def test_an_arm_without_an_answer_shows_nothing() -> None:
+    skill = Record("gate", "open", "m", "skill", 1, "passed", "Type gate up.")
+    assert shown_lines("How?", [skill]) == []
+    assert ShownCase(asks=True).__name__ == "upskill-try"
+
+
+def test_the_embedded_model_gets_what_it_can_answer_in_two_minutes() -> None:
+    assert [cases_in_time(tokens) for tokens in (100, 1500, 8000)] == [10, 5, 2]
