@@ -173,3 +173,13 @@ def test_an_output_encoding_without_some_characters_works(
     monkeypatch.setattr(pytest, "main", lambda _: 0)
     assert main(["eval", "tür", "-m", "haiku"]) == 0
     assert written.getvalue() == b"pytest '--skill=skills/t?r' --model haiku -m 'not trigger'\n"
+
+
+def test_a_skill_without_cases_is_offered_the_command_that_writes_some(
+    project: Path, shell: Shell
+) -> None:
+    (project / "skills/gate/skill_meta.json").unlink()
+    words = ["-m", "big", "--base-url", "http://127.0.0.1:9/v1"]
+    done = shell.run([COMMAND, "eval", "gate", *words], project)
+    command = "pytest-upskill cases skills/gate --model big --base-url http://127.0.0.1:9/v1"
+    assert (done.status, f": {command}\n" in done.err) == (4, True), done.err

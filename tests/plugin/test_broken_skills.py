@@ -170,7 +170,7 @@ def test_if_no_skill_has_cases_that_is_a_usage_error(
     shown = usage_error(pytester, *args, "--model", "haiku")
     assert message in shown
     assert 'Write {"cases": [{"input": ' in shown
-    assert "pytest-upskill cases skills/door" in shown
+    assert "pytest-upskill cases skills/door --model haiku\n" in shown
     assert "--skill-tests" not in shown
     (pytester.path / "evals").mkdir()  # of the whole repository
     (pytester.path / "evals/evals.json").write_text("{}")
@@ -189,7 +189,7 @@ def test_the_skill_that_an_error_names_is_no_copy_for_an_agent(pytester: pytest.
     for folder in (".claude/skills/a", "skills/b"):
         (write_skill(pytester.path / folder) / "skill_meta.json").unlink()
     message = usage_error(pytester, "--skill", ".", "--model", "haiku")
-    assert "Or run: pytest-upskill cases skills/b" in message
+    assert "pytest-upskill cases skills/b --model haiku\n" in message
 
 
 @pytest.mark.usefixtures("_no_cases")

@@ -24,6 +24,7 @@ from support.fake_models import (
     lines,
     served,
 )
+from support.kit import write_skill
 from support.shell import COMMAND
 from support.terminal import run_on_terminal
 
@@ -80,11 +81,12 @@ def test_prices_of_the_ini_file_apply_to_own_servers(project: Project) -> None:
 
 
 @pytest.mark.nightly
-def test_a_skill_beyond_the_budget_is_saved_unmeasured(
-    project: Project,
-) -> None:
+@pytest.mark.parametrize("change", [[], ["--from", "gate", "-o", "skills/lamp-colours"]])
+def test_a_skill_beyond_the_budget_is_saved_unmeasured(project: Project, change: list[str]) -> None:
+    (write_skill(project.folder / "gate") / "skill_meta.json").unlink()
     fake = FakeModels([draft("red")], output_tokens=8000)
-    status, shown, _ = priced(project, fake, "--yes", "--max-cost", "0.1645", "--runs", "90")
+    words = ("--yes", "--max-cost", "0.169", "--runs", "90", *change)
+    status, shown, _ = priced(project, fake, *words)
     assert status == 1
     assert "The skill was not measured" in shown
     assert load_skill(project.skill / "SKILL.md").body == body("red")

@@ -88,7 +88,8 @@ def test_refine_needs_cases(project: Project) -> None:
     folder = skill_with_cases(project, "red")
     (folder / "skill_meta.json").unlink()
     status, _, error = project.run(*refine_words("http://127.0.0.1:9/v1"))
-    assert (status, "Run pytest-upskill cases first" in error) == (2, True)
+    words = "pytest-upskill cases skills/gate --model big --base-url http://127.0.0.1:9/v1"
+    assert (status, f"{words} --eval-model small\n" in error) == (2, True), error
 
 
 def test_the_skill_before_is_asked_again_beside_a_new_version(project: Project) -> None:

@@ -83,7 +83,7 @@ def test_an_improved_skill_can_be_saved_elsewhere_with_all_its_files(project: Pr
 
 @pytest.mark.parametrize("command", ["generate", "refine", "cases"])
 def test_only_files_of_the_skill_are_sent_and_listed_before(project: Project, command: str) -> None:
-    folder = write_skill(project.folder / "skills/gate", COLOUR_CASES, body=body("red"))
+    folder = write_skill(project.folder / "skills/gate", COLOUR_CASES[:4], body=body("red"))
     (project.folder / "outside.txt").write_text("FOREIGN text")
     texts = {
         ".env": "FOREIGN=1",

@@ -52,24 +52,22 @@ def test_the_help_has_every_option_with_its_default(command: TeachCommand) -> No
     for option in options_of(command, TeachSettings).values():
         assert f"{option.flag} " in shown
         assert "".join(option.help.split()) in shown.replace(" ", "")  # wrapped at hyphens, too
-    assert ("(default: 1500)" in shown) == (command == "generate")
+    assert ("(default: 1500, plus " in shown) == (command == "generate")
     assert ("(default: 2048; " in shown) == (command not in ("triggers", "describe"))
     assert ("runs of each case or query (default: 3)" in shown) == (command == "describe")
 
 
 def test_options_come_before_the_configuration_and_the_defaults() -> None:
-    assert parsed("generate") == TeachSettings("x", max_skill_tokens=1500)
+    assert parsed("generate") == TeachSettings("x")
     configured = parsed("generate", eval_models=("small",), teacher="big", test_model="tester")
     assert configured.students == ("small",)
     assert (configured.teacher, configured.author) == ("big", "tester")
     assert parsed("refine", attempts=5).attempts == 5
     assert parsed("refine", "--attempts", "2", attempts=5).attempts == 2
     assert parsed("generate", "-m", "huge", "--cases", "5", teacher="big") == TeachSettings(
-        "x", max_skill_tokens=1500, teacher="huge", cases=5
+        "x", teacher="huge", cases=5
     )
-    assert parsed("generate", "--holdout", "0") == TeachSettings(
-        "x", max_skill_tokens=1500, holdout=0
-    )
+    assert parsed("generate", "--holdout", "0") == TeachSettings("x", holdout=0)
     assert parsed("cases").students == ()
     assert parsed("triggers", "--from", "a", "--from", "b").traces == (Path("a"), Path("b"))
 
@@ -78,7 +76,6 @@ def test_the_types_and_repeats_of_options() -> None:
     words = ["-e", "a -> b", "-e", "c -> d", "--from", "trace.md", "--target", "0.5", "--force"]
     assert parsed("generate", *words) == TeachSettings(
         "x",
-        max_skill_tokens=1500,
         examples=("a -> b", "c -> d"),
         source=Path("trace.md"),
         target=0.5,

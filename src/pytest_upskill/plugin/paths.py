@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from .._util.keys import shown_command
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case import Case
@@ -171,19 +172,23 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     with_cases = tuple(source for source in chosen if tested[source.file])
     without = tuple(source for source in chosen if not tested[source.file])
     if without and not with_cases and (by_option or named):
-        raise _nothing_to_test(without)
+        raise _nothing_to_test(without, settings)
     left_out = dict.fromkeys(skill for search in searches for skill in search.left_out)
     shows_left_out = any(not source.picks for source in chosen)  # a node id is about one skill
     picked = dict.fromkeys(arg.label for arg in named if arg.label)
     return Selected(with_cases, without, tuple(left_out) if shows_left_out else (), tuple(picked))
 
 
-def _nothing_to_test(sources: Sequence[SkillSource]) -> CasesError:
+def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> CasesError:
     visible = [
         source for source in sources if not any(part[:1] == "." for part in source.folder.parts)
     ]
     folder = (visible or sources)[0].folder  # not one of .claude/skills, if there are others
-    hint = f"{how_to_add_cases(folder / CASES_NAME)}\n  Or run: {COMMAND_FOR_CASES} {shown(folder)}"
+    words = [*COMMAND_FOR_CASES.split(), shown(folder)]
+    words += ["--model", settings.models[0]] if settings.models else []
+    words += ["--base-url", settings.base_url] if settings.base_url else []
+    by_hand = how_to_add_cases(folder / CASES_NAME)
+    hint = f"Let a model write some: {shown_command(words)}\n  Or by hand: {by_hand}"
     if elsewhere := _cases_of_plugin(sources):
         hint += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
     if len(sources) == 1:

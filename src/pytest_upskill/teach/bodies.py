@@ -9,13 +9,14 @@ from ..checks import why_agent
 from ..errors import BudgetError
 from ..results.arm_comparison import unit_of
 from ..results.contrasts import points_words
+from ..results.run import RunResults
 from ..results.verdict import Verdict
 from ..trials.arm import BASELINE, SKILL, TRACE
 from .case_writing import UsableCase
 from .drafts import Draft, DraftSpec, draft_request
 from .failures import report_for_teacher
 from .improvement import Improvement, lifts_of, mean_lift, measure, why_good_enough
-from .outcome import HELD_OUT, Attempt, Taught
+from .outcome import HELD_OUT, NEW_CASES, OLD_CASES, Attempt, AttemptChange, Taught
 from .prompts import ALSO_TRIED, fenced, for_agents
 from .replies import Request
 from .teach_run import TeachRun
@@ -29,9 +30,13 @@ _SMALL_SHARE: Final = 0.25  # of the learning lift: with less on held-out cases,
 
 @dataclass
 class Bodies(Improvement):
-    """The best has the highest lift; held-out cases only stop one that is worse than before."""
+    """The best has the highest lift; held-out cases only stop one that is worse than before.
+
+    With a skill ``before``, its ``new_cases`` are about the change that was asked for.
+    """
 
     spec: DraftSpec = field(kw_only=True)
+    new_cases: frozenset[str] = field(default=frozenset(), kw_only=True)  # their ids
 
     def request(self) -> tuple[str, Request[Draft]]:
         """By what fails with the best version."""
@@ -42,8 +47,12 @@ class Bodies(Improvement):
             f"The body is too long: about {draft.tokens:,} tokens, and {most:,} are allowed. Write "
             "a shorter one that says the same: leave out what every model knows."
         )
+        wish, kept = "A skill was written for this task", "Keep what works."
+        if self.before:
+            wish = "A skill was changed as this asks"
+            kept += " Keep the change that was asked for, also where no question is about it."
         parts = [
-            f"A skill was written for this task:\n{fenced('task', self.run.settings.task)}",
+            f"{wish}:\n{fenced('task', self.run.settings.task)}",
             self.run.material.text,
             f"This is the body of the skill:\n{fenced('skill', draft.body)}",
             *(for_agents(draft.description, draft.files) if agents else []),
@@ -52,8 +61,8 @@ class Bodies(Improvement):
             too_long if draft.tokens > most else "",
             "Find out why answers fail, if some do, and write a better version. Fix the cause, "
             "for all questions of this kind: a skill that only knows these questions is worth "
-            "nothing, and others will be asked. Keep what works. Change names and formats only "
-            "where they are wrong.",
+            f"nothing, and others will be asked. {kept} Change names and formats only where they "
+            "are wrong.",
         ]
         return "rewrites the skill", draft_request(parts, self.spec, agents=agents)
 
@@ -71,9 +80,13 @@ class Bodies(Improvement):
         return (draft.body, draft.files) == (other.body, other.files)
 
     def merit(self, attempt: Attempt) -> tuple[float, ...]:
-        """It helps and is not too long; lift; fewer tokens; being first."""
-        lift = mean_lift(attempt)
-        return lift > 0 and not attempt.too_long, lift, -attempt.draft.tokens, -attempt.number
+        """It helps and is not too long; lift; fewer tokens; being first.
+
+        Of a change, the first of equals is the one that was written for it: a shorter one may lack
+        what no case asks about.
+        """
+        lift, tokens = mean_lift(attempt), 0 if self.before else attempt.draft.tokens
+        return lift > 0 and not attempt.too_long, lift, -tokens, -attempt.number
 
     def why_enough(self) -> str | None:
         return why_good_enough(self.best, self.run.settings.target)
@@ -82,15 +95,52 @@ class Bodies(Improvement):
         return [self.best]
 
     def decide(self, taught: Taught) -> Taught:
-        """The best on the learning cases, unless the held-out ones show that it got worse."""
+        """The best on the learning cases, unless the held-out ones show that it got worse.
+
+        A change that was asked for stays, and is compared with the skill before.
+        """
         best, current = self.best, self.current
+        if self.before:
+            return self._decide_change(taught)
         change = self.compared(best, HELD_OUT) if best.is_new else None
-        if change and change.lift and change.lift.high < 0 and current and not self.before:
+        if change and change.lift and change.lift.high < 0 and current:
             taught = replace(taught, chosen=current.number)
         changes = (*lifts_of(taught.best), *([change] if change else []))
         succeeded = taught.helps if best.learning else not best.problem
         taught = replace(taught, changes=changes, succeeded=succeeded)
         return replace(taught, sentences=tuple(body_sentences(taught)))
+
+    def _decide_change(self, taught: Taught) -> Taught:
+        parts = (self.compared(self.best, part) for part in (NEW_CASES, OLD_CASES))
+        changes = [change for change in parts if change and change.lift]
+        succeeded = taught.helps and is_better(changes)
+        taught = replace(taught, changes=(*lifts_of(taught.best), *changes), succeeded=succeeded)
+        sentences = [*body_sentences(taught)]
+        if changes and self.new_cases.issuperset(taught.cases):
+            sentences.append("What the skill did before was not tested: it had no cases.")
+        return replace(taught, sentences=tuple(sentences))
+
+    def results(self, attempt: Attempt | None, part: str) -> RunResults | None:
+        """With the new and the old cases as parts, learning and held-out ones together."""
+        results = attempt.all_cases if attempt else None
+        if part not in (NEW_CASES, OLD_CASES) or not results:
+            return super().results(attempt, part)
+
+        def is_part(case: str) -> bool:
+            return (case in self.new_cases) == (part == NEW_CASES)
+
+        return replace(
+            results,
+            tests=tuple(test for test in results.tests if is_part(test.case)),
+            records=tuple(record for record in results.records if is_part(record.case)),
+        )
+
+
+def is_better(changes: Sequence[AttemptChange]) -> bool:
+    """Whether the new cases show that a skill got better, and the old ones no loss."""
+    lifts = {change.part: change.lift for change in changes}
+    new, old = lifts.get(NEW_CASES), lifts.get(OLD_CASES)
+    return new is not None and new.low > 0 and (old is None or old.high >= 0)
 
 
 def _tried_text(attempt: Attempt) -> str:
@@ -170,17 +220,23 @@ def _of_overfitting(name: str, learning: Verdict, held: Verdict) -> Iterator[str
 
 
 def _of_current(taught: Taught) -> Iterator[str]:
-    """The best version against the skill before it, on the held-out cases."""
+    """The best version against the skill before it, on the held-out, the new and the old cases."""
     for change in taught.changes:
         if change.student or not change.lift:
             continue
-        held = counted(change.contrast.cases, "held-out case")
         word = "no change shown"
         if change.lift.high < 0:
             word = "worse" if taught.best.is_new else "worse, so the current skill stays"
         elif change.lift.low > 0:
             word = "better"
-        against = f"Attempt {change.attempt} on the {held}, against the current skill"
+        elif change.part == NEW_CASES:
+            word = "no better" if change.lift.lift <= 0 else "not shown to be better"
+        if change.part == HELD_OUT:
+            held = counted(change.contrast.cases, "held-out case")
+            against = f"Attempt {change.attempt} on the {held}, against the current skill"
+        else:
+            against = f"On the {counted(change.contrast.cases, f'{change.part} case')}"
+            word += "" if word == "no change shown" else " than before"
         yield f"{against}: {word}, {change.words}."
 
 

@@ -25,7 +25,7 @@ from ..skills.case_forms import CaseTag
 from ..trials.answer import Answer, AnswerFile, Usage
 from ..trials.transcript import Activity
 from ..trials.trial import Question, start_files, user_text
-from .prompts import case_rules, fenced, fenced_part, joined, rejected_text
+from .prompts import CHANGE_TO_TEST, case_rules, fenced, fenced_part, joined, rejected_text
 from .replies import (
     CaseReply,
     LeftFileForm,
@@ -226,8 +226,9 @@ class CaseAuthor(Author):
     ) -> Request[list[Any]]:
         judged, agents = self.run.models.judge is not None, self.run.settings.only_agents
         questions = "\n".join(f"- {usable.case.input}" for usable in existing)
+        task = CHANGE_TO_TEST if self.run.changed_skill else "The task"
         parts = [
-            f"The task:\n{fenced('task', self.run.settings.task)}",
+            f"{task}:\n{fenced('task', self.run.settings.task)}",
             self.run.material.text,
             fenced_part("A skill for it, which may have gaps", "skill", self.body),
             fenced_part("Asked already, so ask something else", "questions", questions),

@@ -235,7 +235,7 @@ class Improvement(ABC):
         self, attempt: Attempt, part: str, student: str = "", level: float = LEVEL
     ) -> AttemptChange | None:
         """A version less the current one; None if one of them is not measured there."""
-        of, over = _results(attempt, part), _results(self.current, part)
+        of, over = self.results(attempt, part), self.results(self.current, part)
         if not of or not over:
             return None
         students = [student] if student else list(of.model_ids)
@@ -244,6 +244,12 @@ class Improvement(ABC):
         runs = self.run.settings.runs * len(students)
         lift = paired_lift(pairs, runs, level) if pairs else None
         return change_of(attempt, CURRENT, part, student, lift, len(pairs), of.skills[0].score)
+
+    def results(self, attempt: Attempt | None, part: str) -> RunResults | None:
+        """What is known of a version on a part of the cases."""
+        if attempt is None:
+            return None
+        return attempt.learning if part == LEARNING else attempt.held_out
 
     def pairs(
         self, before: RunResults, after: RunResults, students: Sequence[str]
@@ -267,12 +273,6 @@ def change_of(
     if lift:
         contrast = replace(contrast, state="shown" if lift.shown else "none shown")
     return AttemptChange(attempt.number, part, student, contrast, score)
-
-
-def _results(attempt: Attempt | None, part: str) -> RunResults | None:
-    if attempt is None:
-        return None
-    return attempt.learning if part == LEARNING else attempt.held_out
 
 
 def sample_scores(results: RunResults, students: Sequence[str]) -> dict[str, float]:

@@ -23,6 +23,8 @@ from .drafts import Draft
 Part = Literal["learn", "holdout"]
 LEARNING: Final = "learning"
 HELD_OUT: Final = "held out"
+NEW_CASES: Final = "new"
+OLD_CASES: Final = "old"
 CURRENT: Final = "current"
 
 
@@ -89,7 +91,7 @@ class AttemptChange:
     """A version less another, or less no skill at all: a contrast on a part of the cases."""
 
     attempt: int
-    part: str  # learning or held out
+    part: str  # learning or held out; new or old, if a task asked to change a skill
     student: str  # empty: the mean over all of them
     contrast: Contrast
     score: Score = "pass"

@@ -58,6 +58,10 @@ DESCRIBER: Final = (
     "description makes it open this skill when it is needed, and only then: it says what the skill "
     f"does and when to use it, in the words of those who ask.\n\n{DATA}"
 )
+CHANGE_TO_TEST: Final = (
+    "The skill below is changed as this asks. Ask only about what it adds or changes, so that an "
+    "answer by the skill as it is would be wrong"
+)
 ALSO_TRIED: Final = "This version was tried too and did no better"
 QUERY_RULES: Final = (
     "- Write as users do: what they want and why, with details such as file names, numbers, "

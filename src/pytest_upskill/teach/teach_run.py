@@ -28,7 +28,7 @@ from ..models.prices import Price
 from ..reports.terminal.progress_screen import ProgressScreen
 from ..results.run_file import results_bytes
 from ..skills.folder import CASES_NAME, TOOL_FOLDERS, is_skill
-from .drafts import valid_name
+from .drafts import Draft, valid_name
 from .outcome import Attempt, attempt_text
 from .sources import Material
 from .teach_models import TeachModels
@@ -137,6 +137,11 @@ class TeachRun:
     state: StateFolder
     screen: ProgressScreen
     clock: float = field(default_factory=monotonic)  # when somebody agreed to the cost
+
+    @property
+    def changed_skill(self) -> Draft | None:
+        """The skill that the task asks to change: generate --from SKILL."""
+        return self.material.start if self.settings.source else None
 
     def mark_saved(self, folder: Path | None, cost: float | None) -> None:
         """Remember what was saved; the skill itself is what counts, so this may fail."""

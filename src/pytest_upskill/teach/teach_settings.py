@@ -10,7 +10,20 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from ..errors import SettingsError
-from ..options import NAMES, PATH, PATHS, SHARE, SWITCH, TEXT, Kind, at, number, setting, whole
+from ..options import (
+    NAMES,
+    PATH,
+    PATHS,
+    SHARE,
+    SWITCH,
+    TEXT,
+    Kind,
+    at,
+    number,
+    options_of,
+    setting,
+    whole,
+)
 from ..results.contrasts import MARGIN
 from ..settings import DEFAULT_TRIGGER_RUNS, CommonSettings
 from ..trials.subject import CHAT
@@ -152,7 +165,11 @@ class TeachSettings(CommonSettings):
         whole(10, 100_000),
         "runs and attempts",
         "maximum size of the skill in tokens",
-        at("generate", "--max-skill-tokens", default=DEFAULT_SKILL_TOKENS),
+        at(
+            "generate",
+            "--max-skill-tokens",
+            default_text=f"{DEFAULT_SKILL_TOKENS}, plus the size of a skill to change",
+        ),
         at("refine", "--max-tokens", help="make the skill shorter: at most so many tokens"),
         default=None,
     )
@@ -223,6 +240,15 @@ KINDS: Final[Mapping[str, Kind]] = {
 _RESUME: Final[Mapping[str, str]] = {
     declared.name: declared.metadata.get("resume", "same") for declared in fields(TeachSettings)
 }
+
+
+def command_words(command: TeachCommand, skill: str, settings: TeachSettings) -> list[str]:
+    """A command for a skill, with the models of these settings."""
+    options, words = options_of(command, TeachSettings), ["pytest-upskill", command, skill]
+    for name in ("teacher", "teacher_url", "students", "student_url", "agents"):
+        if (value := getattr(settings, name)) != options[name].default:
+            words += options[name].words(value)
+    return words
 
 
 def check(settings: TeachSettings, *, fewest_cases: int = 0) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from .._util.keys import shown_command
 from .._util.texts import counted, one_line
 from ..errors import BudgetError, InputError, Setting, SettingsError, TeachError, shown
 from ..reports.terminal.progress_screen import cells_of
@@ -52,7 +53,7 @@ from .teach_run import (
     require_unfinished,
     start_run,
 )
-from .teach_settings import DEFAULT_SKILL_TOKENS, FEWEST_CASES, TeachSettings, check
+from .teach_settings import DEFAULT_SKILL_TOKENS, FEWEST_CASES, TeachSettings, check, command_words
 
 _NOT_TELLING: Final = (
     "every student passes it without the skill: ask about something only the skill explains"
@@ -76,10 +77,13 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
         if start and start.base_folder:
             old = read_case_file(start.base_folder, agents=settings.only_agents)
         require_growable(old)
+        if models.students:
+            require_judge(old.cases, settings.judge)
         require_unfinished(settings, context, material)
         target = _target_folder(settings, context, start, parent)
-        missing = max(0, settings.cases - len(old.cases))
-        estimate = estimate_teaching(settings, models, material, missing, old.cases, drafts=True)
+        estimate = estimate_teaching(
+            settings, models, material, settings.cases, old.cases, drafts=True
+        )
         first_name = settings.name or (start.folder_name if start else valid_name(settings.task))
         run = start_run(settings, context, models, material, estimate, first_name)
         steps = _Steps(run)
@@ -89,13 +93,18 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
             name = _free_name(parent, name, run.state, force=settings.force)
         draft = replace(first, name=name)
         run.state.rename(name)
-        new, no_signal = steps.write_cases(draft, old.cases, missing)
+        fewest = max(1, FEWEST_CASES - len(old.cases))
+        new, no_signal = steps.write_cases(draft, old.cases, settings.cases, fewest)
         new += steps.write_adversarial_cases(draft, [*old.cases, *new]) if models.students else []
         cases = _active_cases(old, new)
         learning, held_out = split_cases(cases, settings.holdout)
         if models.students:
             before = steps.before(start, learning) if start else None
-            loop = Bodies(run, learning, held_out, before, spec=steps.spec(draft.name))
+            loop = Bodies(
+                *(run, learning, held_out, before),
+                spec=steps.spec(draft.name),
+                new_cases=frozenset(usable.case.id for usable in new),
+            )
             taught = loop.taught(draft, is_new=True, no_signal=no_signal)
             taught = compared_with_trace(run, taught, cases)
         else:
@@ -148,7 +157,8 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
         return Taught(start.name, (attempt,), 1, sentences=(f"{size} No model was asked.",))
     if len(old.cases) < _FEWEST:
         problem = "this skill has too few cases"
-        raise InputError(path, problem, "Run pytest-upskill cases first.")
+        command = shown_command(command_words("cases", shown(path), settings))
+        raise InputError(path, problem, f"Write some first: {command}")
     require_judge(old.cases, settings.judge)
     if settings.adversary:
         require_growable(old)
@@ -261,14 +271,12 @@ class _Steps:
         return draft
 
     def write_cases(
-        self, draft: Draft, old: Sequence[UsableCase], number: int, fewest: int | None = None
+        self, draft: Draft, old: Sequence[UsableCase], number: int, fewest: int
     ) -> tuple[list[UsableCase], tuple[str, ...]]:
         """New cases, and the ids of those that show nothing: every student passes them anyway.
 
-        TeachError if fewer than ``fewest`` are usable; by default, too few with the old ones.
+        TeachError if fewer than ``fewest`` are usable.
         """
-        if number <= 0:
-            return [], ()
         models, screen = self.run.models, self.run.screen
         screen.begin("Generating cases…")
         author = self._author(models.author, AUTHOR, draft)
@@ -279,7 +287,7 @@ class _Steps:
                 no_signal = self._with_signal(author, draft, written, old)
         cases = written.usable
         screen.done(written.counts(number))
-        if len(cases) < (FEWEST_CASES - len(old) if fewest is None else fewest):
+        if len(cases) < fewest:
             problem = (
                 f"{models.author}: only {len(cases)} of {counted(number, 'case')} usable. "
                 f"Rejected: {written.reasons}\n  Try a stronger model with "
@@ -301,7 +309,10 @@ class _Steps:
 
     def before(self, start: Draft, learning: Sequence[UsableCase]) -> Attempt:
         """The skill to improve, as it was."""
-        results = measure(self.run, start, learning)
+        try:
+            results = measure(self.run, start, learning)
+        except BudgetError as error:  # the first attempt reports it
+            return Attempt(0, start, problem=str(error), is_new=False)
         self.run.screen.row(CURRENT, cells_of(results))
         return Attempt(0, start, results, is_new=False)
 
@@ -336,7 +347,8 @@ class _Steps:
         settings, start = self.run.settings, self.run.material.start
         limit = settings.max_skill_tokens or DEFAULT_SKILL_TOKENS
         if settings.max_skill_tokens is None and start:
-            limit = max(limit, start.tokens)
+            changed = self.run.changed_skill
+            limit = limit + start.tokens if changed else max(limit, start.tokens)
         return DraftSpec(limit, self.run.state.folder, valid_name(settings.task), start, name)
 
     def _author(self, model: str, system: str, draft: Draft) -> Author:

@@ -9,13 +9,13 @@ from typing import Final
 
 from ..._util.keys import shown_command
 from ..._util.texts import counted, duration, harmless
-from ...errors import shown
+from ...errors import InputError, shown
 from ...options import PYTEST, options_of
 from ...reports.terminal.layout import cut
 from ...settings import Settings
 from ...skills.folder import SKILL_NAMES
 from ...teach.outcome import Taught
-from ...teach.teach_settings import TeachSettings
+from ...teach.teach_settings import TeachSettings, command_words
 from ...teach.workflow import write_skill
 from ..output import ask
 from ..project import config_here
@@ -35,6 +35,12 @@ def add_generate_arguments(parser: argparse.ArgumentParser) -> None:
 def run_generate(args: argparse.Namespace) -> tuple[str, int]:
     unmeasured = {"students": ()} if args.no_eval else {}
     config = config_here()
+    if not args.task and _is_of_skill(args):
+        command = shown_command(
+            command_words("refine", shown(args.source), teach_settings(args, config))
+        )
+        hint = f"Say in words what to change, or improve the skill by its cases: {command}"
+        raise InputError("TASK", "must not be empty", hint)
     settings = teach_settings(args, config, **unmeasured)
     measured = teach_settings(args, config)
     chosen = measured.teacher != TeachSettings.teacher  # who may need another key than students
@@ -57,11 +63,15 @@ def _may_change(args: argparse.Namespace) -> bool:
     """Whether a skill may be improved in place; asked for on a terminal."""
     if args.force or args.yes:
         return True
-    source: Path | None = args.source
-    is_skill = source is not None and (source.is_dir() or source.name in SKILL_NAMES)
-    if not source or not is_skill or args.output or args.name or not sys.stdin.isatty():
+    if not _is_of_skill(args) or args.output or args.name or not sys.stdin.isatty():
         return False
-    return ask(sys.stderr, f"Improve {shown(source)} in place? The old version is kept.")
+    return ask(sys.stderr, f"Improve {shown(args.source)} in place? The old version is kept.")
+
+
+def _is_of_skill(args: argparse.Namespace) -> bool:
+    """Whether the task is to change a skill."""
+    source: Path | None = args.source
+    return source is not None and (source.is_dir() or source.name in SKILL_NAMES)
 
 
 def preview_lines(text: str, width: int) -> Iterator[str]:
@@ -89,8 +99,8 @@ def ending_lines(taught: Taught, settings: TeachSettings, width: int) -> Iterato
 def _next_commands(taught: Taught, settings: TeachSettings, folder: str) -> Iterator[str]:
     """Commands with the models of this run; nobody should install what was shown not to help."""
     test = f"  test it:     {shown_command(_test_command(folder, settings))}"
-    refine = f"  improve it:  {shown_command(_refine_command(folder, settings))}"
-    if taught.best.learning and not taught.helps:
+    refine = f"  improve it:  {shown_command(command_words('refine', folder, settings))}"
+    if taught.best.learning and not (taught.helps and taught.succeeded):
         yield from (refine, test)
         return
     install = shown_command(["pytest-upskill", "install", folder, "--agent", "claude"])
@@ -104,13 +114,4 @@ def _test_command(folder: str, settings: TeachSettings) -> list[str]:
         words += options["agents"].words(settings.agents)
     if url := settings.student_url or settings.teacher_url:
         words += options["base_url"].words(url)
-    return words
-
-
-def _refine_command(folder: str, settings: TeachSettings) -> list[str]:
-    options = options_of("refine", TeachSettings)
-    words = ["pytest-upskill", "refine", folder]
-    for setting in ("teacher", "teacher_url", "students", "student_url", "agents"):
-        if (value := getattr(settings, setting)) != options[setting].default:
-            words += options[setting].words(value)
     return words

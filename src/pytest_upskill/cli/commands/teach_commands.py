@@ -35,7 +35,12 @@ def add_teach_arguments(parser: argparse.ArgumentParser, command: TeachCommand) 
     """Add the arguments of a command that teaches; return their groups."""
     parser.usage = f"%(prog)s {'TASK' if command == 'generate' else 'SKILL'} [options]"
     if command == "generate":
-        parser.add_argument("task", metavar="TASK", help="what the skill is for, in words")
+        parser.add_argument(
+            "task",
+            nargs="?",
+            metavar="TASK",
+            help="what the skill is for, or what to change in it, in words",
+        )
     else:
         add_skill(parser)
     if command in ("cases", "refine"):
