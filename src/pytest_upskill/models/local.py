@@ -50,7 +50,7 @@ _NEEDED: Final = ("xllamacpp", "filelock", "platformdirs")
 _END_SECONDS: Final = 5
 _OPTIONS: Final = {"context": (256, 2**20), "threads": (1, 512)}  # from, to
 _CONTEXT: Final = 8192
-_OUTPUT: Final = 120  # ten cases in two minutes on two cores; the small model says no more after it
+_OUTPUT: Final = 120  # ten cases of a short skill in two minutes on two cores
 _SECONDS: Final = 300.0  # to read a long skill on a busy machine
 _EXAMPLES: Final = {"context": 16384, "threads": 4}
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import chdir
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 from ..._util.keys import shown_command
-from ..._util.texts import harmless, one_line
+from ..._util.texts import counted, duration, harmless, one_line
 from ...checks import load_checked_cases, rubric_of
 from ...errors import InputError, SkillError, shown
 from ...models.prices import FREE
@@ -35,11 +35,12 @@ from ..project import find_skill
 from ..shared_steps import Consent, prices_here, progress_screen
 
 _NEW_CASES: Final = 3
-_TWO_MINUTES: Final = 100.0  # seconds, without starting and grading
+_TWO_MINUTES: Final = 110.0  # seconds, without starting and grading
 # Of the embedded model on two cores: seconds for both answers of a case, tokens read in a second.
-_ANSWERS: Final = 8.0
-_READS: Final = 150.0
+_ANSWERS: Final = 6.0
+_READS: Final = 30.0
 _SHOWN: Final = 240  # characters of a question or an answer
+_SET_KEY: Final = "Set a key, such as ANTHROPIC_API_KEY, and run this again."
 _TITLES: Final = {"baseline": "without", "skill": "with"}
 
 
@@ -64,9 +65,12 @@ def run_try(args: argparse.Namespace) -> tuple[str, int]:
         raise InputError(
             shown(file.parent),
             "no cases, and no API key to have some written",
-            "Set a key, such as ANTHROPIC_API_KEY, and run this again; or write cases: "
+            f"{_SET_KEY} Or write cases: "
             + shown_command(["pytest-upskill", "init", shown(file.parent)]),
         )
+    if model.is_embedded and _are_judged(file.parent, all):
+        problem = "its cases need a judge, and the embedded model is none"
+        raise InputError(shown(file.parent), problem, _SET_KEY)
     write(f"Model: {model.name}{' (free)' if model.free else ''}, {model.reason}.")
     with tempfile.TemporaryDirectory(prefix="upskill-try-") as name:
         root = Path(name)
@@ -122,11 +126,15 @@ def _run(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) ->
     words = [f"--skill={file.parent}", "--model", model.name, "-m", "not trigger"]
     words += ["--skill-base-url", model.base_url] if model.base_url else []
     words += ["-o", f"skill_prices={model.name} 0 0"] if model.base_url else []
-    if not model.is_embedded and _needs_judge(file.parent):
+    if not model.is_embedded and _are_judged(file.parent, any):
         words += ["--skill-judge", model.name]
     quiet = ["-c", "pytest.ini", "--no-header", "--tb=no", "-rN", "-s", "-p", "no:cacheprovider"]
     asks = not (args.yes or model.free) and _on_terminal()
-    most = cases_in_time(load_skill(file).tokens) if model.is_embedded else None
+    most = None
+    if model.is_embedded:
+        most, each = cases_in_time(load_skill(file).tokens)
+        count = f"up to {counted(most, 'case')}"
+        write(f"It is for trying out: {count}, about {duration(each)} each on two cores.")
     shows = ShownCase(asks=asks, most=most)
     with chdir(root):
         status = int(pytest.main([*quiet, *words], plugins=[shows]))
@@ -135,17 +143,20 @@ def _run(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) ->
     return status
 
 
-def cases_in_time(tokens: int) -> int:
-    """How many cases of a skill the embedded model answers within two minutes."""
-    return max(2, min(10, int(_TWO_MINUTES / (_ANSWERS + tokens / _READS))))
+def cases_in_time(tokens: int) -> tuple[int, float]:
+    """How many cases of a skill the embedded model answers within two minutes, at least one, and
+    the seconds for each."""
+    each = _ANSWERS + tokens / _READS
+    return max(1, min(10, int(_TWO_MINUTES / each))), each
 
 
-def _needs_judge(folder: Path) -> bool:
+def _are_judged(folder: Path, quantify: Callable[[Iterable[bool]], bool]) -> bool:
+    """Whether ``any`` or ``all`` of a skill's cases have rubrics."""
     try:
         cases = load_checked_cases(find_cases(folder) or folder, folder=folder).cases
     except InputError:  # which the run reports
         return False
-    return any(rubric_of(checks).texts for _, checks in cases)
+    return bool(cases) and quantify(bool(rubric_of(checks).texts) for _, checks in cases)
 
 
 def _on_terminal() -> bool:
