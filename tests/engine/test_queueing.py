@@ -94,3 +94,15 @@ def test_fewer_calls_follow_those_that_ran_out_of_time(monkeypatch: pytest.Monke
     advice = "Raise timeout, or lower concurrency if calls wait in the server's queue"
     assert {reason.partition(". ")[2] for reason in outcome.reasons} == {advice}
     assert 0 < len(outcome.reasons) <= 70  # not 94, as with 64 in flight all the time
+
+
+def test_a_model_that_says_how_many_calls_it_takes_is_not_held_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Sequential(Queueing):
+        most_in_flight = 1
+
+    model = Sequential(1, 100, "http://127.0.0.1:8080/v1")
+    outcome = ask(monkeypatch, model, 3, careful=True)
+    assert model.most == 1
+    assert outcome.held_back == {}

@@ -88,6 +88,7 @@ class Outcome:
 
     replies: list[Reply]
     seconds: float
+    held_back: dict[str, int]
 
     @property
     def reasons(self) -> list[str]:
@@ -120,7 +121,7 @@ def simulated(
             engine.start(Plan((), (PlannedCase("nodeid", "s", "c", "m", trials),)))
             replies = engine.ask(questions)
             assert isinstance(engine._loop, SimulatedLoop)
-            return Outcome(replies, engine._loop.clock - START)
+            return Outcome(replies, engine._loop.clock - START, engine.held_back())
         finally:
             engine.close()
 

@@ -497,8 +497,8 @@ class Engine:
     async def _open(self, lane: Lane) -> None:
         try:
             lane.model = await self._open_model(lane.name)
-            careful = self._careful if is_near(lane.model.address) else None
-            limit = Limit(self._concurrency, careful)
+            is_unknown = lane.model.most_in_flight is None and is_near(lane.model.address)
+            limit = Limit(self._concurrency, self._careful if is_unknown else None)
             lane.limit = self._limits.setdefault(lane.model.endpoint, limit)
         except ModelError as error:
             lane.dead = f"{lane.name}: {error.message(self._spell)}"
