@@ -53,6 +53,17 @@ def test_a_key_comes_before_a_server_and_that_before_the_embedded_model(
     assert [model.free for model in (keyed, served, embedded)] == [False, True, True]
 
 
+def test_a_file_of_a_model_is_found_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.gguf").touch()
+    (tmp_path / "a.py").touch()
+    monkeypatch.chdir(tmp_path)
+    names = ["local:x.gguf?threads=2", "scripted:a.py:answer", "local:y.gguf", "haiku"]
+    found = [f"local:{tmp_path}/x.gguf?threads=2", f"scripted:{tmp_path}/a.py:answer"]
+    assert [first.named_model(name).name for name in names] == [*found, *names[2:]]
+
+
 @pytest.mark.parametrize(
     ("listing", "names"),
     [

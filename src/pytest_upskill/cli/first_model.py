@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from urllib.request import ProxyHandler, build_opener
 
@@ -41,6 +42,11 @@ def first_model(env: Mapping[str, str]) -> FirstModel:
 
 
 def named_model(name: str) -> FirstModel:
+    """The run is in another folder, so the path of a file is made absolute."""
+    provider, _, written = name.partition(":")
+    file = re.split("[?:]", written, maxsplit=1)[0]
+    if provider in ("local", "scripted") and Path(file).is_file():
+        name = f"{provider}:{Path(file).resolve()}{written.removeprefix(file)}"
     return FirstModel(name, "as you say", is_embedded=name == "local")
 
 

@@ -47,7 +47,7 @@ def question_findings(source: CasesSource, cases: Sequence[Case], lift: float) -
         needed = [f"about {cases:,}" if cases else "over 10,000" for cases in (fewest, with_one)]
         hint = (
             f"It takes {needed[0]} with {_RUNS} runs each, or {needed[1]} with one: "
-            "see pytest-upskill plan."
+            "see pytest-upskill plan SKILL."
         )
         yield source.finding("warning", "few-cases", (), message, hint)
 

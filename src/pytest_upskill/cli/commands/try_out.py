@@ -128,7 +128,7 @@ def _run(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) ->
     words += ["-o", f"skill_prices={model.name} 0 0"] if model.base_url else []
     if not model.is_embedded and _are_judged(file.parent, any):
         words += ["--skill-judge", model.name]
-    quiet = ["-c", "pytest.ini", "--no-header", "--tb=no", "-rN", "-s", "-p", "no:cacheprovider"]
+    quiet = ["-c", "pytest.ini", "--no-header", "--tb=no", "-rfE", "-s", "-p", "no:cacheprovider"]
     asks = not (args.yes or model.free) and _on_terminal()
     most = None
     if model.is_embedded:
