@@ -91,6 +91,7 @@ def test_a_cancelled_command_has_ended_before_its_folder_is_removed(
         while not started.exists():
             await asyncio.sleep(0.01)
         task.cancel()
+        await asyncio.wait([task])
         await box.close()
 
     monkeypatch.setattr(unconfined, "remove", look_and_remove)

@@ -187,10 +187,10 @@ def test_what_ran_out_of_time_is_not_stored(stop: str) -> None:
 
 def test_a_budget_that_runs_out_midway_is_no_answer_and_what_was_spent_counts() -> None:
     budget = Budget(most_tokens=140)
-    with engine_of(Upper(), FakeTrials(turns=9), budget=budget) as engine:
+    with engine_of(Upper(), FakeTrials(turns=20), budget=budget) as engine:
         (reply,) = engine.ask([trial_question("a")])
     assert isinstance(reply, NoAnswer)
-    assert "could exceed the budget (45 of 140 tokens spent)" in reply.reason
+    assert "budget reached (135 of 140 tokens)" in reply.reason
     spent = [(one.usage, one.counted) for one in budget.unanswered]
     assert spent == [(Usage(10, 5, 0), True)] * len(spent)
     assert spent
