@@ -39,7 +39,8 @@ def answers(helped: int) -> Callable[[Asked], Reply]:
 
 
 def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> SkillRun:
-    return run_skills(pytester, server, "--skill-runs", "3..12", *args)
+    # One after the other, so that the answers of a run are always the same.
+    return run_skills(pytester, server, "--skill-runs", "3..12", "--skill-concurrency", "1", *args)
 
 
 def write_cases(pytester: pytest.Pytester) -> None:
