@@ -31,6 +31,22 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "gate"
 
 
+@pytest.mark.parametrize(("folder", "problem"), [("docs", "no SKILL.md"), ("all", "2 skills are")])
+def test_a_folder_that_is_not_one_skill_has_no_plan(
+    folder: str,
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    for name in ("gate", "door"):
+        write_skill(tmp_path / "all" / name, [case("?", "yes")])
+    assert main(["plan", folder]) == 2
+    assert problem in capsys.readouterr().err
+
+
 def test_without_a_run_it_says_what_is_assumed(
     gate: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,16 @@ def test_a_server_may_list_anything(listing: Any, names: list[str]) -> None:
     assert first._names_in(listing) == names
 
 
+def test_what_was_not_tested_is_nothing_to_keep(
+    shell: Shell, tmp_path: Path, gate_server: LoopbackServer
+) -> None:
+    write_skill(tmp_path / "gate", [{"input": "?", "expected": {"contains": "a"}, "skip": "later"}])
+    done = shell.run(["pytest-upskill", "try", "gate"], tmp_path)
+    assert (done.status, gate_server.asked) == (0, []), done
+    assert "1 skipped" in done.out
+    assert "To keep this" not in done.out
+
+
 def test_both_arms_are_shown_then_the_verdict_and_nothing_is_written(
     shell: Shell, tmp_path: Path, gate_server: LoopbackServer
 ) -> None:

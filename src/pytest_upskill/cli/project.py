@@ -14,9 +14,11 @@ from typing import Any, Final
 from iniconfig import IniConfig, ParseError
 
 from .._util.files import read_file
-from ..errors import InputError, shown
+from .._util.keys import shown_command
+from ..errors import InputError, SkillError, shown
 from ..results.history import default_folder
 from ..settings import INI_FILES
+from ..skills.search import find_skills
 from ..skills.upskill_config import UpskillConfig, read_config
 
 DEFAULT_SKILLS: Final = "skills"  # upskill's default
@@ -73,6 +75,20 @@ def find_skill(written: str, env: Mapping[str, str]) -> Path:
         f"no such folder, and no skill of this name in {shown(skills)}",
         "Check the name; pytest-upskill list shows all skills.",
     )
+
+
+def find_one_skill(written: str, env: Mapping[str, str], command: str) -> Path:
+    """The SKILL.md that is meant; InputError if there is none, or several."""
+    path = find_skill(written, env).resolve()
+    try:
+        first, *others = find_skills(path).files
+    except SkillError as error:
+        hint = "A skill is a folder with a SKILL.md. To start one: pytest-upskill init my-skill"
+        raise InputError(path, error.problem, hint) from None
+    if others:
+        words = shown_command(["pytest-upskill", command, shown(first.parent)])
+        raise InputError(path, f"{1 + len(others):,} skills are here", f"Name one: {words}")
+    return first
 
 
 # The ini file.

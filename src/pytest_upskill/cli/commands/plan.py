@@ -21,7 +21,6 @@ from ...results.run_file import read_run
 from ...results.summary import case_words
 from ...settings import MOST_RUNS
 from ...skills.case_loading import find_cases, has_cases
-from ...skills.folder import skill_file
 from ...skills.search import labels_of
 from ...stats import shared_level
 from ...stats.power import (
@@ -35,7 +34,7 @@ from ...stats.power import (
 )
 from ...trials.trial import lift_sample_of
 from ..command_table import add_skill
-from ..project import find_skill, runs_folder
+from ..project import find_one_skill, runs_folder
 
 _RUNS: Final = (1, 3, 5)
 _WIDTH: Final = 80
@@ -90,7 +89,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_plan(args: argparse.Namespace) -> tuple[str, int]:
-    file = skill_file(find_skill(args.skill, os.environ))
+    file = find_one_skill(args.skill, os.environ, "plan")
     label, cases = labels_of([file])[file], _present_cases(file.parent)
     kept = _kept_rows(label)
     models = args.model or list(kept)[:1]

@@ -19,11 +19,10 @@ import pytest
 from ..._util.keys import shown_command
 from ..._util.texts import counted, duration, harmless, one_line
 from ...checks import load_checked_cases, rubric_of
-from ...errors import InputError, SkillError, shown
+from ...errors import InputError, shown
 from ...models.prices import FREE
 from ...skills.case_loading import find_cases, has_cases
 from ...skills.folder import TOOL_FOLDERS
-from ...skills.search import find_skills
 from ...skills.skill import load_skill
 from ...teach.teach_run import Declined, TeachContext
 from ...teach.teach_settings import TeachSettings
@@ -31,7 +30,7 @@ from ...teach.workflow import add_cases
 from ...trials.records import RECORDS_PROPERTY, Record, load_records
 from ..first_model import FirstModel, first_model, named_model
 from ..output import ask, terminal_width, write
-from ..project import find_skill
+from ..project import find_one_skill
 from ..shared_steps import Consent, prices_here, progress_screen
 
 _NEW_CASES: Final = 3
@@ -57,7 +56,7 @@ def add_try_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_try(args: argparse.Namespace) -> tuple[str, int]:
-    file = _skill_of(args.skill)
+    file = find_one_skill(args.skill, os.environ, "try")
     cases = find_cases(file.parent)
     is_ready = bool(cases and has_cases(cases))
     model = first_model(os.environ) if args.model is None else named_model(args.model)
@@ -78,27 +77,13 @@ def run_try(args: argparse.Namespace) -> tuple[str, int]:
             if not is_ready:
                 write(f"No cases yet: {model.name} writes {_NEW_CASES} for this run.")
                 file = _with_cases(args, file, model, root)
-            status = _run(args, file, model, root)
+            status, tested = _run(args, file, model, root)
         except Declined:
             return "", 1
-    if status > 1:  # nothing was tested
+    if not tested:
         return "", status
     command = shown_command(["pytest-upskill", "init", args.skill])
     return f"\nTo keep this: {command}\nthen run:     pytest", status
-
-
-def _skill_of(written: str) -> Path:
-    """The SKILL.md that is meant; InputError if there are several."""
-    path = find_skill(written, os.environ).resolve()
-    try:
-        first, *others = find_skills(path).files
-    except SkillError as error:
-        hint = "A skill is a folder with a SKILL.md. To start one: pytest-upskill init my-skill"
-        raise InputError(path, error.problem, hint) from None
-    if others:
-        command = shown_command(["pytest-upskill", "try", shown(first.parent)])
-        raise InputError(path, f"{1 + len(others):,} skills are here", f"Name one: {command}")
-    return first
 
 
 def _with_cases(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) -> Path:
@@ -121,7 +106,8 @@ def _with_cases(args: argparse.Namespace, file: Path, model: FirstModel, root: P
     return copy / file.name
 
 
-def _run(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) -> int:
+def _run(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) -> tuple[int, bool]:
+    """The exit status, and whether a case has answers of both arms."""
     (root / "pytest.ini").write_text("[pytest]\nskill_history = false\n")
     words = [f"--skill={file.parent}", "--model", model.name, "-m", "not trigger"]
     words += ["--skill-base-url", model.base_url] if model.base_url else []
@@ -140,7 +126,7 @@ def _run(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) ->
         status = int(pytest.main([*quiet, *words], plugins=[shows]))
     if shows.declined:
         raise Declined
-    return status
+    return status, shows.has_shown
 
 
 def cases_in_time(tokens: int) -> tuple[int, float]:
@@ -171,7 +157,7 @@ class ShownCase:
         self._asks = asks
         self._most = most  # cases
         self._questions: dict[str, str] = {}
-        self._is_shown = False
+        self.has_shown = False
         self.declined = False
 
     def pytest_collection_modifyitems(
@@ -194,9 +180,9 @@ class ShownCase:
         yield
         dumped = dict(report.user_properties).get(RECORDS_PROPERTY)
         question = self._questions.get(report.nodeid)
-        if dumped and question and not self._is_shown:
+        if dumped and question and not self.has_shown:
             lines = shown_lines(question, load_records(dumped))
-            self._is_shown = bool(lines)
+            self.has_shown = bool(lines)
             if lines:
                 write("\n".join(lines))
 
