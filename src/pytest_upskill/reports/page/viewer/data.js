@@ -1,0 +1,144 @@
+// The data of the page, its indexes, and how values are written.
+// All files of the viewer are one module, in the order of page.py: what one defines, the later
+// ones and every component may use.
+
+const {
+  render, h, createContext, useState, useEffect, useLayoutEffect, useMemo, useRef, useCallback,
+  useContext, useErrorBoundary,
+} = htmPreact;
+
+// What a reader can't see, or a browser acts on: the same characters as in `texts.py`.
+const JOINED = "[\\u0620-\\u115e\\u1161-\\u17b3\\u17b6-\\u180a\\u1810-\\u1fff\\u2190-\\u2bff"
+  + "\\ufe0f\\u{1f000}-\\u{1faff}]";
+const HARMFUL = new RegExp(
+  `(?!(?<=${JOINED})[\\u200c\\u200d]${JOINED})`
+  + "[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f"
+  + "\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff0-\\ufffb"
+  + "\\u{d800}-\\u{dfff}\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}]", "gu");
+
+function visible(text) {
+  return text.replaceAll("\r\n", "\n").replace(HARMFUL, (letter) => {
+    const code = letter.codePointAt(0).toString(16);
+    if (code.length <= 2) return `\\x${code.padStart(2, "0")}`;
+    return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
+  });
+}
+
+// As htm's, but texts from models show what is invisible in them. Lists of elements are fine;
+// texts inside of a list are not looked at, so map them to elements.
+function html(strings, ...values) {
+  return htmPreact.html(
+    strings, ...values.map((value) => (typeof value === "string" ? visible(value) : value)),
+  );
+}
+
+async function unpacked(text) {
+  const letters = atob(text);
+  const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).json();
+}
+
+const data = await unpacked(document.getElementById("data").textContent);
+const run = data.results ?? null; // null on the page of a trend
+
+const labelOf = (of) => (of.agent === "chat" ? of.model : `${of.agent}/${of.model}`);
+const keyOf = (of) => JSON.stringify([of.skill, of.agent, of.model, of.case]);
+
+function groupBy(items, key) {
+  const groups = new Map();
+  for (const item of items) {
+    const name = key(item);
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(item);
+  }
+  return groups;
+}
+
+// Tests, as `PlannedCase` and `_test` of payload.py have them, with `label` (agent and model),
+// `question`, `records` (all arms and runs), and `change` since the earlier run.
+const tests = run ? testsOf() : [];
+const testById = new Map(tests.map((test) => [test.id, test]));
+const testsOfCase = groupBy(tests, (test) => JSON.stringify([test.skill, test.case]));
+const skillByName = new Map((run?.skills ?? []).map((skill) => [skill.name, skill]));
+const labels = [...new Set(tests.map((test) => test.label))];
+
+function testsOf() {
+  const records = groupBy(run.records, keyOf);
+  const questions = new Map(
+    run.questions.map((of) => [JSON.stringify([of.skill, of.case]), of.question]),
+  );
+  const changes = new Map((data.changes?.cases ?? []).map(
+    (change) => [JSON.stringify([change.skill, change.model, change.case]), change],
+  ));
+  return run.tests.map((test, number) => {
+    const label = labelOf(test);
+    return {
+      ...test, ...data.tests[number], number, label,
+      question: questions.get(JSON.stringify([test.skill, test.case])) ?? "",
+      records: records.get(keyOf(test)) ?? [],
+      change: changes.get(JSON.stringify([test.skill, label, test.case])) ?? null,
+    };
+  });
+}
+
+// The record of a trial: recordOf(test, "skill", 1).
+function recordOf(test, arm, runNumber) {
+  return test.records.find((record) => record.arm === arm && record.run === runNumber) ?? null;
+}
+
+function armName(arm, skill) {
+  const names = {
+    baseline: "without the skill",
+    previous: `at ${skillByName.get(skill)?.against ?? "the git ref"}`,
+    again: "with the skill again",
+    trace: "with a trace",
+    skill: "with the skill",
+  };
+  return Object.hasOwn(names, arm) ? names[arm] : arm;
+}
+
+// The first check that failed in a run with the skill, or why there is no answer; null if none.
+function firstFailure(test) {
+  for (const record of test.records.filter((one) => one.arm === "skill")) {
+    if (record.error) return { check: "error", reason: record.error, record };
+    const failed = record.checks.find((check) => !check.passed && check.required);
+    if (failed && record.outcome === "failed") return { ...failed, record };
+  }
+  const missing = test.records.find((record) => record.error);
+  return missing ? { check: "error", reason: missing.error, record: missing } : null;
+}
+
+// Worst first.
+const OUTCOMES = ["regressed", "failed", "error", "not run", "accepted", "passed"];
+const severity = (test) => OUTCOMES.indexOf(test.outcome);
+
+// How values are written; null is a dash. Numbers of whole runs come as texts.
+const DASH = "–";
+const format = {
+  percent: (share) => (share == null ? DASH : `${Math.round(100 * share)}%`),
+  points: (share) => {
+    if (share == null) return DASH;
+    const points = Math.round(100 * share);
+    return points > 0 ? `+${points}` : `${points || 0}`;
+  },
+  whole: (number) => (number == null ? DASH : Math.round(number).toLocaleString("en-US")),
+  seconds: (number) => (number == null ? DASH : `${number.toLocaleString(
+    "en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} s`),
+  dollars: (amount) => {
+    if (amount == null) return DASH;
+    if (amount > 0 && amount < 0.001) return "<$0.001";
+    if (amount < 0.0995) return `$${Number(amount.toPrecision(2))}`;
+    const digits = amount < 999.995 ? 2 : 0;
+    return `$${amount.toLocaleString(
+      "en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+  },
+  count: (count) => (count ? `${count[0]}/${count[1]}` : DASH), // [passes, runs]
+  day: (moment) => new Date(moment).toLocaleString(
+    "en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
+      timeZone: "UTC", timeZoneName: "short" }),
+};
+const counted = (number, word) => {
+  const several = word.endsWith("ry") ? `${word.slice(0, -1)}ies` : `${word}s`;
+  return `${format.whole(number)} ${number === 1 ? word : several}`;
+};
