@@ -62,7 +62,9 @@ def test_a_run_is_named_by_its_start_and_reads_back_whole(tmp_path: Path) -> Non
 @pytest.mark.parametrize("cases", [0, 1, 3])
 def test_a_file_has_the_text_of_the_report(cases: int) -> None:
     run = made_run(cases=cases)
-    assert json.loads(gzip.decompress(packed(run))) == json.loads(json.dumps(results_values(run)))
+    report = json.loads(gzip.decompress(packed(run)))
+    del report["tested"]  # a key of the head alone
+    assert report == json.loads(json.dumps(results_values(run)))
 
 
 def test_transcripts_are_kept_as_far_as_there_is_room(

@@ -5,15 +5,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pytest_upskill.results.history import keep, run_before, runs
 from pytest_upskill.results.run import RunResults
-from support.made import STARTED, made_run
+from support.made import STARTED, made_run, made_triggers
 
 
-def made(cases: int = 2, of: int = 2, **more: Any) -> RunResults:
-    """A run of some of the cases of a skill."""
-    results = made_run(cases=cases, **more)
-    return replace(results, tests=tuple(replace(test, of=of) for test in results.tests))
+def made(*cases: int, **more: Any) -> RunResults:
+    """A run of a skill, with only these of its cases."""
+    results = made_run(cases=4, **more)
+    names = [f"case-{number}" for number in cases] or [test.case for test in results.tests]
+    return replace(results, tests=tuple(test for test in results.tests if test.case in names))
 
 
 class History:
@@ -30,33 +33,66 @@ class History:
         return runs(self.folder)[0].id
 
     def before(self, results: RunResults) -> str | None:
-        found = run_before(self.folder, results)
-        return found.id if found else None
+        kept = run_before(self.folder, results)
+        return kept.id if kept else None
 
 
-def test_the_newest_run_counts(tmp_path: Path) -> None:
-    history = History(tmp_path)
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    return History(tmp_path)
+
+
+def test_the_newest_run_counts(history: History) -> None:
     assert history.before(made()) is None
     history.keep(made())
     newest = history.keep(made())
     assert history.before(made()) == newest
 
 
-def test_a_run_of_another_skill_or_on_another_model_is_passed_over(tmp_path: Path) -> None:
-    history = History(tmp_path)
+def test_a_run_of_another_skill_or_on_another_model_is_passed_over(history: History) -> None:
     first = history.keep(made())
     history.keep(made(skills=["door"]))
-    last = history.keep(made(models=["opus"]))
+    history.keep(made(models=["opus"]))
     assert history.before(made()) == first
-    assert history.before(made(models=["haiku", "opus"])) == last
     assert history.before(made(skills=["boat"])) is None
 
 
-def test_a_run_of_fewer_cases_is_passed_over_while_there_is_a_whole_one(tmp_path: Path) -> None:
-    history = History(tmp_path)
-    partial = history.keep(made(1))
-    assert history.before(made()) == partial
+def test_a_whole_run_is_not_compared_with_a_later_one_of_one_skill_or_model(
+    history: History,
+) -> None:
+    both = {"skills": ["door", "gate"], "models": ["haiku", "opus"]}
+    whole = history.keep(made(**both))
+    gate = history.keep(made())
+    assert history.before(made(**both)) == whole
+    assert history.before(made()) == gate
+
+
+def test_a_run_of_the_same_cases_is_taken_not_one_of_as_many(history: History) -> None:
     whole = history.keep(made())
-    newer = history.keep(made(1))
+    first = history.keep(made(0))
+    second = history.keep(made(1))
+    assert history.before(made(0)) == first
+    assert history.before(made(1)) == second
     assert history.before(made()) == whole
-    assert history.before(made(1)) == newer
+
+
+def test_without_a_run_of_all_cases_the_newest_with_most_of_them_is_taken(
+    history: History,
+) -> None:
+    history.keep(made(0, 1))
+    most = history.keep(made(1, 2))
+    history.keep(made(0))
+    assert history.before(made()) == most
+
+
+def test_queries_are_not_compared_with_a_run_of_cases(history: History) -> None:
+    queries = history.keep(made_triggers())
+    history.keep(replace(made_triggers(only=False), tests=made_triggers(only=False).cases))
+    assert history.before(made_triggers()) == queries
+
+
+def test_a_test_that_did_not_run_does_not_count(history: History) -> None:
+    whole = history.keep(made())
+    results = made()
+    history.keep(replace(results, records=results.records[:2]))
+    assert history.before(made()) == whole

@@ -12,13 +12,13 @@ import secrets
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
@@ -52,6 +52,7 @@ class RunHead:
     started: Moment
     seconds: Seconds
     commit: Commit | None
+    tested: Mapping[str, tuple[str, ...]]
     summary: tuple[SummaryRow, ...]
 
 
@@ -188,21 +189,24 @@ def newest(
 
 
 def run_before(folder: Path, results: RunResults) -> KeptRun | None:
-    """The newest run with a skill of these results on one of its models.
+    """The newest run that has all tests of these results; else the one that has most of them.
 
-    One that has fewer cases, by -k or Ctrl-C, is passed over if there is an older one that
-    has as many or all. Only heads are read; damaged files are skipped.
+    Only heads are read; damaged files are skipped.
     """
-    cases = Counter(test.pair for test in results.cases)
-    pairs = {test.pair for test in results.tests}
-    fewer = None
+    wanted = _places(results.tested)
+    best, most = None, 0
     for run in runs(folder):
         with suppress(ResultsError):
-            rows = [row for row in run.head.summary if row.pair in pairs]
-            if any(row.whole or row.cases >= cases[row.pair] for row in rows):
-                return run
-            fewer = fewer or (run if rows else None)
-    return fewer
+            shared = len(wanted & _places(run.head.tested))
+            if shared > most:
+                best, most = run, shared
+            if most == len(wanted):
+                break
+    return best
+
+
+def _places(tested: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
+    return {(pair, case) for pair, cases in tested.items() for case in cases}
 
 
 def _prune(folder: Path, size_limit: int, newest_file: Path) -> None:
@@ -227,12 +231,16 @@ def _prune(folder: Path, size_limit: int, newest_file: Path) -> None:
 
 def packed(results: RunResults) -> bytes:
     """The file of a run; ValueError if a number is infinite."""
-    report = results_values(results, transcripts=True)
+    report = _values(results)
     head, rest = (
         json.dumps({key: report[key] for key in keys}, ensure_ascii=False, allow_nan=False)
         for keys in (_HEAD_KEYS, [key for key in report if key not in _HEAD_KEYS])
     )
     return gzip.compress(in_bytes(f"{head[:-1]},\n{rest[1:]}\n"), _COMPRESSION, mtime=0)
+
+
+def _values(results: RunResults) -> dict[str, Any]:
+    return {**results_values(results, transcripts=True), "tested": results.tested}
 
 
 def read_head(file: Path) -> RunHead:
@@ -246,7 +254,7 @@ def read_head(file: Path) -> RunHead:
         return form_of(RunHead).validate_python(json.loads(line.removesuffix(",\n") + "}"))
     except (OSError, EOFError, zlib.error, ValueError, RecursionError):
         pass  # reading the whole file reports what is wrong with it
-    report = results_values(read_run(file))
+    report = _values(read_run(file))
     try:
         return form_of(RunHead).validate_python({key: report[key] for key in _HEAD_KEYS})
     except ValidationError as error:

@@ -306,6 +306,12 @@ class RunResults:
         return self.by_test.get((test.pair, test.case), [])
 
     @cached_property
+    def tested(self) -> dict[str, tuple[str, ...]]:
+        """The cases and queries that ran, by skill and model."""
+        tests = grouped(filter(self.records_of, self.tests), lambda test: f"{test.pair}")
+        return {pair: tuple(test.case for test in group) for pair, group in tests.items()}
+
+    @cached_property
     def triggers(self) -> tuple[PlannedCase, ...]:
         """The tests that are queries of triggers."""
         return tuple(test for test in self.tests if test.is_trigger)
