@@ -1,7 +1,188 @@
-// An opened case: CaseView({ test, address, previous, next }). `test` is an entry of `tests`;
-// address.get("run") and address.get("arm") say what is shown; `previous` and `next` are the ids of
-// its neighbours in the table, or null. Links: href({ case: id, run: null }); close: href({ case: null }).
+// An opened case: CaseView({ test, address, previous, next }). The address says what is shown:
+// `run`, `show` (raw, diff, skill, earlier; rendered answers without it), and `arm`, which the
+// skill is compared with.
 
-function CaseView({ test, address, previous, next }) {
-  return html`<article class="case"><h2>${test.case} on ${test.label}</h2></article>`;
+const SIGNS = { passed: "✔", failed: "✘", errored: "!" };
+const NAMES = { passed: "passed", failed: "failed", errored: "error" }; // of the outcomes of records
+
+function CaseView({ test, address, previous = null, next = null }) {
+  const skill = skillByName.get(test.skill);
+  const arms = [...new Set(test.records.map(({ arm }) => arm))];
+  const runs = [...new Set(test.records.map((record) => record.run))].sort((one, two) => one - two);
+  const worst = runs.find((one) => recordOf(test, "skill", one)?.outcome !== "passed") ?? runs[0];
+  const runNumber = runs.find((one) => `${one}` === address.get("run")) ?? worst;
+  const ways = [
+    ["rendered", "Rendered"], ["raw", "Raw"],
+    arms.length > 1 && ["diff", "Diff"],
+    skill?.text && ["skill", "SKILL.md"],
+    test.change?.records.length && ["earlier", `Since ${format.day(data.changes.started)}`],
+  ].filter(Boolean);
+  const show = ways.find(([way]) => way === address.get("show"))?.[0] ?? "rendered";
+  const box = useRef(null);
+  const [place, visit] = useState(null); // { arm, check, number } to be shown
+  useEffect(() => {
+    if (place) goToPlace(box.current, place, show);
+  }, [place, show]);
+  const props = { test, skill, arms, runNumber, show, visit };
+  return html`<article class="case" ref=${box}>
+    <${CaseHead} test=${test} previous=${previous} next=${next} />
+    <section class="question"><h3>Question</h3><${Marked} text=${test.question} label="Question" /></section>
+    ${test.records.length === 0 ? html`<p class="note">This test did not run.</p>` : html`
+      <div class="controls">
+        ${runs.length > 1 ? html`<${Choice} label="Run" selected=${runNumber} choose=${(one) => go({ run: `${one}` })}
+          options=${runs.map((one) => [one, `Run ${one} ${arms.map((arm) => SIGNS[recordOf(test, arm, one)?.outcome] ?? DASH).join(" ")}`])} />` : null}
+        <${Choice} label="Show" options=${ways} selected=${show}
+          choose=${(way) => go({ show: way === "rendered" ? null : way })} />
+      </div>
+      ${show === "diff" ? html`<${ArmsDiff} ...${props} chosen=${address.get("arm")} />`
+      : show === "earlier" ? html`<${EarlierDiff} ...${props} />`
+        : html`<${Arms} ...${props} />`}`}
+    ${test.command ? html`<p class="rerun"><span>Run it again</span> <code>${test.command}</code>
+      <${Copy} text=${test.command} label="Copy command" /></p>` : null}
+  </article>`;
+}
+
+function CaseHead({ test, previous, next }) {
+  const others = testsOfCase.get(JSON.stringify([test.skill, test.case]));
+  const facts = [
+    test.file && `${test.file}:${test.line}`,
+    test.tags.length && `tags: ${test.tags.join(", ")}`,
+    test.expected && `accepted: ${test.expected.was.passes} of ${test.expected.was.runs} passed, ${test.expected.date}`,
+    test.new && "not accepted yet",
+    test.flaky && "flaky",
+  ].filter(Boolean);
+  const to = (id, title) => (id ? html`<a href=${href({ case: id, run: null })}>${title}</a>` : null);
+  return html`<header>
+    <nav class="way" aria-label="Cases"><a href=${href({ case: null, run: null, show: null, arm: null })}>← All cases</a>
+      ${to(previous, "Previous")}${to(next, "Next")}</nav>
+    <h2><small>${test.skill}</small> ${test.case}</h2>
+    ${others.length > 1 ? html`<nav class="models" aria-label="Models">${others.map((other) => html`
+      <a key=${other.id} href=${href({ case: other.id, run: null })} aria-current=${other === test ? "true" : null}>
+        <${Mark} outcome=${other.outcome} /> ${other.label}</a>`)}</nav>` : null}
+    <p class="facts"><${Word} word=${test.outcome} /> ${others.length > 1 ? null : html`<b>${test.label}</b> `}
+      ${test.reason ? html`<span>${test.reason}</span>` : null}</p>
+    <p class="facts">${facts.join(" · ")} <${Copy} text=${`${location.href.split("#")[0]}${href({ case: test.id }, true)}`} label="Copy link" /></p>
+  </header>`;
+}
+
+function Arms({ test, skill, arms, runNumber, show, visit }) {
+  const shown = show === "skill" ? arms.slice(-1) : arms;
+  return html`<div class="arms">
+    ${show === "skill" ? html`<section class="card"><h3>SKILL.md</h3><${SkillFile} skill=${skill} /></section>` : null}
+    ${shown.map((arm) => html`<${TrialCard} key=${`${arm} ${runNumber}`} title=${armName(arm, test.skill)}
+      record=${recordOf(test, arm, runNumber)} raw=${show === "raw"} visit=${visit} />`)}
+  </div>`;
+}
+
+// TrialCard({ record, title, raw, visit, brief }): what came of one trial; `brief` leaves out the answer.
+function TrialCard({ record, title, raw = false, visit = null, brief = false }) {
+  if (!record) return html`<section class="card"><h3>${title}</h3><p class="note">not asked in this run</p></section>`;
+  const { outcome, checks, error, activity, output } = record;
+  return html`<section class="card" data-arm=${record.arm}>
+    <h3>${title} <${Word} word=${`${SIGNS[outcome]} ${NAMES[outcome]}`} kind=${kindOf(NAMES[outcome])} /></h3>
+    <p class="facts">${spent(record)}</p>
+    ${activity ? html`<${Done} activity=${activity} />` : null}
+    ${error ? html`<p class="error">${error}</p>` : null}
+    ${checks.length ? html`<ul class="checks">${checks.map((check, number) => html`
+      <${Check} key=${number} check=${check} visit=${brief ? null : (next) => visit?.({ arm: record.arm, check: number, number: next })} />`)}</ul>` : null}
+    ${brief ? null : html`
+      <${AnswerFiles} record=${record} raw=${raw} />
+      ${output == null ? null : html`<section class="answer"><h4>${activity ? "Final answer" : "Answer"}
+        <${Copy} text=${output} label="Copy answer" /></h4>
+        ${raw ? html`<${Marked} record=${record} label="Answer" />` : html`<${Markdown} record=${record} label="Answer" />`}</section>`}
+      <${Transcript} record=${record} />`}
+  </section>`;
+}
+
+function spent(record) {
+  const { input_tokens: input, output_tokens: output, cached_tokens: cached, score } = record;
+  const passed = record.checks.filter((check) => check.passed).length;
+  return [
+    input != null && `${format.whole(input)} tokens in`,
+    cached && `${format.whole(cached)} of them cached`,
+    output != null && `${format.whole(output)} out`,
+    record.seconds != null && format.seconds(record.seconds),
+    record.cost && format.dollars(record.cost),
+    score > 0 && score < 1 && `${passed} of ${counted(record.checks.length, "check")} (score ${score.toFixed(2)})`,
+    record.stored && "from cache",
+  ].filter(Boolean).join(" · ");
+}
+
+function Done({ activity }) {
+  const { turns, tool_calls: calls, activated, opened, read, scripts, findings } = activity;
+  const named = (verb, names) => names.length && `${verb} ${names.slice(0, 20).join(", ")}`;
+  const facts = [
+    counted(turns, "turn"), counted(calls, "tool call"),
+    activated == null ? null : activated ? "opened the skill" : "did not open the skill",
+    !activated && named("opened", opened), named("read", read), named("ran", scripts),
+  ].filter(Boolean);
+  return html`<p class="facts">${facts.join(" · ")}</p>
+    ${findings.slice(0, 20).map((finding) => html`<p class="note" key=${finding}>${finding}</p>`)}`;
+}
+
+function Check({ check, visit }) {
+  const [next, setNext] = useState(0);
+  const places = check.found.length + check.unwanted.length;
+  const kind = check.passed ? "good" : check.required ? "bad" : "warn";
+  const go_ = () => {
+    visit(next % places);
+    setNext(next + 1);
+  };
+  return html`<li class=${kind}><b aria-hidden="true">${check.passed ? "✔" : check.required ? "✘" : "○"}</b>
+    <span><span class="hidden">${check.passed ? "passed" : check.required ? "failed" : "missed, not required"}: </span>
+      <code>${check.check}</code> ${check.reason}
+      ${places && visit ? html` <button type="button" class="place ${check.unwanted.length ? "unwanted" : "found"}" onClick=${go_}>
+        ${counted(places, "place")} ↓</button>` : null}</span></li>`;
+}
+
+/** Shows one of the places that a check found; what is not in the rendered text is in the raw one. */
+function goToPlace(box, { arm, check, number }, show) {
+  const card = [...box.querySelectorAll(".card")].find((one) => one.dataset.arm === arm);
+  const places = [...card.querySelectorAll(`.answer mark[data-starts~="${check}"]`)];
+  const mark = places[number % Math.max(1, places.length)];
+  mark?.scrollIntoView({ block: "center" });
+  mark?.focus({ preventScroll: true });
+  if (!mark && show !== "raw") go({ show: "raw" });
+}
+
+function ArmsDiff({ test, arms, runNumber, chosen }) {
+  const others = arms.filter((arm) => arm !== "skill");
+  const from = others.includes(chosen) ? chosen : others.includes("previous") ? "previous" : others[0];
+  const to = arms.includes("skill") ? "skill" : arms.at(-1);
+  const [before, after] = [from, to].map((arm) => recordOf(test, arm, runNumber));
+  return html`${others.length > 1 ? html`<div class="controls"><${Choice} label="Compare with" selected=${from}
+      options=${others.map((arm) => [arm, armName(arm, test.skill)])} choose=${(arm) => go({ arm })} /></div>` : null}
+    <${RecordsDiff} before=${before} after=${after} titles=${[from, to].map((arm) => armName(arm, test.skill))} />`;
+}
+
+function EarlierDiff({ test, runNumber }) {
+  const { kind, was, now, shown, records } = test.change;
+  const before = records.find((record) => record.arm === "skill" && record.run === runNumber) ?? null;
+  const counts = was && now && kind !== "edited" ? ` Passed ${format.count(was)} → ${format.count(now)}${shown ? "" : ", which could be chance"}.` : "";
+  return html`<p class="facts"><${Word} word=${kind} /> ${CHANGE_WORDS[kind]}.${counts}</p>
+    <${RecordsDiff} before=${before} after=${recordOf(test, "skill", runNumber)} titles=${["then", "now"]} />`;
+}
+
+const CHANGE_WORDS = {
+  broke: "Passed before, and fails now",
+  fixed: "Failed before, and passes now",
+  fell: "Passes fewer runs than before",
+  rose: "Passes more runs than before",
+  edited: "Question or checks were edited, so the results can't be compared",
+  new: "Not in the earlier run",
+  answer: "Passes as often as before; only the answer changed",
+};
+
+/** Two trials and what differs: the answers, and files by their paths. */
+function RecordsDiff({ before, after, titles }) {
+  const texts = (record) => new Map((record?.files ?? []).map((file) => [file.path, file.text ?? ""]));
+  const [old, now] = [texts(before), texts(after)];
+  const paths = [...new Set([...old.keys(), ...now.keys()])].filter((path) => old.get(path) !== now.get(path));
+  return html`<div class="arms">
+      ${[before, after].map((record, index) => html`<${TrialCard} key=${index} record=${record} title=${titles[index]} brief=${true} />`)}</div>
+    <section class="card">
+      ${paths.map((path) => html`<div key=${path}><h4><code>${path}</code></h4>
+        <${TextDiff} before=${old.get(path) ?? ""} after=${now.get(path) ?? ""} /></div>`)}
+      <h4>Answer <small><del>${titles[0]}</del> <ins>${titles[1]}</ins></small></h4>
+      <${TextDiff} before=${before?.output ?? ""} after=${after?.output ?? ""} /></section>`;
 }
