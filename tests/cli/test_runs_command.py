@@ -109,10 +109,30 @@ def test_filters(
 @pytest.mark.usefixtures("project")
 def test_no_match_and_older_runs_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No run matches" in shown(capsys, "--skill", "window")
+    assert "older runs: show them with -n 2" in shown(capsys, "-n", "1")
     assert "older runs: show them with -n 4" in shown(capsys, "-n", "2")
-    assert "older runs: show them with -n 8" in shown(capsys, "-n", "4")
-    assert "older" not in shown(capsys, "-n", "5")
+    assert "older" not in shown(capsys, "-n", "3")
     assert "older" not in shown(capsys, "-n", "1", "--skill", "door")
+
+
+@pytest.mark.usefixtures("project")
+def test_runs_are_counted_and_none_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = json.loads(shown(capsys, "-n", "2", "--json"))["rows"]
+    assert [row["skill"] for row in rows] == ["gate", "gate", "door"]
+    assert "trend  83% → 0%" in shown(capsys, "-n", "2", "--plot", "--metric", "pass-rate")
+
+
+def test_of_a_run_with_many_rows_the_lowest_lifts_are_listed(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def all_but_first(_number: int, model: str, arm: str, _run: int) -> bool:
+        return arm == "skill" and model != "m0"
+
+    models = [f"m{number}" for number in range(14)]
+    keep(later(5, models=models, cases=1, passes=all_but_first), project / ".upskill/runs", BIG)
+    text = shown(capsys, "-n", "1")
+    assert [f"m{number}" for number in range(14) if f" m{number} " in text] == models[:12]
+    assert f"lowest lifts of {runs(project / '.upskill/runs')[0].short}" in text
 
 
 def test_a_damaged_run_is_skipped_and_reported(
@@ -260,13 +280,15 @@ def test_show_prints_the_whole_run_as_json(
     )
 
 
-@pytest.mark.usefixtures("project")
-def test_compare_shows_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_shows_what_changed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    after, before, _ = (run.short for run in runs(project / ".upskill/runs"))
     text = shown(capsys, "compare", "last~1", "last")
+    assert re.search(rf"^{before} .*2 skills, 1 model, 24 tests\n{after} ", text), text
+    assert re.search(rf"^model +cases +{before} +{after} +change", text, re.MULTILINE), text
     assert "gate: the same skill in both" in text
     assert re.search(r"haiku +12 +83% +0% +-83 \(.+\) +0% +worse", text), text
     assert "10 fell: case-0 (100% → 0%), case-1 " in text
-    assert "Only in A: door on haiku." in text
+    assert f"Only in {before}: door on haiku." in text
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -319,10 +341,23 @@ def test_compare_takes_files_of_other_machines(
     )
     (project / "ci.json").write_bytes(results_bytes(other))
     text = shown(capsys, "compare", "ci.json", "last")
-    assert "A  ci.json" in text
+    assert text.startswith("ci.json ")
     assert "the skill was edited" in text
-    assert "left out: 1 case only in B, 2 cases edited" in text
+    last = runs(project / ".upskill/runs")[0].short
+    assert f"left out: 1 case only in {last}, 2 cases edited" in text
     assert "the model was another and is now id-of-haiku" in text
+
+
+def test_files_of_one_name_are_told_apart(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("before", "after"):
+        (project / folder).mkdir()
+        (project / folder / "results.json").write_bytes(results_bytes(made_run(cases=12)))
+    text = shown(capsys, "compare", "before/results.json", "after/results.json")
+    names = [line.split("  ")[0] for line in text.splitlines()[:2]]
+    assert names[0].startswith("before")
+    assert names[1].startswith("after")
 
 
 def test_runs_with_nothing_in_common_are_reported(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.reports import numbers
-from pytest_upskill.reports.history_entries import Entry, history_csv
+from pytest_upskill.reports.history_rows import history_csv
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.markdown import markdown_summary
@@ -17,22 +17,13 @@ from pytest_upskill.reports.numbers import LIFT, RATE, TOKENS, Number, growth_wo
 from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.reports.terminal.trend import history_lines, plot_lines
-from pytest_upskill.results.history import packed, read_head
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.summary_row import row_of
 from pytest_upskill.trials.records import Record
 from support.agent_runs import agent_run
-from support.made import STARTED, made_run
+from support.made import STARTED, kept_rows, made_run
 
 WIDE = TerminalLook(200)
-
-
-def entries(results: RunResults, folder: Path) -> list[Entry]:
-    """The run as the history reads it back."""
-    file = folder / "run.json.gz"
-    file.write_bytes(packed(results))
-    head = read_head(file)
-    return [Entry("id", "id", head.started, head.commit, row) for row in head.summary]
 
 
 def terminal(results: RunResults, _: Path) -> str:
@@ -48,11 +39,11 @@ def page(results: RunResults, _: Path) -> str:
 
 
 def history(results: RunResults, folder: Path) -> str:
-    return "\n".join(history_lines(entries(results, folder), WIDE, STARTED))
+    return "\n".join(history_lines(kept_rows(results, folder), WIDE, STARTED))
 
 
 def trend(results: RunResults, folder: Path) -> str:
-    return trend_page(entries(results, folder), LIFT)
+    return trend_page(kept_rows(results, folder), LIFT)
 
 
 Report = Callable[[RunResults, Path], str]
@@ -89,7 +80,7 @@ def test_without_the_entry_there_is_no_such_column(report: Report, tmp_path: Pat
 
 
 def test_one_entry_adds_a_column_to_the_csv_and_a_metric(gain: Number, tmp_path: Path) -> None:
-    kept = entries(made_run(), tmp_path)
+    kept = kept_rows(made_run(), tmp_path)
     assert metrics()["gain"] is gain
     (row,) = csv.DictReader(io.StringIO(history_csv(kept, gain)))
     assert (row["normalised_gain"], row["metric"]) == (row["value"], "gain")
@@ -101,7 +92,7 @@ def test_one_entry_adds_a_column_to_the_csv_and_a_metric(gain: Number, tmp_path:
 
 def test_a_new_column_is_dropped_first(gain: Number, tmp_path: Path) -> None:
     results = made_run()
-    kept = entries(results, tmp_path)
+    kept = kept_rows(results, tmp_path)
     for width in range(60, 130):
         look = replace(WIDE, width=width)
         shown = summary_lines(results.skills, results.verdicts, look)

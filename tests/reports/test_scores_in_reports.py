@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.cli.commands.list import LastResult
 from pytest_upskill.reports.benchmark_folder import benchmark_places
-from pytest_upskill.reports.history_entries import Entry, entry_data
+from pytest_upskill.reports.history_rows import row_data
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.case_data import TextLimits, page_data
 from pytest_upskill.reports.html.case_rows import rows_of
@@ -22,10 +22,9 @@ from pytest_upskill.reports.terminal.run_lines import comparison_lines, run_line
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.reports.terminal.trend import history_lines, plot_lines
 from pytest_upskill.results.arm_comparison import SCORE_WORDS
-from pytest_upskill.results.history import packed, read_head
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
-from support.made import NOW, STARTED, checked_run, made_entry, made_row
+from support.made import NOW, STARTED, checked_run, kept_rows, made_entry, made_row
 from support.words import HELPS
 
 HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]  # of 7: no case passes in either arm
@@ -163,15 +162,8 @@ def test_the_benchmark_has_the_share_and_the_verdict_on_it() -> None:
 # The history.
 
 
-def entries(results: RunResults, folder: Path) -> list[Entry]:
-    file = folder / "run.json.gz"
-    file.write_bytes(packed(results))
-    head = read_head(file)
-    return [Entry("id", "id", head.started, head.commit, row) for row in head.summary]
-
-
 def test_the_history_keeps_both_scores(tmp_path: Path) -> None:
-    (entry,) = entries(CHECKS, tmp_path)
+    (entry,) = kept_rows(CHECKS, tmp_path)
     assert entry.row.score == "checks"
     assert entry.row.rate_lift == 0
     assert (entry.row.score_lift, entry.row.lift) == pytest.approx((31 / 42, 31 / 42))
@@ -180,7 +172,7 @@ def test_the_history_keeps_both_scores(tmp_path: Path) -> None:
     header, _, line = text.splitlines()[:3]
     cells = dict(zip(header.split(), line.replace("just now", "now").split(), strict=False))
     assert (cells["with"], cells["lift"], cells["passed"]) == ("83%", "+74", "0%")
-    assert entry_data(entry)["skill_score"] == pytest.approx(35 / 42)
+    assert row_data(entry)["skill_score"] == pytest.approx(35 / 42)
     named = metrics()
     assert named["checks"].amount(entry.row) == pytest.approx(35 / 42)
     assert named["pass-rate"].amount(entry.row) == 0
@@ -188,7 +180,7 @@ def test_the_history_keeps_both_scores(tmp_path: Path) -> None:
 
 
 def test_runs_of_both_scores_are_told_apart(tmp_path: Path) -> None:
-    both = [*entries(CHECKS, tmp_path), made_entry(1, made_row(0.5), "c0ffee")]
+    both = [*kept_rows(CHECKS, tmp_path), made_entry(1, made_row(0.5), "c0ffee")]
     lines = history_lines(both, TerminalLook(160), NOW)
     assert " +74c " in lines[2]
     assert " +50 " in lines[3]

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pytest_upskill.reports.history_entries import Entry
 from pytest_upskill.reports.html.report_page import html_report
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.terminal.layout import UNICODE_MARKS, TerminalLook
@@ -24,7 +23,7 @@ from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.results.run_file import read_run
 from pytest_upskill.results.run_notes import agent_lines, run_notes
 from support.agent_runs import agent_run
-from support.made import accepted_count
+from support.made import accepted_count, kept_rows
 
 LOOK = TerminalLook(80, UNICODE_MARKS)
 RESULT = CaseResult(5, 5, 1, 640, "0123456789ab")
@@ -94,10 +93,10 @@ def test_two_runs_of_different_versions_say_so() -> None:
 
 
 def test_the_list_of_runs_says_where_a_version_changed(tmp_path: Path) -> None:
-    entries = []
-    for number, version in enumerate(("2.1.320", "2.1.325")):
-        head = read_head(keep(run_of(version), tmp_path, 10**9))
-        started = datetime(2026, 1, 2 + number, tzinfo=UTC)
-        entries.append(Entry(f"run-{number}", f"r{number}", started, None, head.summary[0]))
-    lines = history_lines(entries, LOOK, datetime(2026, 1, 5, tzinfo=UTC))
-    assert lines[-1] == "claude was 2.1.320 in r0 and 2.1.325 in r1"
+    (before,), (after,) = (
+        kept_rows(replace(run_of(version), started=datetime(2026, 1, day, tzinfo=UTC)), tmp_path)
+        for day, version in enumerate(("2.1.320", "2.1.325"), start=2)
+    )
+    lines = history_lines([after, before], LOOK, datetime(2026, 1, 5, tzinfo=UTC))
+    where = f"in {before.run.short} and 2.1.325 in {after.run.short}"
+    assert lines[-1] == f"claude was 2.1.320 {where}"

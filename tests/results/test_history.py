@@ -30,7 +30,6 @@ from pytest_upskill.results.history import (
     packed,
     read_head,
     runs,
-    short_ids,
     worth_keeping,
 )
 from pytest_upskill.results.run_file import read_run, results_text, results_values
@@ -270,10 +269,12 @@ def test_an_unknown_or_ambiguous_id_is_an_error(text: str, problem: str) -> None
     assert problem in str(caught.value)
 
 
-def test_a_short_id_is_the_end_of_the_id_if_unique() -> None:
-    known = some_runs("20260101T000000Z-aaaaaa", "20260102T000000Z-aaaaaa", KNOWN[0].id)
-    assert list(short_ids(known).values()) == [known[0].id, known[1].id, "1a2b3c"]
-    assert all(find(known, short).id == run_id for run_id, short in short_ids(known).items())
+def test_a_short_id_is_the_end_of_the_id_if_unique(tmp_path: Path) -> None:
+    for run_id in ("20260101T000000Z-aaaaaa", "20260102T000000Z-aaaaaa", KNOWN[0].id):
+        (tmp_path / f"{run_id}.json.gz").touch()
+    kept = runs(tmp_path)
+    assert [run.short for run in kept] == ["1a2b3c", kept[1].id, kept[2].id]
+    assert all(find(kept, run.short) is run for run in kept)
 
 
 def test_the_last_results_are_the_newest_of_each_model(tmp_path: Path) -> None:

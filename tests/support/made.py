@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
 from pytest_upskill._util.git import Commit
-from pytest_upskill.reports.history_entries import Entry
 from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.summary_text import summary_lines
+from pytest_upskill.results.history import KeptRow, KeptRun, RunHead, keep, runs
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
 from pytest_upskill.results.summary_row import SummaryRow
@@ -254,10 +255,13 @@ def made_row(lift: float | None = 0.5, **more: Any) -> SummaryRow:
 
 def made_entry(
     days_ago: float, row: SummaryRow, commit: str | None = None, *, dirty: bool = False
-) -> Entry:
+) -> KeptRow:
+    """A row of a run that has no file."""
     short = f"{int(days_ago * 10):06x}"
     known = Commit(commit, dirty) if commit else None
-    return Entry(f"2026-{short}", short, NOW - timedelta(days=days_ago), known, row)
+    run = KeptRun(f"2026-{short}", Path(), short)
+    vars(run)["head"] = RunHead(1, NOW - timedelta(days=days_ago), 1.0, known, {}, (row,))
+    return KeptRow(run, row)
 
 
 ENTRIES = [
@@ -266,6 +270,13 @@ ENTRIES = [
     made_entry(3, made_row(0.5, cases=5), "abcdef123456", dirty=True),
     made_entry(30, made_row(None, baseline_rate=None, verdict=None)),
 ]
+
+
+def kept_rows(results: RunResults, folder: Path) -> list[KeptRow]:
+    """The rows of a run as the history reads them back."""
+    keep(results, folder, 10**9)
+    run = runs(folder)[0]
+    return [KeptRow(run, row) for row in run.head.summary]
 
 
 MODELS = ["haiku", "sonnet", "opus", "openai:gpt-5.4-mini", LONG_MODEL]

@@ -65,6 +65,7 @@ class KeptRun:
 
     id: str
     path: Path
+    short: str = ""  # the end of its id, if no other run has the same
 
     @cached_property
     def head(self) -> RunHead:
@@ -136,17 +137,12 @@ def runs(folder: Path) -> list[KeptRun]:
     except OSError:
         return []
     ids = [name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)]
-    return [
-        KeptRun(run_id, folder / f"{run_id}{_SUFFIX}")
-        for run_id in sorted(filter(_ID.fullmatch, ids), reverse=True)
-    ]
-
-
-def short_ids(kept: Sequence[KeptRun]) -> dict[str, str]:
-    """The shortest name of each run: the end of its id, if unique."""
-    ends = {run.id: run.id.rpartition("-")[2] for run in kept}
+    ends = {run_id: run_id.rpartition("-")[2] for run_id in filter(_ID.fullmatch, ids)}
     often = Counter(ends.values())
-    return {run_id: end if often[end] == 1 else run_id for run_id, end in ends.items()}
+    return [
+        KeptRun(run_id, folder / f"{run_id}{_SUFFIX}", end if often[end] == 1 else run_id)
+        for run_id, end in sorted(ends.items(), reverse=True)
+    ]
 
 
 def find(kept: Sequence[KeptRun], text: str) -> KeptRun:

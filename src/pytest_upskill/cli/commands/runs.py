@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..._util.files import save_file
-from ..._util.texts import counted, harmless, one_line
+from ..._util.texts import counted, first_few, harmless, one_line
 from ...errors import ResultsError, shown
 from ...options import whole
-from ...reports.history_entries import Entry, entry_data, history_csv
+from ...reports.history_rows import history_csv, row_data
 from ...reports.html import html_report
 from ...reports.html.trend_page import trend_page
 from ...reports.numbers import metrics
-from ...reports.terminal.layout import TerminalLook
+from ...reports.terminal.layout import TerminalLook, wrapped
 from ...reports.terminal.run_lines import comparison_lines, run_lines
 from ...reports.terminal.summary_text import results_lines
 from ...reports.terminal.trend import history_lines, plot_lines
 from ...reports.writers import report_paths, require_apart
-from ...results.history import KeptRun, find, runs, short_ids
+from ...results.history import KeptRow, KeptRun, find, runs
 from ...results.merging import Source, merged
 from ...results.run import RunResults
 from ...results.run_comparison import Earlier, RunComparison, compare_runs
@@ -40,7 +40,9 @@ from ..output import stdout_look
 from ..project import runs_folder
 from ..shared_steps import write_reports
 
-_ROWS: Final = 20
+_RUNS: Final = 20
+_MOST_ROWS: Final = 12  # of a run in the list
+_MOST_NAMES: Final = 5
 _NONE: Final = (
     "No runs yet. Make one: pytest --skill PATH --model NAME\n"
     "(looked for in .upskill/runs, here and in parent folders; --dir names another folder)"
@@ -76,7 +78,7 @@ def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit",
         type=whole(1).parse,
         metavar="N",
-        help=f"maximum number of lines (default: {_ROWS}, or all with --json, --html, --csv)",
+        help=f"maximum number of runs (default: {_RUNS}, or all with --json, --html, --csv)",
     )
     add_options(parser, "runs", Settings)
     single = parser.add_subparsers(
@@ -97,36 +99,40 @@ def run_runs(args: argparse.Namespace) -> tuple[str, int]:
     if not history and not args.json:
         return _NONE, 1 if args.html or args.csv else 0
     damaged: list[str] = []
-    matches = _entries(args, history, damaged)
-    limit = args.limit or (None if args.json or args.html or args.csv else _ROWS)
-    entries = list(islice(matches, limit))
-    written = _written(args, entries)
+    matches = _matching_runs(args, history, damaged)
+    limit = args.limit or (None if args.json or args.html or args.csv else _RUNS)
+    listed = list(islice(matches, limit))
+    kept_rows = [kept for rows in listed for kept in rows]
+    written = _written(args, kept_rows)
     # If a file was asked for, writing none is a failure.
-    status = 1 if (args.html or args.csv) and not entries else 0
+    status = 1 if (args.html or args.csv) and not listed else 0
     if args.json:
-        data = {"schema": 1, "rows": [entry_data(entry) for entry in entries], "damaged": damaged}
+        data = {"schema": 1, "rows": [row_data(kept) for kept in kept_rows], "damaged": damaged}
         return json.dumps(data, indent=2), status
-    lines = written if written and not args.plot else [*written, *_entry_lines(args, entries, look)]
+    lines = written if written and not args.plot else [*written, *_run_lines(args, listed, look)]
     if next(matches, None):
-        lines += ["", f"There are older runs: show them with -n {2 * len(entries)}."]
+        lines += ["", f"There are older runs: show them with -n {2 * len(listed)}."]
     return "\n".join([*lines, *(f"skipped, damaged: {line}" for line in damaged)]), status
 
 
-def _entries(
+def _matching_runs(
     args: argparse.Namespace, history: Sequence[KeptRun], damaged: list[str]
-) -> Iterator[Entry]:
-    """Newest first; each run is read when it is reached."""
-    short = short_ids(history)
-    for kept_run in history:
+) -> Iterator[list[KeptRow]]:
+    """The wanted rows of each run that has any, newest first; a run is read when it is reached."""
+    for run in history:
         try:
-            head = kept_run.head
+            summary = run.head.summary
         except ResultsError as error:
             damaged.append(one_line(f"{error.where}: {error.problem}", 200))
             continue
-        for row in head.summary:
-            names = (row.label, row.model)
-            if _is_wanted([row.skill], args.skill) and _is_wanted(names, args.model):
-                yield Entry(kept_run.id, short[kept_run.id], head.started, head.commit, row)
+        rows = [
+            KeptRow(run, row)
+            for row in summary
+            if _is_wanted([row.skill], args.skill)
+            and _is_wanted((row.label, row.model), args.model)
+        ]
+        if rows:
+            yield rows
 
 
 def _is_wanted(names: Sequence[str], patterns: Sequence[str] | None) -> bool:
@@ -137,29 +143,45 @@ def _is_wanted(names: Sequence[str], patterns: Sequence[str] | None) -> bool:
     )
 
 
-def _written(args: argparse.Namespace, entries: Sequence[Entry]) -> list[str]:
+def _written(args: argparse.Namespace, kept_rows: Sequence[KeptRow]) -> list[str]:
     """Write the requested files; return a line for each."""
-    metric, size = metrics()[args.metric], counted(len(entries), "line")
+    metric, size = metrics()[args.metric], counted(len(kept_rows), "line")
     lines = []
-    if args.html and entries:
-        save_file(args.html, trend_page(entries, metric))
+    if args.html and kept_rows:
+        save_file(args.html, trend_page(kept_rows, metric))
         lines.append(f"{shown(args.html)}: {metric.title}, {size}")
-    if args.csv and entries:
-        save_file(args.csv, history_csv(entries, metric))
+    if args.csv and kept_rows:
+        save_file(args.csv, history_csv(kept_rows, metric))
         lines.append(f"{shown(args.csv)}: {size}")
     return lines
 
 
-def _entry_lines(
-    args: argparse.Namespace, entries: Sequence[Entry], look: TerminalLook
+def _run_lines(
+    args: argparse.Namespace, listed: Sequence[Sequence[KeptRow]], look: TerminalLook
 ) -> list[str]:
-    if not entries:
+    if not listed:
         filtered = args.skill or args.model
         return [_NO_MATCH if filtered else "No kept run can be read."]
     now = datetime.now().astimezone()
     if args.plot:
-        return plot_lines(entries, metrics()[args.metric], look, now)
-    return history_lines(entries, look, now)
+        kept_rows = [kept for rows in listed for kept in rows]
+        return plot_lines(kept_rows, metrics()[args.metric], look, now)
+    folded = [rows[0].run.short for rows in listed if len(rows) > _MOST_ROWS]
+    names = first_few(folded, _MOST_NAMES)
+    note = f"Only the {_MOST_ROWS} lowest lifts of {names}: runs show ID has all rows."
+    notes = wrapped(note, look.width, rest="  ") if folded else []
+    shown_rows = [kept for rows in listed for kept in _lowest(rows)]
+    return [*history_lines(shown_rows, look, now), *([""] if notes else []), *notes]
+
+
+def _lowest(rows: Sequence[KeptRow]) -> list[KeptRow]:
+    """The rows with the lowest lifts, in the given order; all of a run that has few."""
+
+    def rank(number: int) -> tuple[bool, float]:
+        lift = rows[number].row.lift
+        return lift is None, lift or 0.0
+
+    return [rows[number] for number in sorted(sorted(range(len(rows)), key=rank)[:_MOST_ROWS])]
 
 
 def _add_show(commands: Any) -> None:
@@ -182,24 +204,22 @@ def _add_show(commands: Any) -> None:
 def _show(
     args: argparse.Namespace, history: Sequence[KeptRun], look: TerminalLook
 ) -> tuple[str, int]:
-    name, file = _file_of(args.id, history)
-    results = read_run(file)
+    run = _run_of(args.id, history)
+    results = read_run(run.path)
     if args.json:
         # Answers may contain terminal controls; ASCII escapes them.
-        return json.dumps(json.loads(unpacked(file)), indent=1), 0
-    return "\n".join(run_lines(name, results, look)), 0
+        return json.dumps(json.loads(unpacked(run.path)), indent=1), 0
+    return "\n".join(run_lines(run.id, results, look)), 0
 
 
-def _file_of(text: str, history: Sequence[KeptRun]) -> tuple[str, Path]:
-    """The name and file of a run, in the history or anywhere."""
-    path = Path(text)
+def _run_of(text: str, history: Sequence[KeptRun]) -> KeptRun:
+    """A run of the history, or a file anywhere, named as it was given."""
     try:
-        run = find(history, text)
+        return find(history, text)
     except ResultsError:
-        if path.is_file():
-            return path.name, path
+        if (path := Path(text)).is_file():
+            return KeptRun(text, path, text)
         raise
-    return run.id, run.path
 
 
 def _add_compare(commands: Any) -> None:
@@ -235,20 +255,19 @@ def _add_compare(commands: Any) -> None:
 def _compare(
     args: argparse.Namespace, history: Sequence[KeptRun], look: TerminalLook
 ) -> tuple[str, int]:
-    names, files = zip(
-        *(_file_of(text, history) for text in (args.before, args.after)), strict=True
-    )
-    before, after = (read_run(file) for file in files)
+    both = [_run_of(text, history) for text in (args.before, args.after)]
+    names = [run.id for run in both]
+    before, after = (read_run(run.path) for run in both)
     comparison = compare_runs(before, after)
     reasons = comparison.reasons if args.fail_if_worse else []
     written = []
     if args.html:
-        require_apart({"html": args.html}, [("an input", file) for file in files])
+        require_apart({"html": args.html}, [("an input", run.path) for run in both])
         save_file(args.html, html_report(after, run_notes(after), Earlier(names[0], before)))
         written = ["", f"{shown(args.html)}: {names[1]} compared with {names[0]}"]
     if args.json:
         return _comparison_json(names, comparison), 1 if reasons else 0
-    compared = list(zip(names, (before, after), strict=True))
+    compared = list(zip([run.short for run in both], (before, after), strict=True))
     lines = [*comparison_lines(compared, comparison, look), *written]
     failed = [look.paint(f"Failed: {one_line(reason, 300)}.", red=True) for reason in reasons]
     return "\n".join([*lines, *([""] if failed else []), *failed]), 1 if failed else 0

@@ -9,7 +9,8 @@ from typing import Final
 
 from ..._util.texts import harmless
 from ...results.arm_comparison import unit_of
-from ..history_entries import Entry, by_pair
+from ...results.history import KeptRow
+from ..history_rows import by_pair, short_commit
 from ..numbers import LIFT, Number, shown_numbers
 from .markup import Header, resource, shell, table, ticks
 
@@ -25,7 +26,7 @@ _BOTTOM: Final = 84
 _MOST_LABELS: Final = 24
 
 
-def trend_page(entries: Sequence[Entry], metric: Number) -> str:
+def trend_page(entries: Sequence[KeptRow], metric: Number) -> str:
     """A section for each skill: a drawing, then its runs as a table, newest first."""
     title = f"Skills: {metric.title}"
     parts = [f"<main><h1>{escape(title)}</h1>"]
@@ -42,7 +43,7 @@ def trend_page(entries: Sequence[Entry], metric: Number) -> str:
     )
 
 
-def _section(skill: str, entries: Sequence[Entry], metric: Number) -> str:
+def _section(skill: str, entries: Sequence[KeptRow], metric: Number) -> str:
     name = harmless(skill)
     models = [model for _, model in by_pair(entries)]
     legend = "".join(
@@ -66,21 +67,21 @@ def _section(skill: str, entries: Sequence[Entry], metric: Number) -> str:
     )
 
 
-def _table(skill: str, entries: Sequence[Entry]) -> str:
+def _table(skill: str, entries: Sequence[KeptRow]) -> str:
     numbers = shown_numbers([entry.row for entry in entries], details=False)
     headers: list[Header] = [(name, "") for name in ("run", "when (UTC)", "commit", "model")]
     headers += [("cases", "num"), *((number.header, "num") for number in numbers), ("verdict", "")]
-    newest = sorted(entries, key=lambda entry: (entry.started, entry.id), reverse=True)
+    newest = sorted(entries, key=lambda entry: (entry.run.head.started, entry.run.id), reverse=True)
     rows = [(run, cells) for run, *cells in (_cells(entry, numbers) for entry in newest)]
     return table("numbers", f"Runs of {skill}", headers, rows)
 
 
-def _cells(entry: Entry, numbers: Sequence[Number]) -> list[str]:
+def _cells(entry: KeptRow, numbers: Sequence[Number]) -> list[str]:
     row = entry.row
     return [
-        f"<code>{escape(entry.short)}</code>",
-        f"{entry.started.astimezone(UTC):%Y-%m-%d %H:%M}",
-        f"<code>{escape(entry.commit_text)}</code>",
+        f"<code>{escape(entry.run.short)}</code>",
+        f"{entry.run.head.started.astimezone(UTC):%Y-%m-%d %H:%M}",
+        f"<code>{escape(short_commit(entry.run.head.commit))}</code>",
         escape(harmless(row.label)),
         f"{row.cases} of {row.all_cases}" if row.subset else str(row.cases),
         *(escape(_cell(number, entry)) for number in numbers),
@@ -88,7 +89,7 @@ def _cells(entry: Entry, numbers: Sequence[Number]) -> list[str]:
     ]
 
 
-def _cell(number: Number, entry: Entry) -> str:
+def _cell(number: Number, entry: KeptRow) -> str:
     bounds = number.bounds_text(entry.row) if number.interval_priority else None
     text = number.skill_text(entry.row) or _UNKNOWN
     text += unit_of(entry.row.score) if number is LIFT else ""
@@ -106,23 +107,23 @@ class _Scale:
     low: float
     high: float
 
-    def x(self, entry: Entry) -> float:
-        return round(_LEFT + _ROOM * (self.runs[entry.id] + 0.5) / len(self.runs), 1)
+    def x(self, entry: KeptRow) -> float:
+        return round(_LEFT + _ROOM * (self.runs[entry.run.id] + 0.5) / len(self.runs), 1)
 
     def y(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
         return round(_HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _TOP), 1)
 
 
-def _drawing(entries: Sequence[Entry], metric: Number, title: str) -> str:
+def _drawing(entries: Sequence[KeptRow], metric: Number, title: str) -> str:
     """The drawing of one skill; empty if the metric is not known of any run."""
     lines = {model: runs for (_, model), runs in by_pair(entries).items()}
     values = [value for entry in entries if (value := metric.amount(entry.row)) is not None]
     if not values:
         return ""
     bounds = [bound for entry in entries for bound in metric.bounds_of(entry.row) or ()]
-    order = sorted(entries, key=lambda entry: (entry.started, entry.id))
-    ids = list(dict.fromkeys(entry.id for entry in order))
+    order = sorted(entries, key=lambda entry: (entry.run.head.started, entry.run.id))
+    ids = list(dict.fromkeys(entry.run.id for entry in order))
     low, high = min(0.0, *values, *bounds), max(metric.unit.top or 0.0, *values, *bounds)
     scale = _Scale({run: number for number, run in enumerate(ids)}, low, high or 1.0)
     parts = [*_axis(scale, metric), *_labels(order, scale)]
@@ -148,23 +149,24 @@ def _axis(scale: _Scale, metric: Number) -> list[str]:
     return parts
 
 
-def _labels(entries: Sequence[Entry], scale: _Scale) -> list[str]:
+def _labels(entries: Sequence[KeptRow], scale: _Scale) -> list[str]:
     """Commits below the axis; if there are many, not all of them."""
     every = -(-len(scale.runs) // _MOST_LABELS)
-    once = {entry.id: entry for entry in entries}
+    once = {entry.run.id: entry for entry in entries}
     parts = []
     for number, entry in enumerate(once.values()):
         if number % every == 0:
             x, y = scale.x(entry), _HEIGHT - _BOTTOM + 16
-            time_text = f"{entry.started.astimezone(UTC):%m-%d %H:%M}"
-            text = escape(entry.commit_text if entry.commit else time_text)
+            head = entry.run.head
+            time_text = f"{head.started.astimezone(UTC):%m-%d %H:%M}"
+            text = escape(short_commit(head.commit) if head.commit else time_text)
             turn = f"rotate(-50 {x} {y})"
             parts.append(f'<text class="label" x="{x}" y="{y}" transform="{turn}">{text}</text>')
     return parts
 
 
 def _line(
-    entries: Sequence[Entry], metric: Number, scale: _Scale, number: int, aside: float
+    entries: Sequence[KeptRow], metric: Number, scale: _Scale, number: int, aside: float
 ) -> list[str]:
     points = [(e, value) for e in entries if (value := metric.amount(e.row)) is not None]
     places = [(round(scale.x(e) + aside, 1), scale.y(value)) for e, value in points]
@@ -176,7 +178,8 @@ def _line(
         if bounds := metric.bounds_of(entry.row):
             low, high = map(scale.y, bounds)
             parts.append(f'<line class="interval" x1="{x}" x2="{x}" y1="{low}" y2="{high}"/>')
-        title = f"{harmless(entry.row.label)}, {entry.commit_text}, {entry.short}: "
+        commit = short_commit(entry.run.head.commit)
+        title = f"{harmless(entry.row.label)}, {commit}, {entry.run.short}: "
         title += metric.unit.text(value)
         title += f" ({metric.bounds_text(entry.row)})" if bounds else ""
         title += f", {entry.row.cases} of {entry.row.all_cases} cases" if entry.row.subset else ""

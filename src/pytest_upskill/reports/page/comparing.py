@@ -5,8 +5,9 @@ from typing import Any
 
 from ..._util.json_forms import json_values
 from ...results.contrasts import Study
+from ...results.history import KeptRow
 from ...results.run_comparison import ChangedCase, Changes
-from ..history_entries import Entry, entry_data
+from ..history_rows import row_data
 from ..numbers import Number
 from ..study_tables import arm_table, contrast_table, facts_of, legend_of
 
@@ -48,11 +49,11 @@ def study_values(study: Study) -> dict[str, Any]:
     }
 
 
-def trend_values(entries: Sequence[Entry], metric: Number) -> dict[str, Any]:
+def trend_values(kept_rows: Sequence[KeptRow], metric: Number) -> dict[str, Any]:
     return {
         "trend": {
             "metric": metric.name,
             "title": metric.title,
-            "entries": [entry_data(entry) for entry in entries],
+            "entries": [row_data(kept) for kept in kept_rows],
         }
     }

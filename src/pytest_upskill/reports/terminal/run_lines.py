@@ -14,7 +14,7 @@ from ...results.run_notes import agent_lines, run_notes
 from ...stats import Change
 from ...trials.plan import PlannedCase
 from ...trials.subject import SkillOnSubject
-from ..history_entries import short_commit
+from ..history_rows import short_commit
 from ..numbers import growth
 from .layout import TerminalLook, cut, distinct_names, wrapped
 from .summary_text import results_lines
@@ -22,6 +22,7 @@ from .tables import Cell, Column, Table, fitted
 
 _MOST_CASES: Final = 50
 _MOST_NAMES: Final = 10
+_LONGEST_NAME: Final = 16  # of a run
 _NAMES: Final = (40, 32, 24, 20, 16, 12, 8)  # lengths of names, tried from the longest
 _STOPPED: Final = "interrupted: "
 _STYLES: Final = {"better": {"green": True}, "worse": {"red": True}}
@@ -99,10 +100,15 @@ def _test(test: PlannedCase) -> str:
 def comparison_lines(
     both: Sequence[tuple[str, RunResults]], comparison: RunComparison, look: TerminalLook
 ) -> list[str]:
-    """The two runs, then for each skill a table and the cases that changed."""
+    """The two runs, then for each skill a table and the cases that changed.
+
+    Both are named everywhere; where they have one name, it is the same run twice.
+    """
+    short = distinct_names(dict.fromkeys(name for name, _ in both), _LONGEST_NAME, look.marks.cut)
+    names = [short[name] for name, _ in both]
     rows = [
-        [letter, one_line(name, 40), _moment(run)[:-3], short_commit(run.commit)]
-        for letter, (name, run) in zip("AB", both, strict=True)
+        [name, _moment(run)[:-3], short_commit(run.commit), _size(run)]
+        for name, (_, run) in zip(names, both, strict=True)
     ]
     head = Table([Column()] * 4, [[Cell(text) for text in row] for row in rows])
     lines = [cut(line, look.width, look.marks.cut) for line in head.body(look.paint)]
@@ -110,31 +116,45 @@ def comparison_lines(
         lines += ["", f"Nothing to compare: {NOTHING_SHARED}."]
     for skill in dict.fromkeys(pair.skill for pair in comparison.pairs):
         pairs = [pair for pair in comparison.pairs if pair.skill == skill]
-        lines += ["", *_skill(skill, pairs, look)]
+        lines += ["", *_skill(skill, pairs, names, look)]
     if comparison.differences:
         lines += ["", "Not the same in both:", *_indented(comparison.differences, look)]
-    for letter, only in (("A", comparison.only_before), ("B", comparison.only_after)):
-        text = f"Only in {letter}: {_pairs(only)}."
+    for name, only in zip(names, (comparison.only_before, comparison.only_after), strict=True):
+        text = f"Only in {name}: {_pairs(only)}."
         lines += ["", *wrapped(text, look.width, rest="  ")] if only else []
     return lines
 
 
-def _skill(skill: str, pairs: Sequence[PairComparison], look: TerminalLook) -> list[str]:
+def _size(run: RunResults) -> str:
+    """``2 skills, 3 models, 36 tests``."""
+    parts = (
+        (run.skills, "skill"),
+        ({test.label for test in run.tests}, "model"),
+        (run.tests, "test"),
+    )
+    return ", ".join(counted(len(values), noun) for values, noun in parts)
+
+
+def _skill(
+    skill: str, pairs: Sequence[PairComparison], names: Sequence[str], look: TerminalLook
+) -> list[str]:
     same = "the same skill in both" if pairs[0].same_skill else "the skill was edited"
-    table = fitted((_table(pairs, longest, look) for longest in _NAMES), look.width)
+    table = fitted((_table(pairs, names, longest, look) for longest in _NAMES), look.width)
     title = f"{look.paint(one_line(skill, 60), bold=True)}: {same}"
     title += f", {SCORE_WORDS[pairs[0].score]}" if pairs[0].score != "pass" else ""
     header, rule, *body = table.lines(look)
     lines = [title, "", header, rule[: look.width], *body]
     for pair in pairs:
-        notes = _indented(_notes(pair, look), look)
+        notes = _indented(_notes(pair, names, look), look)
         lines += ["", f"{one_line(pair.title, 80)}:", *notes] if notes else []
     return lines
 
 
-def _table(pairs: Sequence[PairComparison], longest: int, look: TerminalLook) -> Table:
+def _table(
+    pairs: Sequence[PairComparison], names: Sequence[str], longest: int, look: TerminalLook
+) -> Table:
     models = distinct_names([pair.title for pair in pairs], longest, look.marks.cut)
-    numbers = [Column(header, right=True) for header in ("cases", "A", "B", "change", "tokens")]
+    numbers = [Column(header, right=True) for header in ("cases", *names, "change", "tokens")]
     rows = [[Cell(models[pair.title]), *_cells(pair, look)] for pair in pairs]
     return Table([Column("model"), *numbers, Column()], rows)
 
@@ -159,13 +179,13 @@ def _token_change(change: Change | None, look: TerminalLook) -> str:
     return growth(change.change, look.marks.times) if round(100 * change.change) else "0%"
 
 
-def _notes(pair: PairComparison, look: TerminalLook) -> Iterator[str]:
+def _notes(pair: PairComparison, names: Sequence[str], look: TerminalLook) -> Iterator[str]:
     if pair.change and pair.change.worse:
         yield f"worse: {pair.change.worse}"
     for word, cases in (("fell", pair.fell), ("rose", pair.rose)):
         if cases:
             yield f"{len(cases)} {word}: {_changes(cases, look)}"
-    if reasons := _left_out(pair):
+    if reasons := _left_out(pair, names):
         yield f"left out: {reasons}"
     if pair.change and (other_lift := pair.change.other_words):
         yield other_lift
@@ -181,11 +201,11 @@ def _changes(cases: Sequence[CaseChange], look: TerminalLook) -> str:
     return first_few(texts, _MOST_NAMES)
 
 
-def _left_out(pair: PairComparison) -> str:
+def _left_out(pair: PairComparison, names: Sequence[str]) -> str:
     counts = pair.left_out
     numbers = {
-        "only in A": counts.only_before,
-        "only in B": counts.only_after,
+        f"only in {names[0]}": counts.only_before,
+        f"only in {names[1]}": counts.only_after,
         "edited in between": counts.edited,
         "not answered in both": counts.unanswered,
     }

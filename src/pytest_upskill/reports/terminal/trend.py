@@ -7,7 +7,8 @@ from typing import Final
 
 from ..._util.texts import one_line
 from ...results.arm_comparison import SCORE_WORDS, unit_of
-from ..history_entries import Entry, by_pair
+from ...results.history import KeptRow
+from ..history_rows import by_pair, short_commit
 from ..numbers import LIFT, Number, shown_numbers
 from .layout import Marks, TerminalLook, distinct_names
 from .number_tables import lift_style, word_style
@@ -22,72 +23,75 @@ _LAYOUTS: Final = ((40, 65), (28, 70), (20, 70), (12, KEEP), (8, KEEP))
 _BARS: Final = (30, 20, 16, 12, 8, 4)  # lengths, tried from the longest
 
 
-def history_lines(entries: Sequence[Entry], look: TerminalLook, now: datetime) -> list[str]:
-    """A line for each entry; what the entries of a run share is shown once."""
-    table = fitted((_table(entries, *layout, look, now) for layout in _LAYOUTS), look.width)
-    scores = {entry.row.score for entry in entries}
+def history_lines(kept_rows: Sequence[KeptRow], look: TerminalLook, now: datetime) -> list[str]:
+    """A line for each row; what the rows of a run share is shown once."""
+    table = fitted((_table(kept_rows, *layout, look, now) for layout in _LAYOUTS), look.width)
+    scores = {kept.row.score for kept in kept_rows}
     notes = [_BY_CHECKS if len(scores) == 1 else _SOME_BY_CHECKS] if "checks" in scores else []
-    notes += _version_notes(entries)
+    notes += _version_notes(kept_rows)
     return [*table.lines(look), *([""] if notes else []), *notes]
 
 
-def _version_notes(entries: Sequence[Entry]) -> list[str]:
+def _version_notes(kept_rows: Sequence[KeptRow]) -> list[str]:
     """Where the version of an agent changed from one run to the next."""
     notes = dict[str, None]()
-    for runs in by_pair(entries).values():
-        for before, after in pairwise(entry for entry in runs if entry.row.agent_version):
+    for runs in by_pair(kept_rows).values():
+        for before, after in pairwise(kept for kept in runs if kept.row.agent_version):
             old, new = (one_line(run.row.agent_version or "", 60) for run in (before, after))
             if old != new:
                 agent = one_line(after.row.agent, 60)
-                notes[f"{agent} was {old} in {before.short} and {new} in {after.short}"] = None
+                notes[f"{agent} was {old} in {before.run.short} and {new} in {after.run.short}"] = (
+                    None
+                )
     return list(notes)
 
 
 def _table(
-    entries: Sequence[Entry], longest: int, drop_below: int, look: TerminalLook, now: datetime
+    kept_rows: Sequence[KeptRow], longest: int, drop_below: int, look: TerminalLook, now: datetime
 ) -> Table:
-    numbers = shown_numbers([entry.row for entry in entries], details=False)
-    skills = distinct_names({entry.row.skill: 0 for entry in entries}, longest, look.marks.cut)
-    models = distinct_names({entry.row.label: 0 for entry in entries}, longest, look.marks.cut)
-    some_cases = any(entry.row.subset for entry in entries)
+    numbers = shown_numbers([kept.row for kept in kept_rows], details=False)
+    skills = distinct_names({kept.row.skill: 0 for kept in kept_rows}, longest, look.marks.cut)
+    models = distinct_names({kept.row.label: 0 for kept in kept_rows}, longest, look.marks.cut)
+    has_commits = any(kept.run.head.commit for kept in kept_rows)
+    some_cases = any(kept.row.subset for kept in kept_rows)
     columns = [
         Column("run"),
         Column("when", priority=65),
-        *([Column("commit", priority=55)] if any(entry.commit for entry in entries) else []),
+        *([Column("commit", priority=55)] if has_commits else []),
         Column("skill"),
         Column("model"),
         Column("cases", True, KEEP if some_cases else 34),
         *(Column(number.header, True, number.priority) for number in numbers),
-        *([Column("verdict", priority=70)] if any(entry.row.verdict for entry in entries) else []),
+        *([Column("verdict", priority=70)] if any(kept.row.verdict for kept in kept_rows) else []),
     ]
-    mixed = len({entry.row.score for entry in entries}) > 1
+    mixed = len({kept.row.score for kept in kept_rows}) > 1
     rows, before = [], None
-    for entry in entries:
-        row = entry.row
+    for kept in kept_rows:
+        row = kept.row
         cells = {
-            "run": Cell(entry.short),
-            "when": Cell(ago(entry.started, now)),
-            "commit": Cell(entry.commit_text),
+            "run": Cell(kept.run.short),
+            "when": Cell(ago(kept.run.head.started, now)),
+            "commit": Cell(short_commit(kept.run.head.commit)),
             "skill": Cell(skills[row.skill]),
             "model": Cell(models[row.label]),
             "cases": Cell(f"{row.cases}/{row.all_cases}" if row.subset else str(row.cases)),
-            "verdict": Cell(_word(entry), word_style(row.verdict)),
+            "verdict": Cell(_word(kept), word_style(row.verdict)),
         }
-        cells |= {n.header: Cell(n.skill_text(entry.row) or "-") for n in numbers}
+        cells |= {n.header: Cell(n.skill_text(kept.row) or "-") for n in numbers}
         mark = _MARK if mixed and row.score == "checks" else ""
         cells[LIFT.header] = Cell(f"{cells[LIFT.header].text}{mark}", lift_style(row.verdict))
-        if entry.id == before:
+        if kept.run.id == before:
             cells |= dict.fromkeys(("run", "when", "commit"), Cell(""))
-        before = entry.id
+        before = kept.run.id
         rows.append([cells[column.header] for column in columns])
     return Table(columns, rows, drop_below=drop_below)
 
 
-def _word(entry: Entry) -> str:
+def _word(kept: KeptRow) -> str:
     """The verdict in at most 15 characters, so that 80 columns have room for the commit."""
-    if entry.row.interrupted and entry.row.verdict == "incomplete":
+    if kept.row.interrupted and kept.row.verdict == "incomplete":
         return "interrupted"
-    return one_line(entry.row.verdict or "-", 30).removesuffix(" to tell")
+    return one_line(kept.row.verdict or "-", 30).removesuffix(" to tell")
 
 
 def ago(then: datetime, now: datetime) -> str:
@@ -111,10 +115,10 @@ def moment(then: datetime, now: datetime) -> str:
 
 
 def plot_lines(
-    entries: Sequence[Entry], metric: Number, look: TerminalLook, now: datetime
+    kept_rows: Sequence[KeptRow], metric: Number, look: TerminalLook, now: datetime
 ) -> list[str]:
     """A block for each skill and model, with a bar for each run, oldest first."""
-    groups = by_pair(entries)
+    groups = by_pair(kept_rows)
     lines: list[str] = []
     for skill, pairs in groupby(sorted(groups), key=lambda pair: pair[0]):
         for _, model in pairs:
@@ -124,21 +128,23 @@ def plot_lines(
     return lines[:-1]
 
 
-def _bars(entries: Sequence[Entry], metric: Number, look: TerminalLook, now: datetime) -> list[str]:
-    values = [value for entry in entries if (value := metric.amount(entry.row)) is not None]
+def _bars(
+    kept_rows: Sequence[KeptRow], metric: Number, look: TerminalLook, now: datetime
+) -> list[str]:
+    values = [value for kept in kept_rows if (value := metric.amount(kept.row)) is not None]
     if not values:
         return ["  not known of any run"]
     top = metric.unit.top or max(values) or 1.0
     low = -top if min(values) < 0 else 0.0
     columns = [Column(right=number == 4) for number in range(6)]
     tables = (
-        Table(columns, [_bar_row(entry, metric, (low, top), bar, look, now) for entry in entries])
+        Table(columns, [_bar_row(kept, metric, (low, top), bar, look, now) for kept in kept_rows])
         for bar in _BARS
     )
     table = fitted(tables, look.width - 2)
     lines = [f"  {line}" for line in table.body(look.paint)]
     # A run of a few cases says little about all of them.
-    of_all_cases = [metric.amount(entry.row) for entry in entries if not entry.row.subset]
+    of_all_cases = [metric.amount(kept.row) for kept in kept_rows if not kept.row.subset]
     known = [value for value in of_all_cases if value is not None]
     if len(known) < 2:
         return lines
@@ -147,22 +153,22 @@ def _bars(entries: Sequence[Entry], metric: Number, look: TerminalLook, now: dat
 
 
 def _bar_row(
-    entry: Entry,
+    kept: KeptRow,
     metric: Number,
     scale: tuple[float, float],
     bar: int,
     look: TerminalLook,
     now: datetime,
 ) -> list[Cell]:
-    row, value = entry.row, metric.amount(entry.row)
-    bounds = metric.bounds_text(entry.row)
+    row, value = kept.row, metric.amount(kept.row)
+    bounds = metric.bounds_text(kept.row)
     notes = [f"({bounds})"] if bounds else []
     notes += [unit_of(row.score).strip()] if metric is LIFT and row.score == "checks" else []
     notes += [f"{row.cases}/{row.all_cases} cases"] if row.subset else []
     texts = [
-        entry.short,
-        moment(entry.started, now),
-        entry.commit_text,
+        kept.run.short,
+        moment(kept.run.head.started, now),
+        short_commit(kept.run.head.commit),
         "" if value is None else _bar(value, scale, bar, look.marks),
         "-" if value is None else metric.unit.text(value),
         " ".join(notes),
