@@ -7,8 +7,8 @@ import pytest
 
 from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.html.case_data import case_anchor
+from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.run_comparison import Earlier
 from support.axe import violations
 from support.browser import Page
 from support.made import made_run

@@ -9,9 +9,10 @@ import pytest
 
 from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.html import html_report
+from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.contrasts import points_words
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.run_comparison import Earlier, compare_runs
+from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.trials.records import Record
 from support.made import STARTED, made_run, made_triggers
 from support.pages import PAYLOADS, Elements, data_of, hostile_run, large_run, readable_run

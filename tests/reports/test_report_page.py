@@ -10,8 +10,8 @@ from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.numbers import cache_words
 from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.summary_text import skill_table
+from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.run_comparison import Earlier
 from pytest_upskill.results.verdict import signal_lines, sweet_spot
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.records import Grade

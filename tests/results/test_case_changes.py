@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from pytest_upskill.results.case_changes import Changes, Earlier, changes
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.run_comparison import Changes, Earlier, changes
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import Count, Group
-from support.made import STARTED, made_run, made_triggers, pair_of
+from support.made import STARTED, checked_run, made_run, made_triggers, pair_of
 
 SAME = ("case-0", "case-1", "case-2", "case-3")
 
@@ -74,6 +74,27 @@ def test_another_answer_or_another_file_is_a_change_too() -> None:
         "case-1": "answer",
         "case-2": "answer",
     }
+
+
+def test_answers_are_compared_in_the_runs_that_both_have() -> None:
+    assert kinds(compared(run({}, runs=2), run({}, runs=3))) == {}
+    after = run({}, runs=3)
+    records = [replace(r, output="Hm.") if r.run == 3 else r for r in after.records]
+    assert kinds(compared(run({}, runs=2), replace(after, records=tuple(records)))) == {}
+
+
+def test_other_checks_are_more_than_another_answer() -> None:
+    before, after = checked_run([(0, 3), (0, 3)]), checked_run([(0, 3), (0, 5)])
+    changed = compared(before, after)
+    assert kinds(changed) == {"case-1": "checks"}
+    (change,) = changed.cases.values()
+    assert change.scores == (3 / 7, 5 / 7)
+
+
+def test_the_words_of_an_agent_that_opens_the_same_are_no_change() -> None:
+    before = made_triggers()
+    records = [replace(record, output="Hm.") for record in before.records]
+    assert kinds(compared(before, replace(before, records=tuple(records)))) == {}
 
 
 def test_an_edited_case_is_not_compared() -> None:

@@ -24,8 +24,8 @@ from ..reports.junit_properties import (
 from ..reports.writers import Writer, report_paths
 from ..results import history
 from ..results.accepted import RESULTS_NAME
+from ..results.case_changes import Earlier
 from ..results.run import RunResults
-from ..results.run_comparison import Earlier
 from ..settings import Score, Settings
 from ..skills.trigger_loading import trigger_files
 from ..trials.records import RECORDS_PROPERTY, dump_records

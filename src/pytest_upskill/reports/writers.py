@@ -15,8 +15,8 @@ from typing import Final
 from .._util.files import is_stream, reason_of, replace_file, resolved
 from .._util.texts import one_line
 from ..errors import InputError, Setting, SettingsError, shown
+from ..results.case_changes import Earlier
 from ..results.run import RunResults
-from ..results.run_comparison import Earlier
 from ..results.run_file import results_bytes
 from ..skills.folder import SKILL_NAMES
 from .benchmark_folder import benchmark_places

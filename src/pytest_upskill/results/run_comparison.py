@@ -4,12 +4,13 @@ Cases are paired, and only answers with the skill count. Triggers are compared l
 that should open the skill apart from those that should not.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import fmean
-from typing import Final, Literal
+from typing import Annotated, Any, Final
+
+from pydantic import PlainSerializer, computed_field
 
 from .._util.texts import counted, one_line, percent
 from ..options import DAY
@@ -17,18 +18,42 @@ from ..settings import Score
 from ..skills.case import OPENS, STAYS_CLOSED
 from ..stats import LEVEL, ROUNDING, CasePasses, fell_together, plan_level
 from ..trials.arm import EARLIER
-from ..trials.plan import Count, Group, PlannedCase
+from ..trials.plan import Count
 from ..trials.records import Record
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .arm_comparison import Comparison, compare_arms, compare_versions
-from .regressions import reaches
-from .run import RunResults, incomplete, triggers_as_cases
+from .run import RunResults, triggers_as_cases
 from .summary import Summary
 
 NOTHING_SHARED: Final = "the runs share no tests of a skill on the same model"
 _TAGS: Final = ("", OPENS, STAYS_CLOSED)  # of cases, and of both kinds of triggers
-Place = tuple[SkillOnSubject, str]  # and the id of a case
 _Key = tuple[SkillOnSubject, str]  # and a tag
+_Case = tuple[SkillOnSubject, str]  # and its id
+
+
+def _change_values(change: Comparison | None) -> dict[str, Any] | None:
+    if change is None:
+        return None
+    lift, versions = change.lift, change.versions
+    return {
+        "points": lift.lift,
+        "low": lift.low,
+        "high": lift.high,
+        "p_value": lift.p_value,
+        "verdict": change.word,
+        "worse": versions and versions.worse_cases,
+        "better": versions and versions.better_cases,
+        "score": change.score,
+    }
+
+
+ChangeValue = Annotated[
+    Comparison | None, PlainSerializer(_change_values, return_type=dict[str, Any] | None)
+]
+_Pair = Annotated[
+    SkillOnSubject,
+    PlainSerializer(lambda pair: (pair.skill, pair.subject.label), return_type=tuple[str, str]),
+]
 
 
 @dataclass(frozen=True)
@@ -60,7 +85,7 @@ class PairComparison(WithPair):
     score: Score  # of the later run
     before: float | None  # score over these cases; None without any
     after: float | None
-    change: Comparison | None
+    change: ChangeValue
     fell: tuple[CaseChange, ...]
     rose: tuple[CaseChange, ...]
     left_out: UnpairedCases
@@ -73,6 +98,14 @@ class PairComparison(WithPair):
     fallen_baseline: tuple[float, float] | None = None  # its rates: the model got worse, too
     tag: str = ""  # of its triggers; empty if it is of cases
 
+    @computed_field
+    @property
+    def tokens(self) -> dict[str, float | None] | None:
+        """How much more of them an answer takes, as a share."""
+        tokens = self.change and self.change.tokens
+        return tokens._asdict() if tokens else None
+
+    @computed_field
     @property
     def title(self) -> str:
         """The agent and model, and what is compared."""
@@ -90,6 +123,7 @@ class PairComparison(WithPair):
         before, after = map(percent, self.fallen_baseline)
         return f"the model got worse without the skill, too (baseline {before} → {after})"
 
+    @computed_field
     @property
     def differences(self) -> list[str]:
         """What else is not the same, so that a change may come from it."""
@@ -112,8 +146,8 @@ class PairComparison(WithPair):
 @dataclass(frozen=True)
 class RunComparison:
     pairs: tuple[PairComparison, ...]
-    only_before: tuple[SkillOnSubject, ...]  # skills and models in only one of the runs
-    only_after: tuple[SkillOnSubject, ...]
+    only_before: tuple[_Pair, ...]  # skills and models in only one of the runs
+    only_after: tuple[_Pair, ...]
     differences: tuple[str, ...] = ()  # of the runs, besides those of pairs
 
     @property
@@ -235,10 +269,17 @@ def _fallen_baselines(
     }
 
 
-def _baselines(run: RunResults) -> dict[Place, Count]:
+def _baselines(run: RunResults) -> dict[_Case, Count]:
     """The passes of each case without the skill."""
-    counts = ((place, _count(records, "baseline")) for place, records in run.by_test.items())
+    counts = ((place, passes_of(records, "baseline")) for place, records in run.by_test.items())
     return {place: count for place, count in counts if count}
+
+
+def passes_of(records: Sequence[Record], arm: str = "skill") -> Count | None:
+    """Out of the answered runs of an arm; None without any."""
+    runs = [record for record in records if record.arm == arm and record.outcome != "errored"]
+    passed = sum(record.outcome == "passed" for record in runs)
+    return Count(passed, len(runs)) if runs else None
 
 
 def _edited(case: str, old: _Side, new: _Side) -> bool:
@@ -280,137 +321,3 @@ def _days_apart(old: Summary, new: Summary) -> int:
     last, first = old.arm("skill").asked_last, new.arm("skill").asked_first
     seconds = (first - last).total_seconds() if first and last else 0.0
     return max(1, round(seconds / DAY)) if seconds > new.max_age else 0
-
-
-# What became of each case: how often it passes, and its answers. A case is worse or better where a
-# test shows it, as for accepted results; everything else is just what was counted.
-
-ChangeKind = Literal["broke", "fixed", "fell", "rose", "edited", "new", "answer"]
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """A run that another one is compared with."""
-
-    id: str  # of the history, or the name of a file
-    results: RunResults
-
-
-@dataclass(frozen=True)
-class ChangedCase:
-    """A case on a model that is not as it was."""
-
-    kind: ChangeKind
-    was: Count | None = None  # of the answered runs with the skill
-    now: Count | None = None
-    shown: bool = False  # better or worse by more than chance explains
-    thresholds: tuple[float | None, float | None] = (None, None)
-    records: tuple[Record, ...] = ()  # of the earlier run
-
-
-@dataclass(frozen=True)
-class Changes:
-    """All that changed from an earlier run to a later one."""
-
-    earlier: Earlier
-    comparison: RunComparison
-    cases: Mapping[Place, ChangedCase]
-    gone: tuple[PlannedCase, ...]
-    compared: int  # cases that were answered in both, and not edited
-    not_asked: Mapping[Group, int]  # in one of them, by -k, -m or --lf
-
-    def of(self, test: PlannedCase) -> ChangedCase | None:
-        return self.cases.get(_place(test))
-
-    def of_kind(self, kind: ChangeKind) -> list[Place]:
-        return [place for place, change in self.cases.items() if change.kind == kind]
-
-
-def changes(earlier: Earlier, later: RunResults) -> Changes:
-    """The cases of the later run compared with the earlier one, in the order of the later."""
-    before = earlier.results
-    old, new = ({_place(test): test for test in run.tests} for run in (before, later))
-    pairs = {test.pair for test in old.values()} & {test.pair for test in new.values()}
-    # Where all cases of a kind were asked; of a kind without any, say by -m, nothing is known.
-    whole = [
-        {test.group for test in run.tests} - incomplete(run.tests).keys() for run in (before, later)
-    ]
-    changed: dict[Place, ChangedCase] = {}
-    compared = 0
-    not_asked = Counter[Group]()
-    gone: list[PlannedCase] = []
-    for place, test in new.items():
-        if test.pair not in pairs:
-            continue
-        records = later.records_of(test)
-        if old_test := old.get(place):
-            old_records = before.records_of(old_test)
-            was, now = _count(old_records), _count(records)
-            is_edited = old_test.digest and test.digest and old_test.digest != test.digest
-            kind: ChangeKind | None = "edited" if is_edited else None
-            if was and now and not is_edited:
-                compared += 1
-                kind = _kind(old_test, test, was, now)
-                same_answers = _answers(old_records) == _answers(records)
-                kind = kind or (None if same_answers else "answer")
-            if kind:
-                thresholds = (old_test.threshold, test.threshold)
-                changed[place] = ChangedCase(
-                    kind, was, now, thresholds=thresholds, records=tuple(old_records)
-                )
-        elif test.of and test.group in whole[0]:
-            changed[place] = ChangedCase("new", now=_count(records))
-        else:
-            not_asked[test.group] += 1
-    for place, test in old.items():
-        if test.pair in pairs and place not in new:
-            if test.of and test.group in whole[1]:
-                gone.append(test)
-            else:
-                not_asked[test.group] += 1
-    comparison = compare_runs(before, later)
-    evident = set(_evident(comparison))
-    return Changes(
-        earlier,
-        comparison,
-        {place: replace(change, shown=place in evident) for place, change in changed.items()},
-        tuple(gone),
-        compared,
-        not_asked,
-    )
-
-
-def _place(test: PlannedCase) -> Place:
-    return test.pair, test.case
-
-
-def _kind(old: PlannedCase, new: PlannedCase, was: Count, now: Count) -> ChangeKind | None:
-    """What became of how often a case passes."""
-    good = (reaches(was, old.threshold), reaches(now, new.threshold))
-    if good[0] != good[1]:
-        return "fixed" if good[1] else "broke"
-    if was.share != now.share:
-        return "rose" if now.share > was.share else "fell"
-    return None
-
-
-def _count(records: Sequence[Record], arm: str = "skill") -> Count | None:
-    runs = [record for record in records if record.arm == arm and record.outcome != "errored"]
-    passed = sum(record.outcome == "passed" for record in runs)
-    return Count(passed, len(runs)) if runs else None
-
-
-def _answers(records: Sequence[Record]) -> dict[int, tuple[object, ...]]:
-    """What can be seen of each answer with the skill, by run."""
-    return {
-        record.run: (record.output, *((file.path, file.digest) for file in record.files))
-        for record in records
-        if record.arm == "skill" and record.outcome != "errored"
-    }
-
-
-def _evident(comparison: RunComparison) -> Iterator[Place]:
-    """The cases that changed by more than chance explains."""
-    for row in comparison.pairs:
-        if row.change and (versions := row.change.versions):
-            yield from ((row.pair, c) for c in (*versions.worse_cases, *versions.better_cases))

@@ -7,7 +7,7 @@ saved results, and merges several into one run.
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..._util.files import save_file
+from ..._util.json_forms import json_values
 from ..._util.texts import counted, first_few, harmless, one_line
 from ...errors import ResultsError, shown
 from ...options import whole
@@ -27,10 +28,11 @@ from ...reports.terminal.run_lines import comparison_lines, run_lines
 from ...reports.terminal.summary_text import results_lines
 from ...reports.terminal.trend import history_lines, plot_lines
 from ...reports.writers import report_paths, require_apart
+from ...results.case_changes import Earlier
 from ...results.history import KeptRow, KeptRun, find, runs
 from ...results.merging import Source, merged
 from ...results.run import RunResults
-from ...results.run_comparison import Earlier, RunComparison, compare_runs
+from ...results.run_comparison import RunComparison, compare_runs
 from ...results.run_file import read_run, unpacked
 from ...results.run_notes import run_notes
 from ...settings import Gates, Settings, settings_of
@@ -274,33 +276,7 @@ def _compare(
 
 
 def _comparison_json(names: Sequence[str], comparison: RunComparison) -> str:
-    pairs = [
-        {
-            **asdict(pair),
-            "change": pair.change
-            and {
-                "points": pair.change.lift.lift,
-                "low": pair.change.lift.low,
-                "high": pair.change.lift.high,
-                "p_value": pair.change.lift.p_value,
-                "verdict": pair.change.word,
-                "worse": pair.change.versions and pair.change.versions.worse_cases,
-                "better": pair.change.versions and pair.change.versions.better_cases,
-                "score": pair.change.score,
-            },
-            "tokens": pair.change and pair.change.tokens and pair.change.tokens._asdict(),
-        }
-        for pair in comparison.pairs
-    ]
-    data = {
-        "schema": 1,
-        "before": names[0],
-        "after": names[1],
-        "pairs": pairs,
-        "only_before": [(pair.skill, pair.subject.label) for pair in comparison.only_before],
-        "only_after": [(pair.skill, pair.subject.label) for pair in comparison.only_after],
-        "differences": comparison.differences,
-    }
+    data = {"schema": 1, "before": names[0], "after": names[1], **json_values(comparison)}
     return json.dumps(data, indent=2)
 
 

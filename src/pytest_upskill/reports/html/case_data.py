@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..._util.texts import digest, harmless, one_line, shortened, slug
+from ...results.case_changes import ChangedCase, Earlier
 from ...results.run import RunResults
-from ...results.run_comparison import ChangedCase, Earlier
 from ...results.verdict import Verdict
 from ...trials.answer import AnswerFile
 from ...trials.arm import AGAIN, PREVIOUS

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from ...results.case_changes import ChangedCase, Changes, Place
 from ...results.regressions import Standing, could_flip, reaches
 from ...results.run import RunResults, triggers_as_cases
-from ...results.run_comparison import ChangedCase, Changes, Place
 from ...results.summary import CaseSummary
 from ...settings import Score
 from ...stats import ROUNDING

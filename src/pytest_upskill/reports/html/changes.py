@@ -5,9 +5,10 @@ from typing import Final
 
 from ..._util.texts import counted, one_line, percent
 from ...results.arm_comparison import unit_of
+from ...results.case_changes import ChangedCase, ChangeKind, Changes, Place
 from ...results.contrasts import points_words
 from ...results.run import RunResults
-from ...results.run_comparison import ChangedCase, ChangeKind, Changes, PairComparison, Place
+from ...results.run_comparison import PairComparison
 from ...trials.plan import Count
 from .case_data import case_anchor
 from .markup import commit_tag, text, time_tag
@@ -20,6 +21,7 @@ _KINDS: Final[Mapping[ChangeKind, tuple[str, str]]] = {
     "fixed": ("Fixed", "failed in the run before, and pass now"),
     "fell": ("Passes fewer runs", "on the same side of the threshold as before"),
     "rose": ("Passes more runs", "on the same side of the threshold as before"),
+    "checks": ("Other checks pass", "as often as before"),
     "edited": ("Edited", "another question or other checks, so the results are not compared"),
     "new": ("New", "not in the run before"),
     "answer": ("Only the answer changed", "passes as often as before"),

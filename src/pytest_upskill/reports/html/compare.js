@@ -7,6 +7,7 @@ const CHANGE_WORDS = {
   rose: "passes more runs than before",
   edited: "question or checks were edited, so the results can't be compared",
   new: "not in the run before",
+  checks: "passes as often as before, but other checks do",
   answer: "passes as often as before; only the answer changed",
 };
 

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 from ..._util.texts import counted, duration, one_line, percent
 from ...results.arm_comparison import SCORE_WORDS, unit_of
+from ...results.case_changes import Changes, Earlier, changes
 from ...results.contrasts import Study
 from ...results.run import RunResults
-from ...results.run_comparison import Changes, Earlier, changes
 from ...results.run_notes import agent_lines
 from ...results.summary import case_words
 from ...results.summary_row import SummaryRow, row_of

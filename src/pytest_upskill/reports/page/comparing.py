@@ -1,42 +1,118 @@
 """What changed since an earlier run, studies and trends, as data of a page."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 from ..._util.json_forms import json_values
+from ..._util.texts import counted, one_line
+from ...results.case_changes import ChangedCase, Changes, Place, same_answer
 from ...results.contrasts import Study
 from ...results.history import KeptRow
-from ...results.run_comparison import ChangedCase, Changes
+from ...results.run import RunResults
+from ...results.run_comparison import PairComparison
+from ...trials.records import Record
 from ..history_rows import row_data
 from ..numbers import Number
 from ..study_tables import arm_table, contrast_table, facts_of, legend_of
 
+_MOST_CHARACTERS: Final = 2_000_000  # of the earlier answers
 
-def changes_values(changed: Changes) -> dict[str, Any]:
-    earlier, comparison = changed.earlier, changed.comparison
-    commit = earlier.results.commit
+
+def changes_values(changed: Changes, later: RunResults) -> dict[str, Any]:
+    """``later`` is the run of the page."""
+    earlier = changed.earlier
+    records = dict(_earlier_records(changed, later))
     return {
         "id": earlier.id,
         "started": earlier.results.started.isoformat(timespec="seconds"),
-        "commit": commit and json_values(commit),
+        "commit": earlier.results.commit and json_values(earlier.results.commit),
         "compared": changed.compared,
+        "pairs": [_pair(pair) for pair in changed.comparison.pairs],
         "cases": [
-            {"skill": pair.skill, "model": pair.subject.label, "case": case, **_case(change)}
+            {
+                **{"skill": pair.skill, "model": pair.subject.label, "case": case},
+                **_case(change),
+                "records": records.get((pair, case)),  # null: left out
+            }
             for (pair, case), change in changed.cases.items()
         ],
         "gone": [[test.skill, test.label, test.case] for test in changed.gone],
-        "differences": comparison.differences,
+        "notes": list(_notes(changed)),
     }
 
 
+def _pair(pair: PairComparison) -> dict[str, Any]:
+    return {**json_values(pair), "noun": pair.noun, "about": list(_about_pair(pair))}
+
+
+def _about_pair(pair: PairComparison) -> Iterator[str]:
+    yield "the same skill" if pair.same_skill else "the skill was edited"
+    if pair.change and pair.change.worse:
+        yield f"worse: {pair.change.worse}"
+    yield from pair.differences
+    counts = {
+        "edited, so not compared": pair.left_out.edited,
+        "not answered in both": pair.left_out.unanswered,
+    }
+    for reason, number in counts.items():
+        if number:
+            yield f"{counted(number, pair.noun)} {reason}"
+
+
 def _case(change: ChangedCase) -> dict[str, Any]:
+    old, new = change.thresholds
     return {
         "kind": change.kind,
         "was": change.was,
         "now": change.now,
+        "scores": change.scores,
         "shown": change.shown,
-        "records": [json_values(record) for record in change.records],
+        "other_threshold": old != new and change.kind not in ("new", "edited"),
     }
+
+
+def _earlier_records(changed: Changes, later: RunResults) -> Iterator[tuple[Place, list[Any]]]:
+    """As many as fit, those of cases that broke or were fixed first.
+
+    An answer that is still the same has none of its texts, and ``same``.
+    """
+    characters_left = _MOST_CHARACTERS
+    telling = sorted(changed.cases.items(), key=lambda item: item[1].kind not in ("broke", "fixed"))
+    for place, change in telling:
+        now = {(r.arm, r.run): r for r in later.by_test.get(place, [])}
+        records = [
+            _earlier_record(record, now.get((record.arm, record.run))) for record in change.records
+        ]
+        characters_left -= sum(map(_size, records))
+        if characters_left >= 0:
+            yield place, records
+
+
+def _earlier_record(record: Record, now: Record | None) -> dict[str, Any]:
+    same = now is not None and record.outcome != "errored" and same_answer(record, now)
+    output, files = (None, ()) if same else (record.output, record.files)
+    files = tuple(replace(file, data="") for file in files)
+    kept = replace(record, output=output, files=files, transcript=())
+    return {**json_values(kept), "same": same}
+
+
+def _size(record: dict[str, Any]) -> int:
+    return len(record["output"] or "") + sum(len(file["text"] or "") for file in record["files"])
+
+
+def _notes(changed: Changes) -> Iterator[str]:
+    """What can't be compared, and why."""
+    for group, number in changed.not_asked.items():
+        yield f"{group.pair}: {counted(number, group.noun)} asked in only one of the runs"
+    yield from changed.comparison.differences
+    both = (
+        ("this run", changed.comparison.only_after),
+        ("the run before", changed.comparison.only_before),
+    )
+    for place, pairs in both:
+        if pairs:
+            yield f"only in {place}: {one_line(', '.join(map(str, pairs)), 300)}"
 
 
 def study_values(study: Study) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from ..._util.keys import without_keys
 from ..._util.texts import counted, harmless
+from ...results.case_changes import Earlier
 from ...results.run import RunResults
-from ...results.run_comparison import Earlier
 from .payload import RunPayload
 
 _MOST: Final = 3_000_000  # characters of the data

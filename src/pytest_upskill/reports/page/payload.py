@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ..._util.texts import digest, slug
+from ...results.case_changes import Earlier, changes
 from ...results.regressions import could_flip
 from ...results.run import RunResults
-from ...results.run_comparison import Earlier, changes
 from ...results.run_file import results_values
 from ...results.run_notes import agent_lines
 from ...results.summary_row import SummaryRow
@@ -60,7 +60,7 @@ class RunPayload:
             "sweet_spots": _sweet_spots(results),
             "tests": [_test(results, test) for test in results.tests],
             "studies": [study_values(study) for study in results.studies],
-            "changes": changed and changes_values(changed),
+            "changes": changed and changes_values(changed, results),
             "images": dict(_images(results)),
             "notes": list(notes),
             "left_out": 0,
