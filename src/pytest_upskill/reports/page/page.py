@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ..._util.keys import without_keys
-from ..._util.texts import counted, harmless
+from ..._util.texts import harmless
 from ...results.case_changes import Earlier
 from ...results.run import RunResults
 from .payload import RunPayload
@@ -57,13 +57,11 @@ _TEMPLATE: Final = """<!doctype html>
 
 def run_page(results: RunResults, notes: Sequence[str] = (), earlier: Earlier | None = None) -> str:
     """The page of a run; ``earlier`` is a run to compare it with."""
-    names = [skill.name for skill in results.skills]
-    skills = names[0] if len(names) == 1 else counted(len(names), "skill")
     payload = RunPayload(results, notes, earlier)
     data = next(
         data for values in payload.shorter_and_shorter() if len(data := packed(values)) <= _MOST
     )
-    return _page(f"{skills} · skill report", data)
+    return _page(payload.title, data)
 
 
 def data_page(title: str, values: Mapping[str, Any]) -> str:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ..._util.texts import digest, slug
+from ..._util.texts import counted, digest, duration, slug
 from ...results.case_changes import Earlier, changes
 from ...results.regressions import could_flip
-from ...results.run import RunResults
+from ...results.run import RunResults, failed_words
 from ...results.run_file import results_values
-from ...results.run_notes import agent_lines
+from ...results.run_notes import agent_lines, subset_notes, untested_notes
 from ...results.summary_row import SummaryRow
 from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import Count, PlannedCase
@@ -48,10 +48,14 @@ class RunPayload:
         self, results: RunResults, notes: Sequence[str] = (), earlier: Earlier | None = None
     ) -> None:
         changed = changes(earlier, results) if earlier else None
+        incomplete = [*subset_notes(results), *untested_notes(results)]
         self._values = {
+            "title": _title(results),
+            "took": duration(results.seconds),
+            "incomplete": incomplete,
             "results": results_values(results, transcripts=True),
             "outcome": results.outcome(),
-            "problems": results.problems or results.withheld,
+            "problems": _problems(results),
             "facts": [
                 *agent_lines(results),
                 *filter(None, [cache_words(results.prompt_cache_saved)]),
@@ -62,9 +66,13 @@ class RunPayload:
             "studies": [study_values(study) for study in results.studies],
             "changes": changed and changes_values(changed, results),
             "images": dict(_images(results)),
-            "notes": list(notes),
+            "notes": [note for note in notes if note not in incomplete],
             "left_out": 0,
         }
+
+    @property
+    def title(self) -> str:
+        return f"{self._values['title']} · skill report"
 
     def shorter_and_shorter(self) -> Iterator[dict[str, Any]]:
         """The data with its texts cut more and more, those of passed tests first."""
@@ -88,6 +96,17 @@ class RunPayload:
         left_out = sum(after != before for before, after in zip(records, cut, strict=True))
         results = {**self._values["results"], "records": cut}
         return {**self._values, "results": results, "left_out": left_out}
+
+
+def _problems(results: RunResults) -> list[str]:
+    """Why the run fails or is incomplete, besides the tests that failed, which are counted."""
+    failed = failed_words(len(results.failed))
+    return [line for line in results.problems or results.withheld if line not in failed]
+
+
+def _title(results: RunResults) -> str:
+    names = [skill.name for skill in results.skills]
+    return names[0] if len(names) == 1 else counted(len(names), "skill")
 
 
 # Texts that are too long lose their end, so that places in what is left stay as they are.
@@ -144,9 +163,10 @@ def _numbers(results: RunResults) -> dict[str, Any]:
 
 
 def _texts(number: Number, row: SummaryRow) -> list[str | None]:
-    """The number, and its interval or its growth."""
+    """The number, then its interval or its growth, briefly and in full."""
     bounds = number.bounds_text(row) if number.interval_priority else None
-    return [number.text(row), bounds or number.lift_text(row) or number.growth_text(row)]
+    brief = bounds or number.growth_text(row, bounds=False)
+    return [number.text(row), brief, bounds or number.lift_text(row) or number.growth_text(row)]
 
 
 def _about(verdict: Verdict) -> dict[str, Any]:

@@ -1,44 +1,92 @@
 // The layout: header, tabs, and the view that the address names.
 
-function App() {
-  const address = useAddress();
-  if (data.trend) return html`<main><${Trend} trend=${data.trend} /></main>`;
-  const test = testById.get(address.get("case"));
-  if (test) {
-    return html`<${Header} address=${address} /><main>
-      <${CaseView} key=${test.id} test=${test} address=${address} /></main>`;
-  }
-  return html`<${Header} address=${address} /><main><${View} address=${address} /></main>`;
-}
+const KEY_HELP = [
+  ["j, k", "next and previous case"], ["Enter", "open the case"], ["Esc", "close it; clear the filters"],
+  ["/", "search"], ["?", "these keys"],
+];
 
 // The tabs of this page, each if there is something in it.
-const views = [
-  ["summary", "Summary", null, tests.length > 0 || !run?.studies.length,
-    ({ address }) => html`<${Overview} /><${Cases} address=${address} />`],
+const views = run ? [
+  ["summary", "Summary", null, tests.length > 0 || !run.studies.length, ({ address }) => html`
+    <${Overview} address=${address} />${tests.length ? html`<${Cases} address=${address} />` : null}`],
   ["changes", "Changes", data.changes?.cases.length, Boolean(data.changes),
-    () => html`<${Since} changes=${data.changes} />`],
-  ["triggers", "Triggers", run?.trigger_summaries.length, Boolean(run?.trigger_summaries.length),
+    ({ address }) => html`<${Since} changes=${data.changes} address=${address} />`],
+  ["triggers", "Triggers", null, run.trigger_summaries.length > 0,
     ({ address }) => html`<${Triggers} address=${address} />`],
-  ["studies", "Studies", run?.studies.length, Boolean(run?.studies.length),
-    () => html`<${Studies} />`],
-].filter(([, , , isThere]) => isThere);
+  ["studies", "Studies", null, run.studies.length > 0, () => html`<${Studies} />`],
+].filter(([, , , isThere]) => isThere) : [];
 
-function View({ address }) {
-  const chosen = views.find(([id]) => id === address.get("view")) ?? views[0];
-  return html`<${chosen[4]} address=${address} />`;
+function App() {
+  const address = useAddress();
+  const [help, showHelp] = useState(false);
+  useKeys({ "?": () => showHelp(!help) });
+  const test = testById.get(address.get("case"));
+  const view = views.find(([id]) => id === address.get("view")) ?? views[0];
+  return html`
+    <${Header} selected=${view?.[0]} />
+    ${help ? html`<dl class="keys" role="status">${KEY_HELP.map(([key, words]) => html`
+      <div key=${key}><dt><kbd>${key}</kbd></dt><dd>${words}</dd></div>`)}</dl>` : null}
+    <main>
+      ${address.get("case") && !test && run ? html`<p class="nothing">This run has no such test.
+        <a href=${href({ case: null })}>Show all tests</a></p>` : null}
+      ${data.trend ? html`<${Trend} trend=${data.trend} />`
+        : test ? html`<${OpenCase} key=${test.id} test=${test} address=${address} />`
+          : html`<${view[4]} key=${view[0]} address=${address} />`}
+    </main>
+    <${Footer} />`;
 }
 
-function Header({ address }) {
-  const selected = address.get("view") ?? views[0][0];
-  const tabs = views.map(([id, title, count]) => [id, title, count]);
-  return html`<header class="top"><h1>${document.title.split(" · ")[0]}</h1>
-    <${Tabs} name="view" tabs=${tabs} selected=${selected} label="Views" /></header>`;
+// A case takes the place of the tables, so that a link lands on it at any width.
+function OpenCase({ test, address }) {
+  const around = useMemo(() => neighboursOf(test, address), [test, String(address)]);
+  const close = () => go({ case: null, run: null, arm: null });
+  const show = (id) => () => id && go({ case: id, run: null }, { replace: true });
+  useKeys({ j: show(around.next), k: show(around.previous), Escape: close });
+  useLayoutEffect(() => {
+    lastOpened = testsOfCase.get(JSON.stringify([test.skill, test.case]))[0].id;
+    scrollTo(0, 0);
+  }, []);
+  return html`<nav class="around" aria-label="Cases">
+      <a href=${href({ case: null, run: null, arm: null })}>← All cases</a>
+      ${around.at < 0 ? null : html`<span>${around.at + 1} of ${format.whole(around.of)}</span>`}
+      <a href=${around.previous ? href({ case: around.previous, run: null }) : null}
+        aria-disabled=${around.previous ? null : "true"}>Previous <kbd>k</kbd></a>
+      <a href=${around.next ? href({ case: around.next, run: null }) : null}
+        aria-disabled=${around.next ? null : "true"}>Next <kbd>j</kbd></a></nav>
+    <${CaseView} test=${test} address=${address} ...${around} />`;
 }
 
-// What breaks in a view is told, and leaves the others alone.
+function Header({ selected }) {
+  const commit = run?.commit;
+  const facts = run ? [
+    format.day(run.started),
+    commit ? html`<code>${commit.id.slice(0, 9)}</code>${commit.dirty ? " with uncommitted changes" : ""}` : null,
+    tests.length ? `${counted(tests.length, "test")} on ${labels.length === 1 ? labels[0] : counted(labels.length, "model")}` : null,
+    `took ${data.took}`,
+    ...data.facts,
+  ].filter(Boolean) : [];
+  return html`<header class="top">
+    <h1>${data.title}</h1>
+    <p class="facts">${facts.map((fact, index) => html`<span key=${index}>${fact}</span>`)}</p>
+    ${views.length > 1 ? html`<${Tabs} name="view" label="Views" selected=${selected}
+      tabs=${views.map(([id, title, count]) => [id, title, count])} />` : null}
+  </header>`;
+}
+
+function Footer() {
+  const versions = Object.entries(run?.versions ?? {}).map((pair) => pair.join(" ")).join(" · ");
+  return html`<footer>
+    ${data.notes?.length ? html`<ul>${data.notes.map((note, index) => html`
+      <li key=${index}>${note}</li>`)}</ul>` : null}
+    ${run ? html`<p>Rates are means over cases; a lift is their difference in points, with its 95 %
+      interval. Press <kbd>?</kbd> for keys.</p>` : null}
+    <p>${versions}</p></footer>`;
+}
+
+// What breaks is told.
 function Guarded() {
   const [error] = useErrorBoundary((problem) => console.error(problem));
-  return error ? html`<p class="broken">This can't be shown: ${String(error)}</p>` : html`<${App} />`;
+  return error ? html`<p class="nothing">This can't be shown: ${String(error)}</p>` : html`<${App} />`;
 }
 
 document.getElementById("app").replaceChildren();

@@ -34,7 +34,8 @@ function html(strings, ...values) {
 
 async function unpacked(text) {
   const letters = atob(text);
-  const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+  const bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < letters.length; at += 1) bytes[at] = letters.charCodeAt(at);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).json();
 }
@@ -100,13 +101,13 @@ function armName(arm, skill) {
 
 // The first check that failed in a run with the skill, or why there is no answer; null if none.
 function firstFailure(test) {
+  const unanswered = test.records.find((record) => record.error);
+  if (unanswered) return { check: "error", reason: unanswered.error, record: unanswered };
   for (const record of test.records.filter((one) => one.arm === "skill")) {
-    if (record.error) return { check: "error", reason: record.error, record };
     const failed = record.checks.find((check) => !check.passed && check.required);
     if (failed && record.outcome === "failed") return { ...failed, record };
   }
-  const missing = test.records.find((record) => record.error);
-  return missing ? { check: "error", reason: missing.error, record: missing } : null;
+  return null;
 }
 
 // Worst first.
