@@ -171,8 +171,6 @@ function caseColumns(shownLabels, address) {
   ];
 }
 
-const oneLine = (text) => text.slice(0, 300).replace(/\s+/g, " ");
-
 // TestCell({ test, faded }): the outcome of a case on a model, and how often it passes.
 function TestCell({ test, faded }) {
   if (!test) return null;
