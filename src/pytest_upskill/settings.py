@@ -211,8 +211,8 @@ class Settings(CommonSettings):
     skill_paths: tuple[Path, ...] = setting(
         PATHS,
         "skills and cases",
-        "a skill's folder, its SKILL.md, or a folder of skills. Without other paths, only these "
-        "are collected",
+        "a skill, by its folder, its SKILL.md or its name, or a folder of skills. Without other "
+        "paths, only these are collected",
         "--skill",
         ini="skill_paths",
     )

@@ -177,17 +177,39 @@ def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"pytest-upskill {__version__}\n"
 
 
-def test_an_unknown_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "usage", "message"),
+    [
+        ("models --no-such-option", "models ", "unrecognized argument: --no-such-option\n"),
+        ("try gate --modle x", "try ", "--modle (did you mean --model?)"),
+        ("eval gate --skill-runs=3", "eval ", "--skill-runs=3 (did you mean --runs?)"),
+        ("eval gate --lf", "eval ", "--lf (options of pytest come after --)"),
+        ("plan gate \033[31mwall", "plan ", "unrecognized argument: \\x1b[31mwall\n"),
+        ("--nope", "[-h] ", "unrecognized argument: --nope\n"),
+    ],
+)
+def test_an_unknown_argument_shows_the_usage_of_its_command(
+    words: str, usage: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["models", "--no-such-option"])
+        main(words.split())
     assert caught.value.code == 2
-    assert "usage: pytest-upskill" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert error.startswith(f"usage: pytest-upskill {usage}")
+    assert message in error
+
+
+def test_the_package_can_be_run() -> None:
+    words = [sys.executable, "-m", "pytest_upskill", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout == f"pytest-upskill {__version__}\n"
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("run", "run: no such command\n  Run tests: pytest --skill PATH --model NAME, or "),
+        ("tri", 'tri: no such command (did you mean "try"?)'),
         ("ablat", 'ablat: no such command (did you mean "ablate"?)'),
         ("\033[31mx", "x: no such command\n  List them: pytest-upskill --help"),
     ],

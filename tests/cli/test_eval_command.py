@@ -87,10 +87,10 @@ def test_a_name_is_looked_up_in_skills_dir(project: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["eval", "gone"], "gone: no such folder, and no skill of this name in skills"),
+        (["eval", "gone"], "gone: no such file or folder, and no skill of this name"),
         (["eval", "no/where"], "no/where: no such file or folder"),
         (["eval", ""], "SKILL: must not be empty"),
-        (["eval", "g" * 5000], "no such folder"),
+        (["eval", "g" * 5000], "no such file or folder"),
     ],
 )
 def test_input_errors_are_status_2(

@@ -45,6 +45,14 @@ def test_a_good_skill_gets_only_a_summary(tmp_path: Path, lint: Lint) -> None:
     assert lint("skills") == (0, "1 skill: 0 errors, 0 warnings\n")
 
 
+def test_a_skill_can_be_named(tmp_path: Path, lint: Lint) -> None:
+    write_skill(tmp_path / "skills/gate", body="See [x](no.md).")
+    write_skill(tmp_path / "skills/door")
+    status, shown = lint("gate")
+    assert status == 1
+    assert shown == lint("skills/gate")[1]
+
+
 def test_an_error_has_a_line_number_and_exits_with_1(tmp_path: Path, lint: Lint) -> None:
     write_skill(tmp_path / "gate", body="See [x](no.md).")
     status, shown = lint("gate")

@@ -51,8 +51,15 @@ def shown(capsys: pytest.CaptureFixture[str], *args: str, status: int = 0) -> st
 
 def test_an_unknown_subcommand_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["runs", "foo"])
-    assert "argument COMMAND: invalid choice: 'foo'" in capsys.readouterr().err
+        main(["runs", "compar", "a", "b"])
+    assert "argument COMMAND: invalid choice: 'compar'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("project")
+def test_a_run_alone_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, "last~1") == shown(capsys, "show", "last~1")
+    assert main(["runs", "foo"]) == 2
+    assert "foo: no such run" in capsys.readouterr().err
 
 
 def test_runs_are_listed_newest_first(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

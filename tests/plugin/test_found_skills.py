@@ -124,3 +124,14 @@ def test_skills_can_be_ignored_like_tests(
     result = pytester.runpytest_inprocess(*given, *args, "--collect-only", "-q")
     ids = [line for line in result.outlines if "::" in line]
     assert [line.partition("/skill_meta")[0] for line in ids] == tested
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "1")])
+def test_a_skill_can_be_named(pytester: pytest.Pytester, options: tuple[str, ...]) -> None:
+    """As by its path: its code stays out, too."""
+    skill = write_skill(pytester.path / "skills/gate")
+    write_skill(pytester.path / "skills/door")
+    (skill / "conftest.py").write_text("raise SystemExit(9)")
+    model = write_script(pytester.path / "answers.json")
+    run = run_skills(pytester, model, *options, skill="gate")
+    assert run.outcomes == {"passed": 1}

@@ -25,6 +25,8 @@ def _skill(pytester: pytest.Pytester) -> None:
     ("args", "ini", "message"),
     [
         (["--skill", "nowhere"], "", "--skill nowhere: no such file or folder"),
+        (["--skill", "gat"], "", 'no skill of this name (did you mean "gate"?)'),
+        (["--skill", "skills/gat"], "", 'no such file or folder (did you mean "gate"?)'),
         (["--skill", "skills", "--skill-runs", "0"], "", "'0' is not a whole number"),
         (["--skill", "skills", "--model", "hiaku"], "", 'did you mean "haiku"?'),
         (["--skill", "skills"], "skill_runs = three", "tox.ini: skill_runs: 'three' is not"),

@@ -170,11 +170,16 @@ def times_as_much(change: float) -> str | None:
     return f"{1 + change:,.0f}" if round(100 * change) >= 1000 else None
 
 
+def closest(word: str, words: Iterable[str]) -> str:
+    """The known word that a misspelt one is close to, if any."""
+    cutoff = 0.7 if len(word) == 4 else 0.6  # "nope" shares three letters with "openai"
+    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=cutoff)), "")
+
+
 def guess(word: str, words: Iterable[str]) -> str:
     """`` (did you mean "…"?)`` if a known word is close, else nothing."""
-    cutoff = 0.6 if len(word) > 4 else 0.7  # "nope" shares three letters with "openai"
-    close = difflib.get_close_matches(word, list(words), n=1, cutoff=cutoff)
-    return f' (did you mean "{close[0]}"?)' if close else ""
+    close = closest(word, words)
+    return f' (did you mean "{close}"?)' if close else ""
 
 
 def slug(text: str, limit: int = 40) -> str:

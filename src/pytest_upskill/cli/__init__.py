@@ -1,13 +1,15 @@
 """The command ``pytest-upskill``: parse the arguments, run the command, print, exit."""
 
+import argparse
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from .._util.interrupts import sigterm_as_ctrl_c
 from .._util.keys import without_keys
-from .._util.texts import guess, harmless, one_line
+from .._util.texts import closest, guess, harmless, one_line
 from ..errors import InputError, SettingsError, TeachError
-from .command_table import BY_NAME, ONLY_UPSKILL, make_parser
+from .command_table import BY_NAME, ONLY_UPSKILL, Subcommand, make_parser
 from .output import write
 
 
@@ -24,8 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if command and command.runs_pytest and "--" in words:
         cut = words.index("--")
         words, for_pytest = words[:cut], words[cut + 1 :]
+    if command and command.inner and _is_short_for_first(words[1:2], command.inner):
+        words.insert(1, command.inner[0])
     parser = make_parser([name])
-    args = parser.parse_args(words)
+    args, unknown = parser.parse_known_args(words)
+    if unknown:
+        _refuse(unknown, getattr(args, "parser", parser), command)
     if args.command is None:
         parser.print_help()
         return 2
@@ -49,6 +55,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(error.message(args.spell))
         return 1
     return int(status)
+
+
+def _is_short_for_first(words: Sequence[str], inner: Sequence[str]) -> bool:
+    """Whether a word is for the first of a command's own commands: runs last is runs show last."""
+    return any(not word.startswith("-") and not guess(word, inner) for word in words)
+
+
+def _refuse(
+    unknown: Sequence[str], parser: argparse.ArgumentParser, command: Subcommand | None
+) -> NoReturn:
+    """Exit with the usage of the command that has no such argument."""
+    word = next((word for word in unknown if word.startswith("-")), unknown[0])
+    hint = ""
+    if word.startswith("--"):
+        stem = word.partition("=")[0].removeprefix("--").removeprefix("skill-")  # as for pytest
+        flags = [flag for action in parser._actions for flag in action.option_strings]
+        close = closest(stem, [flag.removeprefix("--") for flag in flags if flag[:2] == "--"])
+        hint = f" (did you mean --{close}?)" if close else ""
+    if command and command.runs_pytest and word.startswith("-") and not hint:
+        hint = " (options of pytest come after --)"
+    parser.error(f"unrecognized argument: {one_line(word, 200)}{hint}")
 
 
 def _complain(message: str) -> None:

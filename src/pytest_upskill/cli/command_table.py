@@ -37,6 +37,7 @@ class Subcommand:
     status: str
     module: str = ""  # in commands/; "" is the one of its name
     runs_pytest: bool = False  # arguments after -- are for pytest
+    inner: tuple[str, ...] = ()  # commands of its own; a word that is none is for the first
 
 
 COMMANDS: Final = (
@@ -154,6 +155,7 @@ COMMANDS: Final = (
         "show the history of runs, one run, or compare two",
         "pytest-upskill runs --skill wick --metric pass-rate --plot",
         f"0 success, 1 nothing to write, {USAGE}",
+        inner=("show", "compare"),
     ),
     Subcommand(
         "report",
@@ -242,6 +244,7 @@ def make_parser(names: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
             subparser.set_defaults(
                 run=getattr(module, f"run_{command.name}"),  # returns a text and the exit status
                 spell=_spelling_of(subparser),
+                parser=subparser,
                 origins={},  # settings that were read from a file: which one, and its key
             )
     return parser

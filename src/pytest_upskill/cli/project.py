@@ -18,10 +18,9 @@ from .._util.keys import shown_command
 from ..errors import InputError, SkillError, shown
 from ..results.history import default_folder
 from ..settings import INI_FILES
+from ..skills.named_skill import path_or_name, require_text, skills_dir
 from ..skills.search import find_skills
 from ..skills.upskill_config import UpskillConfig, read_config
-
-DEFAULT_SKILLS: Final = "skills"  # upskill's default
 
 
 def config_here() -> UpskillConfig:
@@ -58,23 +57,14 @@ def runs_folder(folder: Path | None, start: Path) -> Path:
 
 
 def find_skill(written: str, env: Mapping[str, str]) -> Path:
-    """A path, or the name of a skill in skills_dir."""
-    path = Path(written)
-    if not written.strip():  # mostly an unset variable of a CI job
-        raise InputError("SKILL", "must not be empty", "Name a skill, or its folder.")
-    if os.path.exists(path):  # noqa: PTH110 (does not raise if the name is too long)
-        return path
-    if path.name != written:
-        raise InputError(written, "no such file or folder", "Check the path.")
-    config = read_config(Path.cwd(), env)
-    skills = config.skills_dir or Path.cwd() / DEFAULT_SKILLS
-    if os.path.isdir(skills / written):  # noqa: PTH112
-        return skills / written
-    raise InputError(
-        written,
-        f"no such folder, and no skill of this name in {shown(skills)}",
-        "Check the name; pytest-upskill list shows all skills.",
-    )
+    """A path, or the skill of this name in the project's folders of skills."""
+    require_text(written)
+    if os.path.lexists(written):  # as it is written
+        return Path(written)
+    here = Path.cwd()
+    path = Path(os.path.abspath(written))  # noqa: PTH100
+    folders = [skills_dir(here, env), *ini_paths(here, "skill_paths")]
+    return path_or_name(path, here, folders)
 
 
 def find_one_skill(written: str, env: Mapping[str, str], command: str) -> Path:

@@ -10,17 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from ..errors import InputError, Setting, SettingsError
+from ..errors import InputError, Setting, SettingsError, SkillError
 from ..settings import Gates, Settings, settings_of
 from ..skills.upskill_config import read_config
 from .pytest_options import OPTIONS, cli_value, is_of_ini_file, value_of
-from .skill_code import SkillCode
+from .skill_code import SkillCode, skills_by_name
 
 
 def read_settings(config: pytest.Config) -> Settings:
     values = {setting: value_of(config, setting) for setting in OPTIONS}
     if config.inipath and is_of_ini_file(config, "models"):
         values["models_folder"] = config.inipath.parent
+    if cli_value(config, "skill_paths"):
+        try:
+            values["skill_paths"] = tuple(skills_by_name(config, values["skill_paths"]))
+        except SkillError as error:
+            raise SettingsError(
+                "skill_paths", error.problem, error.hint, value=error.where
+            ) from None
     settings = settings_of(values)
     if settings.aa:
         settings = settings_of(values | dict.fromkeys(_not_with_aa(config)))

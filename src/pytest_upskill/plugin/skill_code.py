@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import pytest
 
-from ..errors import shown
+from ..errors import InputError, shown
 from ..settings import INI_FILES
 from .pytest_options import (
     FLAGS,
@@ -52,6 +52,18 @@ def is_asked_for(config: pytest.Config) -> bool:
     return any(cli_value(config, name) or in_ini(config, name) for name in settings) or bool(
         split_args(config, config.args)[1]
     )
+
+
+def skills_by_name(config: pytest.Config, paths: Iterable[Path]) -> list[Path]:
+    """The paths of --skill, in which a skill of the project may stand by its name."""
+    paths = list(paths)
+    if all(map(os.path.lexists, paths)):
+        return paths
+    from ..skills.named_skill import path_or_name, skills_dir
+
+    here, ini = config.invocation_params.dir, in_ini(config, "skill_paths") or ()
+    folders = [*(absolute(here, path) for path in ini), skills_dir(here, os.environ)]
+    return [path_or_name(path, here, folders) for path in paths]
 
 
 def split_args(config: pytest.Config, args: Sequence[str]) -> tuple[list[str], list[SkillArg]]:
@@ -128,6 +140,8 @@ class SkillCode:
         self._by_option = bool(given)
         self._by_name = bool(named)
         roots = [absolute(here, path) for path in given or in_ini(config, "skill_paths") or ()]
+        with suppress(InputError):  # which is reported when the run begins
+            roots = skills_by_name(config, roots) if given else roots
         self._owned = bool(roots) and not given
         self._roots = _forms(path.parent if path.is_file() else path for path in roots)
         paths = [path_of(config, arg) for arg in self._ordinary] or [here]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from .._util import grouped
 from .._util.files import read_file
-from .._util.texts import first_few, one_line
+from .._util.texts import first_few, guess, one_line
 from ..errors import SkillError, shown
 from .folder import (
     MAX_FILE_BYTES,
@@ -71,7 +71,7 @@ def left_out_lines(left_out: Iterable[SkippedFolder]) -> list[str]:
 def find_skills(path: Path) -> FoundSkills:
     """The skills of a path: a file, a skill's folder, or a folder of skills, at any depth."""
     if not path.exists():
-        raise SkillError(path, "no such file or folder", "Check the path.")
+        raise no_such_path(path)
     if path.is_file():
         if path.name in SKILL_NAMES:
             return FoundSkills((path,))
@@ -95,6 +95,15 @@ def find_skills(path: Path) -> FoundSkills:
             "then the instructions for the model.",
         )
     return FoundSkills(tuple(sorted(files)), tuple(left_out))
+
+
+def no_such_path(path: Path) -> SkillError:
+    """With the entry beside it that may be meant."""
+    try:
+        beside = os.listdir(path.parent)  # noqa: PTH208
+    except OSError:
+        beside = []
+    return SkillError(path, f"no such file or folder{guess(path.name, beside)}", "Check the path.")
 
 
 class _Walk:

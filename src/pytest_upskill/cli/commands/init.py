@@ -20,11 +20,12 @@ from ...errors import InputError, SkillError, shown
 from ...skills.case import EDIT_ME
 from ...skills.example_cases import example_file
 from ...skills.folder import CASES_NAME, SCHEMA_NAME, SKILL_NAMES, cases_files, is_skill, skill_file
+from ...skills.named_skill import DEFAULT_SKILLS, require_text
 from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import LONGEST_NAME, Skill, is_valid_name, load_skill
 from ...skills.upskill_config import read_config
 from ..first_model import embedded_model, model_of_key
-from ..project import DEFAULT_SKILLS, MAX_BYTES, CannotEdit, block, ini_settings, with_keys
+from ..project import MAX_BYTES, CannotEdit, block, ini_settings, with_keys
 
 _PLUGIN: Final = ".claude-plugin/plugin.json"
 _MOST_LISTED: Final = 5  # skills whose files get a line each
@@ -128,8 +129,7 @@ def _root(here: Path) -> Path:
 
 def _named(written: str, here: Path) -> Path:
     """The path of a skill or a folder; that of a new skill does not exist yet."""
-    if not written.strip():  # mostly an unset variable of a CI job
-        raise InputError("SKILL", "must not be empty", "Name a skill, or its folder.")
+    require_text(written)
     path = here / written
     path = Path(os.path.abspath(path))  # noqa: PTH100
     if os.path.lexists(path):

@@ -13,6 +13,7 @@ from ...skills.copies import digest_of_copy, write_copy
 from ...skills.folder import COPY_DIGEST_NAME, belongs, digest_of, installed_files, leads_outside
 from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import is_valid_name, load_skill
+from ..project import find_skill
 
 AGENTS: Final = {  # the folders of skills in a project and in the user's home
     "claude": (".claude/skills", ".claude/skills"),  # code.claude.com/docs/en/skills
@@ -27,8 +28,8 @@ _EDITED: Final = "not replaced, since it was edited; --force replaces it"
 
 
 def add_install_arguments(parser: argparse.ArgumentParser) -> None:
-    skill_help = "a skill's folder, or a folder of skills"
-    parser.add_argument("skill", type=Path, metavar="SKILL", help=skill_help)
+    skill_help = "a skill, by its folder or its name, or a folder of skills"
+    parser.add_argument("skill", metavar="SKILL", help=skill_help)
     agent_help = f"{', '.join(AGENTS)}; repeatable"
     parser.add_argument(
         "--agent", action="append", choices=AGENTS, metavar="NAME", required=True, help=agent_help
@@ -40,7 +41,7 @@ def add_install_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_install(args: argparse.Namespace) -> tuple[str, int]:
-    search, skills = find_skills(args.skill), dict[str, Path]()
+    search, skills = find_skills(find_skill(args.skill, os.environ)), dict[str, Path]()
     for file in search.files:
         # Agents find a skill by its folder, so that is named like the skill if it can be.
         name, folder = load_skill(file).name, Path(os.path.realpath(file.parent)).name

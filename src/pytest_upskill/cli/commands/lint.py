@@ -16,7 +16,7 @@ from ...settings import Settings
 from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
 from ...skills.search import SkippedFolder, find_skills, left_out_lines
 from ..command_table import add_options
-from ..project import ini_settings
+from ..project import find_skill, ini_settings
 
 _LONGEST_MESSAGE: Final = 1000
 
@@ -24,10 +24,10 @@ _LONGEST_MESSAGE: Final = 1000
 def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
-        type=Path,
         nargs="*",
-        metavar="PATH",
-        help="a skill's folder or one of its files, or a folder of skills (default: .)",
+        metavar="SKILL",
+        help="a skill, by its name, its folder or one of its files, or a folder of skills "
+        "(default: .)",
     )
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -42,7 +42,9 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_lint(args: argparse.Namespace) -> tuple[str, int]:
-    skills, left_out = _skill_files(args.paths or [Path()])
+    skills, left_out = _skill_files(
+        [find_skill(written, os.environ) for written in args.paths or ["."]]
+    )
     judge = bool(args.judge) or _judge_is_set(Path.cwd())
     findings = [
         dataclasses.replace(finding, hint=spelled(finding.hint, args.spell))

@@ -30,7 +30,7 @@ from ...skills.skill import Skill, estimated_tokens, load_skill, name_of
 from ...skills.trigger_loading import all_triggers, load_triggers
 from ...skills.upskill_config import read_config
 from ..output import stdout_look
-from ..project import ini_paths, runs_folder
+from ..project import find_skill, ini_paths, runs_folder
 
 _MODELS_SHOWN: Final = 3
 _FILES_SHOWN: Final = 12
@@ -120,11 +120,10 @@ class ListedSkill:
 def add_list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folders",
-        type=Path,
         nargs="*",
         metavar="DIR",
-        help="a folder of skills, or a skill (default: skill_paths of pytest's ini file, else "
-        "skills_dir of upskill.config.yaml, else the current folder)",
+        help="a folder of skills, or a skill or its name (default: skill_paths of pytest's ini "
+        "file, else skills_dir of upskill.config.yaml, else the current folder)",
     )
     parser.add_argument(
         "-v",
@@ -136,7 +135,7 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_list(args: argparse.Namespace) -> tuple[str, int]:
-    named = args.folders or default_folders()
+    named = [find_skill(written, os.environ) for written in args.folders] or default_folders()
     last_runs = newest(runs_folder(None, Path.cwd()))
     skills, left_out = list[ListedSkill](), list[SkippedFolder]()
     for folder in (Path(os.path.abspath(folder)) for folder in named):  # noqa: PTH100
