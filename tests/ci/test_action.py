@@ -105,7 +105,7 @@ def test_a_red_run_keeps_its_answers_and_replaces_its_own_comment_only(
     assert len(api.comments) == 133
     changed = [one["body"] for one in api.comments[130:]]
     assert changed[0].endswith("not by us")
-    assert changed[1].startswith(f"{MARKER}\n## ❌ Skills\n\n**Failed:**\n\n- 2 tests failed")
+    assert changed[1].startswith(f"{MARKER}\n## ❌ Skills\n\n**Failed:**\n\n- 2 failed")
     assert changed[2].endswith("## ✅ Skills")
     assert job.summary.read_text().count("## ❌ Skills") == 1
     assert "::error file=my skills/gate/skill_meta.json,line=1,title=skill failed::" in job.log

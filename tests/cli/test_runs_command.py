@@ -216,7 +216,7 @@ def test_show_shows_all_of_a_run(project: Path, capsys: pytest.CaptureFixture[st
     assert 'gate: case-1 on haiku (0 of 3 runs): "gate up" is not in the answer' in text
     assert "gate: case-0 on haiku: busy" in text
     assert "\n\nFailed with the skill:\n" in text
-    assert "\n\nFailed:\n  2 tests failed or had errors\n  gate on haiku: " in text
+    assert "\n\nFailed:\n  2 failed\n  gate on haiku: " in text
     assert "ran only" not in text
     assert "case-2 on" not in text
 
@@ -231,7 +231,7 @@ def test_show_says_if_a_run_was_a_subset_and_if_it_passed(
     assert "\ngate on haiku: ran only 2 of 5 cases.\n" in text
     assert text.endswith("\n\nPassed.\n")
     keep(later(6, cases=5), project / ".upskill/runs", BIG)
-    assert shown(capsys, "show", "last").endswith("\nFailed: 1 test failed or had errors.\n")
+    assert shown(capsys, "show", "last").endswith("\nFailed: 1 failed.\n")
 
 
 def test_an_interrupted_run_is_shown_as_such(

@@ -42,7 +42,7 @@ _MASKS: Final = (
 
 # Lists with a line for each member, however long it is.
 _LINES: Final = {
-    *("records", "tests", "questions", "by_case", "queries"),
+    *("records", "tests", "questions", "by_case", "queries", "outcomes"),
 }
 _WIDTH: Final = 100
 

@@ -81,7 +81,7 @@ def test_a_failed_run_never_ends_on_a_tick_alone() -> None:
 def test_failed_tests_are_counted_and_cross_their_skill() -> None:
     run = made_run(cases=10, passes=lambda n, *rest: n > 2 and helps(n, *rest))
     [line] = shown(run, failed=True)
-    assert line == f"✘ gate {HELPS} haiku +70 (+29 to +89); 3 of 10 tests failed"
+    assert line == f"✘ gate {HELPS} haiku +70 (+29 to +89); 3 failed of 10 tests"
 
 
 def test_no_cross_without_a_failed_run() -> None:
@@ -114,7 +114,7 @@ def test_missing_answers_are_not_failed_tests() -> None:
 def test_without_a_baseline() -> None:
     assert shown(made_run(cases=4, arms=["skill"])) == ["✔ gate passes 100% on haiku"]
     [line] = shown(made_run(cases=4, arms=["skill"], passes=lambda n, *_: n < 2), failed=True)
-    assert line == "✘ gate passes 50% on haiku; 2 of 4 tests failed"
+    assert line == "✘ gate passes 50% on haiku; 2 failed of 4 tests"
 
 
 def test_a_skill_that_got_worse_since_a_ref() -> None:
@@ -145,7 +145,7 @@ def test_several_models_share_a_line_with_the_worst_first_and_many_are_counted()
     assert line.startswith(first)
     run = made_run(models=[*"abcde", "tiny"], cases=10, passes=passes)
     [line] = shown(run, 70, failed=True)
-    assert line == f"✘ gate {HURTS} 1 model; {HELPS} 5 models; 10 of 60 tests failed"
+    assert line == f"✘ gate {HURTS} 1 model; {HELPS} 5 models; 10 failed of 60 tests"
 
 
 def test_a_skill_that_no_agent_opened() -> None:
@@ -191,7 +191,7 @@ def test_the_worst_skills_are_shown() -> None:
         records=(*good.records, *bad.records),
     )
     lines = shown(both, failed=True)
-    assert lines[0] == f"✘ bad {HURTS} haiku -100 (-100 to -54); 8 of 8 tests failed"
+    assert lines[0] == f"✘ bad {HURTS} haiku -100 (-100 to -54); 8 failed of 8 tests"
     assert lines[1].startswith(f"✔ good-0 {HELPS} haiku")
     assert lines[-1] == "and 4 more skills: ✔ 4"
 

@@ -20,7 +20,7 @@ from pytest_upskill.reports.markdown import (
     in_html,
     markdown_summary,
 )
-from pytest_upskill.results.run import RunResults, failed_words
+from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade
 from support.agent_runs import agent_run
 from support.made import accepted_count, helps, made_record, made_run, with_missing_cases
@@ -85,8 +85,8 @@ def hostile(text: str, results: RunResults | None = None) -> RunResults:
 
 
 def test_the_outcome_comes_first_then_tables_then_regressions() -> None:
-    text = markdown_summary(regressed(), ["a note"], failed=2)
-    assert text.startswith(f"{MARKER}\n## ❌ Skills\n\n**Failed:**\n\n- {failed_words(2)[0]}")
+    text = markdown_summary(regressed(), ["a note"])
+    assert text.startswith(f"{MARKER}\n## ❌ Skills\n\n**Failed:**\n\n- 2 failed")
     page = Page(text)
     assert page.texts["h3"] == ["gate", "Regressions", "Failed cases"]
     assert page.texts["summary"] == [
@@ -109,7 +109,7 @@ def test_notable_cases_are_listed_below_the_verdict() -> None:
     tests = tuple(replace(test, case=f"{test.case}*") for test in made.tests)
     text = markdown_summary(replace(made, records=records, tests=tests))
     assert re.search(r"\n  - [a-z ]+: case-0\\\*, case-2\\\*\n  - [a-z ]+: case-1\\\*\n", text)
-    assert Page(text.partition("### Failed")[0]).tags["ul"] == 2
+    assert Page(text.partition("### Failed")[0]).tags["ul"] == 3
     details = Page(markdown_summary(made)).texts["details"]
     assert ["Without the skill: passed 3 of 3 runs." in words for words in details] == [True, True]
 
@@ -140,7 +140,7 @@ def test_a_run_that_passes_has_nothing_folded() -> None:
 
 def test_cases_missing_from_all_shards_fail_the_comment() -> None:
     run = with_missing_cases(made_run(), 2)
-    assert f"**Failed:**\n\n- {run.unfinished[0]}" in markdown_summary(run)
+    assert f"**Failed:**\n\n- 1 failed\n- {run.unfinished[0]}" in markdown_summary(run)
 
 
 def test_a_case_without_an_answer_shows_the_error() -> None:
@@ -277,16 +277,18 @@ def test_no_text_leaves_its_cell(text: str) -> None:
 
 
 def test_failed_tests_fail_the_comment() -> None:
-    assert "**Passed.**" in markdown_summary(made_run())
-    assert f"**Failed:**\n\n- {failed_words(2)[0]}" in markdown_summary(made_run(), failed=2)
+    passing = made_run(passes=lambda *_: True)
+    assert "**Passed.**" in markdown_summary(passing)
+    assert "**Failed:**\n\n- 1 failed" in markdown_summary(made_run())
+    assert "**Failed:**\n\n- 1 other test failed" in markdown_summary(passing, failed=1)
 
 
 def test_an_interrupted_run_did_not_pass() -> None:
-    run = made_run(interrupted="Ctrl-C", lost=("x",))
+    run = made_run(interrupted="Ctrl-C", lost=("x",), passes=lambda *_: True)
     (reason,) = run.unfinished
     assert f"**Interrupted:**\n\n- {reason}" in markdown_summary(run)
     failed = markdown_summary(run, failed=1)
-    assert f"**Failed:**\n\n- {failed_words(1)[0]}\n- {reason}" in failed
+    assert f"**Failed:**\n\n- 1 other test failed\n- {reason}" in failed
 
 
 def test_a_failed_case_of_an_agent_tells_what_it_did() -> None:

@@ -22,6 +22,7 @@ from ..engine.recording import Recorded
 from ..errors import shown
 from ..models.model import shown_address
 from ..models.prices import PriceOf, cost
+from ..results.outcomes import Reported
 from ..results.regressions import AcceptedComparison, compare_all
 from ..results.run import RunResults, versions
 from ..settings import Settings
@@ -57,7 +58,7 @@ class Ledger:
         self._untested: dict[str, str] = {}
         self._nodeids: dict[str, None] | None = None  # of the tests of skills; None without a plan
         self._collected: dict[str, None] = {}  # node ids of all tests that xdist workers collected
-        self._reported: set[str] = set()
+        self._reported: dict[str, Reported] = {}  # by node id
         self._skipped: set[str] = set()  # while running
         self._records: dict[str, list[Record]] = {}
         self._priced: dict[str, list[Record]] = {}  # with prices
@@ -89,7 +90,7 @@ class Ledger:
         return tuple(nodeid for nodeid in nodeids if nodeid not in self._reported)
 
     def add_report(self, report: pytest.TestReport) -> None:
-        self._reported.add(report.nodeid)
+        self._add_word(report)
         if report.skipped and report.when in ("setup", "call"):
             self._skipped.add(report.nodeid)
         for pair in [entry for entry in report.user_properties if entry[0] == REGRESSION_PROPERTY]:
@@ -121,6 +122,18 @@ class Ledger:
             trials = self._planned[report.nodeid].trials
             lost = [errored_record(trial, CRASHED) for trial in trials if not trial.later]
             self._records.setdefault(report.nodeid, lost)
+
+    def _add_word(self, report: pytest.TestReport) -> None:
+        """How pytest counts a test; it counts one twice that failed and has an error, too."""
+        word: Reported = "passed"
+        if report.failed:
+            word = "error" if report.when in ("setup", "teardown") else "failed"
+        elif report.skipped:
+            word = "xfailed" if hasattr(report, "wasxfail") else "skipped"
+        if word == "passed" and report.when != "call":
+            self._reported.setdefault(report.nodeid, word)
+        elif word != "error" or self._reported.get(report.nodeid) != "failed":
+            self._reported[report.nodeid] = word
 
     @property
     def has_plan(self) -> bool:
@@ -254,6 +267,11 @@ class Ledger:
             if settings.accept or settings.aa
             else (*self._unmatched, *self._skipped_now()),
             broken=self._broken,
+            reported={
+                nodeid: word
+                for nodeid, word in self._reported.items()
+                if nodeid in self._planned or nodeid in self._broken
+            },
             untested=self._untested,
             lost=self.lost,
             interrupted=interrupted,

@@ -12,7 +12,8 @@ from ..results.accepted import case_result
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.causes import cause_lines
 from ..results.contrasts import Study
-from ..results.run import RunResults, failed_words
+from ..results.outcomes import failure_words
+from ..results.run import RunResults
 from ..results.run_notes import agent_lines
 from ..results.summary import case_words
 from ..results.summary_row import row_of
@@ -39,13 +40,15 @@ _MOST_CONTRASTS: Final = 40
 _UNKNOWN: Final = "–"
 
 
-def markdown_summary(results: RunResults, notes: Sequence[str] = (), failed: int = 0) -> str:
+def markdown_summary(
+    results: RunResults, notes: Sequence[str] = (), failed: int | None = None
+) -> str:
     """The outcome first, then a table for each skill, then regressions and failures, folded.
 
-    ``failed`` is how many tests failed or had errors.
+    ``failed`` is how many tests of the session failed, if others count than those of skills.
     """
     page = _Page()
-    failures = failed_words(failed)
+    failures = failure_words(results.outcome_counts, failed)
     reasons = [*failures, *results.unfinished, *results.gate.reasons, *results.failed_studies]
     withheld = [] if reasons else results.withheld
     passed = "**Passed.**" if results.records else "**Nothing was tested.**"

@@ -309,8 +309,20 @@ LIFT: Final = Number(
     row_counts=lambda row: not _is_aa(row),
     write=_possible_lift,
 )
+ACCEPTED: Final = Number(
+    "accepted", "accepted", ("accepted_rate",), RATE, priority=55, column_needed_if=_is_known
+)
 CHANGE: Final = Number(
     "change",
+    "change",
+    ("accepted_change",),
+    POINTS,
+    priority=70,
+    painted_by="accepted_verdict",
+    column_needed_if=_is_known,
+)
+SINCE_REF: Final = Number(
+    "since",
     f"since {_REF}",
     ("change",),
     POINTS,
@@ -368,9 +380,11 @@ NUMBERS: list[Number] = [
     ),
     WITH,
     LIFT,
+    ACCEPTED,
     CHANGE,
+    SINCE_REF,
     replace(
-        CHANGE,
+        SINCE_REF,
         name="difference",
         header="difference",
         detail=False,

@@ -64,6 +64,7 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         expects_all=not subset,
         unmatched=tuple(dict.fromkeys(accepted for run in runs for accepted in run.unmatched)),
         broken={nodeid: reason for run in runs for nodeid, reason in run.broken.items()},
+        reported={nodeid: word for run in runs for nodeid, word in run.reported.items()},
         untested={name: reason for name, reason in untested.items() if name not in tested},
         lost=tuple(nodeid for nodeid in lost if nodeid not in answered),
         interrupted="; ".join(stops) if stops else None,

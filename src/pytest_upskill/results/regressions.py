@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from .._util import grouped
-from .._util.texts import first_few, one_line, points, span
+from .._util.texts import counted, first_few, one_line, points, span
 from ..stats import (
     RELEVANT_LIFT,
     CasePasses,
@@ -185,6 +185,32 @@ class ModelDrift(WithPair):
 
 
 @dataclass(frozen=True)
+class SinceAccepted:
+    """The cases of a skill on a model that have an accepted result, then and now.
+
+    Rates are means over the cases.
+    """
+
+    rate: float  # that was accepted
+    now: float
+    date: str
+    worse: int  # cases that regressed
+
+    @property
+    def change(self) -> float:
+        return self.now - self.rate
+
+    @property
+    def words(self) -> str:
+        """``fell 67 → 17 since 2026-11-01``; empty unless that is shown."""
+        if not self.worse:
+            return ""
+        before, now = round(100 * self.rate), round(100 * self.now)
+        what = f"fell {before} → {now}" if now < before else f"{counted(self.worse, 'case')} fell"
+        return f"{what} since {self.date}"
+
+
+@dataclass(frozen=True)
 class AcceptedComparison(WithPair):
     """A skill on a model compared with its accepted results."""
 
@@ -222,6 +248,20 @@ class AcceptedComparison(WithPair):
 
     def of_kind(self, *kinds: StandingKind) -> tuple[Compared, ...]:
         return tuple(case for case in self.cases if self.standing(case).kind in kinds)
+
+    @cached_property
+    def since(self) -> SinceAccepted | None:
+        """None if no case has both results."""
+        both = [case for case in self.cases if case.expected]
+        expected = [case.expected for case in both if case.expected]
+        if not expected:
+            return None
+        return SinceAccepted(
+            fmean(was.was.share for was in expected),
+            fmean(case.result.count.share for case in both),
+            max(was.date for was in expected),
+            len(self.regressed),
+        )
 
     @property
     def unknown(self) -> tuple[Compared, ...]:

@@ -38,6 +38,15 @@ from ..trials.subject import SkillOnSubject
 from .causes import Cause, causes_of
 from .contrasts import Study
 from .gates import gate_reasons, trigger_reasons
+from .outcomes import (
+    BAD,
+    CaseOutcome,
+    OutcomeWord,
+    Reported,
+    count_outcomes,
+    failure_words,
+    outcome_of,
+)
 from .regressions import (
     AcceptedComparison,
     ModelDrift,
@@ -217,6 +226,7 @@ class RunResults:
     # Cases that no shard of a merged run has are missing; else they were deselected.
     expects_all: bool = False
     broken: Mapping[str, str] = field(default_factory=dict)  # node ids not tested, and why
+    reported: Mapping[str, Reported] = field(default_factory=dict)  # by node id, pytest's word
     unmatched: Many[Unmatched] = ()  # accepted results
     untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
     lost: Many[str] = ()  # node ids that were collected and never reported
@@ -264,6 +274,17 @@ class RunResults:
             {skill.name: skill.path for skill in self.skills},
             tuple(beside),
         )
+
+    @computed_field
+    @cached_property
+    def outcomes(self) -> tuple[CaseOutcome, ...]:
+        """How each test ended, also those that could not be asked or were never reached."""
+        return tuple(self._outcomes.values())
+
+    @computed_field
+    @cached_property
+    def outcome_counts(self) -> dict[OutcomeWord, int]:
+        return count_outcomes(self.outcomes)
 
     @computed_field
     @cached_property
@@ -333,10 +354,6 @@ class RunResults:
     def only_studied(self) -> bool:
         """Whether no test was planned, as for commands that compare ways to install skills."""
         return not self.tests and bool(self.studies)
-
-    def is_errored(self, test: PlannedCase) -> bool:
-        """Whether an answer is missing."""
-        return any(record.outcome == "errored" for record in self.records_of(test))
 
     # What it lacks.
 
@@ -440,7 +457,9 @@ class RunResults:
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        return verdicts_of(self.summaries, plan_level(self.looks) if self.looks else LEVEL)
+        verdicts = verdicts_of(self.summaries, plan_level(self.looks) if self.looks else LEVEL)
+        accepted = {run.pair: run.since for run in self.comparisons if not run.of_triggers}
+        return [replace(each, accepted=accepted.get(each.summary.pair)) for each in verdicts]
 
     @cached_property
     def comparisons(self) -> list[AcceptedComparison]:
@@ -469,15 +488,31 @@ class RunResults:
         }
 
     @cached_property
-    def failed(self) -> list[PlannedCase]:
-        """Tests that failed or had errors, without expected failures."""
-        return [test for test in self.tests if self._is_failed(test)]
+    def _outcomes(self) -> dict[str, CaseOutcome]:
+        outcomes = {
+            test.nodeid: outcome_of(
+                test,
+                self.records_of(test),
+                self.standing(test),
+                self.reported.get(test.nodeid),
+                self.broken.get(test.nodeid, ""),
+            )
+            for test in self.tests
+        }
+        for nodeid, reason in self.broken.items():
+            word: OutcomeWord = "failed" if self.reported.get(nodeid) == "failed" else "error"
+            outcomes.setdefault(nodeid, CaseOutcome(nodeid, word, message_line(reason, 300)))
+        for nodeid in self.lost:
+            outcomes.setdefault(nodeid, CaseOutcome(nodeid, "not run"))
+        return outcomes
 
-    def _is_failed(self, test: PlannedCase) -> bool:
-        if self.is_errored(test):
-            return True
-        standing = self.standing(test)
-        return standing is not None and standing.kind in ("failed", "regressed")
+    def outcome_of(self, test: PlannedCase) -> CaseOutcome:
+        return self._outcomes[test.nodeid]
+
+    @cached_property
+    def failed(self) -> list[PlannedCase]:
+        """Tests that failed or had errors, without accepted failures."""
+        return [test for test in self.tests if self.outcome_of(test).outcome in BAD]
 
     @property
     def failed_studies(self) -> list[str]:
@@ -511,7 +546,7 @@ class RunResults:
     @cached_property
     def problems(self) -> list[str]:
         """Why the run fails, one line each."""
-        lines = [*failed_words(len(self.failed)), *self.unfinished, *self.gate.reasons]
+        lines = [*failure_words(self.outcome_counts), *self.unfinished, *self.gate.reasons]
         lines += self.failed_studies
         lines += self.not_tested if self.gate.passed is None else []
         return lines or ([] if self.records or self.only_studied else [NOTHING_TESTED])
@@ -536,11 +571,6 @@ def triggers_as_cases(results: RunResults, tag: str = "") -> RunResults:
         tests=tuple(replace(test, is_trigger=False) for test in triggers),
         records=tuple(record for test in triggers for record in results.records_of(test)),
     )
-
-
-def failed_words(number: int) -> list[str]:
-    """``3 tests failed or had errors``, if any did."""
-    return [f"{counted(number, 'test')} failed or had errors"] if number else []
 
 
 def incomplete(tests: Sequence[PlannedCase]) -> dict[Group, tuple[int, int]]:

@@ -120,6 +120,12 @@ class SummaryRow(WithPair):
     chance_lift: Number | None = None  # with --skill-aa: the share of such runs that show a lift
     chance_regression: Number | None = None  # likewise a regression
 
+    accepted_rate: Number | None = None  # pass rate of the cases that have an accepted result
+    accepted_date: str | None = None
+    accepted_change: Number | None = None  # of these cases since, 0.1 is 10 points
+    accepted_verdict: str | None = None  # worse, if cases regressed
+    accepted_words: str = ""  # fell 67 → 17 since 2026-11-01, if so
+
     activated: Whole | None = None  # trials that opened the skill
     activated_trials: Whole | None = None
     activated_rate: Number | None = None
@@ -231,6 +237,7 @@ def row_of(verdict: Verdict) -> SummaryRow:
         **_arm("baseline", summary.arm("baseline")),
         **_arm("skill", skill),
         **_arm("previous", summary.arm(third)),
+        **_accepted(verdict),
         **_activation(summary),
         **_with_bounds("lift_per_opening", verdict.lift_per_opening),
     )
@@ -258,6 +265,18 @@ def _changes(summary: Summary, changes: Mapping[AmountName, Change]) -> dict[str
 def _arm(arm: str, numbers: ArmSummary) -> dict[str, Any]:
     named = {f"{arm}_{field.name}": getattr(numbers, field.name) for field in fields(numbers)}
     return {name: value for name, value in named.items() if name in _NAMES}
+
+
+def _accepted(verdict: Verdict) -> dict[str, Any]:
+    if not (accepted := verdict.accepted):
+        return {}
+    return {
+        "accepted_rate": accepted.rate,
+        "accepted_date": accepted.date,
+        "accepted_change": accepted.change,
+        "accepted_verdict": "worse" if accepted.words else None,
+        "accepted_words": accepted.words,
+    }
 
 
 def _activation(summary: Summary) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL
 from .activation import activation_words
 from .arm_comparison import Comparison, compare_arms, compare_versions, token_words, unit_of
 from .contrasts import MARGIN, is_within, points_words, size_of
+from .regressions import SinceAccepted
 from .self_comparison import aa_words, by_chance_of
 from .summary import Summary
 
@@ -51,6 +52,7 @@ class Verdict:
     detectable_lift: float | None
     lift_per_opening: Lift | None = None  # of an agent that did not open the skill in all trials
     by_chance: ByChance | None = None  # of a skill that is compared with itself
+    accepted: SinceAccepted | None = None  # its accepted results beside the present ones
 
     def over(self, arm: str) -> Comparison | None:
         return self.comparisons.get(arm)
@@ -74,6 +76,11 @@ class Verdict:
         over = self.over("previous")
         ref = one_line(self.summary.against or "", 60)
         return f"worse than at {ref}" if over and over.word == "worse" else None
+
+    @property
+    def fell(self) -> str:
+        """``fell 67 → 17 since 2026-11-01``, if it is worse than accepted."""
+        return self.accepted.words if self.accepted else ""
 
     @property
     def gain(self) -> float | None:

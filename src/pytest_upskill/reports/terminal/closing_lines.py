@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from ..._util.texts import counted, dollars, first_few, harmless, one_line, percent, points, span
 from ...results.arm_comparison import unit_of
 from ...results.gates import gate_reasons, trigger_reasons
+from ...results.outcomes import count_outcomes, count_words
 from ...results.run import RunResults
 from ...results.self_comparison import rules_out_relevant
 from ...results.trigger_summary import TriggerSummary
@@ -209,13 +210,10 @@ def _skill(results: RunResults, name: str, ending: Ending) -> _SkillEnding:
     phrases = [phrase for verdict in verdicts for phrase in _phrases(verdict, alone=alone)]
     phrases += [_triggers(row) for row in triggers]
     phrases.sort(key=lambda phrase: (phrase.badness, phrase.verb))
-    failed = [
-        test
-        for test in results.failed
-        if test.skill == name and not results.is_errored(test)  # the verdict counts these
-    ]
-    tests = sum(test.skill == name for test in results.tests)
-    parts = [f"{len(failed):,} of {counted(tests, 'test')} failed"] if failed else []
+    outcomes = [results.outcome_of(test) for test in results.tests if test.skill == name]
+    counts = count_outcomes(outcomes)
+    failed = counts.get("failed", 0)
+    parts = [f"{count_words(counts)} of {counted(len(outcomes), 'test')}"] if failed else []
     subsets = results.subsets.items()
     parts += dict.fromkeys(f"only {of}" for group, of in subsets if group.pair.skill == name)
     worst = min((phrase.badness for phrase in phrases), default=_PLAIN)

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..._util.texts import harmless, percent
 from ...results.summary_row import SummaryRow
-from ..numbers import CHANGE, COST, TOKENS, Number, field_of
+from ..numbers import COST, SINCE_REF, TOKENS, Number, field_of
 from .layout import Marks, TerminalLook, cut, split_name, text_width
 from .tables import KEEP, Cell, Column, Style, Table, fitted
 
@@ -85,7 +85,7 @@ def _table(
         width = layout.bar if layout.stacked else layout.bar + 5
         header = harmless(number.header_of(rows))
         if number.of_ref and text_width(header) > width:  # any name of a ref
-            header = number.name if number is CHANGE else cut(header, width, look.marks.cut)
+            header = number.name if number is SINCE_REF else cut(header, width, look.marks.cut)
         right = not number.bar and len(number.fields) == 1
         alarming = number.alarm and any(number.amount(row) for row in rows)
         priority = KEEP if alarming else number.priority

@@ -1,13 +1,13 @@
 """A kept run on the terminal, and two runs compared."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ..._util.texts import counted, first_few, one_line, percent, seconds
 from ...results.accepted import case_result
 from ...results.arm_comparison import SCORE_WORDS
 from ...results.contrasts import span_words
-from ...results.regressions import reaches
+from ...results.outcomes import OutcomeWord
 from ...results.run import RunResults
 from ...results.run_comparison import NOTHING_SHARED, CaseChange, PairComparison, RunComparison
 from ...results.run_notes import agent_lines, run_notes
@@ -24,6 +24,11 @@ _MOST_CASES: Final = 50
 _MOST_NAMES: Final = 10
 _LONGEST_NAME: Final = 16  # of a run
 _NAMES: Final = (40, 32, 24, 20, 16, 12, 8)  # lengths of names, tried from the longest
+_HEADINGS: Final[Mapping[str, OutcomeWord]] = {
+    "Failed with the skill:": "failed",
+    "Accepted failures:": "accepted",
+    "Not answered:": "error",
+}
 _STOPPED: Final = "interrupted: "
 _STYLES: Final = {"better": {"green": True}, "worse": {"red": True}}
 
@@ -42,21 +47,20 @@ def run_lines(name: str, results: RunResults, look: TerminalLook) -> list[str]:
         *results_lines(results, look, run_notes(results)),
         "",
     ]
-    failed, errored = list(_failed(results)), list(_errored(results))
-    for heading, tests in (("Failed with the skill:", failed), ("Not answered:", errored)):
-        if tests:
+    for heading, outcome in _HEADINGS.items():
+        if tests := list(_ended(results, outcome)):
             hidden = [f"and {len(tests) - _MOST_CASES} more"] if len(tests) > _MOST_CASES else []
             lines += [heading, *_indented([*tests[:_MOST_CASES], *hidden], look), ""]
     problems = results.problems or results.withheld
     if not problems:
         return [*lines, look.paint("Passed.", green=True)]
-    outcome = results.outcome().capitalize()
+    title = results.outcome().capitalize()
     if len(problems) == 1:
-        reason = f"{outcome}: {one_line(problems[0], 400).removeprefix(_STOPPED)}."
+        reason = f"{title}: {one_line(problems[0], 400).removeprefix(_STOPPED)}."
         parts = wrapped(reason, look.width, rest="  ")
         return [*lines, *(look.paint(part, red=True) for part in parts)]
     reasons = _indented([one_line(reason, 400) for reason in problems], look)
-    return [*lines, look.paint(f"{outcome}:", red=True), *reasons]
+    return [*lines, look.paint(f"{title}:", red=True), *reasons]
 
 
 def _moment(results: RunResults) -> str:
@@ -70,24 +74,14 @@ def _commit(results: RunResults) -> str:
     return f"commit {one_line(results.commit.id, 64)}{dirty}"
 
 
-def _failed(results: RunResults) -> Iterator[str]:
+def _ended(results: RunResults, outcome: OutcomeWord) -> Iterator[str]:
+    """The tests that ended so, and why."""
     for test in results.tests:
-        records = results.records_of(test)
-        result = case_result(records, test.digest)
-        if result and not reaches(result.count, test.threshold):
-            grades = [
-                grade for record in records if record.arm == "skill" for grade in record.checks
-            ]
-            reasons = [grade.reason for grade in grades if grade.required and not grade.passed]
-            runs = f" ({result.count} runs)" if result.runs > 1 else ""
-            yield f"{_test(test)}{runs}: {one_line('; '.join(dict.fromkeys(reasons)), 300)}"
-
-
-def _errored(results: RunResults) -> Iterator[str]:
-    for test in results.tests:
-        errors = [record.error or "" for record in results.records_of(test) if record.error]
-        if errors:
-            yield f"{_test(test)}: {one_line('; '.join(dict.fromkeys(errors)), 300)}"
+        ended = results.outcome_of(test)
+        if ended.outcome == outcome:
+            result = case_result(results.records_of(test), test.digest)
+            runs = f" ({result.count} runs)" if result and result.runs > 1 else ""
+            yield f"{_test(test)}{runs}: {ended.reason}"
 
 
 def _test(test: PlannedCase) -> str:
