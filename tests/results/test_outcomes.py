@@ -76,7 +76,7 @@ def test_a_test_marked_xfail_is_an_accepted_failure() -> None:
 
 
 def test_counts_are_listed_as_pytest_does() -> None:
-    counts = {"failed": 18, "passed": 45, "accepted": 8, "error": 1}
+    counts: dict[OutcomeWord, int] = {"failed": 18, "passed": 45, "accepted": 8, "error": 1}
     assert count_words(counts) == "18 failed, 8 accepted, 1 error"
     assert count_words({"passed": 1200}) == "1,200 passed"
     assert count_words({"error": 2, "not run": 1}) == "2 errors, 1 not run"

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from ..._util.texts import counted, digest, duration, slug
 from ...results.case_changes import Earlier, changes
+from ...results.outcomes import failure_words
 from ...results.regressions import could_flip
-from ...results.run import RunResults, failed_words
+from ...results.run import RunResults
 from ...results.run_file import results_values
 from ...results.run_notes import agent_lines, subset_notes, untested_notes
 from ...results.summary_row import SummaryRow
@@ -100,7 +101,7 @@ class RunPayload:
 
 def _problems(results: RunResults) -> list[str]:
     """Why the run fails or is incomplete, besides the tests that failed, which are counted."""
-    failed = failed_words(len(results.failed))
+    failed = failure_words(results.outcome_counts)
     return [line for line in results.problems or results.withheld if line not in failed]
 
 
@@ -188,15 +189,15 @@ def _sweet_spots(results: RunResults) -> dict[str, str]:
 
 def _test(results: RunResults, test: PlannedCase) -> dict[str, Any]:
     records = results.records_of(test)
-    standing = results.standing(test)
+    ended = results.outcome_of(test)
     now = _count(records, "skill")
     command = results.rerun.command(test.nodeid)
     return {
         "id": case_anchor(test.skill, test.case, test.label).removeprefix("case="),
         # Whole or not at all: half a command would run something else.
         "command": command if len(command) <= _COMMAND_LIMIT else "",
-        "outcome": _outcome(results, test, records),
-        "reason": standing.reason if standing else "",
+        "outcome": "regressed" if ended.regressed else ended.outcome,
+        "reason": ended.reason,
         "passes": {arm: _count(records, arm) for arm in dict.fromkeys(r.arm for r in records)},
         "flaky": now is not None and could_flip(now, test.threshold),
     }
@@ -205,17 +206,6 @@ def _test(results: RunResults, test: PlannedCase) -> dict[str, Any]:
 def _count(records: Sequence[Record], arm: str) -> Count | None:
     graded = [r for r in records if r.arm == arm and r.outcome != "errored"]
     return Count(sum(r.outcome == "passed" for r in graded), len(graded)) if graded else None
-
-
-def _outcome(results: RunResults, test: PlannedCase, records: Sequence[Record]) -> str:
-    if not records:
-        return "not run"
-    if results.is_errored(test):
-        return "error"
-    standing = results.standing(test)
-    if standing is None or standing.kind in ("passed", "better"):
-        return "passed"
-    return standing.kind if standing.kind in ("failed", "regressed") else "accepted"
 
 
 def _images(results: RunResults) -> Iterator[tuple[str, str]]:
