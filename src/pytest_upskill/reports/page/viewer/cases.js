@@ -129,11 +129,18 @@ function Cases({ address }) {
   return html`<section class="cases" ref=${section} aria-label="Cases">
     <${FilterBar} address=${address} rows=${rows} />
     ${rows.length ? html`<${Table} label="Cases" rows=${rows} columns=${columns} current=${current}
+      least=${leastWidth(columns.length - 2)}
       keyOf=${(row) => row.id} hrefOf=${(row) => href({ case: row.worst.id })} />`
       : html`<p class="nothing">No test matches. <a href=${href({}, true)}>Show all</a></p>`}
     ${data.left_out ? html`<p class="note">To keep this file small, ${counted(data.left_out, "trial")}
       ${" "}lost the end of long texts. The JSON report has them whole.</p>` : null}
   </section>`;
+}
+
+// As tables.css has it.
+function leastWidth(models) {
+  if (innerWidth <= 640) return 130 + 58 * models;
+  return 420 + (innerWidth <= 1100 ? 104 : 128) * models;
 }
 
 function scrollToRow(section, index) {

@@ -75,7 +75,7 @@ const plural = (outcome, number) => (outcome === "error" && number !== 1 ? "erro
 function SummaryTable({ address }) {
   const all = address.get("rows") === "all" || summaryRows.length <= MOST_ROWS;
   const worst = summaryRows.filter((row) => !isFine(row));
-  const shown = all ? summaryRows : worst.length ? worst : summaryRows.slice(0, MOST_ROWS);
+  const shown = all ? summaryRows : (worst.length ? worst : summaryRows).slice(0, MOST_ROWS);
   const folded = summaryRows.filter((row) => !shown.includes(row));
   const columns = summaryColumns();
   return html`<table class="summary" role="table" aria-label="Skills and models, the worst first">
@@ -182,6 +182,8 @@ function Selected({ address }) {
       ${" "}${data.sweet_spots[spots[0]]}</p>` : null}
     <div class="folds">
       <${Fold} title="All numbers"><${AllNumbers} rows=${rows.length ? rows : summaryRows} /><//>
+      ${skills.length === 1 && plane(skills[0]) ? html`<${Fold} title="Cost and rate">
+        <${Frontier} ...${plane(skills[0])} /><//>` : null}
       ${skills.length > 1 && spots.length ? html`<${Fold} title="Sweet spots">
         ${spots.map((skill) => html`<p key=${skill}><b>${skill}:</b> ${data.sweet_spots[skill]}</p>`)}<//>`
         : null}
@@ -200,4 +202,54 @@ function AllNumbers({ rows }) {
       <td>${row.skill}</td><td title=${row.model_id}>${row.label}</td>
       ${data.columns.map(([name]) => html`<td key=${name} class="num">
         <${NumberText} row=${row} name=${name} full /></td>`)}</tr>`)}</tbody></table></div>`;
+}
+
+// The rates of a skill's models against what an answer costs, or its tokens if prices are not
+// known; null with one model. Nothing is both cheaper and better than what is on the dashed line.
+function plane(skill) {
+  const rows = summaryRows.filter((row) => row.skill === skill && row.verdict !== "incomplete");
+  for (const [field, unit, factor, write] of [
+    ["cost", "$ per 1000 answers", 1000, format.dollars], ["tokens", "tokens per answer", 1, format.whole],
+  ]) {
+    const points = rows.flatMap((row) => ["baseline", "skill"].map((arm) => ({
+      arm, label: row.label, x: factor * row[`${arm}_${field}`],
+      rate: row[`${arm}_${row.score === "checks" ? "score" : "rate"}`],
+    }))).filter((point) => point.x > 0 && point.rate != null);
+    const known = points.filter((point) => point.arm === "skill").length;
+    if (known > 1 && known === rows.length) return { points, unit, write };
+  }
+  return null;
+}
+
+const PLANE_HEIGHT = 220;
+
+function Frontier({ points, unit, write }) {
+  const amounts = points.map((point) => point.x);
+  const [low, high] = [Math.min(...amounts), Math.max(...amounts)];
+  const isLog = high / low > 20;
+  const share = isLog ? (x) => Math.log(x / low) / Math.log(high / low) : (x) => x / high;
+  const at = (point) => ({ x: `${6 + 80 * share(point.x)}%`, y: 12 + PLANE_HEIGHT * (1 - point.rate) });
+  const best = [...points].sort((a, b) => a.x - b.x || b.rate - a.rate)
+    .filter((point, index, all) => all.slice(0, index).every((other) => other.rate < point.rate));
+  const line = (from, to, kind) => html`<line class=${kind} x1=${from.x} y1=${from.y} x2=${to.x} y2=${to.y} />`;
+  return html`<figure class="plane"><figcaption>Rate against ${unit}${isLog ? ", logarithmic" : ""}:
+      hollow without the skill, filled with it; nothing is cheaper and better than the dashed line
+    </figcaption>
+    <svg width="100%" height=${PLANE_HEIGHT + 36} role="img" aria-label=${points.map((point) => `${
+      point.label} ${armName(point.arm)}: ${write(point.x)}, ${format.percent(point.rate)}`).join("; ")}>
+      ${[0, 0.5, 1].map((rate) => html`<g key=${rate}>${line({ x: "6%", y: at({ x: high, rate }).y },
+        { x: "100%", y: at({ x: high, rate }).y }, "axis")}
+        <text x="0" y=${at({ x: high, rate }).y + 4}>${format.percent(rate)}</text></g>`)}
+      ${[...new Set([low, high])].map((x) => html`<text key=${x} x=${at({ x, rate: 0 }).x} text-anchor="middle"
+        y=${PLANE_HEIGHT + 30}>${write(x)}</text>`)}
+      ${best.slice(1).map((point, index) => html`<g key=${index}>
+        ${line(at(best[index]), { x: at(point).x, y: at(best[index]).y }, "frontier")}
+        ${line({ x: at(point).x, y: at(best[index]).y }, at(point), "frontier")}</g>`)}
+      ${[...groupBy(points, (point) => point.label).values()].filter((pair) => pair.length > 1)
+        .map(([first, second]) => html`<g key=${first.label}>${line(at(first), at(second), "joint")}</g>`)}
+      ${points.map((point) => html`<g key=${point.label + point.arm}>
+        <circle class=${point.arm === "skill" ? "with" : "without"} cx=${at(point).x} cy=${at(point).y} r="5" />
+        ${point.arm === "skill" ? html`<text class="name" x=${at(point).x} dx="9" y=${at(point).y + 4}>${point.label}</text>`
+          : null}</g>`)}
+    </svg></figure>`;
 }

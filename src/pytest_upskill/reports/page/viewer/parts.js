@@ -103,20 +103,23 @@ function Interval({ value, low, high, limit = 1 }) {
 
 // Table({ columns: [{ id, title, kind, cell: (row) => … }], rows, keyOf, hrefOf, label, current }):
 // a sticky head and rows of 40 px, of which only those near the screen are drawn. A row with an
-// address is a link as a whole; `kind` is a class of the column: num, wide, name, mark.
+// address is a link as a whole; `kind` is a class of the column: num, name, reason, on. A table
+// that needs at `least` more pixels than there are scrolls sideways.
 const ROW_HEIGHT = 40;
 const SPARE_ROWS = 12;
 
-function Table({ columns, rows, keyOf: key, hrefOf = () => null, label, current = null }) {
+function Table({ columns, rows, keyOf: key, hrefOf = () => null, label, current = null, least = 0 }) {
   const body = useRef(null);
+  const [isWide, setWide] = useState(false);
   const [[first, last], setRange] = useState([0, 60]);
   const update = useCallback(() => {
     if (!body.current) return;
     const { top } = body.current.getBoundingClientRect();
     const from = Math.max(0, Math.floor(-top / ROW_HEIGHT) - SPARE_ROWS);
     const to = Math.ceil((innerHeight - top) / ROW_HEIGHT) + SPARE_ROWS;
+    setWide(least > body.current.closest(".frame").clientWidth);
     setRange((range) => (range[0] === from && range[1] === to ? range : [from, to]));
-  }, []);
+  }, [least]);
   useLayoutEffect(() => {
     update();
     addEventListener("scroll", update, { passive: true });
@@ -125,13 +128,15 @@ function Table({ columns, rows, keyOf: key, hrefOf = () => null, label, current 
       removeEventListener("scroll", update);
       removeEventListener("resize", update);
     };
-  }, []);
+  }, [update]);
   useLayoutEffect(update, [rows]);
   const [start, end] = [Math.min(first, rows.length), Math.min(last, rows.length)];
   const space = (count) => (count > 0
     ? html`<tr class="space" aria-hidden="true"><td colspan=${columns.length}
         style=${{ height: `${count * ROW_HEIGHT}px` }}></td></tr>` : null);
-  return html`<table class="rows" aria-label=${label} aria-rowcount=${rows.length + 1}>
+  const frame = isWide ? { tabindex: "0", role: "region", "aria-label": label } : {};
+  return html`<div class=${isWide ? "frame wide" : "frame"} ...${frame}>
+    <table class="rows" style=${{ minWidth: `${least}px` }} aria-label=${label} aria-rowcount=${rows.length + 1}>
     <thead><tr>${columns.map((column) => html`
       <th key=${column.id} scope="col" class=${column.kind ?? ""}>${column.title}</th>`)}</tr></thead>
     <tbody ref=${body}>
@@ -144,7 +149,7 @@ function Table({ columns, rows, keyOf: key, hrefOf = () => null, label, current 
         </tr>`)}
       ${space(rows.length - end)}
     </tbody>
-  </table>`;
+  </table></div>`;
 }
 
 // A click on a row follows its link, unless it is on a link of its own or selects text.
