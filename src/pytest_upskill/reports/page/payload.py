@@ -164,10 +164,11 @@ def _numbers(results: RunResults) -> dict[str, Any]:
 
 
 def _texts(number: Number, row: SummaryRow) -> list[str | None]:
-    """The number, then its interval or its growth, briefly and in full."""
+    """The number, its interval or its growth, the same in full, and the number with the skill."""
     bounds = number.bounds_text(row) if number.interval_priority else None
     brief = bounds or number.growth_text(row, bounds=False)
-    return [number.text(row), brief, bounds or number.lift_text(row) or number.growth_text(row)]
+    full = bounds or number.lift_text(row) or number.growth_text(row)
+    return [number.text(row), brief, full, number.skill_text(row)]
 
 
 def _about(verdict: Verdict) -> dict[str, Any]:

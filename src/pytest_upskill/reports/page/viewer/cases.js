@@ -3,7 +3,7 @@
 
 // How to filter: by name, the values of a test.
 const FILTERS = {
-  outcome: (test) => [test.outcome],
+  outcome: outcomesOf,
   skill: (test) => [test.skill],
   model: (test) => [test.label],
   tag: (test) => test.tags,

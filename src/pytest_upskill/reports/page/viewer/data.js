@@ -110,7 +110,8 @@ function firstFailure(test) {
   return null;
 }
 
-// Worst first.
+// How tests ended, the worst first. What regressed also counts as failed, as in pytest's own counts.
+const outcomesOf = (test) => (test.outcome === "regressed" ? ["failed", "regressed"] : [test.outcome]);
 const OUTCOMES = ["regressed", "failed", "error", "not run", "accepted", "passed"];
 const severity = (test) => OUTCOMES.indexOf(test.outcome);
 

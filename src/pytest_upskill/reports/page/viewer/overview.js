@@ -20,9 +20,11 @@ function summaryRow(row, number) {
   return { ...row, ...about, number, label, counts, rank: rankOf(row, about, counts) };
 }
 
+const isRegressed = (row) => row.counts.regressed > 0 || row.accepted_verdict === "worse";
+
 function rankOf(row, about, counts) {
   const ranks = [
-    counts.regressed || about.worse,
+    counts.regressed || row.accepted_verdict === "worse" || about.worse,
     row.verdict === "hurts",
     counts.failed,
     row.verdict === "incomplete" || counts.error,
@@ -53,7 +55,8 @@ function Outcome() {
   const kind = { passed: "good", failed: "bad" }[data.outcome] ?? "warn";
   return html`<section class="outcome ${kind}" aria-label="Outcome">
     <p class="headline"><b class="state">${data.outcome}</b>
-      ${OUTCOMES.map((outcome) => html`<${OutcomeCount} key=${outcome} outcome=${outcome} />`)}
+      ${Object.entries(run.outcome_counts).sort(([a], [b]) => OUTCOMES.indexOf(a) - OUTCOMES.indexOf(b))
+        .map(([outcome, number]) => html`<${OutcomeCount} key=${outcome} outcome=${outcome} number=${number} />`)}
     </p>
     ${lines.length ? html`<ul class="problems">
       ${shown.map(([of, text], index) => html`<li key=${index} class=${of}>${text}</li>`)}
@@ -63,11 +66,12 @@ function Outcome() {
   </section>`;
 }
 
-function OutcomeCount({ outcome }) {
-  const number = tests.filter((test) => test.outcome === outcome).length;
-  if (!number) return null;
-  return html`<a class="count-of ${kindOf(outcome)}" href=${href({ outcome, view: null })}>
-    <b>${format.whole(number)}</b> ${plural(outcome, number)}</a>`;
+function OutcomeCount({ outcome, number }) {
+  const regressed = outcome === "failed" ? tests.filter((test) => test.outcome === "regressed").length : 0;
+  return html`<span class="count-of ${kindOf(outcome)}"><a href=${href({ outcome, view: null })}>
+      <b>${format.whole(number)}</b> ${plural(outcome, number)}</a>${regressed ? html` (<a
+        href=${href({ outcome: "regressed", view: null })}>${format.whole(regressed)} regressed</a>)` : null}
+    </span>`;
 }
 
 const plural = (outcome, number) => (outcome === "error" && number !== 1 ? "errors" : outcome);
@@ -78,13 +82,13 @@ function SummaryTable({ address }) {
   const shown = all ? summaryRows : (worst.length ? worst : summaryRows).slice(0, MOST_ROWS);
   const folded = summaryRows.filter((row) => !shown.includes(row));
   const columns = summaryColumns();
-  return html`<table class="summary" role="table" aria-label="Skills and models, the worst first">
+  return html`<div class="scroll"><table class="summary" role="table" aria-label="Skills and models, the worst first">
     <thead role="rowgroup"><tr role="row">${columns.map((column) => html`
       <th key=${column.id} role="columnheader" scope="col" class=${column.kind}>${column.title}</th>`)}
     </tr></thead>
     <tbody role="rowgroup">${shown.map((row) => html`<${SummaryLine} key=${row.number} row=${row}
       columns=${columns} selected=${isSelected(row, address)} />`)}</tbody>
-  </table>
+  </table></div>
   ${folded.length ? html`<p class="folded"><a href=${href({ rows: "all" })}>
     ${counted(folded.length, "more row")}</a> ${wordCounts(folded)}</p>` : null}
   ${all && summaryRows.length > MOST_ROWS ? html`<p class="folded">
@@ -110,15 +114,15 @@ function SummaryLine({ row, columns, selected }) {
 }
 
 // The columns: drawn ones, then numbers as they come, if any row has them.
-const FURTHER = ["accepted", "accepted-change", "change", "difference", "opened", "recall",
-  "false-alarms", "errors", "tokens", "cost"];
+const FURTHER = ["accepted", "change", "since", "difference", "opened", "recall", "false-alarms",
+  "errors", "tokens", "cost"];
 
 function summaryColumns() {
   const several = new Set(summaryRows.map((row) => row.skill)).size > 1;
   const titles = new Map(data.columns);
   const columns = [
     { id: "verdict", title: "verdict", kind: "verdict", cell: (row) => html`
-      ${row.counts.regressed ? html`<${Word} word="regressed" /> ` : null}
+      ${isRegressed(row) ? html`<${Word} word="regressed" title=${row.accepted_words} /> ` : null}
       ${row.worse ? html`<${Word} word=${row.worse} kind="bad" /> ` : null}
       <${Word} word=${row.word ?? "queries"} kind=${kindOf(row.verdict)} />` },
     { id: "subject", title: several ? "skill on model" : "model", kind: "subject",
@@ -144,11 +148,14 @@ function summaryColumns() {
 const textOf = (row, name) => row.texts[name]?.[0];
 
 function NumberText({ row, name, strong = false, full = false }) {
-  const [text, brief, whole] = row.texts[name] ?? [];
+  const [both, brief, whole, withSkill] = row.texts[name] ?? [];
+  const text = !full && ["tokens", "cost"].includes(name) ? withSkill : both;
   const possible = name === "lift" && row.verdict === "incomplete"; // whatever is missing
   const more = possible ? "possible" : full ? whole : brief;
   if (text == null) return DASH;
   if (name === "errors" && !row.errored) return null;
+  const fell = name === "change" && row.accepted_verdict === "worse";
+  if (fell) return html`<b class="bad-text">${text}</b>`;
   return html`${strong && !possible ? html`<b>${text}</b>` : text}${more ? html` <small>${more}</small>` : null}`;
 }
 
@@ -164,7 +171,7 @@ function Rates({ row }) {
   const field = row.score === "checks" ? "score" : "rate";
   const bounds = row.score === "checks" ? {} : { low: row.skill_rate_low, high: row.skill_rate_high };
   return html`<${Dumbbell} baseline=${row[`baseline_${field}`]} skill=${row[`skill_${field}`]}
-    previous=${row[`previous_${field}`]} ...${bounds} />`;
+    previous=${row[`previous_${field}`]} accepted=${row.accepted_rate} ...${bounds} />`;
 }
 
 // What there is to say of the row that is chosen, or of the only one.
@@ -175,6 +182,7 @@ function Selected({ address }) {
   const spots = skills.filter((skill) => data.sweet_spots[skill]);
   return html`
     ${rows.map((row) => html`<div class="selected" key=${row.number}>
+      ${row.accepted_words ? html`<p class="bad-text">${row.accepted_words}</p>` : null}
       ${row.sentence ? html`<p>${row.sentence}.</p>` : null}
       ${row.lines?.length ? html`<ul>${row.lines.map((line) => html`<li key=${line}>${line}</li>`)}</ul>`
         : null}</div>`)}

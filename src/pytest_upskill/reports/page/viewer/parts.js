@@ -71,9 +71,11 @@ function Choice({ options, selected, choose, label }) {
       onClick=${() => choose(id)}>${title}</button>`)}</span>`;
 }
 
-// Dumbbell({ baseline, skill, previous, low, high }): rates from 0 to 1 on one line, with the
-// interval of the rate with the skill.
-function Dumbbell({ baseline = null, skill = null, previous = null, low = null, high = null }) {
+// Dumbbell({ baseline, skill, previous, accepted, low, high }): rates from 0 to 1 on one line, with
+// the interval of the rate with the skill; the accepted rate is a bar.
+function Dumbbell({
+  baseline = null, skill = null, previous = null, accepted = null, low = null, high = null,
+}) {
   const at = (share) => `${4 + 92 * share}%`;
   const kind = baseline == null || skill == null || skill === baseline
     ? "same" : skill > baseline ? "gain" : "loss";
@@ -84,6 +86,7 @@ function Dumbbell({ baseline = null, skill = null, previous = null, low = null, 
     ${low == null ? null : html`<line class="interval" x1=${at(low)} x2=${at(high)} y1="12" y2="12" />`}
     ${baseline == null || skill == null ? null : html`
       <line class="way" x1=${at(baseline)} x2=${at(skill)} y1="12" y2="12" />`}
+    ${accepted == null ? null : html`<line class="accepted" x1=${at(accepted)} x2=${at(accepted)} y1="3" y2="21" />`}
     ${previous == null ? null : html`<circle class="previous" cx=${at(previous)} cy="12" r="3.5" />`}
     ${baseline == null ? null : html`<circle class="without" cx=${at(baseline)} cy="12" r="4.5" />`}
     ${skill == null ? null : html`<circle class="with" cx=${at(skill)} cy="12" r="5" />`}
