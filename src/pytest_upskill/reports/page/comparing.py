@@ -5,15 +5,18 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ..._util.json_forms import json_values
-from ..._util.texts import counted, one_line
+from ..._util.texts import counted, one_line, percent, span
+from ...results.arm_comparison import unit_of
 from ...results.case_changes import ChangedCase, Changes, Place, same_answer
-from ...results.contrasts import Study
+from ...results.contrasts import Study, span_words
 from ...results.history import KeptRow
 from ...results.run import RunResults
 from ...results.run_comparison import PairComparison
+from ...results.summary_row import SummaryRow
+from ...results.trigger_summary import TriggerSummary
 from ...trials.records import Record
-from ..history_rows import row_data
-from ..numbers import Number
+from ..history_rows import short_commit
+from ..numbers import LIFT, Number, metrics, shown_numbers
 from ..study_tables import arm_table, contrast_table, facts_of, legend_of
 
 _MOST_CHARACTERS: Final = 2_000_000  # of the earlier answers
@@ -33,7 +36,8 @@ def changes_values(changed: Changes, later: RunResults) -> dict[str, Any]:
             {
                 **{"skill": pair.skill, "model": pair.subject.label, "case": case},
                 **_case(change),
-                "records": records.get((pair, case)),  # null: left out
+                "records": records.get((pair, case), []),
+                "left_out": bool(change.records) and (pair, case) not in records,
             }
             for (pair, case), change in changed.cases.items()
         ],
@@ -43,7 +47,9 @@ def changes_values(changed: Changes, later: RunResults) -> dict[str, Any]:
 
 
 def _pair(pair: PairComparison) -> dict[str, Any]:
-    return {**json_values(pair), "noun": pair.noun, "about": list(_about_pair(pair))}
+    text = span_words(pair.change.lift) if pair.change else None
+    about = list(_about_pair(pair))
+    return {**json_values(pair), "label": pair.label, "text": text, "about": about}
 
 
 def _about_pair(pair: PairComparison) -> Iterator[str]:
@@ -125,11 +131,59 @@ def study_values(study: Study) -> dict[str, Any]:
     }
 
 
-def trend_values(kept_rows: Sequence[KeptRow], metric: Number) -> dict[str, Any]:
+def trigger_values(summary: TriggerSummary) -> dict[str, Any]:
+    """Beside the summary itself, which the results have."""
     return {
-        "trend": {
-            "metric": metric.name,
-            "title": metric.title,
-            "entries": [row_data(kept) for kept in kept_rows],
-        }
+        "word": summary.word,
+        "advice": summary.advice,
+        "texts": {
+            name: [percent(share.rate), span(*share.interval, percent)]
+            for name, share in summary.shares.items()
+        },
     }
+
+
+def trend_values(kept_rows: Sequence[KeptRow], metric: Number) -> dict[str, Any]:
+    """All metrics that are known of a run, and which of them is asked for."""
+    rows = [kept.row for kept in kept_rows]
+    columns = shown_numbers(rows, details=False)
+    known = [m for m in metrics().values() if any(m.amount(row) is not None for row in rows)]
+    return {
+        "metric": metric.name,
+        "metrics": [
+            # The viewer has a format of the same name.
+            {"name": m.name, "title": m.title, "unit": m.unit.text.__name__, "top": m.unit.top}
+            for m in known
+        ],
+        "columns": [[number.name, number.header] for number in columns],
+        "rows": [_trend_row(kept, known, columns) for kept in kept_rows],
+    }
+
+
+def _trend_row(kept: KeptRow, known: Sequence[Number], columns: Sequence[Number]) -> dict[str, Any]:
+    row, head = kept.row, kept.run.head
+    return {
+        "run": kept.run.id,
+        "short": kept.run.short,
+        "started": head.started.isoformat(timespec="seconds"),
+        "commit": short_commit(head.commit),
+        "skill": row.skill,
+        "label": row.label,
+        "cases": f"{row.cases} of {row.all_cases}" if row.subset else f"{row.cases}",
+        "subset": row.subset,
+        "verdict": row.verdict,
+        "values": {
+            m.name: [amount, *(m.bounds_of(row) or (None, None))]
+            for m in known
+            if (amount := m.amount(row)) is not None
+        },
+        "texts": {number.name: _trend_text(number, row) for number in columns},
+    }
+
+
+def _trend_text(number: Number, row: SummaryRow) -> list[str | None]:
+    """With the skill, and its interval."""
+    text = number.skill_text(row)
+    unit = unit_of(row.score) if number is LIFT and text else ""
+    bounds = number.bounds_text(row) if number.interval_priority else None
+    return [f"{text}{unit}" if text else None, bounds]

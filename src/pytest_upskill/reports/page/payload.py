@@ -19,7 +19,7 @@ from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
 from ..numbers import Number, cache_words, shown_numbers
-from .comparing import changes_values, study_values
+from .comparing import changes_values, study_values, trigger_values
 
 _COMMAND_LIMIT: Final = 2000
 # How many characters are kept of a text of a passed test, and of another one.
@@ -65,6 +65,7 @@ class RunPayload:
             "sweet_spots": _sweet_spots(results),
             "tests": [_test(results, test) for test in results.tests],
             "studies": [study_values(study) for study in results.studies],
+            "triggers": [trigger_values(summary) for summary in results.trigger_summaries],
             "changes": changed and changes_values(changed, results),
             "images": dict(_images(results)),
             "notes": [note for note in notes if note not in incomplete],
