@@ -17,7 +17,10 @@ from typing import Any, Final
 from ..._util.keys import without_keys
 from ..._util.texts import harmless
 from ...results.case_changes import Earlier
+from ...results.history import KeptRow
 from ...results.run import RunResults
+from ..numbers import Number
+from .comparing import trend_values
 from .payload import RunPayload
 
 _MOST: Final = 3_000_000  # characters of the data
@@ -64,9 +67,10 @@ def run_page(results: RunResults, notes: Sequence[str] = (), earlier: Earlier | 
     return _page(payload.title, data)
 
 
-def data_page(title: str, values: Mapping[str, Any]) -> str:
-    """A page of other data, such as the trend of many runs."""
-    return _page(title, packed(values))
+def trend_page(kept_rows: Sequence[KeptRow], metric: Number) -> str:
+    """The page of many runs; ``metric`` is drawn first."""
+    title = "Skills over time"
+    return _page(title, packed({"title": title, "trend": trend_values(kept_rows, metric)}))
 
 
 def _page(title: str, data: str) -> str:

@@ -13,7 +13,7 @@ const views = run ? [
     ({ address }) => html`<${Since} changes=${data.changes} address=${address} />`],
   ["triggers", "Triggers", null, run.trigger_summaries.length > 0,
     ({ address }) => html`<${Triggers} address=${address} />`],
-  ["studies", "Studies", null, run.studies.length > 0, () => html`<${Studies} />`],
+  ["studies", "Studies", null, run.studies.length > 0, ({ address }) => html`<${Studies} address=${address} />`],
 ].filter(([, , , isThere]) => isThere) : [];
 
 function App() {
@@ -29,7 +29,7 @@ function App() {
     <main>
       ${address.get("case") && !test && run ? html`<p class="nothing">This run has no such test.
         <a href=${href({ case: null })}>Show all tests</a></p>` : null}
-      ${data.trend ? html`<${Trend} trend=${data.trend} />`
+      ${data.trend ? html`<${Trend} trend=${data.trend} address=${address} />`
         : test ? html`<${OpenCase} key=${test.id} test=${test} address=${address} />`
           : html`<${view[4]} key=${view[0]} address=${address} />`}
     </main>

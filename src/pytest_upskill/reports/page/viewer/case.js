@@ -170,6 +170,7 @@ const CHANGE_WORDS = {
   rose: "Passes more runs than before",
   edited: "Question or checks were edited, so the results can't be compared",
   new: "Not in the earlier run",
+  checks: "Passes as often as before, but other checks do",
   answer: "Passes as often as before; only the answer changed",
 };
 

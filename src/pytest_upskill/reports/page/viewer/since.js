@@ -1,5 +1,137 @@
-// What changed since an earlier run: Since({ changes }), of `changes_values` in comparing.py.
+// What changed since an earlier run: Since({ changes, address }), of `changes_values` in
+// comparing.py. `change` in the address shows the cases of these kinds only.
 
-function Since({ changes }) {
-  return null;
+// In the order of the page: what is to be mended comes first.
+const CHANGE_KINDS = ["broke", "fell", "fixed", "rose", "checks", "edited", "new", "gone", "answer"];
+const CHANGE_TITLES = {
+  broke: "passed before, fails now", fixed: "failed before, passes now",
+  fell: "passes fewer runs", rose: "passes more runs",
+  checks: "passes as often, by other checks", answer: "only the answer changed",
+  edited: "question or checks edited", new: "not in the earlier run", gone: "not in this run",
+};
+const sizeOfChange = ({ was, now }) => Math.abs((was ? was[0] / was[1] : 0) - (now ? now[0] / now[1] : 0));
+
+// Answers that are still the same come without their texts.
+for (const test of tests) {
+  for (const record of test.change?.records ?? []) {
+    const now = record.same && recordOf(test, record.arm, record.run);
+    if (now) Object.assign(record, { output: now.output, files: now.files });
+  }
+}
+
+function Since({ changes, address }) {
+  const { compared, commit } = changes;
+  return html`<section class="since" aria-label="Changes">
+    <p class="facts compared"><span>since <b>${format.day(changes.started)}</b></span>
+      <span>run <code>${changes.id}</code></span>
+      ${commit ? html`<span>commit <code>${commit.id.slice(0, 9)}</code>${commit.dirty ? " with uncommitted changes" : ""}</span>` : null}
+      <span>${counted(compared, "test")} in both</span></p>
+    ${changes.pairs.length ? html`<${ChangedPairs} pairs=${changes.pairs} />` : null}
+    ${changes.notes.length ? html`<ul class="notes">${changes.notes.map((note) => html`
+      <li key=${note}>${note}</li>`)}</ul>` : null}
+    <${ChangedCases} changes=${changes} address=${address} />
+  </section>`;
+}
+
+// A row for each skill on a model, the worst first.
+function ChangedPairs({ pairs }) {
+  const several = new Set(pairs.map((pair) => pair.skill)).size > 1;
+  const order = ["worse", "no case in common", "better", "no change shown"];
+  const wordOf = (pair) => pair.change?.verdict ?? "no case in common";
+  const rows = [...pairs].sort((a, b) => order.indexOf(wordOf(a)) - order.indexOf(wordOf(b)));
+  const tokens = pairs.some((pair) => pair.tokens);
+  const columns = [
+    { id: "verdict", title: "verdict", kind: "verdict", cell: (pair) => html`<${Word} word=${wordOf(pair)} />` },
+    { id: "subject", title: several ? "skill on model" : "model", kind: "name", cell: (pair) => html`
+      <span class="case-name">${several ? html`<span class="of">${pair.skill} / </span>` : null}${pair.title}</span>
+      <small title=${pair.about.join("; ")}>${pair.about.join("; ")}</small>` },
+    { id: "rates", title: html`<${Scale} low="0%" title="then → now" high="100%" />`, kind: "plot wide",
+      cell: (pair) => (pair.before == null ? null : html`<${Dumbbell} baseline=${pair.before} skill=${pair.after} />`) },
+    { id: "numbers", title: "then → now", kind: "num short", cell: (pair) => (pair.before == null ? DASH
+      : `${format.percent(pair.before)} → ${format.percent(pair.after)}`) },
+    { id: "plot", title: html`<${Scale} low="-100" title="change" high="+100" />`, kind: "plot wide",
+      cell: ({ change }) => (change ? html`<${Interval} value=${change.points} low=${change.low} high=${change.high} />` : null) },
+    { id: "change", title: "change in points", kind: "num span", cell: (pair) => pair.text ?? DASH },
+    tokens && { id: "tokens", title: "tokens", kind: "num short middle",
+      cell: ({ tokens: share }) => (share ? signedPercent(share.change) : DASH) },
+    { id: "cases", title: "in both", kind: "num short middle", cell: (pair) => `${pair.cases}` },
+  ].filter(Boolean);
+  return html`<${Table} label="What changed on each model" rows=${rows} columns=${columns}
+    keyOf=${(pair) => `${pair.skill} ${pair.title}`} />`;
+}
+
+const signedPercent = (share) => `${format.points(share)}%`;
+
+// Scale({ low, title, high }): the head of a column with drawings.
+function Scale({ low, title, high }) {
+  return html`<span class="scale"><span>${low}</span><span>${title}</span><span>${high}</span></span>`;
+}
+
+function ChangedCases({ changes, address }) {
+  const gone = changes.gone.map(([skill, model, name]) => ({ skill, model, case: name, kind: "gone" }));
+  const all = [...changes.cases, ...gone];
+  const counts = new Map([...groupBy(all, (change) => change.kind)].map(([kind, of]) => [kind, of.length]));
+  const chosen = address.getAll("change");
+  const rows = all.filter((change) => !chosen.length || chosen.includes(change.kind)).sort((a, b) => (
+    CHANGE_KINDS.indexOf(a.kind) - CHANGE_KINDS.indexOf(b.kind)
+    || (b.shown ? 1 : 0) - (a.shown ? 1 : 0) || sizeOfChange(b) - sizeOfChange(a)));
+  if (!all.length) {
+    return changes.compared ? html`<p class="nothing">Nothing changed:
+      ${" "}${counted(changes.compared, "test")} with the same results and the same answers.</p>` : null;
+  }
+  return html`<div class="cases">
+    <div class="bar">${CHANGE_KINDS.filter((kind) => counts.has(kind)).map((kind) => html`
+      <a key=${kind} class="chip toggle ${kindOf(kind)}" href=${toggled(address, "change", kind)}
+        aria-current=${chosen.includes(kind) ? "true" : null} title=${CHANGE_TITLES[kind]}>
+        ${kind} <b>${format.whole(counts.get(kind))}</b></a>`)}
+      <span class="shown" role="status">${rows.length === all.length ? counted(rows.length, "change")
+        : `${format.whole(rows.length)} of ${counted(all.length, "change")}`}</span></div>
+    <${Table} label="Changed cases" rows=${rows} columns=${changeColumns()}
+      keyOf=${(change) => JSON.stringify([change.skill, change.model, change.case])}
+      hrefOf=${hrefOfChange} /></div>`;
+}
+
+const testOfPlace = new Map(tests.map((test) => [JSON.stringify([test.skill, test.label, test.case]), test]));
+const testOfChange = (change) => testOfPlace.get(JSON.stringify([change.skill, change.model, change.case]));
+// An edited or a new case is shown as it is; of others, what differs comes first.
+function hrefOfChange(change) {
+  const test = testOfChange(change);
+  return test ? href({ case: test.id, show: change.records?.length && change.kind !== "edited" ? "earlier" : null }) : null;
+}
+
+function changeColumns() {
+  const several = skillByName.size > 1;
+  const address = hrefOfChange;
+  return [
+    { id: "kind", title: "change", kind: "verdict", cell: ({ kind }) => html`<${Word} word=${kind} title=${CHANGE_TITLES[kind]} />` },
+    { id: "case", title: "case", kind: "name", cell: (change) => {
+      const name = html`${several ? html`<span class="of">${change.skill} / </span>` : null}${change.case}`;
+      return html`${address(change) ? html`<a class="case-name" href=${address(change)}>${name}</a>`
+        : html`<span class="case-name">${name}</span>`}
+        <small><span class="narrow">${change.model} · </span>${oneLine(testOfChange(change)?.question ?? "")}</small>`;
+    } },
+    { id: "model", title: "model", kind: "model wide", cell: (change) => change.model },
+    { id: "passed", title: "passed", kind: "num short", cell: passedThenNow },
+    { id: "evidence", title: "evidence", kind: "evidence wide", cell: evidenceOf },
+    { id: "failed", title: "first failed check now", kind: "reason middle", cell: (change) => {
+      const test = testOfChange(change);
+      const failure = test && test.outcome !== "passed" ? firstFailure(test) : null;
+      return failure ? html`<span class="clamp"><b>${failure.check}</b> ${oneLine(failure.reason)}</span>` : null;
+    } },
+  ];
+}
+
+function passedThenNow({ kind, was, now, scores }) {
+  if (kind === "gone" || kind === "edited") return DASH;
+  if (kind === "new") return format.count(now);
+  if (kind === "checks" && scores[0] !== scores[1]) return `${scores.map(format.percent).join(" → ")} of checks`;
+  return `${format.count(was)} → ${format.count(now)}`;
+}
+
+// Better and worse need evidence; anything else is only counted.
+function evidenceOf({ kind, shown, other_threshold: threshold }) {
+  const judged = ["broke", "fell", "fixed", "rose"].includes(kind);
+  const word = kind === "broke" || kind === "fell" ? "worse" : "better";
+  const words = [judged && (shown ? word : "could be chance"), threshold && "another threshold"];
+  return words.filter(Boolean).join("; ") || CHANGE_TITLES[kind];
 }
