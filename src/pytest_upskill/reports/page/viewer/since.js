@@ -33,8 +33,9 @@ function Since({ changes, address }) {
   </section>`;
 }
 
-// A row for each skill on a model, the worst first.
+// A row for each skill on a model, the worst first; of many, those without a change are folded.
 function ChangedPairs({ pairs }) {
+  const [all, showAll] = useState(pairs.length <= MOST_ROWS);
   const several = new Set(pairs.map((pair) => pair.skill)).size > 1;
   const order = ["worse", "no case in common", "better", "no change shown"];
   const wordOf = (pair) => pair.change?.verdict ?? "no case in common";
@@ -56,8 +57,11 @@ function ChangedPairs({ pairs }) {
       cell: ({ tokens: share }) => (share ? signedPercent(share.change) : DASH) },
     { id: "cases", title: "in both", kind: "num short middle", cell: (pair) => `${pair.cases}` },
   ].filter(Boolean);
-  return html`<${Table} label="What changed on each model" rows=${rows} columns=${columns}
-    keyOf=${(pair) => `${pair.skill} ${pair.title}`} />`;
+  const shown = all ? rows : rows.filter((pair) => wordOf(pair) !== "no change shown");
+  return html`${shown.length ? html`<${Table} label="What changed on each model" rows=${shown} columns=${columns}
+      keyOf=${(pair) => `${pair.skill} ${pair.title}`} />` : null}
+    ${shown.length < rows.length ? html`<p class="folded"><button type="button" class="plain"
+      onClick=${() => showAll(true)}>${counted(rows.length - shown.length, "more row")}</button> no change shown</p>` : null}`;
 }
 
 const signedPercent = (share) => `${format.points(share)}%`;

@@ -1,5 +1,6 @@
 // Queries and whether they open the skill: Triggers({ address }), of run.trigger_summaries and
-// data.triggers. `queries` in the address shows some of them only: needed, spared or wrong.
+// data.triggers. In the address, `queries` shows some of them only (needed, spared or wrong), and
+// `trigger` is the row whose advice is shown.
 
 const triggerRows = run ? run.trigger_summaries.map((summary, number) => (
   { ...summary, ...data.triggers[number], number, label: labelOf(summary) })) : [];
@@ -40,12 +41,14 @@ function Triggers({ address }) {
   const rows = queryRows.filter(chosen[2]);
   const shownLabels = [...new Set(triggerRows.map((row) => row.label))];
   const several = new Set(triggerRows.map((row) => row.skill)).size > 1;
+  const selected = triggerRows.length === 1 ? triggerRows[0]
+    : triggerRows.find((row) => `${row.number}` === address.get("trigger"));
   return html`<section class="triggers" aria-label="Triggers">
     <${Table} label="How often skills are opened" rows=${triggerRows} columns=${triggerColumns(several)}
-      keyOf=${(row) => row.number} />
-    ${triggerRows.filter((row) => row.advice.length).map((row) => html`<div class="selected" key=${row.number}>
-      ${triggerRows.length > 1 ? html`<p><b>${row.skill} on ${row.label}</b></p>` : null}
-      <ul>${row.advice.map((line) => html`<li key=${line}>${line}</li>`)}</ul></div>`)}
+      keyOf=${(row) => row.number} current=${triggerRows.length > 1 ? selected?.number : null}
+      hrefOf=${(row) => href({ trigger: selected === row ? null : `${row.number}` })} />
+    ${selected ? html`<div class="selected"><p>${selected.sentence}.</p>
+      <ul>${selected.advice.map((line) => html`<li key=${line}>${line}</li>`)}</ul></div>` : null}
     <div class="cases"><div class="bar">
       <${Choice} label="Queries" selected=${chosen[0]} choose=${(id) => go({ queries: id === "all" ? null : id })}
         options=${QUERY_FILTERS.map(([id, title, fits]) => [id, `${title} ${queryRows.filter(fits).length}`])} />
@@ -62,8 +65,9 @@ function triggerColumns(several) {
     ? html`<b>${texts[name][0]}</b> <small>${texts[name][1]}</small>` : DASH) });
   return [
     { id: "subject", title: several ? "skill on model" : "model", kind: "name", cell: (row) => html`
-      <span class="case-name">${several ? html`<span class="of">${row.skill} / </span>` : null}${row.label}
-        ${row.word ? html` <${Word} word=${row.word} />` : null}</span>
+      <a class="case-name" href=${href({ trigger: `${row.number}` })}>
+        ${several ? html`<span class="of">${row.skill} / </span>` : null}${row.label}
+        ${row.word ? html` <${Word} word=${row.word} />` : null}</a>
       <small title=${row.sentence}>${row.sentence}</small>` },
     { id: "plot", title: html`<${Scale} low="0%" title="opened: not needed → needed" high="100%" />`, kind: "plot wide",
       cell: (row) => html`<${Dumbbell} baseline=${row.false_alarms?.rate ?? null} skill=${row.recall?.rate ?? null}
