@@ -1,6 +1,6 @@
 """The verdict on a skill and model: one word and one sentence; and the sweet spot."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import Final, Literal, NamedTuple
@@ -321,13 +321,12 @@ def sweet_choice(verdicts: Sequence[Verdict]) -> PricedChoice | None:
     that may be named share the error, and each has to be close to every other one.
     """
     choices = _choices(verdicts)
-    close = [
-        choice
-        for choice in choices
-        if all(is_within(change, MARGIN) for _, change in _changes(choice, choices))
-    ]
-    spot = min(close, key=lambda choice: choice.cost, default=None)
-    return spot if spot and spot.cost <= _best(choices).cost else None
+    for choice in sorted(choices, key=lambda choice: choice.cost):
+        if choice.cost > _best(choices).cost:
+            break
+        if all(is_within(change, MARGIN) for _, change in _changes(choice, choices)):
+            return choice
+    return None
 
 
 def _likely_choice(choices: Sequence[PricedChoice]) -> PricedChoice:
@@ -347,17 +346,15 @@ def _doubt(likely: PricedChoice, choices: Sequence[PricedChoice]) -> str:
 
 def _changes(
     choice: PricedChoice, choices: Sequence[PricedChoice]
-) -> list[tuple[PricedChoice, Lift]]:
+) -> Iterator[tuple[PricedChoice, Lift]]:
     """Each other choice, and the score of this one less its score, over the cases of all."""
-    level, changes = shared_level(len(choices) - 1), []
-    cases = _common_cases(choices)
+    level, cases = shared_level(len(choices) - 1), sorted(_common_cases(choices))
     for other in choices:
         if other is not choice:
-            pairs = [(other.scores[case], choice.scores[case]) for case in sorted(cases)]
+            pairs = [(other.scores[case], choice.scores[case]) for case in cases]
             change = paired_lift(pairs, max(choice.runs, other.runs), level)
             differences = [after - before for before, after in pairs]
-            changes.append((other, guarded(change, differences, level)))
-    return changes
+            yield other, guarded(change, differences, level)
 
 
 def _choices(verdicts: Sequence[Verdict]) -> list[PricedChoice]:
