@@ -152,6 +152,7 @@ class ModelError(UpskillError):
     ``paid``: the tokens of question and answer, if the server charges for them all the same; an
     empty tuple if it may do so and doesn't say; None if it charges nothing.
     ``no_tools``: the model takes none, and was offered some.
+    ``used_up``: nothing more is answered in this run, as a plan's usage limit is reached.
     """
 
     def __init__(
@@ -167,6 +168,7 @@ class ModelError(UpskillError):
         timed_out: bool = False,
         paid: tuple[Any, ...] | None = None,
         no_tools: bool = False,
+        used_up: bool = False,
     ) -> None:
         self.problem = problem
         self.hint = spelled(hint)
@@ -179,6 +181,7 @@ class ModelError(UpskillError):
         self.timed_out = timed_out
         self.paid = paid
         self.no_tools = no_tools
+        self.used_up = used_up
         super().__init__(self._parts(""))
 
     def message(self, spell: Spell, tries: str = "") -> str:

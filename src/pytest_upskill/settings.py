@@ -297,6 +297,16 @@ class Settings(CommonSettings):
         ini="skill_prices",
     )
 
+    login: bool = setting(
+        SWITCH,
+        "agents",
+        "ask models of claude and codex on your own login to them (claude setup-token, codex "
+        "login) in place of a key",
+        "--skill-login",
+        at(_STUDIES, "--login"),
+        at(_AS_UPSKILL, "--skill-login"),
+    )
+    logins: tuple[str, ...] = ()  # labels of the subjects that are asked on a login
     image: str | None = setting(
         TEXT,
         "agents",

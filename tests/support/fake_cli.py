@@ -16,8 +16,11 @@ calls = [None]
 while calls:
     body = {"model": os.environ["ANTHROPIC_MODEL"], "max_tokens": 1000, "system": system or "none",
         "messages": said, "tools": tools}
+    login = os.environ.get("CLAUDE_CODE_OAUTH_TOKEN")
+    head = {"Authorization": "Bearer " + login, "anthropic-beta": "oauth-2025-04-20"} if login \
+        else {"x-api-key": os.environ["ANTHROPIC_API_KEY"]}
     request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
-        json.dumps(body).encode(), {"x-api-key": os.environ["ANTHROPIC_API_KEY"]})
+        json.dumps(body).encode(), {**head, "User-Agent": "claude-cli/2.1.0 (made up)"})
     content = json.load(urllib.request.urlopen(request))["content"]
     calls = [one for one in content if one["type"] == "tool_use"]
     results = [{"type": "tool_result", "tool_use_id": one["id"], "content":

@@ -111,11 +111,14 @@ def replace_file(file: Path, content: str | bytes) -> None:
     draft = target.with_name(f"{start}{secrets.token_hex(6)}.draft")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("xb") as new:
+        mode = target.stat().st_mode & 0o7777 if target.exists() else None
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _WITHOUT_WAITING
+        # Never readable by more people than the file that it replaces.
+        with os.fdopen(os.open(draft, flags, 0o666 if mode is None else mode), "wb") as new:
             new.write(content)
-        if target.exists():
+        if mode is not None:
             with suppress(OSError):
-                draft.chmod(target.stat().st_mode & 0o7777)
+                draft.chmod(mode)
         draft.replace(target)
         _remove_drafts(target.parent, start)
     except OSError as error:  # it names the draft

@@ -8,6 +8,7 @@ from ..models import Model, ModelSpec
 from ..models.model import PROTOCOLS, ProtocolName
 from ..trials.answer import Answer, Reply
 from ..trials.trial import Question
+from .logins import Login
 from .recorder import Recorder
 from .sandboxes.sandbox import SKILLS, Mount, Sandbox
 
@@ -31,6 +32,7 @@ class Agent(ABC):
     protocols: tuple[ProtocolName, ...] = PROTOCOLS  # that it speaks with models
     skills_folder: str = SKILLS  # where it looks for skills
     bundled: tuple[str, ...] = ()  # skills that it always has
+    login: Login | None = None  # of its vendor, which its requests may carry
 
     def require(self) -> None:
         """SettingsError if it is not installed."""

@@ -140,7 +140,7 @@ class AgentTrials:
                 await fill(sandbox, await start.workspace())
                 before = () if task.until_opened else await sandbox.tree()
             clock = _Clock(call, max(0.0, self._timeout - start.seconds))
-            model = self._spec_of(recorder.question.model)
+            model = self._spec_of(recorder.question.asked_as)
             answer = await _within(clock, agent.run(sandbox, clock, recorder, model))
             answer = answer or recorder.answer("time")
             if recorder.ends_with_written_call:

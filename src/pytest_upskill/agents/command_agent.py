@@ -17,6 +17,7 @@ from ..trials.answer import Answer
 from ..trials.trial import Question
 from .agent import Agent, Call
 from .gateway.endpoint import Endpoint, Gateway
+from .logins import LoginProvider
 from .program import Program, find_program, version_of
 from .recorder import Recorder
 from .sandboxes.sandbox import HOME, CommandResult, Mount, Sandbox
@@ -37,6 +38,7 @@ class AgentJob:
     protocol: ProtocolName
     max_turns: int
     max_output: int  # tokens
+    login: bool = False  # whether the gateway asks on the vendor's login, not with a key
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ class CommandAgent(Agent):
             next(protocol for protocol in speaks if protocol in self.protocols),
             question.task.max_turns if question.task else 1,
             question.max_output,
+            isinstance(spec.provider, LoginProvider),
         )
 
     async def _start(self, sandbox: Sandbox, launch: Launch) -> CommandResult:

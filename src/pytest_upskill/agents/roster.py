@@ -15,6 +15,7 @@ from ..models.model import ProtocolName
 from ..models.providers import ALIASES, PROVIDERS, Providers
 from ..trials.subject import CHAT, Subject
 from .agent import Agent
+from .logins import Login
 
 Agents = Mapping[str, Callable[[], Agent]]
 _CLASSES: Final = {
@@ -103,6 +104,19 @@ class Roster:
         """The agent and model of a node id: ``loop/haiku``, or just a model."""
         agent, slash, model = label.partition("/")
         return Subject(agent, model) if slash and agent in self._agents else Subject(CHAT, label)
+
+    def login_for(self, subject: Subject, spec: ModelSpec) -> Login | None:
+        """The login that an agent can ask a model on: its vendor's own, for the vendor's models."""
+        if subject.agent == CHAT or not self.is_built_in(subject.agent):
+            return None
+        login = self.agent(subject.agent).login
+        return login if login and login.vendor == spec.provider.name else None
+
+    @property
+    def logins(self) -> list[Login]:
+        """Those of all agents that are built in."""
+        agents = (self.agent(name) for name in self.names if self.is_built_in(name))
+        return [agent.login for agent in agents if agent.login]
 
     # Versions.
 

@@ -149,7 +149,7 @@ class AgentJobs:
         """Start as many as there are places for; ``dead``: models that can't be asked, and why."""
         waiting = list[Job]()
         for job in self._waiting:
-            if reason := dead.get(job.question.model):
+            if reason := dead.get(job.question.asked_as):
                 job.settle(NoAnswer(reason))
             elif len(self._running) >= self._places or not (trial := self._placed(job)):
                 waiting.append(job)
@@ -220,7 +220,7 @@ class AgentJobs:
 
     async def _call(self, trial: _RunningTrial, question: Question, send: Send | None) -> Reply:
         """A call of a trial: it has the trial's number, and is stored with the trial."""
-        lane, job = self._lane_of(question.model), Job(question, trial.job.number, send=send)
+        lane, job = self._lane_of(question.asked_as), Job(question, trial.job.number, send=send)
         job.of_trial = True
         lane.add(job)
         self._pump()

@@ -86,7 +86,8 @@ class ModelCalls:
         tries = f" ({job.attempts} attempts)" if job.attempts > 1 else ""
         reason = f"{lane.name}: {error.message(self._spell, tries)}"
         # If no server has answered so far, the other questions would fail the same way.
-        if (error.fatal and lane.note_fatal_error()) or (error.unreachable and not lane.answered):
+        unreachable = error.unreachable and not lane.answered
+        if error.used_up or unreachable or (error.fatal and lane.note_fatal_error()):
             lane.dead = reason
         return NoAnswer(reason, job.retries, error.timed_out)
 

@@ -537,7 +537,7 @@ class StoredAnswers(KnownAnswers):
         return kept or self._fresh
 
     def key_of(self, question: Question) -> str | None:
-        identity = self._identity(question.model)
+        identity = self._identity(question.asked_as)
         return None if identity is None else digest(identity, question.content)
 
     def _opened(self) -> Store:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from .._util.keys import know, password_of
+from ..agents.logins import LoginProvider
 from ..agents.roster import Roster, fitting_models, subjects_of
 from ..engine.agent_jobs import Trials
 from ..engine.batch_files import BatchFiles
@@ -16,8 +17,9 @@ from ..engine.budget import Budget
 from ..engine.engine import Engine
 from ..engine.recording import ReplayedAnswers, load_recording, recorded_versions
 from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
-from ..errors import Setting, SettingsError, Spell, Text, shown, spelled
+from ..errors import InputError, Setting, SettingsError, Spell, Text, shown, spelled
 from ..models import Model, ModelSpec
+from ..models.hosted import Hosted
 from ..models.model import Download, ModelName, NamedBy, Progress, price_of
 from ..models.prices import FREE, Price
 from ..models.providers import PROVIDERS, Providers, resolve
@@ -34,6 +36,16 @@ if TYPE_CHECKING:
 DEFAULT_MODEL: Final = "local"
 
 Specs = Mapping[str, ModelSpec]
+
+
+def require_own_server(spec: ModelSpec) -> None:
+    """SettingsError if a model is not at its provider's own address."""
+    provider = spec.provider
+    if isinstance(provider, Hosted) and spec.base_url != provider.base_url:
+        variable, _ = provider.set_in(os.environ)
+        problem = f"{variable} names another server, which a login never goes to"
+        hint = (f"Unset {variable}, or drop ", Setting("login"), ".")
+        raise SettingsError("login", problem, hint)
 
 
 def announced(tell: Callable[[str], None]) -> Download:
@@ -84,6 +96,46 @@ class Assembly:
         origin = f"{shown(settings.models_file)}: eval_model" if settings.models_file else ""
         names = settings.models or (DEFAULT_MODEL,)
         return self._add_all(names, settings, NamedBy(origin=origin))
+
+    def use_logins(self, settings: Settings, subjects: Iterable[Subject]) -> Settings:
+        """Have agents of vendors asked on their logins, if that is chosen.
+
+        SettingsError if no subject can, or if a token could go to another server, or be read.
+        """
+        if not settings.login:
+            return settings
+        others = {
+            "base_url": settings.base_url is not None,
+            "cluster": settings.cluster is not None,
+            "sandbox": settings.sandbox == "none",
+        }
+        for setting in (name for name, is_set in others.items() if is_set):
+            problem = ("can't be combined with ", Setting(setting))
+            value = settings.sandbox if setting == "sandbox" else ""
+            hint = "Drop one of them: a login stays here, out of reach of agents."
+            raise SettingsError("login", (*problem, f" {value}".rstrip()), hint)
+        labels = list[str]()
+        for subject in subjects:
+            spec = self.specs[subject.model]
+            if login := self.roster.login_for(subject, spec):
+                require_own_server(spec)
+                self.specs[subject.label] = login.spec(spec)
+                labels.append(subject.label)
+        if not labels:
+            usable = (f"{login.agent} on {login.models}" for login in self.roster.logins)
+            hint = f"These can: {'; '.join(usable)}."
+            raise SettingsError("login", "no agent of this run can use one", hint)
+        return replace(settings, logins=tuple(labels))
+
+    def login_note(self, label: str) -> str:
+        """A subject that is asked on a login, and where that was found."""
+        provider = self.specs[label].provider
+        assert isinstance(provider, LoginProvider)
+        try:
+            tokens = provider.login.find(os.environ)
+        except InputError:
+            tokens = None
+        return f"{label} ({tokens.source})" if tokens else label
 
     def add_judge(self, settings: Settings) -> Specs:
         """The judge, if there is one."""
@@ -136,7 +188,8 @@ class Assembly:
     ) -> None:
         """Raise SettingsError before the first call of a command if anything is missing."""
         self.require_tools(subjects)
-        self.require(announced(tell), subjects)
+        elsewhere = self.asked_elsewhere(settings, subjects)
+        self.require(announced(tell), subjects, elsewhere=elsewhere)
         self.require_prices(settings.max_cost)
         if agents := {subject.agent for subject in subjects} - {CHAT}:
             from ..agents.sandboxes.kinds import kind_of
@@ -159,7 +212,8 @@ class Assembly:
     ) -> None:
         """Raise SettingsError before the first call if a key, a package or a file is missing.
 
-        Models that only agents ask are not looked at if they are asked ``elsewhere``.
+        Models that only agents ask are not looked at if they are asked ``elsewhere``: by workers
+        of a cluster, or on a login.
         """
         by_agents = {subject.model for subject in subjects if subject.agent != CHAT}
         for name, spec in self.specs.items():
@@ -169,10 +223,11 @@ class Assembly:
             spec.provider.require(replace(spec, by=by), os.environ, download)
 
     def asked_elsewhere(self, settings: Settings, subjects: Collection[Subject]) -> set[str]:
-        """The models that only workers of a cluster ask, with keys of their own."""
-        if not settings.cluster or settings.cluster_send_keys:
-            return set()
-        here = {subject.model for subject in subjects if subject.agent == CHAT}
+        """The models that only workers of a cluster ask, with keys of their own, or logins."""
+        if settings.cluster and not settings.cluster_send_keys:
+            here = {subject.model for subject in subjects if subject.agent == CHAT}
+        else:
+            here = {subject.model for subject in subjects if subject.label not in settings.logins}
         return {subject.model for subject in subjects} - here - {settings.judge}
 
     def join_cluster(self, settings: Settings, subjects: Collection[Subject]) -> "Cluster":

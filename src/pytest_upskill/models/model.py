@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from .._util.keys import without_credentials
 from .._util.texts import digest
-from ..errors import Setting, SettingsError, Text
+from ..errors import ModelError, Setting, SettingsError, Text
 from ..trials.answer import Answer
 from ..trials.trial import Question
 from .prices import Price
@@ -21,7 +21,7 @@ PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
 Progress = Callable[[int, int], None]  # called with the bytes loaded and the bytes in total
 Download = Callable[[str], Progress]  # called before a download, with its description
 _TESTED: Final = ("models", "students")  # settings whose models may be small, unlike judges
-_WITH_LOGINS: Final = ("anthropic", "openai", "gemini")  # of subscriptions
+_WITH_LOGINS: Final = ("anthropic", "openai")  # of a CLI of their own
 _SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # how tokens of Claude subscriptions start
 
 
@@ -139,17 +139,18 @@ class Provider(ABC):
                 )
         variable, key = self.key_in(env) or ("", "")
         if key.startswith(_SUBSCRIPTION_TOKEN):
-            problem = f"{variable} holds the token of a subscription, which is not used"
-            raise spec.error(problem, f"Set {self.key_envs[0]} to a key of the API.")
+            problem = f"{variable} holds the token of a login, not a key"
+            fix = f"Set {self.key_envs[0]} to a key of the API, or CLAUDE_CODE_OAUTH_TOKEN to it"
+            raise spec.error(problem, (f"{fix} and add ", Setting("login"), " for claude."))
         if not key and self.needs_key:
             variable = self.key_envs[0]
             state = "is empty" if variable in env else "is not set"
-            login = " A subscription's login is not used." if self.name in _WITH_LOGINS else ""
-            hint: Text = f"Set {variable}, or name another model.{login}"
+            hint: Text = f"Set {variable}, or name another model."
             if spec.by.setting in _TESTED and not spec.by.agent:  # local takes no tools
                 setting = Setting(spec.by.setting)
                 hint = (f"Set {variable}, or try without a key: ", setting, " local")
-                hint += (f".{login}",) if login else ()
+            elif spec.by.agent and self.name in _WITH_LOGINS:
+                hint = (f"{hint} claude and codex can also use your login: ", Setting("login"), ".")
             raise spec.error(f"{variable} {state}", hint)
 
     def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:
@@ -199,6 +200,17 @@ class Provider(ABC):
     def refusal_hint(self, status: int, message: str) -> Text:  # noqa: ARG002
         """What to check after an error that every question will get; mostly empty."""
         return ""
+
+    def refusal(
+        self,
+        status: int,  # noqa: ARG002
+        error: object,  # noqa: ARG002
+        message: str,  # noqa: ARG002
+        headers: Mapping[str, str],  # noqa: ARG002
+        spec: ModelSpec,  # noqa: ARG002
+    ) -> ModelError | None:
+        """What an error of its server means, where that is another thing than usual."""
+        return None
 
     @abstractmethod
     async def open(self, spec: ModelSpec, timeout: float) -> Model:

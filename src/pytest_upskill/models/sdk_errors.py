@@ -190,6 +190,8 @@ def status_error(
 ) -> ModelError:
     """What a reply with an error status means; ``headers`` ignore case."""
     problem, error = f"{status} from {spec.address}: {message}", _error_in(body)
+    if refusal := spec.provider.refusal(status, error, message, headers, spec):
+        return refusal
     if status in _REDIRECTS:
         target = clean(shown_address(headers.get("location") or ""), secrets) or "another address"
         problem = f"{status} from {spec.address}: a redirect to {target}, which is not followed"

@@ -131,6 +131,13 @@ def agent_lines(agents: Sequence[str], roster: Roster, sandbox: str) -> list[str
     return [*lines, *([_NO_SANDBOX] if sandbox == "none" else [])]
 
 
+def login_lines(models: Assembly, labels: Sequence[str]) -> list[str]:
+    """Which subjects are asked on a login, and where that was found."""
+    if not labels:
+        return []
+    return [f"upskill: on your login, not with a key: {', '.join(map(models.login_note, labels))}"]
+
+
 def other_skill_lines(others: Sequence[str], noise: int) -> list[str]:
     """The skills that are installed in all arms; bundled ones by their number."""
     lines = [f"upskill: with other skills: {', '.join(others)}"] if others else []

@@ -20,7 +20,7 @@ from ..skills.case import SandboxNeeds
 from ..skills.case_loading import load_cases
 from ..skills.context import load_for_run
 from ..trials.subject import CHAT, Subject
-from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
+from .display import agent_lines, download_bar, login_lines, other_skill_lines, unfit_lines
 from .hooks import registered_agents, registered_providers
 from .paths import Selected, SkillSource
 
@@ -61,8 +61,9 @@ class RunSubjects:
         providers = {**PROVIDERS, **registered_providers(config)}
         self.models = Assembly(parse_prices(settings.prices), providers, roster)
         self.specs = self.models.add_models(settings)
-        self.settings = self.models.with_limits(settings)
         fit, self.unfit = roster.pairs(by_label.values(), self.specs, named, providers)
+        settings = self.models.use_logins(settings, fit)
+        self.settings = self.models.with_limits(settings)
         self.by_label = {subject.label: subject for subject in fit}
         self.usual = tuple(label for label, subject in usual.items() if subject in fit)
         self.model_ids = {
@@ -158,6 +159,7 @@ class RunSubjects:
         if self.agents:
             names = list(dict.fromkeys(subject.agent for subject in self.by_label.values()))
             lines += agent_lines(names, self.models.roster, self.sandbox)
+            lines += login_lines(self.models, self.settings.logins)
             if cluster := self.models.cluster:
                 lines += [f"upskill: {line}" for line in cluster.lines]
             verbose = self._config.get_verbosity() > 0

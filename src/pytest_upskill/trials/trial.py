@@ -83,6 +83,8 @@ class Question:
     renew: bool = field(default=False, compare=False)
     # When the answer was given that a judge is asked about: its ruling must not be much older.
     judged_at: int | None = field(default=None, compare=False)
+    # The agent whose login pays for it; empty if a key does.
+    login: str = field(default="", compare=False)
     # What the provider should keep in its cache. It changes nothing that the model reads.
     shared: tuple[Shared, ...] = field(default=(), compare=False)
 
@@ -118,6 +120,11 @@ class Question:
     @cached_property
     def key(self) -> str:
         return digest(self.model, self.content)
+
+    @property
+    def asked_as(self) -> str:
+        """The name under which its model is known to the engine: on a login it is another one."""
+        return Subject(self.login, self.model).label if self.login else self.model
 
     @property
     def compared(self) -> Hashable:
@@ -250,7 +257,9 @@ def question_of(
         return Question(model, prompt(arm, case), turns, settings.answer_output(model), 1)
     turns = (*case.earlier, ("user", case.input))
     task = task_of(case, agent, arm, settings, version)
-    return Question(model, case.system or "", turns, settings.agent_output, 1, task=task)
+    login = agent if subject.label in settings.logins else ""
+    texts = (model, case.system or "", turns)
+    return Question(*texts, settings.agent_output, 1, task=task, login=login)
 
 
 def _choice(trigger: Case, model: str, arm: Arm, settings: Settings) -> Question:

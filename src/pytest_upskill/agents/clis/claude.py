@@ -4,6 +4,7 @@ import json
 from typing import Final
 
 from ..command_agent import AgentJob, CommandAgent, Launch
+from ..logins import CLAUDE
 from ..sandboxes.sandbox import HOME
 
 # Bundled skills that remain when the others are switched off.
@@ -20,13 +21,15 @@ class ClaudeCode(CommandAgent):
     protocols = ("messages",)
     skills_folder = f"{HOME}/.claude/skills"
     memory = 300
+    login = CLAUDE
 
     def launch(self, job: AgentJob) -> Launch:
         # Else models with a budget for thinking could use all of a reply for it.
         thinking = job.max_output // 2
         env = {
             "ANTHROPIC_BASE_URL": job.url,
-            "ANTHROPIC_API_KEY": job.key,
+            # The form of its requests follows from which of them is set.
+            "CLAUDE_CODE_OAUTH_TOKEN" if job.login else "ANTHROPIC_API_KEY": job.key,
             "ANTHROPIC_MODEL": job.model,
             "ANTHROPIC_SMALL_FAST_MODEL": job.model,
             "ANTHROPIC_DEFAULT_HAIKU_MODEL": job.model,

@@ -4,6 +4,7 @@ import json
 from typing import Final
 
 from ..command_agent import AgentJob, CommandAgent, Launch
+from ..logins import CODEX
 
 _CONFIG: Final = """\
 model = {model}
@@ -47,6 +48,7 @@ class Codex(CommandAgent):
     install = "npm install -g @openai/codex"
     protocols = ("responses",)
     memory = 200
+    login = CODEX
 
     def launch(self, job: AgentJob) -> Launch:
         model = json.dumps(job.model, ensure_ascii=False)  # as TOML has it, too

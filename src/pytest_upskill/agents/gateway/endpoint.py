@@ -25,6 +25,7 @@ from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.transcript import UNTOLD
 from ...trials.trial import Question
 from ..agent import Call
+from ..logins import LoginProvider
 from ..recorder import Recorder
 from ..staging import InstalledSkill
 from .allowlist import UnlistedContent
@@ -106,7 +107,9 @@ class Endpoint:
         self._max_turns = question.task.max_turns if question.task else None
         self._has_network = bool(question.task and question.task.needs.network)
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
-        speaks = spec.provider.protocols(spec)
+        provider = spec.provider
+        self._login = provider.login if isinstance(provider, LoginProvider) else None
+        speaks = provider.protocols(spec)
         self._protocols = [protocol for name, protocol in PROTOCOLS.items() if name in speaks]
         self._loop = asyncio.get_running_loop()
         self._findings = Counter[str]()
@@ -200,6 +203,7 @@ class Endpoint:
         async with self._large_places if large else nullcontext():
             raw = await read(request, _MOST_BYTES, _IO_SECONDS)
             body = _loaded(raw)
+            self._check_login(request)
             if target.counts:
                 return answer(200, protocol.count_reply(max(1, len(raw) // 4)))  # about
             if self._unseen_names and self._names_skill(raw):
@@ -212,7 +216,11 @@ class Endpoint:
                 if target.model:
                     parsed = replace(parsed, model=target.model, stream=target.stream)
                 await self._check_parsed(parsed)
-                headers, values = passed_headers(request.headers.items(), network=self._has_network)
+                headers, values = passed_headers(
+                    request.headers.items(),
+                    network=self._has_network,
+                    also=self._login.headers if self._login else None,
+                )
                 for name in islice(dict.fromkeys((*left_out, *values)), _MOST_FINDINGS):
                     self._add_finding(_LEFT_OUT.format(self._short(name, 80)))
                 forwarded = self._forwarded(headers, protocol, target, body, parsed)
@@ -223,6 +231,15 @@ class Endpoint:
             del raw, body
             self._check_over()
             return await self._pass_on(request, forwarded)
+
+    def _check_login(self, request: "BaseRequest") -> None:
+        """Refuse what the agent did not ask itself, but a script of its own, on a login."""
+        agent = request.headers.get("User-Agent", "")
+        if self._login and not agent.startswith(self._login.user_agent):
+            problem = f"only {self._login.agent} itself may ask on this login"
+            raise Refusal(
+                403, problem, f"asked its model by {self._short(agent, 80) or 'a script'}"
+            )
 
     def _names_skill(self, raw: bytes) -> bool:
         """Whether a request names the tested skill outside of the prompt."""

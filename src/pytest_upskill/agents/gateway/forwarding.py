@@ -24,6 +24,7 @@ from ...models.sdk import Relays, Upstream
 from ...models.sdk_errors import connection_error, message_in, not_a_reply, status_error
 from ...trials.answer import Answer, Quota
 from ...trials.trial import Question
+from ..logins import LoginModel
 from .http import Body, Event, ReplyHead, Splitter, event_of
 from .protocol import AgentRequest, ModelReply, Protocol, Target
 
@@ -120,7 +121,9 @@ class ForwardedRequest:
         upstream = getattr(model, "upstream", None)
         if self.hung_up:
             raise ModelError("the agent hung up")
-        if isinstance(upstream, Upstream):
+        if isinstance(model, LoginModel):
+            self._sending = asyncio.ensure_future(model.forward(self._send))
+        elif isinstance(upstream, Upstream):
             self._sending = asyncio.ensure_future(self._send(upstream))
         elif isinstance(model, Relays):
             self._sending = asyncio.ensure_future(self._relay(model))

@@ -202,6 +202,7 @@ def question_of(request: AgentRequest, trial: Question) -> Question:
         trial.run,
         tools=() if request.forbids_tools else request.tools,
         steps=tuple(steps),
+        login=trial.login,
     )
 
 

@@ -478,16 +478,22 @@ _HEADERS: Final[Mapping[str, frozenset[str] | None]] = {
 
 
 def passed_headers(
-    headers: Iterable[tuple[str, str]], *, network: bool
+    headers: Iterable[tuple[str, str]],
+    *,
+    network: bool,
+    also: Mapping[str, frozenset[str] | None] | None = None,
 ) -> tuple[dict[str, str], list[str]]:
-    """What of the headers is passed on, and names of values that are left out."""
+    """What of the headers is passed on, and names of values that are left out.
+
+    ``also``: headers, or values of them, that are passed on besides those of all agents.
+    """
     passed, left_out = dict[str, str](), list[str]()
     for header, value in headers:
         name = header.lower()
-        listed = _HEADERS.get(name, frozenset())
-        if listed is None:
+        listed, more = (each.get(name, frozenset()) for each in (_HEADERS, also or {}))
+        if listed is None or more is None:
             passed[name] = value
-        elif listed:
+        elif listed := listed | more:
             for each in filter(None, (each.strip() for each in value.split(","))):
                 undated = _DATE.sub("", each)
                 if undated in listed or (network and undated in _REACHING_BETAS):

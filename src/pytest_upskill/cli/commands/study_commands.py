@@ -121,7 +121,7 @@ def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudyS
     models, notes = Assembly(prices_here(args)), list[str]()
     subjects = models.subjects(settings.agents, list(models.add_models(settings)), screen.text)
     models.add_judge(settings)
-    settings = models.with_limits(settings)
+    settings = models.with_limits(models.use_logins(settings, subjects))
     models.require_all(settings, subjects, screen.text)
     hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
     root = root_of_run(Path.cwd())

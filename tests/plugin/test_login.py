@@ -1,0 +1,177 @@
+"""--skill-login: a CLI of a vendor is asked on the user's login to it."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_upskill.agents.clis.claude import ClaudeCode
+from pytest_upskill.agents.logins import CLAUDE
+from support.fake_cli import fake_cli
+from support.kit import case, write_skill
+from support.logins import SETUP_TOKEN, at, write_claude_login
+from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.runs import SkillRun, run_skills
+from support.sandboxes import needs_bwrap
+from support.usage import usage_error
+
+BEARER = f"Bearer {SETUP_TOKEN}"
+LIMIT = "anthropic-ratelimit-unified"
+
+
+@pytest.fixture(autouse=True)
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user who is logged in to Claude Code, and has no key."""
+    path = fake_cli(pytester.path / "bin")
+    monkeypatch.setenv("PATH", f"{path}:/usr/local/bin:/usr/bin:/bin")
+    for variable in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", SETUP_TOKEN)
+    cases = [case(f"Open gate {name}.", "gate up", id=name) for name in "abc"]
+    write_skill(pytester.path / "skills/gate", cases)
+    return pytester.path
+
+
+def answered(asked: Asked) -> Reply | Fault:
+    """Looks for the token first, as a hostile skill would."""
+    if asked.tools and not asked.results:
+        return Reply(calls=(("bash", {"command": "env; ls -a ~/.claude; cat ~/.claude/.c*"}),))
+    return Reply('gate up {"verdicts": []}')
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
+    with LoopbackServer(answered) as server:
+        monkeypatch.setattr(ClaudeCode, "login", at(CLAUDE, server.url))
+        yield server
+
+
+def run_claude(pytester: pytest.Pytester, *args: str) -> SkillRun:
+    return run_skills(pytester, "haiku", "--skill-agent", "claude", "--skill-login", *args)
+
+
+def without_secrets(folder: Path, *secrets: str) -> None:
+    for file in folder.rglob("*"):
+        if file.is_file() and "bin" not in file.parts:
+            data = file.read_bytes()
+            assert not [secret for secret in secrets if secret.encode() in data], file
+
+
+@needs_bwrap
+def test_claude_is_asked_on_the_login_and_never_sees_it(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
+    run = run_claude(pytester, "--skill-html", "page.html")
+    assert run.outcomes == {"passed": 3}
+    assert {asked.headers["authorization"] for asked in server.asked} == {BEARER}
+    results = [result for asked in server.asked for result in asked.results]
+    assert results
+    assert any("CLAUDE_CODE_OAUTH_TOKEN=trialkey-" in result for result in results)
+    assert SETUP_TOKEN not in "".join(results)
+    assert all(record["login"] for record in run.records)
+    assert "upskill: on your login, not with a key: claude/haiku (CLAUDE_CODE_OAUTH_TOKEN)" in (
+        run.screen
+    )
+    assert SETUP_TOKEN not in run.screen
+    without_secrets(pytester.path, SETUP_TOKEN)
+
+
+@needs_bwrap
+def test_nobody_else_is_asked_on_the_login(
+    pytester: pytest.Pytester, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = {"id": "j", "input": "Open it.", "expected": {"judge": ["It opens."]}}
+    write_skill(pytester.path / "skills/gate", [judged])
+    monkeypatch.setenv("OLLAMA_HOST", server.url)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-chat-made-up-3e4f5a6b")
+    others = ("--skill-agent", "chat", "--skill-agent", "loop", "--model", "ollama:m")
+    args = (*others, "--skill-judge", "ollama:judge", "-k", "ollama or claude/haiku")
+    run = run_claude(pytester, *args, "--skill-no-baseline")
+    assert {record["model"] for record in run.records if record["login"]} == {"haiku"}
+    on_login = [asked for asked in server.asked if SETUP_TOKEN in str(asked.headers)]
+    assert on_login
+    assert {asked.model for asked in on_login} == {"claude-haiku-5-5"}
+    assert {asked.model for asked in server.asked} == {"claude-haiku-5-5", "m", "judge"}
+    assert all(SETUP_TOKEN not in asked.content.decode() for asked in server.asked)
+
+
+@needs_bwrap
+def test_a_usage_limit_ends_a_run_that_the_next_one_completes(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resets = round(time.time()) + 3 * 86_400
+    limited = True
+
+    def script(asked: Asked) -> Reply | Fault:
+        if limited and "gate a" not in asked.question:
+            headers = {f"{LIMIT}-status": "rejected", f"{LIMIT}-reset": str(resets)}
+            return Fault("status", 429, headers=headers, message="over")
+        return Reply("gate up")
+
+    one = pytester.makefile(".ini", pytest="[pytest]\nskill_agents_at_once = 1\n")
+    with LoopbackServer(script) as server:
+        monkeypatch.setattr(ClaudeCode, "login", at(CLAUDE, server.url))
+        run = run_claude(pytester, "-c", str(one))
+        assert run.outcomes == {"passed": 1, "errors": 2}
+        assert run.status == 1
+        when = time.strftime("%H:%M on %A, %d %B", time.localtime(resets))
+        errors = {record["error"] for record in run.records if record["error"]}
+        [error] = errors
+        assert f"claude/haiku: the usage limit of your plan is reached; it resets at {when}" in error
+        assert len(server.asked) == 3  # the limit was met once
+        limited = False
+        run = run_claude(pytester, "-c", str(one))
+        assert run.outcomes == {"passed": 3}
+        assert len(server.asked) == 3 + 4
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["--skill-agent", "loop"], "--skill-login: no agent of this run can use one\n  These can"),
+        (["--skill-agent", "gemini", "--model", "gemini:x"], "no agent of this run can use one"),
+        (["--skill-agent", "claude", "--model", "ollama:x"], "no agent of this run can use one"),
+        (["--skill-agent", "claude", "--skill-base-url", "http://x"], "with --skill-base-url"),
+        (["--skill-agent", "claude", "--skill-sandbox", "none"], "with --skill-sandbox none"),
+        (["--skill-agent", "claude", "--skill-cluster", "local:1"], "with --skill-cluster"),
+    ],
+)
+def test_what_a_login_is_not_for_is_a_usage_error(
+    args: list[str], problem: str, pytester: pytest.Pytester
+) -> None:
+    models = [] if "--model" in args else ["--model", "haiku"]
+    assert problem in usage_error(pytester, "--skill", "skills", "--skill-login", *models, *args)
+
+
+CLAUDE_ON_HAIKU = ("--skill", "skills", "--skill-agent", "claude", "--model", "haiku")
+
+
+def test_a_login_never_goes_to_another_server(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    error = usage_error(pytester, *CLAUDE_ON_HAIKU, "--skill-login")
+    assert "ANTHROPIC_BASE_URL names another server, which a login never goes to" in error
+
+
+def test_who_is_not_logged_in_learns_how(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CLAUDE_CODE_OAUTH_TOKEN")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(pytester.path / "config"))
+    error = usage_error(pytester, *CLAUDE_ON_HAIKU, "--skill-login")
+    assert "claude is not logged in\n  claude setup-token" in error
+    error = usage_error(pytester, *CLAUDE_ON_HAIKU)
+    assert "ANTHROPIC_API_KEY is not set" in error
+    assert "--skill-login" in error
+
+
+def test_a_login_is_not_used_unless_it_is_asked_for(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_claude_login(pytester.path / "config")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(file.parent))
+    assert json.loads(file.read_text())
+    assert "ANTHROPIC_API_KEY is not set" in usage_error(pytester, *CLAUDE_ON_HAIKU)
