@@ -18,6 +18,8 @@ from support.sandboxes import needs_bwrap
 from support.usage import usage_error
 
 BEARER = f"Bearer {SETUP_TOKEN}"
+LOOK = "(env; cat ~/.claude/.c* /proc/*/environ) 2>&- | grep -ac oat01"
+NOT_FOUND = "0"
 LIMIT = "anthropic-ratelimit-unified"
 
 
@@ -37,7 +39,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
 def answered(asked: Asked) -> Reply | Fault:
     """Looks for the token first, as a hostile skill would."""
     if asked.tools and not asked.results:
-        return Reply(calls=(("bash", {"command": "env; ls -a ~/.claude; cat ~/.claude/.c*"}),))
+        return Reply(calls=(("bash", {"command": LOOK}),))
     return Reply('gate up {"verdicts": []}')
 
 
@@ -66,14 +68,12 @@ def test_claude_is_asked_on_the_login_and_never_sees_it(
     run = run_claude(pytester, "--skill-html", "page.html")
     assert run.outcomes == {"passed": 3}
     assert {asked.headers["authorization"] for asked in server.asked} == {BEARER}
-    results = [result for asked in server.asked for result in asked.results]
-    assert results
-    assert any("CLAUDE_CODE_OAUTH_TOKEN=trialkey-" in result for result in results)
-    assert SETUP_TOKEN not in "".join(results)
-    assert all(record["login"] for record in run.records)
+    assert {result for asked in server.asked for result in asked.results} == {NOT_FOUND}
+    assert run.report["logins"] == ["claude/haiku"]
     assert "upskill: on your login, not with a key: claude/haiku (CLAUDE_CODE_OAUTH_TOKEN)" in (
         run.screen
     )
+    assert run.screen.count("at list price, on a plan") == 3  # header, table, last lines
     assert SETUP_TOKEN not in run.screen
     without_secrets(pytester.path, SETUP_TOKEN)
 
@@ -89,7 +89,7 @@ def test_nobody_else_is_asked_on_the_login(
     others = ("--skill-agent", "chat", "--skill-agent", "loop", "--model", "ollama:m")
     args = (*others, "--skill-judge", "ollama:judge", "-k", "ollama or claude/haiku")
     run = run_claude(pytester, *args, "--skill-no-baseline")
-    assert {record["model"] for record in run.records if record["login"]} == {"haiku"}
+    assert run.report["logins"] == ["claude/haiku"]
     on_login = [asked for asked in server.asked if SETUP_TOKEN in str(asked.headers)]
     assert on_login
     assert {asked.model for asked in on_login} == {"claude-haiku-5-5"}
@@ -119,7 +119,9 @@ def test_a_usage_limit_ends_a_run_that_the_next_one_completes(
         when = time.strftime("%H:%M on %A, %d %B", time.localtime(resets))
         errors = {record["error"] for record in run.records if record["error"]}
         [error] = errors
-        assert f"claude/haiku: the usage limit of your plan is reached; it resets at {when}" in error
+        assert (
+            f"claude/haiku: the usage limit of your plan is reached; it resets at {when}" in error
+        )
         assert len(server.asked) == 3  # the limit was met once
         limited = False
         run = run_claude(pytester, "-c", str(one))

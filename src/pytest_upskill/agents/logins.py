@@ -32,7 +32,6 @@ from ..models.sdk import Upstream
 from ..trials.answer import Answer
 from ..trials.trial import Question
 
-ON_A_PLAN: Final = "at list price, on a plan"  # what costs are if a login was used
 _MOST_BYTES: Final = 1_000_000  # of a file with tokens, or of a reply with new ones
 _EARLY: Final = 300.0  # seconds before its end that a token is refreshed
 _REFRESH_SECONDS: Final = 30.0

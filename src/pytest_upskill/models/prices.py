@@ -47,6 +47,7 @@ class Price:
     written: float | None = None
 
 
+ON_A_PLAN: Final = "at list price, on a plan"  # costs of what was asked on a login
 FREE: Final = Price(0, 0, 0)
 
 PriceOf = Callable[[str], Price | None]  # by the name of a model

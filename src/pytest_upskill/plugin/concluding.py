@@ -151,6 +151,7 @@ class Conclusion:
         return replace(
             results,
             bundled={name: skills for name, skills in by_agent.items() if skills},
+            logins=settings.logins,
             rerun=rerun_of(self._config),
             prompt_cache_saved=self._spending.saved,
         )

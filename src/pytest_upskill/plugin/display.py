@@ -12,6 +12,7 @@ from ..errors import shown
 from ..measure.assembly import Assembly
 from ..models import ModelSpec
 from ..models.model import Download, Progress
+from ..models.prices import ON_A_PLAN
 from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for
 from ..results.arm_comparison import SCORE_WORDS
 from ..settings import Score, Settings
@@ -135,7 +136,8 @@ def login_lines(models: Assembly, labels: Sequence[str]) -> list[str]:
     """Which subjects are asked on a login, and where that was found."""
     if not labels:
         return []
-    return [f"upskill: on your login, not with a key: {', '.join(map(models.login_note, labels))}"]
+    names = ", ".join(map(models.login_note, labels))
+    return [f"upskill: on your login, not with a key: {names}; costs {ON_A_PLAN}"]
 
 
 def other_skill_lines(others: Sequence[str], noise: int) -> list[str]:

@@ -40,6 +40,7 @@ class Spending:
             most_tokens=settings.max_tokens,
             counts="call" if settings.agents == Settings.agents else "answer",
             source=shown(settings.replay_file) if settings.replay_file else "cache",
+            logins=settings.logins,
         )
 
     def _answered(self) -> Spent:

@@ -61,6 +61,7 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
             gate for gate in first.idle_gates if all(gate in run.idle_gates for run in runs)
         ),
         by_outcome=any(run.by_outcome for run in runs),
+        logins=tuple(dict.fromkeys(label for run in runs for label in run.logins)),
         expects_all=not subset,
         unmatched=tuple(dict.fromkeys(accepted for run in runs for accepted in run.unmatched)),
         broken={nodeid: reason for run in runs for nodeid, reason in run.broken.items()},

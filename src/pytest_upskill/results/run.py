@@ -223,6 +223,7 @@ class RunResults:
     commit: Commit | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     bundled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # skills, by agent
+    logins: Many[str] = ()  # labels of agents on models that were asked on a login
     # Cases that no shard of a merged run has are missing; else they were deselected.
     expects_all: bool = False
     broken: Mapping[str, str] = field(default_factory=dict)  # node ids not tested, and why

@@ -7,6 +7,7 @@ from typing import Final
 
 from .._util.texts import counted, one_line
 from ..errors import Spell
+from ..models.prices import ON_A_PLAN
 from ..skills.case import EDIT_ME
 from ..skills.skill import UnseenFile
 from ..trials.answer import CUT_OFF, STOPPED
@@ -28,6 +29,7 @@ def run_notes(results: RunResults, spell: Spell | None = None) -> list[str]:
         *_example_notes(results),
         *_age_notes(results),
         *_version_notes(results),
+        *_login_notes(results),
         *_limit_notes(results, spell),
         *subset_notes(results),
         *_gate_notes(results),
@@ -98,6 +100,11 @@ def _version_notes(results: RunResults) -> list[str]:
             before = f"{test.agent} was {one_line(accepted, 60)} when results were accepted"
             notes[f"{before}, and is now {one_line(now, 60)}."] = None
     return list(notes)
+
+
+def _login_notes(results: RunResults) -> list[str]:
+    """Whose costs nobody is billed for."""
+    return [f"{first_names(results.logins)}: costs {ON_A_PLAN}."] if results.logins else []
 
 
 def _limit_notes(results: RunResults, spell: Spell | None) -> list[str]:

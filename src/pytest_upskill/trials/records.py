@@ -82,7 +82,6 @@ class Record(WithPair):
     hour_tokens: Whole = 0  # of those written, kept for an hour at a higher price
     retries: Whole = 0  # how often it was asked again after errors
     asked_at: Time | None = None  # seconds since the epoch
-    login: Flag = False  # whether its agent was asked on a login: its cost is part of a plan
 
     @property
     def usage(self) -> Usage:
@@ -136,7 +135,6 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         activity=answer.activity,
         retries=answer.retries,
         asked_at=answer.asked_at,
-        login=bool(trial.question.login),
     )
 
 

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from ..._util.texts import counted, dollars, first_few, harmless, one_line, percent, points, span
+from ...models.prices import ON_A_PLAN
 from ...results.arm_comparison import unit_of
 from ...results.gates import gate_reasons, trigger_reasons
 from ...results.outcomes import count_outcomes, count_words
@@ -44,6 +45,7 @@ class Spent:
     most_tokens: int | None = None
     counts: str = "call"  # what ``calls`` counts: an agent makes many calls for an answer
     source: str = "cache"  # where the stored ones are from
+    logins: Sequence[str] = ()  # labels of agents that were asked on a login
 
 
 @dataclass(frozen=True)
@@ -326,6 +328,7 @@ def spent_words(spent: Spent) -> str:
         after = f", {failed}"
     after += f"; {saved}" if (saved := cache_words(spent.saved)) else ""
     aside = f" ({', '.join(details)})" if details else ""
+    after += f"; {ON_A_PLAN}: {_names(spent.logins)}" if spent.logins else ""
     return f"spent {_amount(spent)}, {counted(number, spent.counts)}{aside}{after}"
 
 
