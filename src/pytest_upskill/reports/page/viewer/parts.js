@@ -134,8 +134,9 @@ function Table({ columns, rows, keyOf: key, hrefOf = () => null, label, current 
   }, [update]);
   useLayoutEffect(update, [rows]);
   const [start, end] = [Math.min(first, rows.length), Math.min(last, rows.length)];
+  // Of one cell: those of hidden columns would take room.
   const space = (count) => (count > 0
-    ? html`<tr class="space" aria-hidden="true"><td colspan=${columns.length}
+    ? html`<tr class="space" aria-hidden="true"><td
         style=${{ height: `${count * ROW_HEIGHT}px` }}></td></tr>` : null);
   const frame = isWide ? { tabindex: "0", role: "region", "aria-label": label } : {};
   return html`<div class=${isWide ? "frame wide" : "frame"} ...${frame}>

@@ -45,14 +45,14 @@ function ChangedPairs({ pairs }) {
     { id: "verdict", title: "verdict", kind: "verdict", cell: (pair) => html`<${Word} word=${wordOf(pair)} />` },
     { id: "subject", title: several ? "skill on model" : "model", kind: "name", cell: (pair) => html`
       <span class="case-name">${several ? html`<span class="of">${pair.skill} / </span>` : null}${pair.title}</span>
-      <small title=${pair.about.join("; ")}>${pair.about.join("; ")}</small>` },
+      <small title=${pair.about.join("; ")}><span class="narrow">${pair.text ?? DASH}, ${ratesOf(pair)}; </span>
+        ${pair.about.join("; ")}</small>` },
     { id: "rates", title: html`<${Scale} low="0%" title="then → now" high="100%" />`, kind: "plot wide",
       cell: (pair) => (pair.before == null ? null : html`<${Dumbbell} baseline=${pair.before} skill=${pair.after} />`) },
-    { id: "numbers", title: "then → now", kind: "num short", cell: (pair) => (pair.before == null ? DASH
-      : `${format.percent(pair.before)} → ${format.percent(pair.after)}`) },
-    { id: "plot", title: html`<${Scale} low="-100" title="change" high="+100" />`, kind: "plot wide",
+    { id: "numbers", title: "then → now", kind: "num rates wide", cell: ratesOf },
+    { id: "plot", title: html`<${Scale} low="-100" title="change" high="+100" />`, kind: "plot",
       cell: ({ change }) => (change ? html`<${Interval} value=${change.points} low=${change.low} high=${change.high} />` : null) },
-    { id: "change", title: "change in points", kind: "num span", cell: (pair) => pair.text ?? DASH },
+    { id: "change", title: "change in points", kind: "num span wide", cell: (pair) => pair.text ?? DASH },
     tokens && { id: "tokens", title: "tokens", kind: "num short middle",
       cell: ({ tokens: share }) => (share ? signedPercent(share.change) : DASH) },
     { id: "cases", title: "in both", kind: "num short middle", cell: (pair) => `${pair.cases}` },
@@ -64,6 +64,8 @@ function ChangedPairs({ pairs }) {
       onClick=${() => showAll(true)}>${counted(rows.length - shown.length, "more row")}</button> no change shown</p>` : null}`;
 }
 
+const ratesOf = ({ before, after }) => (before == null ? DASH
+  : `${format.percent(before)} → ${format.percent(after)}`);
 const signedPercent = (share) => `${format.points(share)}%`;
 
 // Scale({ low, title, high }): the head of a column with drawings.

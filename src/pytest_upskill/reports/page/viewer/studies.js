@@ -51,11 +51,12 @@ function contrastColumns(rows, idOf) {
     { id: "word", title: "verdict", kind: "verdict", cell: (row) => html`<${Word} word=${row.word} />` },
     { id: "name", title: "contrast", kind: "name", cell: (row) => html`
       <a class="case-name" href=${href({ contrast: idOf(row) })}>${row.name}</a>
-      <small>${counted(row.cases, "case")} × ${counted(row.runs, "run")}</small>` },
-    { id: "plot", title: html`<${Scale} low=${end.replace("+", "-")} title="change in points" high=${end} />`, kind: "plot",
+      <small><span class="narrow">${row.texts.change ?? DASH} · </span>
+        ${counted(row.cases, "case")} × ${counted(row.runs, "run")}</small>` },
+    { id: "plot", title: html`<${Scale} low=${end.replace("+", "-")} title="change" high=${end} />`, kind: "plot",
       cell: ({ lift }) => (lift ? html`<${Interval} value=${lift.lift} low=${lift.low} high=${lift.high}
         limit=${Math.ceil(20 * limit - 1e-9) / 20} />` : null) },
-    { id: "change", title: "change", kind: "num span", cell: (row) => row.texts.change ?? DASH },
+    { id: "change", title: "in points", kind: "num span wide", cell: (row) => row.texts.change ?? DASH },
     has("tokens") && { id: "tokens", title: "tokens", kind: "num span wide", cell: (row) => row.texts.tokens ?? DASH },
   ].filter(Boolean);
 }

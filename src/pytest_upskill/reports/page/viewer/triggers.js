@@ -69,7 +69,7 @@ function triggerColumns(several) {
         ${several ? html`<span class="of">${row.skill} / </span>` : null}${row.label}
         ${row.word ? html` <${Word} word=${row.word} />` : null}</a>
       <small title=${row.sentence}>${row.sentence}</small>` },
-    { id: "plot", title: html`<${Scale} low="0%" title="opened: not needed → needed" high="100%" />`, kind: "plot wide",
+    { id: "plot", title: html`<${Scale} low="0%" title="not needed → needed" high="100%" />`, kind: "plot wide",
       cell: (row) => html`<${Dumbbell} baseline=${row.false_alarms?.rate ?? null} skill=${row.recall?.rate ?? null}
         low=${row.recall?.interval.low ?? null} high=${row.recall?.interval.high ?? null} />` },
     share("recall"), share("false alarms"),
