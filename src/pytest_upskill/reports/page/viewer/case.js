@@ -124,25 +124,33 @@ function Check({ check, visit }) {
   const [next, setNext] = useState(0);
   const places = check.found.length + check.unwanted.length;
   const kind = check.passed ? "good" : check.required ? "bad" : "warn";
-  const go_ = () => {
+  const showNext = () => {
     visit(next % places);
     setNext(next + 1);
   };
   return html`<li class=${kind}><b aria-hidden="true">${check.passed ? "✔" : check.required ? "✘" : "○"}</b>
     <span><span class="hidden">${check.passed ? "passed" : check.required ? "failed" : "missed, not required"}: </span>
       <code>${check.check}</code> ${check.reason}
-      ${places && visit ? html` <button type="button" class="place ${check.unwanted.length ? "unwanted" : "found"}" onClick=${go_}>
+      ${places && visit ? html` <button type="button" class="place ${check.unwanted.length ? "unwanted" : "found"}" onClick=${showNext}>
         ${counted(places, "place")} ↓</button>` : null}</span></li>`;
 }
 
-/** Shows one of the places that a check found; what is not in the rendered text is in the raw one. */
-function goToPlace(box, { arm, check, number }, show) {
-  const card = [...box.querySelectorAll(".card")].find((one) => one.dataset.arm === arm);
-  const places = [...card.querySelectorAll(`.answer mark[data-starts~="${check}"]`)];
-  const mark = places[number % Math.max(1, places.length)];
-  mark?.scrollIntoView({ block: "center" });
-  mark?.focus({ preventScroll: true });
-  if (!mark && show !== "raw") go({ show: "raw" });
+/** Shows one of the places that a check found. What is no rendered text is in the raw one, perhaps
+ *  in the part that is not shown yet. */
+function goToPlace(box, place, show) {
+  const card = [...box.querySelectorAll(".card")].find((one) => one.dataset.arm === place.arm);
+  const marks = [...(card?.querySelectorAll(`.answer mark[data-starts~="${place.check}"]`) ?? [])];
+  const mark = marks[place.number % Math.max(1, marks.length)];
+  const more = card?.querySelector(".answer .more");
+  if (mark) {
+    mark.scrollIntoView({ block: "center" });
+    mark.focus({ preventScroll: true });
+  } else if (show !== "raw") {
+    go({ show: "raw" });
+  } else if (more) {
+    more.click();
+    setTimeout(() => goToPlace(box, place, show));
+  }
 }
 
 function ArmsDiff({ test, arms, runNumber, chosen }) {

@@ -66,7 +66,7 @@ function placesOf(text, places) {
 function markTitle(piece, checks) {
   return piece.checks.slice(0, 3).map((number) => {
     const { check, passed, reason } = checks[number];
-    return `${passed ? "✓" : "✗"} ${check}: ${oneLine(reason)}`;
+    return `${passed ? "✔" : "✘"} ${check}: ${oneLine(reason)}`;
   }).join("\n");
 }
 
@@ -93,7 +93,7 @@ function Marked({ record = null, text = record?.output, label = "Text" }) {
     room -= part.length;
     if (part) shown.push(piece.checks.length ? html`<mark ...${markProps(piece, checks)}>${part}</mark>` : part);
   }
-  return html`<pre class="text" tabindex="0" role="region" aria-label=${label}>${shown}</pre>
+  return html`<pre class="text" tabindex="0" role="group" aria-label=${label}>${shown}</pre>
     ${room <= 0 && text.length > MOST_SHOWN ? html`
       <button type="button" class="more" onClick=${() => showAll(true)}>
         Show all ${format.whole(text.length)} characters</button>` : null}`;
@@ -140,7 +140,8 @@ function rendered(pieces, checks) {
     const blocks = markdown.lexer(text);
     const nodes = DOMPurify.sanitize(markdown.parser(blocks), ALLOWED);
     for (const link of nodes.querySelectorAll("a")) {
-      Object.assign(link, { rel: "noopener noreferrer", target: "_blank" });
+      if (!link.hasAttribute("href")) link.replaceWith(...link.childNodes); // no address of the web
+      else Object.assign(link, { rel: "noopener noreferrer", target: "_blank", title: link.href });
     }
     for (const wide of nodes.querySelectorAll("pre, table")) wide.tabIndex = 0;
     const ranges = rangesOf(pieces);
@@ -309,7 +310,7 @@ function TextDiff({ before, after, same = "The answers are the same." }) {
     if (end - at > 1 && !open.has(at)) {
       const start = at;
       shown.push(html`<button type="button" class="fold" onClick=${() => setOpen(new Set([...open, start]))}>
-        ${format.whole(end - at)} lines that are the same</button>`);
+        ⋯ ${format.whole(end - at)} lines that are the same</button>`);
     } else {
       for (const row of rows.slice(at, Math.max(end, at + 1))) shown.push(diffRow(row));
     }
@@ -317,7 +318,7 @@ function TextDiff({ before, after, same = "The answers are the same." }) {
   }
   const long = Math.max(before?.length ?? 0, after?.length ?? 0) > MOST_COMPARED;
   return html`${long ? html`<p class="note">Only the first ${format.whole(MOST_COMPARED)} characters are compared.</p>` : null}
-    <div class="diff" tabindex="0" role="region" aria-label="Differences">${shown}</div>`;
+    <div class="diff" tabindex="0" role="group" aria-label="Differences">${shown}</div>`;
 }
 
 function diffRow([kind, parts]) {

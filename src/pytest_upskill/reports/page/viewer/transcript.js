@@ -18,7 +18,7 @@ function AnswerFile({ file, open, raw }) {
   const picture = data.images[file.digest];
   const isText = file.text != null;
   const size = file.change === "deleted" ? "" : counted(file.size, "byte");
-  const title = html`<code>${file.path}</code> <${Word} word=${file.change} kind=${CHANGES[file.change]} />
+  const title = html`<code>${file.path}</code> <${Word} word=${file.change} kind=${CHANGES[file.change]} />${" "}
     <small>${size}${isText || picture || !size ? "" : ", not a text, or too large"}</small>`;
   if (picture) return html`<figure class="file"><figcaption>${title}</figcaption><img src=${picture} alt=${file.path} /></figure>`;
   if (!isText) return html`<p class="file">${title}</p>`;
@@ -145,7 +145,7 @@ function Transcript({ record }) {
     <h4>Transcript <small>${counted(turns, "turn")}</small>
       <button type="button" class="more" onClick=${everything}>${open.size ? "Close all" : "Open all"}</button></h4>
     <${TimeBar} steps=${steps} visit=${visit} />
-    ${turns > LONG ? html`<${Outline} steps=${steps} visit=${visit} />` : null}
+    ${turns > LONG ? html`<${Outline} steps=${steps} visit=${visit} arm=${record.arm} />` : null}
     <div class="steps">${shown.map((step, index) => html`<${Step} key=${index} step=${step} id=${`${ids}-${index}`}
       isOpen=${open.has(index)} toggle=${() => toggle(index)} />`)}</div>
     ${shown.length < steps.length ? html`<button type="button" class="more" onClick=${() => showAll(true)}>
@@ -154,11 +154,11 @@ function Transcript({ record }) {
 }
 
 /** What a reader looks for: what the agent said, failed calls, and where it opened the skill. */
-function Outline({ steps, visit }) {
+function Outline({ steps, visit, arm }) {
   const entries = [...steps.entries()].filter(([, step]) => step.opens || step.failed || step.kind === "assistant");
   if (!entries.length) return null;
-  return html`<nav class="outline" aria-label="Outline of the transcript">${entries.map(([index, step]) => {
-    const [label, words] = step.kind === "call" ? callLine(step) : ["", step.isFinal ? "the final answer" : step.text];
+  return html`<nav class="outline" aria-label=${`Outline of the transcript, ${arm}`}>${entries.map(([index, step]) => {
+    const [label, words] = step.kind === "call" ? callLine(step) : ["", step.isFinal ? "the final answer" : step.text.replace(/[*#`]/g, "")];
     const sign = step.opens ? "opened the skill:" : step.failed ? "✘" : "";
     return html`<button key=${index} type="button" class=${step.failed ? "failed" : step.opens ? "opens" : ""}
       onClick=${() => visit(index)}><span class="turn">${step.reply}</span> ${sign} ${label} ${oneLine(words, 80)}</button>`;
