@@ -11,7 +11,7 @@ from pytest_upskill.checks import KINDS, grade, parse_checks
 from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.page.payload import case_anchor
 from pytest_upskill.results.run import Rerun, RunResults
-from pytest_upskill.results.run_comparison import Earlier
+from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.trials.answer import Answer, AnswerFile
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.transcript import Turn
@@ -184,7 +184,7 @@ def test_answers_are_compared_by_lines_and_words(page: Page, tmp_path: Path) -> 
         now, records=tuple(replace(one, outcome="passed", output="Set it.") for one in now.records)
     )
     opened(page, now, tmp_path, "&show=earlier", Earlier("before", old))
-    assert page.texts(".case > .facts")[0].startswith("answer Passes as often as before")
+    assert page.texts(".change .word") == ["answer"]
     assert page.texts(".arms h3") == ["then ✔ passed", "now ✔ passed"]
     assert page.texts(".diff del") == ["Set it.\n"]
     page.assert_quiet()

@@ -1,11 +1,11 @@
-// An opened case: CaseView({ test, address, previous, next }). The address says what is shown:
+// An opened case: CaseView({ test, address }). The address says what is shown:
 // `run`, `show` (raw, diff, skill, earlier; rendered answers without it), and `arm`, which the
 // skill is compared with.
 
 const SIGNS = { passed: "✔", failed: "✘", errored: "!" };
 const NAMES = { passed: "passed", failed: "failed", errored: "error" }; // of the outcomes of records
 
-function CaseView({ test, address, previous = null, next = null }) {
+function CaseView({ test, address }) {
   const skill = skillByName.get(test.skill);
   const arms = [...new Set(test.records.map(({ arm }) => arm))];
   const runs = [...new Set(test.records.map((record) => record.run))].sort((one, two) => one - two);
@@ -15,7 +15,7 @@ function CaseView({ test, address, previous = null, next = null }) {
     ["rendered", "Rendered"], ["raw", "Raw"],
     arms.length > 1 && ["diff", "Diff"],
     skill?.text && ["skill", "SKILL.md"],
-    test.change?.records.length && ["earlier", `Since ${format.day(data.changes.started)}`],
+    test.change && test.change.kind !== "new" && ["earlier", `Since ${format.day(data.changes.started)}`],
   ].filter(Boolean);
   const show = ways.find(([way]) => way === address.get("show"))?.[0] ?? "rendered";
   const box = useRef(null);
@@ -25,7 +25,7 @@ function CaseView({ test, address, previous = null, next = null }) {
   }, [place, show]);
   const props = { test, skill, arms, runNumber, show, visit };
   return html`<article class="case" ref=${box}>
-    <${CaseHead} test=${test} previous=${previous} next=${next} />
+    <${CaseHead} test=${test} />
     <section class="question"><h3>Question</h3><${Marked} text=${test.question} label="Question" /></section>
     ${test.records.length === 0 ? html`<p class="note">This test did not run.</p>` : html`
       <div class="controls">
@@ -42,28 +42,31 @@ function CaseView({ test, address, previous = null, next = null }) {
   </article>`;
 }
 
-function CaseHead({ test, previous, next }) {
+function CaseHead({ test }) {
   const others = testsOfCase.get(JSON.stringify([test.skill, test.case]));
-  const facts = [
-    test.file && `${test.file}:${test.line}`,
-    test.tags.length && `tags: ${test.tags.join(", ")}`,
-    test.expected && `accepted: ${test.expected.was.passes} of ${test.expected.was.runs} passed, ${test.expected.date}`,
-    test.new && "not accepted yet",
-    test.flaky && "flaky",
-  ].filter(Boolean);
-  const to = (id, title) => (id ? html`<a href=${href({ case: id, run: null })}>${title}</a>` : null);
+  const { expected } = test;
   return html`<header>
-    <nav class="way" aria-label="Cases"><a href=${href({ case: null, run: null, show: null, arm: null })}>← All cases</a>
-      ${to(previous, "Previous")}${to(next, "Next")}</nav>
     <h2><small>${test.skill}</small> ${test.case}</h2>
     ${others.length > 1 ? html`<nav class="models" aria-label="Models">${others.map((other) => html`
-      <a key=${other.id} href=${href({ case: other.id, run: null })} aria-current=${other === test ? "true" : null}>
+      <a key=${other.id} href=${href({ case: other.id, run: null })}
+        aria-current=${other === test ? "true" : null}>
         <${Mark} outcome=${other.outcome} /> ${other.label}</a>`)}</nav>` : null}
-    <p class="facts"><${Word} word=${test.outcome} /> ${others.length > 1 ? null : html`<b>${test.label}</b> `}
-      ${test.reason ? html`<span>${test.reason}</span>` : null}</p>
-    <p class="facts">${facts.join(" · ")} <${Copy} text=${`${location.href.split("#")[0]}${href({ case: test.id }, true)}`} label="Copy link" /></p>
+    <p><${Word} word=${test.outcome} /> ${others.length > 1 ? null : html`<b>${test.label}</b> `}
+      ${test.reason}</p>
+    <${Facts} facts=${[
+      test.file && `${test.file}:${test.line}`,
+      test.tags.length && `tags: ${test.tags.join(", ")}`,
+      expected && `accepted: ${expected.was.passes} of ${expected.was.runs} passed, ${expected.date}`,
+      test.new && "not accepted yet",
+      test.flaky && "flaky",
+      html`<${Copy} label="Copy link"
+        text=${`${location.href.split("#")[0]}${href({ case: test.id }, true)}`} />`,
+    ]} />
   </header>`;
 }
+
+const Facts = ({ facts }) => html`<p class="facts">${facts.filter(Boolean).map((fact, index) => html`
+  <span key=${index}>${fact}</span>`)}</p>`;
 
 function Arms({ test, skill, arms, runNumber, show, visit }) {
   const shown = show === "skill" ? arms.slice(-1) : arms;
@@ -80,7 +83,7 @@ function TrialCard({ record, title, raw = false, visit = null, brief = false }) 
   const { outcome, checks, error, activity, output } = record;
   return html`<section class="card" data-arm=${record.arm}>
     <h3>${title} <${Word} word=${`${SIGNS[outcome]} ${NAMES[outcome]}`} kind=${kindOf(NAMES[outcome])} /></h3>
-    <p class="facts">${spent(record)}</p>
+    <${Facts} facts=${spent(record)} />
     ${activity ? html`<${Done} activity=${activity} />` : null}
     ${error ? html`<p class="error">${error}</p>` : null}
     ${checks.length ? html`<ul class="checks">${checks.map((check, number) => html`
@@ -105,18 +108,19 @@ function spent(record) {
     record.cost && format.dollars(record.cost),
     score > 0 && score < 1 && `${passed} of ${counted(record.checks.length, "check")} (score ${score.toFixed(2)})`,
     record.stored && "from cache",
-  ].filter(Boolean).join(" · ");
+  ];
 }
 
 function Done({ activity }) {
   const { turns, tool_calls: calls, activated, opened, read, scripts, findings } = activity;
   const named = (verb, names) => names.length && `${verb} ${names.slice(0, 20).join(", ")}`;
   const facts = [
-    counted(turns, "turn"), counted(calls, "tool call"),
+    counted(turns, "turn"),
+    counted(calls, "tool call"),
     activated == null ? null : activated ? "opened the skill" : "did not open the skill",
     !activated && named("opened", opened), named("read", read), named("ran", scripts),
-  ].filter(Boolean);
-  return html`<p class="facts">${facts.join(" · ")}</p>
+  ];
+  return html`<${Facts} facts=${facts} />
     ${findings.slice(0, 20).map((finding) => html`<p class="note" key=${finding}>${finding}</p>`)}`;
 }
 
@@ -164,22 +168,30 @@ function ArmsDiff({ test, arms, runNumber, chosen }) {
 }
 
 function EarlierDiff({ test, runNumber }) {
-  const { kind, was, now, shown, records } = test.change;
-  const before = records.find((record) => record.arm === "skill" && record.run === runNumber) ?? null;
-  const counts = was && now && kind !== "edited" ? ` Passed ${format.count(was)} → ${format.count(now)}${shown ? "" : ", which could be chance"}.` : "";
-  return html`<p class="facts"><${Word} word=${kind} /> ${CHANGE_WORDS[kind]}.${counts}</p>
-    <${RecordsDiff} before=${before} after=${recordOf(test, "skill", runNumber)} titles=${["then", "now"]} />`;
+  const { kind, was, now, scores, shown, records } = test.change;
+  const after = recordOf(test, "skill", runNumber);
+  const found = records?.find((record) => record.arm === "skill" && record.run === runNumber);
+  const before = found?.same ? { ...found, output: after.output, files: after.files } : found;
+  const facts = [
+    CHANGE_WORDS[kind],
+    was && now && kind !== "edited" && `passed ${format.count(was)} → ${format.count(now)}`,
+    kind === "checks" && `${scores.map(format.percent).join(" → ")} of the checks`,
+    ["broke", "fixed", "fell", "rose"].includes(kind) && !shown && "could be chance",
+  ];
+  return html`<div class="change"><${Word} word=${kind} /> <${Facts} facts=${facts} /></div>
+    ${records ? html`<${RecordsDiff} before=${before} after=${after} titles=${["then", "now"]} />`
+    : html`<p class="note">To keep this file small, its earlier answers are left out.</p>`}`;
 }
 
 const CHANGE_WORDS = {
-  broke: "Passed before, and fails now",
-  fixed: "Failed before, and passes now",
-  fell: "Passes fewer runs than before",
-  rose: "Passes more runs than before",
-  edited: "Question or checks were edited, so the results can't be compared",
-  new: "Not in the earlier run",
-  checks: "Passes as often as before, but other checks do",
-  answer: "Passes as often as before; only the answer changed",
+  broke: "passed before, and fails now",
+  fixed: "failed before, and passes now",
+  fell: "passes fewer runs than before",
+  rose: "passes more runs than before",
+  checks: "passes as often as before, but other checks do",
+  answer: "passes as often as before; only the answer changed",
+  edited: "question or checks were edited, so the results can't be compared",
+  new: "not in the earlier run",
 };
 
 /** Two trials and what differs: the answers, and files by their paths. */
