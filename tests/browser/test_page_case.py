@@ -128,7 +128,7 @@ def test_arms_models_and_runs_can_be_switched(page: Page, tmp_path: Path) -> Non
     made = made_run(cases=2, runs=3, models=("haiku", "sonnet"), passes=_second_fails)
     made = replace(made, rerun=Rerun(("--skill-runs", "3")))
     opened(page, made, tmp_path)
-    assert page.texts(".case h2") == ["gate\ncase-0"]
+    assert page.texts(".case h2") == ["gate case-0 passed"]
     # The first run that failed with the skill is shown.
     assert page.texts("[aria-label=Run] [aria-pressed=true]") == ["Run 2 ✘ ✘"]
     assert [text.split("\n")[0] for text in page.texts(".card h3")] == [

@@ -37,8 +37,6 @@ function CaseView({ test, address }) {
       ${show === "diff" ? html`<${ArmsDiff} ...${props} chosen=${address.get("arm")} />`
       : show === "earlier" ? html`<${EarlierDiff} ...${props} />`
         : html`<${Arms} ...${props} />`}`}
-    ${test.command ? html`<p class="rerun"><span>Run it again</span> <code>${test.command}</code>
-      <${Copy} text=${test.command} label="Copy command" /></p>` : null}
   </article>`;
 }
 
@@ -46,14 +44,14 @@ function CaseHead({ test }) {
   const others = testsOfCase.get(JSON.stringify([test.skill, test.case]));
   const { expected } = test;
   return html`<header>
-    <h2><small>${test.skill}</small> ${test.case}</h2>
+    <h2><small>${test.skill}</small> ${test.case} <${Word} word=${test.outcome} /></h2>
     ${others.length > 1 ? html`<nav class="models" aria-label="Models">${others.map((other) => html`
       <a key=${other.id} href=${href({ case: other.id, run: null })}
         aria-current=${other === test ? "true" : null}>
         <${Mark} outcome=${other.outcome} /> ${other.label}</a>`)}</nav>` : null}
-    <p><${Word} word=${test.outcome} /> ${others.length > 1 ? null : html`<b>${test.label}</b> `}
-      ${test.reason}</p>
+    ${test.reason ? html`<p>${test.reason}</p>` : null}
     <${Facts} facts=${[
+      others.length === 1 && test.label,
       test.file && `${test.file}:${test.line}`,
       test.tags.length && `tags: ${test.tags.join(", ")}`,
       expected && `accepted: ${expected.was.passes} of ${expected.was.runs} passed, ${expected.date}`,
@@ -62,6 +60,8 @@ function CaseHead({ test }) {
       html`<${Copy} label="Copy link"
         text=${`${location.href.split("#")[0]}${href({ case: test.id }, true)}`} />`,
     ]} />
+    ${test.command ? html`<p class="rerun"><code>${test.command}</code>
+      <${Copy} text=${test.command} label="Copy command" /></p>` : null}
   </header>`;
 }
 
