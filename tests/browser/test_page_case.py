@@ -10,8 +10,8 @@ import pytest
 from pytest_upskill.checks import KINDS, grade, parse_checks
 from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.page.payload import case_anchor
-from pytest_upskill.results.run import Rerun, RunResults
 from pytest_upskill.results.case_changes import Earlier
+from pytest_upskill.results.run import Rerun, RunResults
 from pytest_upskill.trials.answer import Answer, AnswerFile
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.transcript import Turn
@@ -222,7 +222,10 @@ def long_transcript() -> tuple[Turn, ...]:
 
 def test_what_an_agent_did(page: Page, tmp_path: Path) -> None:
     made = agent_run(cases=1)
-    pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+    pixel = (
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk"
+        "+A8AAQUBAScY42YAAAAASUVORK5CYII="
+    )
     files = (
         AnswerFile.of("report.md", b"# Report\n\nTotal: **12**\n"),
         replace(AnswerFile.of("plot.png", b"\0"), data=pixel),
