@@ -21,7 +21,7 @@ from pytest_upskill.options import (
     age_words,
     at,
     choice,
-    lift_of,
+    lift,
     number,
     options_of,
     run_numbers,
@@ -96,6 +96,8 @@ def test_a_text_is_parsed(kind: Kind, text: str, value: object) -> None:
         (whole(1, 2000), "2001", "'2001' is not a whole number from 1 to 2,000"),
         (SHARE, "0", "'0' is not a number above 0 and up to 1"),
         (number("a number"), "nan", "'nan' is not a number"),
+        (lift(), "200", "'200' is not a lift such as 20 (points) or 0.2"),
+        (lift(above_zero=True), "-5", "'-5' is not a lift above 0"),
         (choice("a", "b", "c"), "d", "'d' is not a, b or c"),
         (PATH, " ", "the value is empty"),
         (run_numbers(12), "3..13", "'3..13' is not a whole number from 1 to 12, or two of them"),
@@ -147,6 +149,8 @@ def test_what_is_no_age_is_an_error_that_shows_how(text: str) -> None:
         AGE.parse(text)
 
 
-@pytest.mark.parametrize(("text", "lift"), [("0.2", 0.2), ("20", 0.2), ("1", 0.01), ("100", 1.0)])
-def test_a_lift_is_a_share_or_points(text: str, lift: float) -> None:
-    assert lift_of(text) == lift
+@pytest.mark.parametrize(
+    ("text", "share"), [("0.2", 0.2), ("20", 0.2), ("1", 1.0), ("-30", -0.3), ("100", 1.0)]
+)
+def test_a_lift_is_a_share_or_points(text: str, share: float) -> None:
+    assert lift().parse(text) == share

@@ -158,10 +158,16 @@ POSITIVE: Final = number("a number above 0", 0, above=True)
 SHARE: Final = number("a number above 0 and up to 1", 0, 1, above=True)
 
 
-def lift_of(text: str) -> float:
-    """A share below 1, or points: 20 is 0.2."""
-    value: float = number("a lift such as 20 (points) or 0.2", 0, 100, above=True).parse(text)
-    return value if value < 1 else value / 100
+def lift(*, above_zero: bool = False) -> Kind:
+    """A difference of rates, up to 1, or in points: 20 is 0.2."""
+    low, condition = (0, " above 0") if above_zero else (-100, "")
+    written_as = number(f"a lift{condition} such as 20 (points) or 0.2", low, 100, above=above_zero)
+
+    def parse(text: str) -> float:
+        value: float = written_as.parse(text)
+        return value if abs(value) <= 1 else value / 100
+
+    return Kind(written_as.noun, "R", "float", parse, lambda value: -1 <= value <= 1)
 
 
 RATE: Final = number("a number between 0 and 1", 0, 1)

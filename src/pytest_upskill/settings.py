@@ -23,6 +23,7 @@ from .options import (
     TEXT,
     at,
     choice,
+    lift,
     number,
     run_numbers,
     setting,
@@ -142,9 +143,9 @@ class Gates:
     """What a run must reach to pass; rates and growth are shares of 1, None is no limit."""
 
     min_lift: float | None = setting(
-        number("a number between -1 and 1 (0.2 is 20 points)", -1, 1),
+        lift(),
         "gates",
-        "fail if the lift of a skill is lower: 0.2 is 20 points",
+        "fail if the lift of a skill is lower: 20 points, or 0.2",
         "--skill-min-lift",
         at("report", "--min-lift"),
     )

@@ -184,8 +184,8 @@ def test_a_run_that_stopped_early_fails_its_gates(pytester: pytest.Pytester, mod
     ("options", "message"),
     [
         (["--skill-min-pass-rate", "2"], "'2' is not a number above 0 and up to 1"),
-        (["--skill-min-lift", "x"], "'x' is not a number"),
-        (["--skill-min-lift", "nan"], "'nan' is not a number"),
+        (["--skill-min-lift", "x"], "'x' is not a lift"),
+        (["--skill-min-lift", "nan"], "'nan' is not a lift"),
         (
             ["-o", "skill_case_threshold=0"],
             "-o: skill_case_threshold: '0.0' is not a number above 0 and up to 1",

@@ -107,7 +107,7 @@ OF_AGENTS = """
 # A replay does not go with a recording, nor these gates without a baseline.
 APART = """
     [pytest]
-    skill_min_lift = 0.2
+    skill_min_lift = 20
     skill_max_token_growth = 0.1
     skill_replay = none.jsonl
     skill_max_age = forever

@@ -122,6 +122,7 @@ def test_files_are_searched_in_the_skill_then_in_evals(tmp_path: Path) -> None:
         ({"assertions": [1]}, ".assertions[0]: must be a string or an object with"),
         ({"assertions": [{"cmd": "x"}]}, ".assertions[0]: needs a"),
         ({"assertions": {"a": 1}}, ".assertions: must be a list"),
+        ({"expect": {"contains": "x"}}, '.expect: must be a list (did you mean "expected"?)'),
         ({"prompt": ""}, ".prompt: must not be empty"),
     ],
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from .._util.json_forms import Location, Problem
+from .._util.texts import guess
 from .case_files import path_in
 from .loaded_cases import Unknown
 
@@ -193,7 +194,9 @@ def _items(
     if isinstance(written, list):
         yield from (((*place, key, number), item) for number, item in enumerate(written))
     elif written is not None:
-        problems.append(((*place, key), "must be a list"))
+        # An object may be meant for our own checks.
+        meant = guess(key, ["expected"]) if isinstance(written, dict) else ""
+        problems.append(((*place, key), f"must be a list{meant}"))
 
 
 def _check_of(item: Any) -> tuple[str, list[str]]:

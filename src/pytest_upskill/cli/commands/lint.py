@@ -11,7 +11,7 @@ from typing import Final
 from ..._util.texts import counted, harmless, one_line
 from ...errors import spelled
 from ...lint import Finding, lint_skill
-from ...options import lift_of
+from ...options import lift
 from ...settings import Settings
 from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
 from ...skills.search import SkippedFolder, find_skills, left_out_lines
@@ -34,7 +34,7 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "lint", Settings)
     parser.add_argument(
         "--lift",
-        type=lift_of,
+        type=lift(above_zero=True).parse,
         default=0.2,
         metavar="R",
         help="the lift the cases should be able to show: 20 points, or 0.2 (default: 20)",

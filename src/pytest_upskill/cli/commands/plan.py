@@ -13,7 +13,7 @@ from typing import Final
 from ..._util.json_forms import json_values
 from ..._util.texts import counted, one_line, percent
 from ...lint import runnable_cases
-from ...options import lift_of, whole
+from ...options import lift, whole
 from ...reports.terminal.tables import text_table
 from ...results.contrasts import size_of
 from ...results.history import KeptRow, newest
@@ -68,7 +68,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     add_skill(parser)
     parser.add_argument(
         "--lift",
-        type=lift_of,
+        type=lift(above_zero=True).parse,
         default=0.2,
         metavar="R",
         help="the lift to find: 20 points, or 0.2 (default: 20)",
